@@ -8,6 +8,7 @@ into the caller's frame. Nothing is registered for each function: anything that 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import operator
@@ -16,15 +17,18 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
+from numba.cuda.core.errors import UnsupportedBytecodeError
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
 from ...dtypes import Scalar
 from ...seam import CuteError, facade, plain
+from ...seam.classes import without_classes
 from ...seam.error import Signal
 from ...seam.language import refuse_code
 from ...seam.names import WrongArguments, other_arguments
+from ...seam.withs import without_with
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -33,10 +37,11 @@ from ..ground.memory import LASTING, memory
 from ..ground.refusals import NUMBAS, kind
 from . import contexts, tree
 from .lasting import is_lasting_value, lasts, setting
-from .object_types import BoundTraced, StructRef, Value, traces_calls
+from .object_types import BoundTraced, StructRef, Value, names_of, traces_calls
+from .printing import printing_at_run_time
 from .state import unchanged
 from .struct_operators import dispatcher_of
-from .values import abstract, concrete, numba_type
+from .values import StructProxy, abstract, concrete, numba_type
 
 
 def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
@@ -52,11 +57,25 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
+    fn = _REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
     try:
-        with seam.following(tracer):
+        with seam.following(tracer), printing_at_run_time(tracer):
             return fn(*given, **named)
     finally:
         tracer.plain = before
+
+
+def _replace(obj: Any, /, **changes: Any) -> Any:
+    """Do what `dataclasses.replace` does, for an object of a kernel."""
+    cls = obj._ty.cls if isinstance(obj, StructProxy) else type(obj)
+    if not dataclasses.is_dataclass(cls) or not isinstance(obj, StructProxy):
+        return dataclasses.replace(obj, **changes)
+    kept = {f.name: getattr(obj, f.name) for f in dataclasses.fields(cls) if f.init and f.name not in changes}
+    return cls(**kept, **changes)
+
+
+_REPLACED: dict[Any, Callable[..., Any]] = {dataclasses.replace: _replace}
+"""Functions of Python's that look into objects, and what does the same for a kernel's."""
 
 
 def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
@@ -181,9 +200,9 @@ def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: 
     if fn is None:
         raise as_typing_error(in_words(why, name_of(receiver, key))) from why
     try:
-        refuse_code(fn)
+        refuse_code(without_classes(without_with(fn)))
         return _jit_call(key, receiver, fn, args, kws, memo)
-    except (*NUMBAS, CuteError, NotImplementedError) as other:
+    except (*NUMBAS, UnsupportedBytecodeError, CuteError, NotImplementedError) as other:
         if tells_more(why):
             raise as_typing_error(in_words(why, name_of(receiver, key))) from why
         raise other from why
@@ -205,8 +224,9 @@ def _numba_call(key: Any, receiver: Any, function: Any, args: Any, kws: Any) -> 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         return context.get_function(function, inner)(builder, values)
 
-    memory().register((*key, tuple(inner.args)), lower)
-    return typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
+    made = typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
+    memory().register(_asked_by(key, made), lower)
+    return made
 
 
 def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
@@ -260,12 +280,20 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
                 at[i] = context.cast(builder, concrete(x, ty, tracer), ty, inner.args[i])
         return context.get_function(types.Dispatcher(dispatcher), inner)(builder, [at[i] for i in range(len(names))])
 
-    memory().register((*key, ((receiver,) if bound else ()) + types_), lower)
-    memory().jitted[memo] = fn
     params = [pysig.parameters[names[i]] for i in rest]
-    return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
+    made = typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
         pysig=inspect.Signature(params, __validate_parameters__=False)
     )
+    memory().register(_asked_by(key, made), lower)
+    memory().jitted[memo] = fn
+    return made
+
+
+def _asked_by(key: Any, made: Any) -> tuple[Any, ...]:
+    """Return what Numba asks for a call's lowering by. made: the call's signature."""
+    if key[0] is BoundTraced:
+        return (*key, made.as_function().args)
+    return (*key, names_of(made.as_function()), made.as_function().args)
 
 
 def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -333,11 +361,16 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         values = [abstract(t, None, typing_tracer) for t in types_]
         with reached:
             result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
-        known.register(*_lowering(key, receiver, find, real, order, types_))
         known.results[memo] = result
-    return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
-        pysig=folded
-    )
+        made = _called(result, types_, key, receiver, folded)
+        known.register(_asked_by(key, made), _lowering(key, receiver, find, real, order, types_))
+    return _called(result, types_, key, receiver, folded)
+
+
+def _called(result: Any, types_: Any, key: Any, receiver: Any, pysig: Any) -> Any:
+    """Return the signature of a call."""
+    recvr = receiver if _has_receiver(key, receiver) else None
+    return typing.signature(result, *types_, recvr=recvr).replace(pysig=pysig)
 
 
 def _has_receiver(key: Any, receiver: Any) -> bool:
@@ -397,8 +430,8 @@ def _agrees(now: Any, before: Any) -> bool:
     return True
 
 
-def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> tuple[Any, Any]:
-    """Return what Numba asks for the lowering of a traced call by, and that."""
+def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> Any:
+    """Return what lowers a traced call."""
     bound = _has_receiver(key, receiver)
     full = ((receiver,) if bound else ()) + types_
 
@@ -413,4 +446,4 @@ def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
             _check_same(receiver, key, numba_type(result), sig.return_type)
         return concrete(result, sig.return_type, tracer)
 
-    return (*key, full), lower
+    return lower
