@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, Leaf, divisor, is_static
+from ..seam import CuteError, Leaf, Signal, divisor, is_static, settled
 from ..seam.guards.kinds import Domain, Tiler
 from ..seam.marks.decorators import HOW_STATIC
 from .basis import ScaledBasis, checked
@@ -236,7 +236,8 @@ def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
     try:
         moved = commuted(lhs, inner) if isinstance(inner, Swizzle) else composition(lhs, inner)
         return chained if moved is None else composition(moved, outer)
-    except CuteError:
+    except (CuteError, Signal) as e:
+        settled(e)
         return chained
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, divisor
+from ..seam import CuteError, Signal, divisor, settled
 from ..seam.guards.kinds import Domain
 from ..seam.marks.decorators import HOW_STATIC
 from .algebra import composition
@@ -199,7 +199,8 @@ def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
         for n in _divisors(most):
             try:
                 part = coalesce(composition(a, Layout(n, d)))
-            except CuteError:
+            except (CuteError, Signal) as e:
+                settled(e)
                 continue
             if same(part, Layout(n, reached)):
                 out.append((n, d))

@@ -27,11 +27,16 @@ from numba_cute.seam.ground.backend import (
     Regs as Regs,
     current as current,
     current_or as current_or,
+    following as following,
+    refused as refused,
     running as running,
+    settled as settled,
+    signalled as signalled,
 )
 from numba_cute.seam.ground.error import (
     CuteError as CuteError,
     InternalError as InternalError,
+    Signal as Signal,
 )
 from numba_cute.seam.ground.leaf import (
     Int as Int,

@@ -110,6 +110,11 @@ def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
 def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
     if isinstance(target, StructRef) and attr not in target.types and member_of(target.cls, attr) is None:
         raise as_typing_error(UnknownName(no_field(target.cls.__name__, attr, target.types)))
+    if isinstance(target, StructRef):
+        try:
+            plain.refuse_own_setting(target.cls, attr)
+        except CuteError as e:
+            raise as_typing_error(e) from e
     if not isinstance(target, Value):
         return None
     tracer = Tracer()

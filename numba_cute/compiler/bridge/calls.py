@@ -8,6 +8,8 @@ into the caller's frame. Nothing is registered for each function: anything that 
 from __future__ import annotations
 
 import builtins
+import contextlib
+import dataclasses
 import functools
 import inspect
 import math
@@ -17,26 +19,31 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
-from numba.cuda.core.errors import TypingError
+from numba.cuda.core.errors import TypingError, UnsupportedBytecodeError
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.ground.error import RunTimeCondition
+from ...seam.ground.error import RunTimeCondition, Signal
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.guards import facade
 from ...seam.marks import plain
-from ...seam.source.language import no_operator
+from ...seam.source.class_statements import without_classes
+from ...seam.source.language import no_operator, refuse_code
+from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.faults import in_words, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
-from ..ground.refusals import SIGNS, kind
-from . import contexts, effects
+from ..ground.refusals import NUMBAS, SIGNS, kind
+from . import contexts, effects, tree
 from .lasting import is_lasting_value, lasts, setting
-from .object_types import BoundTraced, Value, traces_calls
+from .object_types import BoundTraced, StructRef, Value, names_of, traces_calls
+from .printing import printing_at_run_time
+from .state import unchanged
 from .struct_operators import dispatcher_of
-from .values import abstract, concrete, numba_type, settle_before
+from .values import StructProxy, abstract, concrete, numba_type, settle_before
 
 
 def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
@@ -52,11 +59,25 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
+    fn = _REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
     try:
-        with seam.running(tracer):
+        with seam.following(tracer), printing_at_run_time(tracer):
             return fn(*given, **named)
     finally:
         tracer.plain = before
+
+
+def _replace(obj: Any, /, **changes: Any) -> Any:
+    """Do what `dataclasses.replace` does, for an object of a kernel."""
+    cls = obj._ty.cls if isinstance(obj, StructProxy) else type(obj)
+    if not dataclasses.is_dataclass(cls) or not isinstance(obj, StructProxy):
+        return dataclasses.replace(obj, **changes)
+    kept = {f.name: getattr(obj, f.name) for f in dataclasses.fields(cls) if f.init and f.name not in changes}
+    return cls(**kept, **changes)
+
+
+_REPLACED: dict[Any, Callable[..., Any]] = {dataclasses.replace: _replace}
+"""Functions of Python's that look into objects, and what does the same for a kernel's."""
 
 
 def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
@@ -164,20 +185,29 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     if memo not in memory().jitted:
         try:
             return _trace_call(key, receiver, find, args, kws)
-        except Exception as e:
-            known = _known_to_numba(receiver)
-            if known is not None:
-                return _numba_call(key, receiver, known, args, kws)
-            fn = _plain_function(receiver, find)
-            if fn is None:
-                raise (as_typing_error(e) if isinstance(e, CuteError) else e) from e
-            try:
-                return _jit_call(key, receiver, fn, args, kws, memo)
-            except Exception as other:
-                if isinstance(e, CuteError) and not isinstance(e, RunTimeCondition):
-                    raise as_typing_error(e) from e
-                raise other from e
+        except (Signal, Exception) as e:
+            return _call_instead(e, key, receiver, find, args, kws, memo)
     return _jit_call(key, receiver, memory().jitted[memo], args, kws, memo)
+
+
+def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: Any, kws: Any, memo: Any) -> Any:
+    """Return the signature of a call that is not traced, for a reason that is no error of anybody's: Numba has the
+    function itself, or compiles it. Else what tracing raised is said."""
+    if not may_be_jitted(why):
+        raise as_typing_error(in_words(why, name_of(receiver, key))) from why
+    known = _known_to_numba(receiver)
+    if known is not None:
+        return _numba_call(key, receiver, known, args, kws)
+    fn = _plain_function(receiver, find)
+    if fn is None:
+        raise as_typing_error(in_words(why, name_of(receiver, key))) from why
+    try:
+        refuse_code(without_classes(without_with(fn)))
+        return _jit_call(key, receiver, fn, args, kws, memo)
+    except (*NUMBAS, UnsupportedBytecodeError, CuteError, NotImplementedError) as other:
+        if tells_more(why):
+            raise as_typing_error(in_words(why, name_of(receiver, key))) from why
+        raise other from why
 
 
 def _known_to_numba(receiver: Any) -> Any:
@@ -196,8 +226,9 @@ def _numba_call(key: Any, receiver: Any, function: Any, args: Any, kws: Any) -> 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         return context.get_function(function, inner)(builder, values)
 
-    memory().register((*key, tuple(inner.args)), lower)
-    return typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
+    made = typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
+    memory().register(_asked_by(key, made), lower)
+    return made
 
 
 def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
@@ -206,7 +237,7 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
     try:
         with seam.running(tracer):
             fn = find(abstract(receiver, None, tracer))
-    except Exception:
+    except (CuteError, AttributeError):  # there is no such function, which tracing said
         return None
     if isinstance(fn, functools.partial):
         fn = fn.func
@@ -251,16 +282,24 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
                 at[i] = context.cast(builder, concrete(x, ty, tracer), ty, inner.args[i])
         return context.get_function(types.Dispatcher(dispatcher), inner)(builder, [at[i] for i in range(len(names))])
 
+    params = [pysig.parameters[names[i]] for i in rest]
+    made = typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
+        pysig=inspect.Signature(params, __validate_parameters__=False)
+    )
     full = (*key, ((receiver,) if bound else ()) + types_)
     numbers = [rest.index(i) + bound if i in rest else 0 for i in range(len(names))]
     known = memory()
-    known.register(full, lower)
+    known.register(_asked_by(key, made), lower)
     known.effects[full] = effects.Jitted(dispatcher.py_func, tuple(inner.args), tuple(numbers))
     known.jitted[memo] = fn
-    params = [pysig.parameters[names[i]] for i in rest]
-    return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
-        pysig=inspect.Signature(params, __validate_parameters__=False)
-    )
+    return made
+
+
+def _asked_by(key: Any, made: Any) -> tuple[Any, ...]:
+    """Return what Numba asks for a call's lowering by. made: the call's signature."""
+    if key[0] is BoundTraced:
+        return (*key, made.as_function().args)
+    return (*key, names_of(made.as_function()), made.as_function().args)
 
 
 def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -315,16 +354,18 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     this = abstract(receiver, None, typing_tracer)
     if effects.kinds(receiver):
         trail.note(this, frozenset((0,)))
-    with seam.running(typing_tracer):
+    with seam.following(typing_tracer):
         fn = find(this)
     real, folded = _signatures(fn, kws)
     if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
     memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))
-    known = memory()
+    known, reached = memory(), contextlib.nullcontext()
     if all(map(lasts, (receiver, *types_))):
         memo, known = (*memo, *setting()), LASTING
+    else:
+        reached = unchanged(name_of(receiver, key), fn, *map(static_of, types_))
     result = known.results.get(memo)
     if result is None:
         names = list(folded.parameters)
@@ -336,15 +377,21 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
                 trail.note(x, frozenset((i,)))
         if any(map(effects.kinds, (receiver, *types_))) and plain.asks_identity(fn):
             raise RunTimeCondition("whether two names are one object is known only at run time")
-        made = run(fn, real, [values[i] for i in order], typing_tracer)
-        result = numba_type(made)
-        found, lower = _lowering(key, receiver, find, real, order, types_)
-        known.register(found, lower)
-        known.effects[found] = trail.effects(made if effects.kinds(result) else None)
+        with reached:
+            given = run(fn, real, [values[i] for i in order], typing_tracer)
+            result = numba_type(given)
+        full = (*key, (receiver,) * first + types_)
+        known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result
-    return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
-        pysig=folded
-    )
+        made = _called(result, types_, key, receiver, folded)
+        known.register(_asked_by(key, made), _lowering(key, receiver, find, real, order, types_))
+    return _called(result, types_, key, receiver, folded)
+
+
+def _called(result: Any, types_: Any, key: Any, receiver: Any, pysig: Any) -> Any:
+    """Return the signature of a call."""
+    recvr = receiver if _has_receiver(key, receiver) else None
+    return typing.signature(result, *types_, recvr=recvr).replace(pysig=pysig)
 
 
 def _has_receiver(key: Any, receiver: Any) -> bool:
@@ -357,8 +404,55 @@ def _is_shared(fn: Any) -> bool:
     return inspect.isfunction(fn) or isinstance(fn, type)
 
 
-def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> tuple[Any, Any]:
-    """Return what Numba asks for the lowering of a traced call by, and that."""
+def name_of(receiver: Any, key: Any) -> str:
+    """Name what a call calls."""
+    spec = receiver.spec if isinstance(receiver, Value) else ("node", getattr(receiver, "cls", type(receiver)))
+    while spec[0] == "partial":
+        spec = spec[2][0]
+    held = spec[2] if spec[0] == "const" else spec[1] if spec[0] == "node" else receiver
+    held = held.cls if isinstance(held, plain.Maker) else held
+    name = getattr(held, "__name__", type(held).__name__)
+    return f"{name}.{receiver_attr}" if (receiver_attr := key[2] if key[0] is BoundTraced else "") else str(name)
+
+
+def static_of(ty: Any) -> Any:
+    """Return the objects of the host that a type holds."""
+    if isinstance(ty, Value):
+        return tree.constants(ty.spec)
+    if isinstance(ty, types.BaseTuple):
+        return tuple(map(static_of, ty))
+    return ty.dispatcher if isinstance(ty, types.Dispatcher) else getattr(ty, "value", None)
+
+
+def shown_type(ty: Any) -> str:
+    """Write the static value that a type says, or the type."""
+    return repr(ty.literal_value) if isinstance(ty, types.Literal) else kind(str(ty))
+
+
+def _check_same(receiver: Any, key: Any, now: Any, before: Any) -> None:
+    """Refuse a function that gave something else when its code was emitted than when its type was found."""
+    if not _agrees(now, before):
+        raise CuteError(
+            f"{name_of(receiver, key)} gives something else each time it is called, first {shown_type(before)}, now "
+            f"{shown_type(now)}: while a kernel is compiled a function runs more than once, and must give the same"
+        )
+
+
+def _agrees(now: Any, before: Any) -> bool:
+    """Say whether a value of a type is one of another, which says no other static value."""
+    if isinstance(before, types.BaseTuple):
+        return isinstance(now, types.BaseTuple) and len(now) == len(before) and all(map(_agrees, now, before))
+    if isinstance(before, types.Literal):
+        return isinstance(now, types.Literal) and now.literal_value == before.literal_value
+    if isinstance(before, Value):
+        return isinstance(now, Value) and (now == before or tree.join(now.spec, before.spec) == before.spec)
+    if isinstance(before, StructRef):
+        return isinstance(now, StructRef) and now.cls is before.cls
+    return True
+
+
+def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> Any:
+    """Return what lowers a traced call."""
     bound = _has_receiver(key, receiver)
     full = ((receiver,) if bound else ()) + types_
 
@@ -369,6 +463,8 @@ def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
         with seam.running(tracer):
             fn = find(abstract(receiver, self_value, tracer))
         result = run(fn, real, [values[i] for i in order], tracer)
+        if not all(map(lasts, full)) or not lasts(receiver):
+            _check_same(receiver, key, numba_type(result), sig.return_type)
         return concrete(result, sig.return_type, tracer)
 
-    return (*key, full), lower
+    return lower

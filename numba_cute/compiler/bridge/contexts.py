@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from numba.cuda import types
+from numba.cuda import types, typing
 from numba.cuda.core.base import OverloadSelector
 from numba.cuda.core.errors import NumbaError, NumbaNotImplementedError, TypingError
 from numba.cuda.datamodel import models
@@ -30,7 +30,7 @@ from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
 from ..ground.ownership import adopting, is_own_type, owns
 from . import devices
-from .object_types import BoundTraced, Value
+from .object_types import BoundTraced, StructRef, Value
 from .shared_arrays import in_shared_memory
 
 try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
@@ -312,6 +312,17 @@ def _is_literal(ty: Any) -> bool:
     return isinstance(ty, types.Literal) or (isinstance(ty, types.BaseTuple) and all(map(_is_literal, ty)))
 
 
+class _OfObject:
+    """The implementations of a call of an object: those of its class's `__call__`."""
+
+    def __init__(self, of: StructRef, table: _Implementations) -> None:
+        self._of, self._table = of, table
+
+    def find(self, args: Any) -> Any:
+        method = typing_context().resolve_getattr(self._of, "__call__")
+        return self._table[method.get_impl_key(typing.signature(types.none, *args))].find(args)
+
+
 class _Implementations:
     """Numba's table of implementations, with this library's before them."""
 
@@ -322,6 +333,8 @@ class _Implementations:
         found = lowering_of(key)
         if found is not None:
             return found
+        if isinstance(key, StructRef):
+            return _OfObject(key, self)
         shared, own = self._shared[key], _IMPLEMENTATIONS.get(key)
         return shared if own is None else _OwnFirst(own, shared)
 

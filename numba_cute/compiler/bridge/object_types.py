@@ -42,6 +42,11 @@ def _callee(obj: Any) -> Any:
     return obj
 
 
+def names_of(sig: Any) -> tuple[str, ...] | None:
+    """Return the names of a call's parameters, which may be the call's own; None where the signature has none."""
+    return None if sig.pysig is None else tuple(sig.pysig.parameters)
+
+
 class Value(types.Callable):
     """An immutable compile-time object with run-time leaves, or a compile-time callable."""
 
@@ -75,7 +80,7 @@ class Value(types.Callable):
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
-        return (Value, self.key, sig.args)
+        return (Value, self.key, names_of(sig), sig.args)
 
 
 @register_model(Value)

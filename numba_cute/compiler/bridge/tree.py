@@ -92,6 +92,13 @@ def _told_apart(obj: Any) -> Any:
     return repr(obj) if cls in (float, complex) or isinstance(obj, np.generic) else ("object", id(obj))
 
 
+def constants(spec: Spec) -> tuple[Any, ...]:
+    """Return the objects that a spec holds, whole."""
+    if spec[0] == "leaf":
+        return ()
+    return (spec[2],) if spec[0] == "const" else tuple(x for s in spec[-1] for x in constants(s))
+
+
 def unflatten(spec: Spec, leaves: Any) -> Any:
     """Return the object of a spec; `leaves` is an iterator."""
     kind = spec[0]

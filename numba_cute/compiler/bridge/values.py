@@ -220,6 +220,7 @@ def type_of_instance(obj: Any) -> StructRef:
 def type_of_plain(obj: Any) -> StructRef:
     """Return the type of an object of a plain class that traced code made. What its methods set later is known at run
     time alone; mutable objects in it are held by their address."""
+    plain.refuse_own_access(type(obj))
     changing = plain.varying(obj)
     return StructRef(
         type(obj), tuple((name, _plain_field(x, name in changing)) for name, x in plain.fields_of(obj).items())
@@ -396,6 +397,9 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
         return functools.partial(raw if traced else _jitted_from_traced(ref, name), proxy)
     if getattr(raw, "__cute_host__", False):
         return functools.partial(raw, proxy)
+    own = inspect.getattr_static(ref.cls, "__getattr__", None)
+    if raw is None and inspect.isfunction(own) and plain.is_plain_class(ref.cls):
+        return own(proxy, name)
     if raw is None:
         names = {n for n in (*ref.types, *dir(ref.cls)) if not n.startswith("_")}
         raise seam.UnknownName(unknown(ref.cls, name, names))
@@ -411,6 +415,7 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
+    plain.refuse_own_setting(proxy._ty.cls, name)
     _check_assignment(proxy._ty, name, numba_type(value))
     if tracer.trail is not None and not embeds(proxy._ty.types[name]):
         tracer.trail.store(proxy, value)

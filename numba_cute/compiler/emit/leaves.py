@@ -92,13 +92,16 @@ class Number(seam.Leaf):
         return 0 if _is(a, 0) or _divides(b, a) else _traced("urem", a, b)
 
     def __bool__(self) -> bool:
-        raise RunTimeCondition(
-            f"a run-time value ({self.type}) cannot decide compile-time control flow: "
-            "branch on it in the kernel itself, or make it static"
+        raise seam.signalled(
+            RunTimeCondition(
+                f"a run-time value ({self.type}) cannot decide compile-time control flow: "
+                "branch on it in the kernel itself, or make it static"
+            )
         )
 
     def __index__(self) -> int:
-        raise RunTimeCondition(f"a static int is needed here, and this one ({self.type}) is known only at run time")
+        words = f"a static int is needed here, and this one ({self.type}) is known only at run time"
+        raise seam.signalled(RunTimeCondition(words))
 
     __int__ = __index__
 

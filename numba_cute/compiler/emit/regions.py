@@ -42,6 +42,7 @@ class Regions:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.regions = [Region(self)]
+        self.signals: list[Any] = []
         self._made: list[Any] = []
 
     def makes(self, made: Any, embedded: bool) -> Region:

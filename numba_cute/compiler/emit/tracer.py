@@ -36,6 +36,8 @@ SMEM_MARK = "// numba_cute.smem_bytes"
 class Tracer(Regions, Vectors):
     """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
 
+    signals: list[Any]
+    """What the code raised to say that it cannot be traced: a user's `except` may have caught it."""
     plain = False
     """Whether a plain function of the user's is traced."""
     trail: Any = None

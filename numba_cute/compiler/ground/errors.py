@@ -16,7 +16,7 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir import Loc
 
 from ... import config
-from ...seam import CuteError
+from ...seam import CuteError, Signal, refused
 from ...seam.ground.places import at_line, definition_of, is_placed, line_naming, line_of, mark_placed, placed
 from ...seam.guards.messages import READ_ONLY_ARRAY
 from ...seam.marks.decorators import HOW_STATIC
@@ -57,6 +57,8 @@ def explain(error: BaseException, py_func: Any) -> None:
     """Raise the CuteError behind `error`, if there is one, with the line of the kernel that caused it."""
     if is_placed(error):
         return
+    if isinstance(error, Signal):
+        error = refused(error)
     _missing_library(error)
     text = str(error)
     found = [e for e in _raised if str(e) in text]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from numba_cute.seam.ground.error import CuteError
+from numba_cute.seam.ground.error import CuteError, Signal
+from numba_cute.seam.ground.places import at_line_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,10 +212,45 @@ def current_or(default: Any) -> Any:
 
 
 @contextmanager
-def running(backend: Any):  # type: ignore[no-untyped-def]
-    """Make `backend` the current one."""
+def following(backend: Any):  # type: ignore[no-untyped-def]
+    """Make `backend` the current one. Signal: what runs raised it; also where a user's `except` caught it there."""
     RUNNING.backends.append(backend)
     try:
         yield backend
+    except Exception:
+        if not getattr(backend, "signals", ()):
+            raise
     finally:
         RUNNING.backends.pop()
+    for signal in getattr(backend, "signals", ()):
+        raise signal
+
+
+@contextmanager
+def running(backend: Any):  # type: ignore[no-untyped-def]
+    """Make `backend` the current one. CuteError: also where what runs asks for what is known at run time alone."""
+    try:
+        with following(backend):
+            yield backend
+    except Signal as e:
+        raise refused(e) from e
+
+
+def refused(signal: Signal) -> CuteError:
+    """Return the error that a signal is where nothing but tracing is possible."""
+    return at_line_of(CuteError(str(signal)), signal)
+
+
+def signalled(signal: Signal) -> Signal:
+    """Note a signal with whoever runs the code, and return it, to be raised."""
+    noted = getattr(current_or(None), "signals", None)
+    if noted is not None:
+        noted.append(signal)
+    return signal
+
+
+def settled(e: BaseException) -> None:
+    """Note that this library's own code, which caught a signal, goes another way."""
+    noted = getattr(current_or(None), "signals", [])
+    if e in noted:
+        noted.remove(e)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of this library."""
+"""The exceptions of this library, and the signals by which code that is traced stops being so."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ class CuteError(Exception):
     """The one exception of this library: what was asked, the value, the rule, and the remedy."""
 
 
-class RunTimeCondition(CuteError):
-    """What is known only at run time was asked for its value while a kernel is compiled."""
-
-
 class InternalError(CuteError):
     """This library failed at what it should do: a fault of its own, which no argument explains. Please report it."""
 
 
-for _cls in (CuteError, RunTimeCondition, InternalError):
+class Signal(BaseException):
+    """What code that is traced raises where it cannot go on. It is no error: whoever traces decides what follows. A
+    user's `except Exception` does not catch it, and one that catches it all the same is noticed."""
+
+
+class RunTimeCondition(Signal):
+    """What is known only at run time was asked for its value while a kernel is compiled."""
+
+
+for _cls in (CuteError, InternalError):
     _cls.__module__ = "numba_cute"  # tracebacks name them as users import them
 
 

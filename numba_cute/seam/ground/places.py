@@ -114,6 +114,12 @@ def source_of(fn: Any) -> tuple[list[str], int]:
     return inspect.getsourcelines(fn)
 
 
+def at_line_of(e: E, other: BaseException) -> E:
+    """Return an error with the user's line that another one came from, if that has one."""
+    found = line_of(other)
+    return e if found is None else at_line(e, *found)
+
+
 def line_of(e: BaseException) -> tuple[str, int] | None:
     """Return the line that `at_line` gave an error, or that of the user's innermost frame; None if unknown."""
     return getattr(e, "place", None) or users_line(e.__traceback__)

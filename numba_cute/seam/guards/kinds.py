@@ -69,7 +69,7 @@ def is_integer(x: Any) -> bool:
 def _is_index(x: Any) -> bool:
     try:
         operator.index(x)
-    except Exception:
+    except (TypeError, ValueError, OverflowError, CuteError):
         return False
     return True
 
@@ -231,7 +231,7 @@ def _evaluated(annotation: Any, space: dict[str, Any]) -> Any:
         return annotation
     try:
         return eval(annotation, space)  # noqa: S307 - an annotation of this library's
-    except Exception:  # a name that only type checkers see
+    except (NameError, AttributeError, TypeError, SyntaxError):  # a name that only type checkers see
         return Any
 
 

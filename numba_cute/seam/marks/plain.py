@@ -18,6 +18,7 @@ from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 from ..ground.bytecode import operations
+from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.packages import package_of
 from .decorators import is_static_class, is_struct_class, is_traced
@@ -59,6 +60,11 @@ def is_plain_function(fn: Any) -> bool:
 def is_users(obj: Any) -> bool:
     """Say whether an object is a function or a class of the user's, of no other library."""
     return (is_plain_function(obj) and _is_own(obj.__module__)) or is_plain_class(obj)
+
+
+def is_users_module(module: Any) -> bool:
+    """Say whether a module is the user's: not this library's, not Python's, of none that both build on."""
+    return isinstance(module, str) and _is_own(module)
 
 
 def _is_own(module: str) -> bool:
@@ -133,8 +139,35 @@ class Maker:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Make an object."""
         made = self.cls(*args, **named)
-        object.__setattr__(made, _CHANGING, self.changing)
+        if isinstance(made, self.cls):
+            refuse_own_access(self.cls)
+            object.__setattr__(made, _CHANGING, self.changing)
         return made
+
+
+def refuse_own_access(cls: Any) -> None:
+    """Raise a CuteError if objects of a plain class keep or find their fields otherwise than in their `__dict__`."""
+    if (
+        inspect.getattr_static(cls, "__getattribute__", None) is not object.__getattribute__
+        and cls.__module__ != "types"
+    ):
+        raise CuteError(
+            f"{cls.__name__} has its own __getattribute__, and a kernel finds an object's fields itself: leave it out"
+        )
+    if any("__slots__" in vars(c) for c in cls.__mro__[:-1]):
+        raise CuteError(
+            f"{cls.__name__} has __slots__, and a kernel takes an object's fields from its __dict__: leave them out"
+        )
+
+
+def refuse_own_setting(cls: Any, name: str) -> None:
+    """Raise a CuteError if a class says itself what the assignment of an attribute does: kernels set the field."""
+    own = inspect.getattr_static(cls, "__setattr__", None)
+    if is_plain_class(cls) and own is not object.__setattr__ and cls is not SimpleNamespace:
+        raise CuteError(
+            f"{cls.__name__}.{name} = …: {cls.__name__} has its own __setattr__, which a kernel does not call outside of "
+            "the constructor: leave it out, or make a new object"
+        )
 
 
 _CHANGING = "__cute_changing__"

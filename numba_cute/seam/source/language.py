@@ -26,6 +26,7 @@ _OPCODES = {
     "BUILD_SET": "a set in a kernel: use a tuple (`x in (1, 2)`)",
     "PUSH_EXC_INFO": "`try` in a kernel: threads catch nothing; test the condition with `if`",
     "SETUP_FINALLY": "`try` in a kernel: threads catch nothing; test the condition with `if`",
+    "DICT_MERGE": "`f(**names)` in a kernel: name the arguments one by one, `f(a=x, b=y)`",
     "YIELD_VALUE": "`yield` in a kernel: it gives nothing back; write to an array",
 }
 _TEXT = (

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python's state that a function of the user's can reach: what changes there while a kernel is compiled is no kernel's.
+
+A traced function runs twice, once to find types and once to emit code, whatever the number of threads that will run the
+kernel. So a function that changes what outlives it would do that another number of times than Python does.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba.cuda.dispatcher import CUDADispatcher
+
+from ...seam.marks.plain import Maker, is_plain_class, is_users_module
+from ..ground.faults import Final
+from ..ground.ownership import names_of
+
+_MOST = 4000
+"""At most so many objects are looked at."""
+_LARGEST = 1 << 16
+"""Bytes of an array that is looked at."""
+_ITERATORS = frozenset(("builtins", "itertools"))
+_MISSING = object()
+
+Read = Callable[[], Any]
+
+
+@contextmanager
+def unchanged(what: str, *roots: Any) -> Iterator[None]:
+    """Run traced code of the user's. Final: it changed something that it reached from `roots` and that stays when it
+    is over. what: the function's name."""
+    before = _Reached(roots)
+    yield
+    changed = before.changed()
+    if changed is not None:
+        raise Final(
+            f"{what} changes {changed}, which is Python's and not the kernel's: a function runs while the kernel is "
+            "compiled, and not once for each thread; give the kernel what it needs as a value, or change it outside"
+        )
+
+
+class _Reached:
+    """What is reached from some objects, as it is now."""
+
+    def __init__(self, roots: tuple[Any, ...]) -> None:
+        self._seen: dict[int, Any] = {}
+        self._states: list[tuple[str, Read, Any]] = []
+        self._todo: collections.deque[tuple[str, Any]] = collections.deque()
+        self._attributes: set[str] = set()
+        self._modules: list[tuple[str, ModuleType]] = []
+        for i, root in enumerate(roots):
+            self._todo.append(("an argument" if i else "", root))
+            while self._todo and len(self._seen) < _MOST:
+                path, obj = self._todo.popleft()
+                if id(obj) not in self._seen:
+                    self._seen[id(obj)] = obj
+                    self._look(path, obj)
+                if not self._todo:
+                    self._look_at_modules()
+
+    def changed(self) -> str | None:
+        """Name what is not what it was; None if all is."""
+        for path, read, before in self._states:
+            now = read()
+            if now is not before and not _same(now, before):
+                return path
+        return None
+
+    def _state(self, path: str, read: Read) -> Any:
+        now = read()
+        self._states.append((path, read, now))
+        return now
+
+    def _look(self, path: str, obj: Any) -> None:
+        for kinds, look in _KINDS:
+            if isinstance(obj, kinds):
+                look(self, path, obj)
+                return
+        if isinstance(obj, type):
+            if is_plain_class(obj):
+                self._class(path, obj)
+        elif isinstance(obj, CUDADispatcher):
+            self._look(path, obj.py_func)
+        elif isinstance(obj, Maker):
+            self._look(path, obj.cls)
+        elif type(obj).__module__ in _ITERATORS and hasattr(type(obj), "__next__"):
+            self._state(f"the iterator `{path}`", lambda: _position(obj))
+        elif is_plain_class(type(obj)):
+            self._object(path, obj)
+
+    def _function(self, path: str, fn: FunctionType) -> None:
+        name = path or fn.__name__
+        names, attributes = names_of(fn.__code__)
+        self._attributes |= attributes
+        for n in sorted(names):
+            value = self._state(f"the global `{n}`", lambda n=n: fn.__globals__.get(n, _MISSING))
+            self._todo.append((n, value))
+        for n, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
+            self._todo.append((n, self._state(f"`{n}` around {fn.__name__}", lambda cell=cell: _content(cell))))
+        for n, value in _defaults(fn):
+            self._todo.append((n, value))
+        held = self._state(f"an attribute of {fn.__name__}", lambda: _attributes(fn))
+        self._todo.extend((f"{name}.{n}", x) for n, x in held.items())
+
+    def _items(self, path: str, obj: Any) -> None:
+        items = self._state(f"`{path}`", lambda: list(obj))
+        self._todo.extend((f"{path}[{i}]", x) for i, x in enumerate(items[:_MOST]))
+
+    def _dict(self, path: str, obj: Any) -> None:
+        held = self._state(f"`{path}`", lambda: dict(obj))
+        self._todo.extend((f"{path}[{k!r:.30}]", x) for k, x in held.items())
+
+    def _tuple(self, path: str, obj: Any) -> None:
+        self._todo.extend((f"{path}[{i}]", x) for i, x in enumerate(obj))
+
+    def _partial(self, path: str, obj: Any) -> None:
+        self._todo.extend((path, x) for x in (obj.func, *obj.args, *obj.keywords.values()))
+
+    def _method(self, path: str, obj: Any) -> None:
+        self._todo.extend((path, x) for x in (obj.__func__, obj.__self__))
+
+    def _generator(self, path: str, obj: Any) -> None:
+        self._state(f"the generator `{path}`", lambda: (obj.gi_frame and obj.gi_frame.f_lasti, obj.gi_running))
+
+    def _array(self, path: str, obj: Any) -> None:
+        if obj.nbytes <= _LARGEST and obj.dtype.kind in "biufc":
+            self._state(f"the array `{path}`", lambda: obj.tobytes())
+
+    def _module(self, path: str, obj: ModuleType) -> None:
+        if is_users_module(obj.__name__):
+            self._modules.append((path, obj))
+
+    def _look_at_modules(self) -> None:
+        """Look at what of a module is named by some code that was reached."""
+        for path, module in self._modules:
+            for n in sorted(self._attributes & vars(module).keys()):
+                value = self._state(f"`{path}.{n}`", lambda m=module, n=n: vars(m).get(n, _MISSING))
+                self._todo.append((f"{path}.{n}", value))
+        self._modules = []
+
+    def _class(self, path: str, cls: Any) -> None:
+        for base in cls.__mro__[:-1]:
+            held = self._state(f"a class attribute of {base.__name__}", lambda base=base: _attributes(base))
+            for n, x in held.items():
+                for part in (x, *(getattr(x, p, None) for p in ("__func__", "fget", "fset", "func"))):
+                    if part is not None:
+                        self._todo.append((f"{base.__name__}.{n}", part))
+
+    def _object(self, path: str, obj: Any) -> None:
+        if hasattr(obj, "__dict__"):
+            held = self._state(f"an attribute of `{path}`", lambda: _attributes(obj))
+            self._todo.extend((f"{path}.{n}", x) for n, x in held.items())
+        self._todo.append((type(obj).__name__, type(obj)))
+
+
+_KINDS: tuple[tuple[Any, Callable[[_Reached, str, Any], None]], ...] = (
+    (FunctionType, lambda r, p, x: r._function(p, x) if is_users_module(x.__globals__.get("__name__")) else None),
+    ((list, set, collections.deque), _Reached._items),
+    (dict, _Reached._dict),
+    (tuple, _Reached._tuple),
+    (functools.partial, _Reached._partial),
+    (MethodType, _Reached._method),
+    (GeneratorType, _Reached._generator),
+    (np.ndarray, _Reached._array),
+    (ModuleType, _Reached._module),
+)
+
+
+def _attributes(obj: Any) -> dict[str, Any]:
+    """Return what an object or class holds, but for what Python and this library keep there."""
+    held = {n: x for n, x in vars(obj).items() if not n.startswith(("__", "_cute_"))}
+    cached = {n for n in held for c in type(obj).__mro__ if isinstance(vars(c).get(n), functools.cached_property)}
+    return {n: x for n, x in held.items() if n not in cached}
+
+
+def _defaults(fn: FunctionType) -> Iterator[tuple[str, Any]]:
+    code = fn.__code__
+    names = code.co_varnames[: code.co_argcount]
+    yield from zip(reversed(names), reversed(fn.__defaults__ or ()))
+    yield from (fn.__kwdefaults__ or {}).items()
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+def _position(iterator: Any) -> Any:
+    """Return what says how far an iterator of Python's has come."""
+    try:
+        return repr(iterator.__reduce__()[1:])
+    except (AttributeError, TypeError):
+        return None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Say whether two states hold the same objects."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list):
+        return len(a) == len(b) and all(x is y for x, y in zip(a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(a[k] is b[k] for k in a)
+    if isinstance(a, (str, bytes, tuple)):
+        return bool(a == b)
+    return False
