@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import Boolean, DType, Float64, Int64
+from ....dtypes import BFloat16, Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
-from ....seam.language import no_function
+from ....seam.language import kind_of, no_function
 from ....seam.words import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
@@ -80,6 +80,9 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
         src = type_of_class(kind)
         if src is None or kind in (int, bool) and self.real in (int, bool):
             return self.real  # type: ignore[no-any-return]
+        refused = {int: (BFloat16,), float: (Boolean, BFloat16)}.get(self.real, ())
+        if src in refused:
+            raise CuteError(no_function(self.real.__name__, [kind_of(src.name)]))
         return casts(to(src))[kind]
 
 
@@ -167,8 +170,9 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
         for x in args[1:]:
             other = type_of_class(type(x))
             joint = unified(dtype, other) if dtype is not None and other is not None else None
-            if joint is None:
-                raise CuteError(f"{name}: {best!r} and {x!r} have no type in common")
+            if joint is None or dtype is not other and Boolean in (dtype, other):
+                kinds = [kind_of(getattr(t, "name", "")) for t in (dtype, other)]
+                raise CuteError(no_function(name, kinds))
             best, dtype = cast(best, joint), joint
             x = cast(x, joint)
             best = x if BINARY[better](x, best) else best
