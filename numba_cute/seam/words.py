@@ -42,7 +42,7 @@ NO_STATIC_BOUNDS = (
     "range_constexpr: its arguments must be static ints (literals, globals, closure variables, arithmetic on them, "
     "sizes of static layouts), the same on every path to the loop; use range() for a run-time count"
 )
-NO_STEP = "range_constexpr: its step is 0; a loop needs one that is not"
+NO_STEP = "range: its step is 0; a loop needs one that is not"
 NO_STATIC_UNROLLING = "range: unroll_full must be static, True or False"
 
 READ_ONLY_ARRAY = (

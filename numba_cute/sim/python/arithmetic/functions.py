@@ -14,7 +14,7 @@ import numpy as np
 
 from ....dtypes import BFloat16, Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
-from ....seam.language import kind_of, no_function
+from ....seam.language import kind_of, no_function, no_number_in
 from ....seam.words import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
@@ -66,8 +66,10 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
         self.real, self.to = real, to
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
-        if kind is str and self.real in (int, float):
-            raise CuteError(no_function(self.real.__name__, ["str"]))
+        if kind is str and self.real is int:
+            raise CuteError(no_function("int", ["str"]))
+        if kind is str and self.real is float:
+            return _float_of_text
         found = self[kind] = self._found(kind)
         return found
 
@@ -84,6 +86,14 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
         if src in refused:
             raise CuteError(no_function(self.real.__name__, [kind_of(src.name)]))
         return casts(to(src))[kind]
+
+
+def _float_of_text(text: str) -> Any:
+    """Return the number that a text says: "inf" and "nan" too."""
+    try:
+        return CLASSES[Float64].make(float(text))
+    except ValueError:
+        raise CuteError(no_number_in(text)) from None
 
 
 class TypeOf(type):
@@ -274,6 +284,8 @@ def range_of(*args: Any, **keywords: Any) -> Any:
         raise CuteError(NO_STATIC_UNROLLING)
     if keywords.get("unroll_full"):
         return unrolled_range(*args)
+    if len(args) == 3 and type_of_class(type(args[2])) is not None and value_of(args[2]) == 0:
+        raise CuteError(NO_STEP)
     if all(type(x) is int for x in args):
         return builtins.range(*args)  # its indices too are static here
     types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]
