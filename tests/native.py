@@ -30,6 +30,26 @@ define i32 @"thread_index.x"() {
 }
 define i32 @"thread_index.y"() { ret i32 0 }
 define i32 @"thread_index.z"() { ret i32 0 }
+declare double @llvm.floor.f64(double)
+declare double @llvm.fabs.f64(double)
+declare float @llvm.floor.f32(float)
+declare float @llvm.fabs.f32(float)
+define double @__nv_floor(double %a) {
+  %r = call double @llvm.floor.f64(double %a)
+  ret double %r
+}
+define double @__nv_fabs(double %a) {
+  %r = call double @llvm.fabs.f64(double %a)
+  ret double %r
+}
+define float @__nv_floorf(float %a) {
+  %r = call float @llvm.floor.f32(float %a)
+  ret float %r
+}
+define float @__nv_fabsf(float %a) {
+  %r = call float @llvm.fabs.f32(float %a)
+  ret float %r
+}
 declare double @llvm.maxnum.f64(double, double)
 declare double @llvm.minnum.f64(double, double)
 define double @__nv_fmax(double %a, double %b) {

@@ -87,7 +87,7 @@ def arithmetic(x, out):
     a = x[t]
     b = float(a) - 0.5
     c = min(max(b, -0.25), 0.25) + abs(b) + round(b * 8) + int(b * 100) % 7 + (t // 3) * 1.5 - t % -5
-    d = math.sqrt(abs(b)) + math.floor(b) + np.sqrt(a) + np.float32(t) / np.float32(3)
+    d = math.sqrt(abs(b)) + math.floor(b) + math.sqrt(a) + np.float32(t) / np.float32(3)
     e = (t << 3 ^ 21) & ~t | (t >> 1)
     f = cuda.fma(a, a, a) + cuda.popc(t) + cuda.clz(np.int32(t)) + cuda.selp(t % 2 == 0, 1.0, -1.0)
     out[t] = c + d * e + f + (-0.0 if t % 2 else 0.0) * 0 + bool(t & 4) + divmod(t, 7)[1]

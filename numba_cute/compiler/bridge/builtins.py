@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import cuda
-from numba.cuda import types, typing
+from numba.cuda import cgutils, types, typing
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.guards.messages import no_array
+from ...seam.guards.messages import NO_STEP, no_array
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts
@@ -116,6 +116,27 @@ def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
         return concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
 
     contexts.lower(key or fn, *kinds)(lower)
+
+
+@contexts.call_rule
+def _refuse_no_step(func: Any, args: Any) -> None:
+    if getattr(func, "typing_key", func) is range and len(args) == 3 and getattr(args[2], "literal_value", 1) == 0:
+        raise as_typing_error(CuteError(NO_STEP))
+
+
+def _range(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Lower `range(start, stop, step)`: of no rounds where the step is 0, where Python raises. Numba would end the
+    kernel there."""
+    state = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    start, stop, step = args
+    no_step = builder.icmp_signed("==", step, step.type(0))
+    state.start, state.stop = start, builder.select(no_step, start, stop)
+    state.step = builder.select(no_step, step.type(1), step)
+    return state._getvalue()
+
+
+for _integer in (types.int32, types.int64, types.uint64):
+    contexts.lower(range, _integer, _integer, _integer)(_range)
 
 
 @contexts.template(operator.contains)

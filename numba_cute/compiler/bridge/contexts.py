@@ -292,14 +292,15 @@ def typing_context() -> CuteTypingContext:
 
 
 class _OwnFirst:
-    """An operator's implementations: this library's, if its own types or literals are given, then Numba's."""
+    """An operator's implementations: this library's, if its own types or literals are given or it is `always` so, then
+    Numba's."""
 
-    def __init__(self, own: Any, shared: Any) -> None:
-        self._own, self._shared = own, shared
+    def __init__(self, own: Any, shared: Any, always: bool) -> None:
+        self._own, self._shared, self._always = own, shared, always
         self.append = shared.append
 
     def find(self, args: Any) -> Any:
-        if any(map(is_own_type, args)) or all(map(_is_literal, args)):
+        if self._always or any(map(is_own_type, args)) or all(map(_is_literal, args)):
             try:
                 return self._own.find(args)
             except NumbaNotImplementedError:
@@ -336,7 +337,7 @@ class _Implementations:
         if isinstance(key, StructRef):
             return _OfObject(key, self)
         shared, own = self._shared[key], _IMPLEMENTATIONS.get(key)
-        return shared if own is None else _OwnFirst(own, shared)
+        return shared if own is None else _OwnFirst(own, shared, key is range)
 
     def __delitem__(self, key: Any) -> None:
         del self._shared[key]

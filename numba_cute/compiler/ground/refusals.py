@@ -7,6 +7,7 @@ import re
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 from numba.core.errors import NumbaError as OtherNumbaError
 from numba.cuda.core.errors import NumbaError
 
@@ -116,6 +117,10 @@ def refusal(error: BaseException) -> CuteError | None:
         found = re.search(pattern, text, re.DOTALL)
         if found is not None and (isinstance(error, (*NUMBAS, NotImplementedError)) or _is_numbas(error)):
             return CuteError(str(write(*found.groups())))
+    if isinstance(error, KeyError) and isinstance(error.args[0], np.ufunc):  # Numba's table for CUDA lacks it
+        return CuteError(say.no_ufunc(error.args[0].__name__))
+    if isinstance(error, ValueError) and text.startswith(say.no_number_in("")[:-2]):
+        return CuteError(text)
     words = say.words_of(error)
     if words is not None and (_is_operator(error.__traceback__) or str(error).startswith("module ")):
         return CuteError(words)

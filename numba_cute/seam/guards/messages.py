@@ -47,7 +47,7 @@ NO_NEW_ARRAY = (
     "this makes a new array, for which kernels have no memory: compute its elements one by one, or write them to one "
     "of cuda.local.array"
 )
-NO_STEP = "range_constexpr: its step is 0; a loop needs one that is not"
+NO_STEP = "range: its step is 0; a loop needs one that is not"
 NO_STATIC_UNROLLING = "range: unroll_full must be static, True or False"
 
 READ_ONLY_ARRAY = (

@@ -142,6 +142,22 @@ def no_module_attribute(module: str, name: str) -> str:
     return f"module {module!r} has no attribute {name!r}"
 
 
+def no_number_in(text: str) -> str:
+    """Write the message for `float(text)` of what is no number."""
+    return f"could not convert string to float: {text!r}"
+
+
+def no_ufunc(name: str) -> str:
+    """Write the message for a function of NumPy's that a GPU has not for numbers."""
+    return (
+        f"np.{name}: kernels have no such function of numbers; those of math there are, as math.{_LIKE.get(name, name)}"
+    )
+
+
+_LIKE = {"absolute": "fabs", "power": "pow", "float_power": "pow", "mod": "fmod", "rint": "floor"}
+"""Functions of math like one of NumPy's of another name."""
+
+
 def wrong_count(wanted: Any) -> str:
     """Write the message for `a, b = x` with another number of elements."""
     return f"what is unpacked into {wanted} names has another number of elements"

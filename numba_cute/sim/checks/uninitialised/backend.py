@@ -19,7 +19,7 @@ from ....dtypes import DType
 from ....isa.form.instr import THREAD, WGMMA_GROUP, Instr
 from ....isa.form.kinds import Role
 from ....seam import Regs
-from ...ground.report import Place, assigned_name, in_library, place_of
+from ...ground.report import Place, SimError, assigned_name, in_library, place_of
 from ...hardware.collective import issue_alone, issue_together
 from ...python.arithmetic.elementwise import bits_as
 from ...python.arithmetic.undefined import Made, Partial, Undefined, Why, kind_of, used
@@ -50,7 +50,7 @@ class CheckedBackend(SimBackend):
             return alone(self, instr, statics, operands)
         try:
             out = issue_alone(self.run, instr, statics, operands)
-        except Exception as e:
+        except SimError as e:
             if not instr.pure or getattr(e, "undefined", None) is None:
                 raise
             return alone(self, instr, statics, operands)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import Boolean, DType, Float64, Int64
+from ....dtypes import BFloat16, Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
 from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
-from ....seam.source.language import no_function
+from ....seam.source.language import kind_of, no_function, no_number_in
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
 from .lanes import Lanes, lanewise
@@ -66,8 +66,10 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
         self.real, self.to = real, to
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
-        if kind is str and self.real in (int, float):
-            raise CuteError(no_function(self.real.__name__, ["str"]))
+        if kind is str and self.real is int:
+            raise CuteError(no_function("int", ["str"]))
+        if kind is str and self.real is float:
+            return _float_of_text
         found = self[kind] = self._found(kind)
         return found
 
@@ -80,7 +82,18 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
         src = type_of_class(kind)
         if src is None or kind in (int, bool) and self.real in (int, bool):
             return self.real  # type: ignore[no-any-return]
+        refused = {int: (BFloat16,), float: (Boolean, BFloat16)}.get(self.real, ())
+        if src in refused:
+            raise CuteError(no_function(self.real.__name__, [kind_of(src.name)]))
         return casts(to(src))[kind]
+
+
+def _float_of_text(text: str) -> Any:
+    """Return the number that a text says: "inf" and "nan" too."""
+    try:
+        return CLASSES[Float64].make(float(text))
+    except ValueError:
+        raise CuteError(no_number_in(text)) from None
 
 
 class TypeOf(type):
@@ -167,8 +180,9 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
         for x in args[1:]:
             other = type_of_class(type(x))
             joint = unified(dtype, other) if dtype is not None and other is not None else None
-            if joint is None:
-                raise CuteError(f"{name}: {best!r} and {x!r} have no type in common")
+            if joint is None or dtype is not other and Boolean in (dtype, other):
+                kinds = [kind_of(getattr(t, "name", "")) for t in (dtype, other)]
+                raise CuteError(no_function(name, kinds))
             best, dtype = cast(best, joint), joint
             x = cast(x, joint)
             best = x if BINARY[better](x, best) else best
@@ -270,6 +284,8 @@ def range_of(*args: Any, **keywords: Any) -> Any:
         raise CuteError(NO_STATIC_UNROLLING)
     if keywords.get("unroll_full"):
         return unrolled_range(*args)
+    if len(args) == 3 and type_of_class(type(args[2])) is not None and value_of(args[2]) == 0:
+        raise CuteError(NO_STEP)
     if all(type(x) is int for x in args):
         return builtins.range(*args)  # its indices too are static here
     types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]

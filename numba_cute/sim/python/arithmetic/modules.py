@@ -14,7 +14,7 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float16, Float32, Float64, Int32, from_numpy
 from ....seam import CuteError
-from ....seam.source.language import no_module_attribute
+from ....seam.source.language import no_module_attribute, no_ufunc
 from . import cases
 from .compute import convert, float_power, remainder, rounder
 from .functions import passing, type_of
@@ -139,6 +139,16 @@ def _ufunc_type(name: str, types: list[DType]) -> tuple[DType, DType]:
     return _floating(operand), _floating(operand)
 
 
+_UFUNCS = frozenset((
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "conjugate", "cos", "cosh", "deg2rad", "degrees", "divide", "equal", "fmax", "fmin", "greater",
+    "greater_equal", "hypot", "invert", "isnan", "left_shift", "less", "less_equal", "log", "log10", "log2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "not_equal", "rad2deg", "radians",
+    "right_shift", "sin", "sinh", "tan", "tanh",
+))  # fmt: skip
+"""Those that Numba has for CUDA."""
+
+
 def _of_ufunc(f: Any) -> Callable[..., Any]:
     """A ufunc on numbers."""
 
@@ -146,6 +156,8 @@ def _of_ufunc(f: Any) -> Callable[..., Any]:
         types = [type_of_class(type(a)) for a in args]
         if None in types or kwargs or not isinstance(f, np.ufunc):
             return f(*args, **kwargs)
+        if f.__name__ not in _UFUNCS:
+            raise CuteError(no_ufunc(f.__name__))
         result, operand = _ufunc_type(f.__name__, types)  # type: ignore[arg-type]
         values = [operand.numpy(value_of(cast(a, operand))) for a in args]
         with np.errstate(all="ignore"):

@@ -251,10 +251,13 @@ class Inference:
         return not self._is_loop(block.ways[-1][1].stack[-1])
 
     def _is_loop(self, following: Node) -> bool:
-        """Whether what a loop goes over is a `range`: such a loop is never unrolled."""
+        """Whether what a loop goes over is a `range` or an array: such a loop is never unrolled."""
         over = made = _original(following.args[0])
         if made.kind == "iter":
             over = _original(made.args[0])
+        whole = self.of(over)
+        if isinstance(whole, Known) and isinstance(whole.value, np.ndarray):
+            return True
         f = self.of(over.args[0]) if over.kind == "call" else None
         if over.kind == "call" and "unroll_full" in over.data:
             full = self.of(over.args[len(over.args) - len(over.data) + over.data.index("unroll_full")])
