@@ -14,7 +14,7 @@ if cudasim.enabled():
     )
 else:
     from . import patches
-    from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401
+    from .bridge import attributes, builtins, calls, classes, objects, operators, struct_operators, structs, typeofs  # noqa: F401
     from .host.cluster import cluster_shape
     from .host.launching import launch
     from .host.offline import compile

@@ -13,6 +13,7 @@ import enum
 import functools
 import inspect
 import numbers
+import sys
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from .error import CuteError
 from .leaf import Leaf
 from .marks import is_static_class, is_struct_class, is_traced, static
 from .names import UnknownName, unknown
-from .plain import is_plain
+from .plain import is_plain, is_users_frame
 from .whose import is_library
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
@@ -33,6 +34,11 @@ class Held:
 
     cute_of: ClassVar[type] = object
     cute_left: ClassVar[dict[str, str]] = {}
+
+    @property
+    def __class__(self) -> type:
+        """Return the class of the object that this stands for, to the user's Python."""
+        return type(self).cute_of if is_users_frame(sys._getframe(1)) else type(self)
 
     def __getattr__(self, name: str) -> Any:
         """Return what the class has by this name, for this object."""

@@ -119,6 +119,14 @@ def no_setitem(kind: str) -> str:
     return f"`x[i] = y` of {kind}: its elements cannot be set; those of arrays and tensors can"
 
 
+def no_key(shown: str) -> str:
+    """Return the words for a number known only at run time that is looked for among the keys of a dict or a set."""
+    return (
+        f"{shown} is known only at run time: it cannot be hashed, and so be looked for in a dict or a set; compare it "
+        "(`x == 5`), or look in a tuple (`x in (1, 2)`)"
+    )
+
+
 NO_DELETION = "`del x[i]`: elements cannot be deleted in a kernel"
 
 

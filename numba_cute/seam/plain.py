@@ -61,6 +61,12 @@ def is_users(obj: Any) -> bool:
     return (is_plain_function(obj) and _is_own(obj.__module__)) or is_plain_class(obj)
 
 
+def is_users_frame(frame: Any) -> bool:
+    """Say whether a frame runs Python of the user's: neither a library's nor Python's own."""
+    return _is_own(frame.f_globals.get("__name__") or "")
+
+
+@functools.cache
 def _is_own(module: str) -> bool:
     root = package_of(module)
     return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")

@@ -23,13 +23,14 @@ from ... import seam
 from ...dtypes import Scalar
 from ...seam import CuteError, facade, plain
 from ...seam.error import RunTimeCondition
+from ...seam.identity import asks_for_identity
 from ...seam.names import WrongArguments, other_arguments
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.target import current_arch
 from . import contexts
-from .object_types import BoundTraced, Value, traces_calls
+from .object_types import BoundTraced, StructRef, Value, traces_calls
 from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type
 
@@ -153,6 +154,10 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     traced; of the user's plain functions those that Python alone cannot follow are jitted.
     """
     memo = (key, tuple(args), tuple(dict(kws).items()), current_arch())
+    if memo not in _jitted and any(map(_is_run_time, (receiver, *args, *dict(kws).values()))):
+        fn = _plain_function(receiver, find)
+        if fn is not None and asks_for_identity(fn):
+            return _jit_call(key, receiver, fn, args, kws, memo)
     if memo not in _jitted:
         try:
             return _trace_call(key, receiver, find, args, kws)
@@ -170,6 +175,15 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
                     raise as_typing_error(e) from e
                 raise other from e
     return _jit_call(key, receiver, _jitted[memo], args, kws, memo)
+
+
+def _is_run_time(ty: Any) -> bool:
+    """Say whether a type is one of objects or numbers that are known only at run time, or holds such a one."""
+    if isinstance(ty, types.BaseTuple):
+        return any(map(_is_run_time, ty))
+    if isinstance(ty, Value):
+        return bool(ty.leaves)
+    return isinstance(ty, (StructRef, types.Number, types.Boolean)) and not isinstance(ty, types.Literal)
 
 
 def _known_to_numba(receiver: Any) -> Any:

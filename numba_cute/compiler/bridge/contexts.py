@@ -38,6 +38,8 @@ except ImportError:
 
 _OF_NUMBERS = ("to",)
 """Methods of numbers that are known only at run time."""
+_CLASSES = (object, dict, set, frozenset, str, bytes, type(None))
+"""Python's classes that Numba does not know, and that `isinstance` is asked for."""
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
 _CALLS: list[Callable[[Any, Any], Any]] = []
@@ -178,6 +180,8 @@ class CuteTypingContext(CUDATypingContext):
             or isinstance(val, plain.Maker)
             or (isinstance(val, type) and plain.is_plain_class(val))
         ):
+            return Value(("const", type(val), val))
+        if val is NotImplemented or any(val is cls for cls in _CLASSES):
             return Value(("const", type(val), val))
         return super().resolve_value_type(val)
 

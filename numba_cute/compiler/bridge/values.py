@@ -21,6 +21,7 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError, plain
+from ...seam.identity import asks_for_identity
 from ...seam.names import no_field, unknown
 from ..emit.leaves import Number, scalar_type
 from ..emit.regions import keeps
@@ -44,7 +45,19 @@ class StructProxy(tree.ByReference):
         object.__setattr__(self, "_ty", ty)
         object.__setattr__(self, "_ptr", ptr)
 
+    @property
+    def __class__(self) -> type:
+        """Return the object's own class, for `isinstance` and whoever asks for it by name."""
+        return self._ty.cls
+
     def __getattr__(self, name: str) -> Any:
+        raw = inspect.getattr_static(self._ty.cls, name, None) if name not in self._ty.types else None
+        if inspect.isfunction(raw) and plain.is_plain_class(self._ty.cls) and asks_for_identity(raw):
+            return functools.partial(_tracer().call_method, self, name)
+        return proxy_get(self, name)
+
+    def cute_method(self, name: str) -> Any:
+        """Return what the class has by a name, for this object, also where the proxy has it itself."""
         return proxy_get(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -347,6 +360,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     if name in ref.types:
         value = None if tracer.builder is None else load_field(proxy, name, tracer)
         return abstract(seen_type(ref.types[name]), value, tracer)
+    if name == "__class__":
+        return ref.cls
     raw = inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)

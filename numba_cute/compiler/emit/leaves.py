@@ -13,6 +13,8 @@ from numba.cuda import types
 from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.error import RunTimeCondition
+from ...seam.language import no_key
+from ...seam.plain import is_users_frame
 from ...seam.whose import is_library
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
@@ -57,6 +59,12 @@ def dtype_of(ty: types.Type) -> dtypes.DType:
     raise CuteError(f"a value of Numba type {ty} has no CuTe element type")
 
 
+def class_of_number(ty: types.Type) -> type | None:
+    """Return the class that Python has for the numbers of a Numba type; None for anything else."""
+    kinds = ((types.Boolean, bool), (types.Integer, int), (types.Float, float), (types.Complex, complex))
+    return next((cls for kind, cls in kinds if isinstance(ty, kind)), None)
+
+
 class Number(seam.Leaf):
     """An integer, float or bool known only at run time.
 
@@ -88,6 +96,11 @@ class Number(seam.Leaf):
         raise RunTimeCondition(f"a static int is needed here, and this one ({self.type}) is known only at run time")
 
     __int__ = __index__
+
+    @property
+    def __class__(self) -> type:
+        """Return for `isinstance` in the user's Python the class that Python has for such a number."""
+        return class_of_number(self.type) or Number if is_users_frame(sys._getframe(1)) else Number
 
     def __repr__(self) -> str:
         known = f"{{div={self.divisor}}}" if self.divisor > 1 else ""
@@ -162,7 +175,11 @@ class Number(seam.Leaf):
     def __ne__(self, o: object) -> Any:
         return _equality("!=", self, o)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        """Return a key for this library's tables. The user's dictionaries and sets would look for the leaf itself."""
+        if is_users_frame(sys._getframe(1)):
+            raise CuteError(no_key(repr(self)))
+        return object.__hash__(self)
 
     def __lt__(self, o: Any) -> Any:
         return _compare("<", self, o)

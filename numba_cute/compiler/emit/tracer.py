@@ -42,6 +42,8 @@ class Tracer(Regions, Vectors):
     """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""
+    call_method: Callable[..., Any]
+    """Call a method of an object of the user's as jitted code does (bridge/objects.py sets it)."""
 
     # ------------------------------------------------------------------ control flow
     def when(self, cond: Any, then: Callable[[], None]) -> None:

@@ -100,7 +100,7 @@ class TypeOf(type):
         dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
         if dtype is None:
             return isinstance(x, cls.real)
-        kinds = {int: ("int", "uint"), float: ("float",), bool: ("bool",)}.get(cls.real)
+        kinds = {int: ("int", "uint", "bool"), float: ("float",), bool: ("bool",)}.get(cls.real)
         return dtype.kind in kinds if kinds else issubclass(dtype.numpy, cls.real)
 
     def __subclasscheck__(cls, x: Any) -> bool:
