@@ -25,7 +25,7 @@ from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, struct_operators, structs
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
-from .values import abstract, concrete, numba_type
+from .values import abstract, concrete, numba_type, refuse_own_setattr
 
 
 def _is_method(obj: Any, attr: str) -> bool:
@@ -109,6 +109,11 @@ def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
 def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
     if isinstance(target, StructRef) and attr not in target.types and member_of(target.cls, attr) is None:
         raise as_typing_error(UnknownName(no_field(target.cls.__name__, attr, target.types)))
+    if isinstance(target, StructRef):
+        try:
+            refuse_own_setattr(target.cls)
+        except CuteError as e:
+            raise as_typing_error(e) from e
     if not isinstance(target, Value):
         return None
     tracer = Tracer()

@@ -4,6 +4,7 @@ comparisons of classes. Types say all of it, so the answers are constants, by wh
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -108,7 +109,7 @@ _FACTS: dict[Any, Callable[..., Any]] = {
 @contexts.call_rule
 def _resolve_class_fact(func: Any, args: Any) -> Any:
     key = getattr(func, "typing_key", None)
-    answer = _FACTS.get(key) if isinstance(key, type) or callable(key) else None
+    answer = _FACTS.get(key) if callable(key) else None
     if answer is None:
         return None
     try:
@@ -123,6 +124,49 @@ def _resolve_class_fact(func: Any, args: Any) -> Any:
     result = context.resolve_value_type(value) if isinstance(value, type) and value is tuple else numba_type(value)
     func._impl_keys[tuple(args)] = _implementation(result)
     return typing.signature(result, *args)
+
+
+def _compared(a: types.Type, b: types.Type) -> bool:
+    """Refuse to compare what `type` gives of a number with the class that Python has for it."""
+    kinds = [class_of_number(x.instance_type) if isinstance(x, types.NumberClass) else _named(x) for x in (a, b)]
+    if kinds[0] is kinds[1] and isinstance(a, types.NumberClass) != isinstance(b, types.NumberClass):
+        name = kinds[0].__name__
+        raise CuteError(f"type(x) is {name}: a number at run time has a type with a width; ask isinstance(x, {name})")
+    raise _NotKnown
+
+
+_FACTS |= dict.fromkeys((operator.is_, operator.is_not, operator.eq, operator.ne), _compared)
+
+
+def _getattr(args: Any) -> Any:
+    """Type `getattr(x, "name")` as `x.name`; with a default where there is no such attribute, as that."""
+    if len(args) < 2 or not isinstance(args[1], types.StringLiteral) or not isinstance(args[0], (StructRef, Value)):
+        return None
+    name = args[1].literal_value
+    found = len(args) == 2 or _hasattr(*args[:2])
+    result = contexts.typing_context().resolve_getattr(args[0], name) if found else args[2]
+    key = ("attribute of a value", args)
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        if not found:
+            return values[2]
+        return context.get_getattr(args[0], name)(context, builder, args[0], values[0], name)
+
+    table = cuda_target.target_context._defns[key]
+    if not table.versions:
+        table.append(lower, (types.VarArg(types.Any),))
+    return key, typing.signature(result, *args)
+
+
+@contexts.call_rule
+def _resolve_getattr(func: Any, args: Any) -> Any:
+    if getattr(func, "typing_key", None) is not getattr:
+        return None
+    found = _getattr(tuple(args))
+    if found is None:
+        return None
+    func._impl_keys[tuple(args)], sig = found
+    return sig
 
 
 _KNOWN: dict[types.Type, Any] = {}
@@ -149,5 +193,5 @@ class _Unknown(AbstractTemplate):
         return None
 
 
-for _fn in _FACTS:
+for _fn in (isinstance, issubclass, type, callable, hasattr, getattr):
     contexts.template(_fn)(type("_Unknown", (_Unknown,), {}))

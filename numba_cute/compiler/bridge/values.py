@@ -387,8 +387,18 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
     )
 
 
+def refuse_own_setattr(cls: type) -> None:
+    """Raise a CuteError if a plain class says itself what an assignment of a field does."""
+    own = inspect.getattr_static(cls, "__setattr__", None)
+    if plain.is_plain_class(cls) and inspect.isfunction(own):
+        frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+        why = "it is frozen" if frozen else "a kernel does not call the class's own `__setattr__`; write a method"
+        raise CuteError(f"a field of {cls.__name__} is set: {why}")
+
+
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
+    refuse_own_setattr(proxy._ty.cls)
     _check_assignment(proxy._ty, name, numba_type(value))
     if tracer.builder is not None and name in proxy._ty.stored:
         _store(proxy, name, value, tracer)

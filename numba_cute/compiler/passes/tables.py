@@ -41,7 +41,7 @@ def _item(value: Any, place: Place, known: Constants) -> Any:
     except NotConstant:
         return None
     for key, (_, item) in zip(reversed(keys), reversed(made.items)):  # of two that are equal Python has the later one
-        if type(key) is type(index) and key == index:
+        if key is index or (hash(key) == hash(index) and key == index):
             return item
     raise located(CuteError(f"{index!r} is none of this table's keys: {', '.join(map(repr, keys))}"), value.loc)
 
