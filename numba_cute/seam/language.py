@@ -119,6 +119,12 @@ def no_setitem(kind: str) -> str:
     return f"`x[i] = y` of {kind}: its elements cannot be set; those of arrays and tensors can"
 
 
+LIST_CHANGED = (
+    "a list changes where another function made it, or an object or a tuple holds it: in a kernel such a list stays as "
+    "it was; make a list of the new items, and give it back"
+)
+
+
 def no_key(shown: str) -> str:
     """Return the words for a number known only at run time that is looked for among the keys of a dict or a set."""
     return (

@@ -50,7 +50,9 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
     try:
         with seam.running(tracer):
-            return fn(*given, **named)
+            result = fn(*given, **named)
+        tracer.lists.check()
+        return result
     finally:
         tracer.plain = before
 

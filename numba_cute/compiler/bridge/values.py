@@ -28,6 +28,7 @@ from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
+from .list_types import alike, is_list, list_type
 from .object_types import StructPointer, StructRef, Value
 from .shared_arrays import SharedArray
 
@@ -78,7 +79,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return make_leaf(ty.dtype, value)
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
-        return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+        items = tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+        return tracer.lists.lend(items) if is_list(ty) else items
     if isinstance(ty, Value):
         b = tracer.builder
         leaves = (make_leaf(t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
@@ -168,7 +170,8 @@ def numba_type(obj: Any) -> types.Type:
     if plain.is_plain(obj):
         return type_of_plain(obj)
     if isinstance(obj, (tuple, list)):
-        return types.BaseTuple.from_types([numba_type(x) for x in obj])
+        made = list_type if type(obj) is list else types.BaseTuple.from_types
+        return made([numba_type(x) for x in obj])
     if isinstance(obj, CUDADispatcher):
         return types.Dispatcher(obj)
     return Value(tree.flatten(obj, []))
@@ -215,7 +218,7 @@ def plain_type(ty: types.Type) -> types.Type:
     if isinstance(ty, Multiple):
         return ty.literal_type
     if isinstance(ty, types.BaseTuple):
-        return types.BaseTuple.from_types([plain_type(t) for t in ty])
+        return alike(ty, [plain_type(t) for t in ty])
     return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
 
 
@@ -244,7 +247,7 @@ def _plain_field(value: Any, changes: bool) -> types.Type:
 def _run_time(ty: types.Type) -> types.Type:
     """Return a type of numbers, or of a tuple of them, without their values."""
     if isinstance(ty, types.BaseTuple):
-        return types.BaseTuple.from_types([_run_time(t) for t in ty])
+        return alike(ty, [_run_time(t) for t in ty])
     return types.unliteral(ty)
 
 
