@@ -24,6 +24,8 @@ _OPCODES = {
     "IMPORT_NAME": "`import` in a kernel: import at the head of the file",
     "UNPACK_EX": "`a, *b = …` in a kernel: write `a, b = x[0], x[1:]`",
     "BUILD_SET": "a set in a kernel: use a tuple (`x in (1, 2)`)",
+    "DICT_MERGE": "`f(**d)` in a kernel: write the arguments by their names",
+    "DICT_UPDATE": "`{**d}` in a kernel: write the keys",
     "PUSH_EXC_INFO": "`try` in a kernel: threads catch nothing; test the condition with `if`",
     "SETUP_FINALLY": "`try` in a kernel: threads catch nothing; test the condition with `if`",
     "YIELD_VALUE": "`yield` in a kernel: it gives nothing back; write to an array",
@@ -147,6 +149,8 @@ def no_iteration(kind: str) -> str:
 
 
 def no_attribute(kind: str, name: str) -> str:
+    if kind == "list" and name in ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"):
+        return LIST_CHANGED
     """Write the message for an attribute that a number, text or array lacks."""
     return f"{kind} has no attribute {name!r}"
 

@@ -11,6 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -23,11 +24,12 @@ from ... import seam
 from ...dtypes import Scalar
 from ...seam import CuteError, facade, plain
 from ...seam.error import RunTimeCondition
-from ...seam.identity import asks_for_identity
+from ...seam.identity import asks_for_class, asks_for_identity
 from ...seam.names import WrongArguments, other_arguments
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.ownership import adopting
 from ..ground.target import current_arch
 from . import contexts
 from .object_types import BoundTraced, StructRef, Value, traces_calls
@@ -244,7 +246,10 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
     own = (receiver,) if key[0] is BoundTraced else tuple(map(numba_type, first))
     held = {n: numba_type(x) for n, x in named.items() if n not in dict(kws)}
     whole = (*own, *args), {**dict(kws), **held}
-    template, pysig, given, none = contexts.ours_if_refused(fn, whole[0], lambda: dispatcher.get_call_template(*whole))
+    with adopting(fn) if asks_for_class(fn) else nullcontext():  # Numba's `is` and `isinstance` are others
+        template, pysig, given, none = contexts.ours_if_refused(
+            fn, whole[0], lambda: dispatcher.get_call_template(*whole)
+        )
     inner = template(contexts.typing_context()).apply(given, none)
     names = list(pysig.parameters)
     rest = [i for i, n in enumerate(names) if i >= len(own) and n not in held]

@@ -20,6 +20,7 @@ from ..emit.leaves import class_of_number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts
+from .list_types import is_list
 from .object_types import StructRef, Value
 from .values import abstract, numba_type
 
@@ -44,7 +45,7 @@ def class_of(ty: types.Type) -> type:
     if isinstance(ty, (types.IntEnumMember, types.EnumMember, types.BaseNamedTuple)):
         return ty.instance_class  # type: ignore[no-any-return]
     if isinstance(ty, types.BaseTuple):
-        return tuple
+        return list if is_list(ty) else tuple
     if isinstance(ty, types.UnicodeType):
         return str
     if isinstance(ty, Value):

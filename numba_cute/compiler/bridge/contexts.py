@@ -23,7 +23,7 @@ from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
-from ...seam import plain
+from ...seam import CuteError, plain
 from ...seam.names import WrongArguments, other_arguments
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
@@ -38,8 +38,9 @@ except ImportError:
 
 _OF_NUMBERS = ("to",)
 """Methods of numbers that are known only at run time."""
-_CLASSES = (object, dict, set, frozenset, str, bytes, type(None))
+_CLASSES = (object, list, dict, set, frozenset, str, bytes, type(None))
 """Python's classes that Numba does not know, and that `isinstance` is asked for."""
+_BY_PLACE = (enumerate, zip, min, max, sorted, sum, list, tuple, map, filter, reversed, len, any, all)
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
 _CALLS: list[Callable[[Any, Any], Any]] = []
@@ -122,6 +123,9 @@ class CuteTypingContext(CUDATypingContext):
         return _remembered("calls", (func, args, kws), lambda: self._resolved(func, args, kws))
 
     def _resolved(self, func: Any, args: Any, kws: Any) -> Any:
+        if kws and getattr(func, "typing_key", None) in _BY_PLACE:
+            name, given = func.typing_key.__name__, ", ".join(f"{n}=…" for n in dict(kws))
+            raise as_typing_error(CuteError(f"{name}(…, {given}): kernels have no such argument of `{name}`"))
         for rule in _CALLS:
             found = rule(func, args)
             if found is not None:

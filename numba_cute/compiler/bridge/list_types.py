@@ -87,9 +87,7 @@ def _comparison(op: Any) -> None:
             if not any(map(is_list, args)) or not all(isinstance(a, types.BaseTuple) for a in args):
                 return None
             if all(map(is_list, args)):
-                if op in (operator.eq, operator.ne):
-                    return None  # as Numba compares tuples
-                raise as_typing_error(CuteError("`is` of two lists in a kernel: compare what they hold, by `==`"))
+                return None  # as Numba compares tuples
             return typing.signature(types.literal(op in (operator.ne, operator.is_not)), *args)
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -101,5 +99,30 @@ def _comparison(op: Any) -> None:
             contexts.lower(op, other, kind)(lower)
 
 
+@contexts.call_rule
+def _refuse_lazy(func: Any, args: Any) -> Any:
+    key = getattr(func, "typing_key", None)
+    if key is map or key is filter:
+        raise as_typing_error(CuteError(f"{key.__name__} in a kernel: write a list, [f(x) for x in …], or a loop"))
+    return None
+
+
+@contexts.call_rule
+def _refuse_identity(func: Any, args: Any) -> Any:
+    if getattr(func, "typing_key", func) not in (operator.is_, operator.is_not):
+        return None
+    if all(isinstance(a, types.BaseTuple) for a in args) and is_list(args[0]) == is_list(args[1]):
+        what = "lists" if is_list(args[0]) else "tuples"
+        raise as_typing_error(CuteError(f"`is` of two {what} in a kernel: compare what they hold, by `==`"))
+    return None
+
+
+class _Unknown(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return None
+
+
+contexts.template(map)(type("_Unknown", (_Unknown,), {}))
+contexts.template(filter)(type("_Unknown", (_Unknown,), {}))
 for _op in (operator.eq, operator.ne, operator.is_, operator.is_not):
     _comparison(_op)

@@ -205,6 +205,20 @@ def truth(x: Any) -> Any:
     return True if result is NotImplemented else truth(result)
 
 
+def _are_all(items: Any) -> Any:
+    return _all(truth(x) for x in items)
+
+
+def _is_any(items: Any) -> Any:
+    return opposite(_all(opposite(truth(x)) for x in items))
+
+
+def _sorted(items: Any) -> list[Any]:
+    if not seam.is_static(items):
+        raise CuteError("sorted(…) of what is known only at run time: the order must be static")
+    return sorted(items)
+
+
 def length(x: Any) -> Any:
     """Return what `len(x)` is."""
     result = _asked(x, "__len__")
@@ -241,6 +255,8 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
     operator.contains: contains, bool: truth, operator.truth: truth, operator.not_: lambda x: opposite(truth(x)),
     len: length, hash: hashed,
 }  # fmt: skip
+_OF_ITEMS: dict[Any, Callable[..., Any]] = {all: _are_all, any: _is_any, sorted: _sorted}
+"""Of a tuple, whatever it holds."""
 _IDENTITY = (operator.is_, operator.is_not)
 _OPERATORS |= {getattr(operator, n): _binary(f"__{n}__", f"__{r}__", s) for n, (r, s) in _ORDERED.items()}
 
@@ -273,15 +289,30 @@ def _resolve_of_objects(func: Any, args: Any) -> Any:
     key = getattr(func, "typing_key", func)
     sig = _signature(key, args) if callable(key) else None
     if sig is not None and isinstance(func, types.Function):
-        func._impl_keys[tuple(args)] = key
+        func._impl_keys[tuple(args)] = _of_items(key) if key in _OF_ITEMS else key
     return sig
+
+
+def _of_items(op: Any) -> Any:
+    """Return the key of what lowers a function of a tuple, which Numba has for tuples of its own too."""
+    key = ("of items", op)
+    table = cuda_target.target_context._defns[key]
+    if not table.versions:
+        table.append(_lowering(lambda: _OF_ITEMS[op]), (types.Any,))
+    return key
 
 
 def _signature(op: Any, args: Any) -> Any:
     """Return the signature of an operator of objects; None if it is of none, or Numba's own holds."""
     fn = _OPERATORS.get(op) if any(map(_holds_objects, args)) else None
+    if op in _OF_ITEMS and len(args) == 1 and isinstance(args[0], types.BaseTuple):
+        return _typed(_OF_ITEMS[op], args)
     if fn is None or not all(isinstance(a, StructRef) for a in (args if op in _IDENTITY else args[:len(args) == 1])):
         return None
+    return _typed(fn, args)
+
+
+def _typed(fn: Callable[..., Any], args: Any) -> Any:
     tracer = Tracer()
     try:
         with seam.running(tracer):
@@ -308,14 +339,25 @@ def _resolve_called_object(func: Any, args: Any) -> Any:
     return sig
 
 
-def _lower(op: Any, *kinds: Any) -> None:
+def _lowering(find: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         with seam.running(tracer):
-            result = _OPERATORS[op](*(abstract(t, a, tracer) for t, a in zip(sig.args, args)))
+            result = find()(*(abstract(t, a, tracer) for t, a in zip(sig.args, args)))
         return concrete(result, sig.return_type, tracer)
 
-    contexts.lower(op, *kinds)(lower)
+    return lower
+
+
+def _lower(op: Any, *kinds: Any) -> None:
+    contexts.lower(op, *kinds)(_lowering(lambda: _OPERATORS[op]))
+
+
+class _Unknown(AbstractTemplate):
+    """For what Numba has no template for: nothing fits."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        return None
 
 
 def _register(op: Any) -> None:
@@ -340,3 +382,5 @@ def _register(op: Any) -> None:
 
 for _op in _OPERATORS:
     _register(_op)
+for _op in _OF_ITEMS:
+    contexts.template(_op)(type("_Unknown", (_Unknown,), {}))

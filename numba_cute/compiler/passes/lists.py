@@ -21,6 +21,7 @@ from numba.cuda.core.ir_utils import build_definitions, replace_vars
 from ... import seam
 from ...seam import CuteError
 from ...seam.whose import is_library
+from ..bridge import objects
 from ..ground.errors import located
 from .definitions import Place, statements
 
@@ -38,6 +39,9 @@ _READS = (
 
 @functools.cache
 def _method(name: str) -> Callable[..., Any]:
+    if name in ("count", "remove"):
+        return _count if name == "count" else _remove
+
     @seam.traced
     def call(items: Any, *args: Any) -> Any:
         """Return the items after a method of a list's was called, and what it gave."""
@@ -64,7 +68,44 @@ def _delete_item(items: Any, index: Any) -> Any:
     return tuple(changed)
 
 
+@seam.traced
+def _repeated(items: Any, count: Any) -> Any:
+    """Return the items so many times over."""
+    if not isinstance(count, int):
+        raise CuteError(f"a list times {count!r}: the number must be static")
+    return items * count
+
+
+@seam.traced
+def _is_empty(items: Any) -> bool:
+    """Return `not items`."""
+    return len(items) == 0
+
+
+@seam.traced
+def _count(items: Any, x: Any) -> Any:
+    """Return the items, and how many of them are equal to x."""
+    total: Any = 0
+    for found in (objects.equal(item, x) for item in items):
+        total = total + found if isinstance(found, bool) else seam.current().operate("add", total, found)  # type: ignore[attr-defined]
+    return items, total
+
+
+@seam.traced
+def _remove(items: Any, x: Any) -> Any:
+    """Return the items without the first that is equal to x."""
+    for at, item in enumerate(items):
+        found = objects.equal(item, x)
+        if not isinstance(found, bool):
+            raise CuteError("x.remove(…) of a list: which item it is must be static; use a register tensor")
+        if found:
+            return items[:at] + items[at + 1 :], None
+    raise CuteError("x.remove(…) of a list: no item is equal to it")
+
+
 def _static(index: Any) -> Any:
+    if isinstance(index, slice):
+        raise CuteError("x[a:b] = … and del x[a:b] of a list: a kernel sets and deletes items one by one")
     if not seam.is_static(index):
         raise CuteError(f"x[{index!r}] = … of a list: its index must be static; use a register tensor")
     return index
@@ -127,7 +168,10 @@ class _Lists:
     def __init__(self, func_ir: Any) -> None:
         self._ir = func_ir
         self._made: dict[str, list[Any]] = {}
+        self._read: set[str] = set()
         for _, inst in statements(func_ir.blocks):
+            own = inst.target.name if isinstance(inst, ir.Assign) else ""
+            self._read |= {v.name for v in inst.list_vars() if v.name != own}
             if isinstance(inst, ir.Assign):
                 self._made.setdefault(inst.target.name, []).append(inst.value)
         self.names: set[str] = set()
@@ -202,6 +246,9 @@ class _Lists:
 
     def holds(self, inst: Any) -> Iterator[Any]:
         """Yield the variables of lists that a statement hands on to what may keep them."""
+        dead = isinstance(inst, ir.Assign) and inst.target.name not in self._read
+        if dead and getattr(inst.value, "op", "call") != "call":  # as what an inlined closure held
+            return
         if isinstance(inst, (ir.SetAttr, ir.Return)):
             yield from (v for v in (inst.value,) if v.name in self.names)
         value = inst.value if isinstance(inst, ir.Assign) else None
@@ -278,11 +325,14 @@ class _Lists:
             return self._called(inst, scope, waiting)
         before = self._handed_on(inst, scope, waiting)
         if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and inst.target.name not in waiting:
+            if value.op == "unary" and value.fn is operator.not_ and value.value.name in self.names - waiting:
+                made, new = self._call_of(_is_empty, [value.value], scope, inst.loc)
+                return [*made, ir.Assign(new, inst.target, inst.loc)]
             if value.op == "build_list":
                 inst.value = value = _marked(ir.Expr.build_tuple(value.items, inst.loc))
                 return [*before, inst]
-            if value.op == "binop" and self._compare(inst):
-                return [*before, inst]
+            if value.op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
+                return [*before, *self._operate(inst, scope)]
         return [*before, inst] if before else None
 
     def _reads_method(self, value: Any) -> bool:
@@ -364,15 +414,23 @@ class _Lists:
             _replace(inst, replaced)
         return before
 
-    def _compare(self, inst: Any) -> bool:
-        """Fold `==` and `is` of what is a list and what is none, or of two lists; say whether it was."""
-        value = inst.value
+    def _operate(self, inst: Any, scope: Any) -> list[Any]:
+        """Rewrite an operator of a list: `is` is decided by the names; with a tuple `==` asks for a list as one."""
+        value, loc = inst.value, inst.loc
         sides = [v.name in self.names for v in (value.lhs, value.rhs)]
-        if value.fn in (operator.is_, operator.is_not) and any(sides):
+        if value.fn in (operator.is_, operator.is_not):
             same = value.lhs.name == value.rhs.name
-            inst.value = ir.Const(same is (value.fn is operator.is_), inst.loc)
-            return True
-        return False
+            inst.value = ir.Const(same is (value.fn is operator.is_), loc)
+        elif value.fn is operator.mul:
+            items, count = (value.lhs, value.rhs) if sides[0] else (value.rhs, value.lhs)
+            made, new = self._call_of(_repeated, [items, count], scope, loc)
+            return [*made, ir.Assign(_marked(ir.Expr.cast(new, loc)), inst.target, loc)]
+        elif value.fn in (operator.eq, operator.ne) and not all(sides):
+            made, new = self._call_of(as_list, [value.lhs if sides[0] else value.rhs], scope, loc)
+            by = {"lhs" if sides[0] else "rhs": new}
+            value._kws.update(by)
+            return [*made, inst]
+        return [inst]
 
 
 _UNKNOWN = object()

@@ -86,11 +86,14 @@ class Sequences:
     def _called(self, var: Any, place: Place) -> tuple[Any, Any]:
         """Return the function and the call that a variable comes from; None twice if it comes from none."""
         made, at = self._known.assignment(var, place) or (None, place)
-        if isinstance(made, ir.Expr) and made.op == "call" and not made.kws and made.vararg is None:
+        if isinstance(made, ir.Expr) and made.op == "call" and made.vararg is None:
             try:
-                return self._known.of(made.func, at), (made, at)
+                function = self._known.of(made.func, at)
             except NotConstant:
-                pass
+                return None, None
+            if function is enumerate and [n for n, _ in made.kws] == ["start"] and len(made.args) == 1:
+                made.args, made.kws = [*made.args, made.kws[0][1]], ()
+            return (None, None) if made.kws else (function, (made, at))
         return None, None
 
     def _indices(self, over: Any, place: Place, made: _Maker) -> list[Any]:
@@ -102,6 +105,8 @@ class Sequences:
         function, call = self._called(over, place)
         if function is builtins.range:  # asked first: types take long to find
             return True
+        if function is reversed and isinstance(self.type_of(call[0].args[0], call[1]), types.BaseTuple):
+            return False  # which Numba does not know
         if function in (enumerate, zip, reversed):
             return all(self._is_plain(a, call[1]) for a in call[0].args[:1] if function is not zip) and (
                 function is not zip or all(self._is_plain(a, call[1]) for a in call[0].args)

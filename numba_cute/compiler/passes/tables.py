@@ -46,6 +46,34 @@ def _item(value: Any, place: Place, known: Constants) -> Any:
     raise located(CuteError(f"{index!r} is none of this table's keys: {', '.join(map(repr, keys))}"), value.loc)
 
 
+def refuse_others(func_ir: Any) -> None:
+    """Raise a CuteError, with its line, for a table that is asked for more than items."""
+    tables: set[str] = set()
+    while new := {i.target.name for _, i in statements(func_ir.blocks) if _is_dict(i, tables)} - tables:
+        tables |= new
+    for _, inst in statements(func_ir.blocks) if tables else ():
+        if _is_dict(inst, tables) or isinstance(inst, ir.Del):
+            continue
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        item = isinstance(value, ir.Expr) and value.op in ("getitem", "static_getitem")
+        read = {v.name for v in (inst.list_vars() if value is None else _read(value))}
+        if tables & read and not (item and value.value.name in tables):
+            raise located(CuteError(NO_DICT), inst.loc)
+
+
+NO_DICT = (
+    "a dict in a kernel: it is a table, of which only an item is asked for by a static key, as {ADD: add, MAX: max}[op]; "
+    "write `if`s, or make it outside of the kernel's functions"
+)
+
+
+def _is_dict(inst: Any, tables: set[str]) -> bool:
+    value = inst.value if isinstance(inst, ir.Assign) else None
+    if isinstance(value, ir.Var):
+        return value.name in tables
+    return isinstance(value, ir.Expr) and value.op == "build_map"
+
+
 def _drop_tables(blocks: dict[int, Any]) -> None:
     """Take away the tables that nothing reads any more."""
     while True:
