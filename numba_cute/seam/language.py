@@ -135,6 +135,17 @@ def no_key(shown: str) -> str:
     )
 
 
+NO_DICT = (
+    "a dict in a kernel: it is a table, of which only an item is asked for by a static key, as {ADD: add, MAX: max}[op]; "
+    "write `if`s, or make it outside of the kernel's functions"
+)
+
+
+def no_such_key(key: Any, keys: list[Any]) -> str:
+    """Return the words for a key that a table lacks."""
+    return f"{key!r} is none of this table's keys: {', '.join(map(repr, keys))}"
+
+
 NO_DELETION = "`del x[i]`: elements cannot be deleted in a kernel"
 
 

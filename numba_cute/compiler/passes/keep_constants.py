@@ -58,6 +58,7 @@ class KeepConstants(FunctionPass):
             _settle(known)  # arithmetic on the indices, tuples that they index, branches on them
             known.after(keep_members)
         lists.refuse_growing(func_ir)
+        tables.refuse_others(func_ir, items=True)
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)

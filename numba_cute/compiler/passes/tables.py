@@ -9,6 +9,7 @@ from typing import Any
 from numba.cuda.core import ir
 
 from ...seam import CuteError
+from ...seam.language import NO_DICT, no_such_key
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
@@ -43,11 +44,12 @@ def _item(value: Any, place: Place, known: Constants) -> Any:
     for key, (_, item) in zip(reversed(keys), reversed(made.items)):  # of two that are equal Python has the later one
         if key is index or (hash(key) == hash(index) and key == index):
             return item
-    raise located(CuteError(f"{index!r} is none of this table's keys: {', '.join(map(repr, keys))}"), value.loc)
+    raise located(CuteError(no_such_key(index, keys)), value.loc)
 
 
-def refuse_others(func_ir: Any) -> None:
-    """Raise a CuteError, with its line, for a table that is asked for more than items."""
+def refuse_others(func_ir: Any, items: bool = False) -> None:
+    """Raise a CuteError, with its line, for a table that is asked for more than items; for items too, if all that are
+    known were found."""
     tables: set[str] = set()
     while new := {i.target.name for _, i in statements(func_ir.blocks) if _is_dict(i, tables)} - tables:
         tables |= new
@@ -57,14 +59,8 @@ def refuse_others(func_ir: Any) -> None:
         value = inst.value if isinstance(inst, ir.Assign) else None
         item = isinstance(value, ir.Expr) and value.op in ("getitem", "static_getitem")
         read = {v.name for v in (inst.list_vars() if value is None else _read(value))}
-        if tables & read and not (item and value.value.name in tables):
+        if tables & read and not (item and not items and value.value.name in tables):
             raise located(CuteError(NO_DICT), inst.loc)
-
-
-NO_DICT = (
-    "a dict in a kernel: it is a table, of which only an item is asked for by a static key, as {ADD: add, MAX: max}[op]; "
-    "write `if`s, or make it outside of the kernel's functions"
-)
 
 
 def _is_dict(inst: Any, tables: set[str]) -> bool:

@@ -32,7 +32,7 @@ from ....seam.words import no_array
 from ..arithmetic.functions import is_pure, python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
-from ..arithmetic.tables import Unusable, is_unusable, print_of
+from ..arithmetic.tables import JITTED, Unusable, is_unusable, print_of
 from ..dropped import watched
 from ..extensions import Extensions
 from ..numba_functions import declared
@@ -170,7 +170,7 @@ class Rebuilder:
         key = (id(fn.__globals__), prints.prints(fn), jitted)
         space = self._globals.get(key)
         if space is None:
-            space = self._globals[key] = dict(fn.__globals__)
+            space = self._globals[key] = {**fn.__globals__, JITTED: jitted}
             printing = prints.print if prints.prints(fn) else print_of if jitted else self._builtins["print"]
             space["__builtins__"] = self._builtins | {"print": printing}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
