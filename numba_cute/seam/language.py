@@ -127,14 +127,10 @@ LIST_CHANGED = (
 )
 
 
-def no_key(shown: str) -> str:
-    """Return the words for a number known only at run time that is looked for among the keys of a dict or a set."""
-    return (
-        f"{shown} is known only at run time: it cannot be hashed, and so be looked for in a dict or a set; compare it "
-        "(`x == 5`), or look in a tuple (`x in (1, 2)`)"
-    )
-
-
+NO_KEY = (
+    "a number that is known only at run time cannot be hashed, and so not be looked for in a dict or a set: compare it "
+    "(`x == 5`), or look in a tuple (`x in (1, 2)`)"
+)
 NO_DICT = (
     "a dict in a kernel: it is a table, of which only an item is asked for by a static key, as {ADD: add, MAX: max}[op]; "
     "write `if`s, or make it outside of the kernel's functions"

@@ -18,7 +18,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError, Leaf
-from ...seam.language import no_function, no_key, no_operator
+from ...seam.language import no_function, NO_KEY, no_operator
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -235,7 +235,7 @@ def hashed(x: Any) -> Any:
         unhashable = inspect.getattr_static(_class(x), "__hash__", None) is None
         raise CuteError(f"hash({name}): " + ("it has none" if unhashable else "it is the object's place in memory"))
     if type(result) is not int:
-        raise CuteError(no_key(repr(result)))
+        raise CuteError(NO_KEY)
     return hash(result)
 
 

@@ -13,7 +13,7 @@ from numba.cuda import types
 from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.error import RunTimeCondition
-from ...seam.language import no_key
+from ...seam.language import NO_KEY
 from ...seam.plain import is_users_frame
 from ...seam.whose import is_library
 
@@ -178,7 +178,7 @@ class Number(seam.Leaf):
     def __hash__(self) -> int:
         """Return a key for this library's tables. The user's dictionaries and sets would look for the leaf itself."""
         if is_users_frame(sys._getframe(1)):
-            raise CuteError(no_key(repr(self)))
+            raise CuteError(NO_KEY)
         return object.__hash__(self)
 
     def __lt__(self, o: Any) -> Any:

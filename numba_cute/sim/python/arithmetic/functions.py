@@ -14,6 +14,7 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
+from ....seam.held import is_held
 from ....seam.language import no_function
 from ....seam.words import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
 from . import cases
@@ -131,6 +132,8 @@ class _TypeOfTypes(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1:
             x = args[0]
+            if is_held(x):
+                return x.cute_of
             dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
             return type_of(type(x) if dtype is None else dtype.numpy)  # type: ignore[arg-type]
         return type(*args, **kwargs)

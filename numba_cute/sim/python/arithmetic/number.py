@@ -17,7 +17,7 @@ import numpy as np
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
 from ....seam import shown
-from ....seam.language import kind_of, no_key
+from ....seam.language import kind_of, NO_KEY
 from ....seam.plain import is_users_frame
 from .compute import limits
 from .overloads import TYPES
@@ -71,7 +71,7 @@ class Number(seam.Leaf):
     def __hash__(self) -> int:
         """A key for this library's tables: the user's dictionaries and sets cannot be asked, as in compiled code."""
         if is_users_frame(sys._getframe(1)):
-            raise seam.CuteError(no_key(repr(self)))
+            raise seam.CuteError(NO_KEY)
         return object.__hash__(self)
 
     def __bool__(self) -> bool:
@@ -214,5 +214,5 @@ def plain(value: Any) -> Any:
 def static_hash(value: Any) -> int:
     """What a method `__hash__` gives: an error if it is known only at run time."""
     if isinstance(value, Number):
-        raise seam.CuteError(no_key(repr(value)))
+        raise seam.CuteError(NO_KEY)
     return hash(value)
