@@ -19,8 +19,10 @@ else:
         attributes,
         builtins,
         calls,
+        classes,
+        objects,
         operators,
-        sameness,  # noqa: F401
+        sameness,
         struct_operators,
         structs,
         typeofs,

@@ -21,7 +21,7 @@ from ...seam import CuteError
 from ...seam.guards.messages import NO_STEP, no_array
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from . import contexts
+from . import contexts, objects
 from .object_types import Value
 from .values import abstract, concrete, numba_type
 
@@ -40,9 +40,14 @@ def _walked(x: Any) -> Any:
     raise CuteError(f"for … in {x!r}: a kernel's loop does not go over it; index it, i in cute.range_constexpr(…)")
 
 
-_FUNCTIONS: dict[Any, _Function] = {f: f for f in (*_UNARY, *_OF_MANY, operator.contains)}
+def _contains(where: Any, x: Any) -> Any:
+    found = objects.is_object(x) or (isinstance(where, tuple) and any(map(objects.is_object, where)))
+    return objects.contains(where, x) if found else operator.contains(where, x)
+
+
+_FUNCTIONS: dict[Any, _Function] = {f: f for f in (*_UNARY, *_OF_MANY)}
+_FUNCTIONS[operator.contains] = _contains
 _FUNCTIONS["getiter"] = _walked
-_FUNCTIONS[isinstance] = isinstance
 
 
 def _atomic(name: str) -> _Function:
@@ -85,7 +90,7 @@ def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
         raise
     except TypeError as e:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, objects))}): {e}") from e
-    if fn is operator.contains and any(map(_runs, kinds)):  # two leaves are equal here only if they are one
+    if fn is _contains and any(map(_runs, kinds)):  # two leaves are equal here only if they are one
         raise CuteError(f"{objects[1]!r} in {objects[0]!r}: what is known only at run time cannot be looked for")
     return result
 
@@ -144,7 +149,7 @@ class _Contains(AbstractTemplate):
     """Numba asks for the types of `in` once more when it lowers it."""
 
     def generic(self, args: Any, kws: Any) -> Any:
-        return _typed(operator.contains, args) if any(map(_holds_ours, args)) else None
+        return _typed(_contains, args) if any(map(_holds_ours, args)) else None
 
 
 class _Unknown(AbstractTemplate):
@@ -164,11 +169,8 @@ for _fn in _OF_STATIC:
     _lower(_fn, types.IntegerLiteral, types.IntegerLiteral, types.VarArg(types.IntegerLiteral))
 for _key, _fn in _ATOMICS.items():
     _lower(_fn, Value, types.VarArg(types.Any), key=_key)
-_lower(isinstance, Value, types.Any)
-_lower(isinstance, types.Any, Value)
 for _tuple in (types.UniTuple, types.Tuple):
-    _lower(isinstance, _tuple, types.Any)
     for _fn in _OF_MANY:
         _lower(_fn, _tuple)
     for _item in (Value, types.Literal, types.Any):
-        _lower(operator.contains, _tuple, _item)
+        _lower(_contains, _tuple, _item, key=operator.contains)

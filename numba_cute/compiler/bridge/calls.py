@@ -15,6 +15,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -25,17 +26,19 @@ from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.ground.error import RunTimeCondition, Signal
+from ...seam.ground.error import Signal
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.source.class_statements import without_classes
+from ...seam.source.identity import asks_for_class, asks_for_identity
 from ...seam.source.language import no_operator, refuse_code
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.faults import in_words, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
+from ..ground.ownership import adopting
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
 from .lasting import is_lasting_value, lasts, setting
@@ -62,7 +65,9 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     fn = _REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
     try:
         with seam.following(tracer), printing_at_run_time(tracer):
-            return fn(*given, **named)
+            result = fn(*given, **named)
+        tracer.lists.check()
+        return result
     finally:
         tracer.plain = before
 
@@ -182,6 +187,10 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     traced; of the user's plain functions those that Python alone cannot follow are jitted.
     """
     memo = (key, tuple(args), tuple(dict(kws).items()))
+    if memo not in memory().jitted and any(map(_is_run_time, (receiver, *args, *dict(kws).values()))):
+        fn = _plain_function(receiver, find)
+        if fn is not None and asks_for_identity(fn):
+            return _jit_call(key, receiver, fn, args, kws, memo)
     if memo not in memory().jitted:
         try:
             return _trace_call(key, receiver, find, args, kws)
@@ -208,6 +217,15 @@ def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: 
         if tells_more(why):
             raise as_typing_error(in_words(why, name_of(receiver, key))) from why
         raise other from why
+
+
+def _is_run_time(ty: Any) -> bool:
+    """Say whether a type is one of objects or numbers that are known only at run time, or holds such a one."""
+    if isinstance(ty, types.BaseTuple):
+        return any(map(_is_run_time, ty))
+    if isinstance(ty, Value):
+        return bool(ty.leaves)
+    return isinstance(ty, (StructRef, types.Number, types.Boolean)) and not isinstance(ty, types.Literal)
 
 
 def _known_to_numba(receiver: Any) -> Any:
@@ -263,7 +281,10 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
     own = (receiver,) if key[0] is BoundTraced else tuple(map(numba_type, first))
     held = {n: numba_type(x) for n, x in named.items() if n not in dict(kws)}
     whole = (*own, *args), {**dict(kws), **held}
-    template, pysig, given, none = contexts.ours_if_refused(fn, whole[0], lambda: dispatcher.get_call_template(*whole))
+    with adopting(fn) if asks_for_class(fn) else nullcontext():  # Numba's `is` and `isinstance` are others
+        template, pysig, given, none = contexts.ours_if_refused(
+            fn, whole[0], lambda: dispatcher.get_call_template(*whole)
+        )
     inner = template(contexts.typing_context()).apply(given, none)
     names = list(pysig.parameters)
     rest = [i for i, n in enumerate(names) if i >= len(own) and n not in held]
@@ -375,8 +396,6 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         for i, x in enumerate(values, first):
             if effects.kinds(types_[i - first]):
                 trail.note(x, frozenset((i,)))
-        if any(map(effects.kinds, (receiver, *types_))) and plain.asks_identity(fn):
-            raise RunTimeCondition("whether two names are one object is known only at run time")
         with reached:
             given = run(fn, real, [values[i] for i in order], typing_tracer)
             result = numba_type(given)

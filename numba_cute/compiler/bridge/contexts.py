@@ -23,6 +23,7 @@ from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
+from ...seam import CuteError
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ..ground.building import building_kernel, kernel
@@ -40,6 +41,9 @@ except ImportError:
 
 _OF_NUMBERS = ("to",)
 """Methods of numbers that are known only at run time."""
+_CLASSES = (object, list, dict, set, frozenset, str, bytes, type(None))
+"""Python's classes that Numba does not know, and that `isinstance` is asked for."""
+_BY_PLACE = (enumerate, zip, min, max, sorted, sum, list, tuple, map, filter, reversed, len, any, all)
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
 _CALLS: list[Callable[[Any, Any], Any]] = []
@@ -122,6 +126,9 @@ class CuteTypingContext(CUDATypingContext):
         return _remembered("calls", (func, args, kws), lambda: self._resolved(func, args, kws))
 
     def _resolved(self, func: Any, args: Any, kws: Any) -> Any:
+        if kws and getattr(func, "typing_key", None) in _BY_PLACE:
+            name, given = func.typing_key.__name__, ", ".join(f"{n}=…" for n in dict(kws))
+            raise as_typing_error(CuteError(f"{name}(…, {given}): kernels have no such argument of `{name}`"))
         for rule in _CALLS:
             found = rule(func, args)
             if found is not None:
@@ -181,6 +188,8 @@ class CuteTypingContext(CUDATypingContext):
             or isinstance(val, plain.Maker)
             or (isinstance(val, type) and plain.is_plain_class(val))
         ):
+            return Value(("const", type(val), val))
+        if val is NotImplemented or any(val is cls for cls in _CLASSES):
             return Value(("const", type(val), val))
         return super().resolve_value_type(val)
 

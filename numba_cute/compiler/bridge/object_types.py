@@ -8,7 +8,6 @@ to a slot in the caller's frame. `BoundTraced` and `BoundJitted`: their methods.
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -206,7 +205,11 @@ class BoundTraced(types.BoundFunction):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         (trace,) = _tracing
-        return trace(self.typing_key, self.this, operator.attrgetter(self.attr), args, kws)
+        return trace(self.typing_key, self.this, self._find, args, kws)
+
+    def _find(self, obj: Any) -> Any:
+        """Return the method of the object that traced code sees: of a struct's, not the proxy's own `__eq__`."""
+        return obj.cute_method(self.attr) if isinstance(self.this, StructRef) else getattr(obj, self.attr)
 
     def get_impl_key(self, sig: Any) -> Any:
         return (*self.typing_key, sig.args)

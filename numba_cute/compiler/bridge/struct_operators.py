@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators and properties of users' structs that hold run-time control flow: calls of their jitted methods."""
+"""Arithmetic and properties of users' structs that hold run-time control flow: calls of their jitted methods (for
+comparisons and builtins, see `objects`)."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from .object_types import StructRef
 
 _BINARY = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift", "matmul",
-    "lt", "le", "gt", "ge", "eq", "ne", "getitem", "contains",
+    "getitem",
 )  # fmt: skip
-_UNARY = ("neg", "pos", "invert", "truth")
+_UNARY = ("neg", "pos", "invert")
 _METHODS: dict[Any, str] = {getattr(operator, n): f"__{n.rstrip('_')}__" for n in (*_BINARY, *_UNARY)}
-_METHODS |= {operator.truth: "__bool__", operator.setitem: "__setitem__", len: "__len__", bool: "__bool__"}
+_METHODS[operator.setitem] = "__setitem__"
 _METHODS |= {getattr(operator, f"i{n}"): f"__i{n}__" for n in ("add", "sub", "mul", "floordiv", "mod", "truediv")}
 
 
@@ -64,10 +65,8 @@ def _find(op: Any, args: Any) -> Any:
     fn = _method(args[0], name)
     if fn is not None:
         return fn, False
-    reflected = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-    short = name.strip("_")
     if len(args) == 2:
-        fn = _method(args[1], f"__{reflected.get(short, 'r' + short)}__")
+        fn = _method(args[1], f"__r{name.strip('_')}__")
     return None if fn is None else (fn, True)
 
 
@@ -89,7 +88,7 @@ def _register(op: Any) -> None:
 
     if op is operator.setitem:
         contexts.lower(op, StructRef, types.Any, types.Any)(lower)
-    elif op in (len, bool) or op in (getattr(operator, n) for n in _UNARY):
+    elif op in (getattr(operator, n) for n in _UNARY):
         contexts.lower(op, StructRef)(lower)
     else:
         contexts.lower(op, StructRef, StructRef)(lower)

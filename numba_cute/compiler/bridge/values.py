@@ -22,9 +22,9 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError
-from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import no_field, unknown
 from ...seam.marks import plain
+from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
 from ..emit.leaves import Number, RegFile, scalar_type
 from ..emit.regions import keeps
@@ -32,6 +32,7 @@ from ..emit.tracer import Tracer
 from . import tree
 from .effects import embeds, objects_in
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
+from .list_types import alike, is_list, list_type
 from .object_types import StructPointer, StructRef, Value
 from .shared_arrays import SharedArray
 
@@ -49,7 +50,19 @@ class StructProxy(tree.ByReference):
         object.__setattr__(self, "_ty", ty)
         object.__setattr__(self, "_ptr", ptr)
 
+    @property
+    def __class__(self) -> type:
+        """Return the object's own class, for `isinstance` and whoever asks for it by name."""
+        return self._ty.cls
+
     def __getattr__(self, name: str) -> Any:
+        raw = inspect.getattr_static(self._ty.cls, name, None) if name not in self._ty.types else None
+        if inspect.isfunction(raw) and plain.is_plain_class(self._ty.cls) and asks_for_identity(raw):
+            return functools.partial(_tracer().call_method, self, name)
+        return proxy_get(self, name)
+
+    def cute_method(self, name: str) -> Any:
+        """Return what the class has by a name, for this object, also where the proxy has it itself."""
         return proxy_get(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -70,7 +83,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return make_leaf(ty.dtype, value)
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
-        return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+        items = tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+        return tracer.lists.lend(items) if is_list(ty) else items
     if isinstance(ty, Value):
         b = tracer.builder
         leaves = (make_leaf(t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
@@ -160,7 +174,8 @@ def numba_type(obj: Any) -> types.Type:
     if plain.is_plain(obj):
         return type_of_plain(obj)
     if isinstance(obj, (tuple, list)):
-        return types.BaseTuple.from_types([numba_type(x) for x in obj])
+        made = list_type if type(obj) is list else types.BaseTuple.from_types
+        return made([numba_type(x) for x in obj])
     if isinstance(obj, CUDADispatcher):
         return types.Dispatcher(obj)
     return Value(tree.flatten(obj, []))
@@ -207,7 +222,7 @@ def plain_type(ty: types.Type) -> types.Type:
     if isinstance(ty, Multiple):
         return ty.literal_type
     if isinstance(ty, types.BaseTuple):
-        return types.BaseTuple.from_types([plain_type(t) for t in ty])
+        return alike(ty, [plain_type(t) for t in ty])
     return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
 
 
@@ -244,7 +259,7 @@ def _held(ty: types.Type, by_address: bool) -> types.Type:
 def _run_time(ty: types.Type) -> types.Type:
     """Return a type of numbers, or of a tuple of them, without their values."""
     if isinstance(ty, types.BaseTuple):
-        return types.BaseTuple.from_types([_run_time(t) for t in ty])
+        return alike(ty, [_run_time(t) for t in ty])
     return types.unliteral(ty)
 
 
@@ -383,6 +398,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
         if tracer.trail is not None:
             tracer.trail.note(found, tracer.trail.of(proxy))
         return found
+    if name == "__class__":
+        return ref.cls
     raw = inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
@@ -392,8 +409,6 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
             tracer.plain = before
     if inspect.isfunction(raw):
         traced = seam.is_traced(raw) or plain.is_plain_class(ref.cls)
-        if traced and tracer.plain and plain.asks_identity(raw):
-            raise RunTimeCondition("whether two names are one object is known only at run time")
         return functools.partial(raw if traced else _jitted_from_traced(ref, name), proxy)
     if getattr(raw, "__cute_host__", False):
         return functools.partial(raw, proxy)

@@ -16,6 +16,8 @@ from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.packages import is_library
+from ...seam.marks.plain import is_users_frame
+from ...seam.source.language import NO_KEY
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Boolean: types.boolean,
@@ -61,6 +63,12 @@ def dtype_of(ty: types.Type) -> dtypes.DType:
     if ty in _DTYPES:
         return _DTYPES[ty]
     raise CuteError(f"a value of Numba type {ty} has no CuTe element type")
+
+
+def class_of_number(ty: types.Type) -> type | None:
+    """Return the class that Python has for the numbers of a Numba type; None for anything else."""
+    kinds = ((types.Boolean, bool), (types.Integer, int), (types.Float, float), (types.Complex, complex))
+    return next((cls for kind, cls in kinds if isinstance(ty, kind)), None)
 
 
 class Number(seam.Leaf):
@@ -110,11 +118,20 @@ class Number(seam.Leaf):
 
     __complex__ = __float__
 
+    @property
+    def __class__(self) -> type:
+        """Return for `isinstance` in the user's Python the class that Python has for such a number."""
+        return class_of_number(self.type) or Number if is_users_frame(sys._getframe(1)) else Number
+
     def __repr__(self) -> str:
         known = f"{{div={self.divisor}}}" if self.divisor > 1 else ""
         return "?" + ("" if self.type in (types.int32, types.int64) else str(self.type)) + known
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        """Return a key for this library's tables. The user's dictionaries and sets would look for the leaf itself."""
+        if is_users_frame(sys._getframe(1)):
+            raise CuteError(NO_KEY)
+        return object.__hash__(self)
 
 
 def _is_plain(caller: Any) -> bool:

@@ -16,6 +16,7 @@ from ...isa.form.kinds import Operand, pred
 from ...isa.form.targets import lacks
 from ...seam import CuteError, Regs
 from ...seam.guards.messages import SMEM_TWICE
+from ...seam.source.language import LIST_CHANGED
 from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type
@@ -33,6 +34,24 @@ TIMELINE_SYMBOL = "numba_cute_timeline"
 SMEM_MARK = "// numba_cute.smem_bytes"
 
 
+class Lent:
+    """The lists that traced code was given: each is what it was in the kernel, where it does not change by this."""
+
+    def __init__(self) -> None:
+        self._given: list[tuple[list[Any], tuple[Any, ...]]] = []
+
+    def lend(self, items: tuple[Any, ...]) -> list[Any]:
+        """Return a list of these items for traced code."""
+        self._given.append((list(items), items))
+        return self._given[-1][0]
+
+    def check(self) -> None:
+        """Raise a CuteError if traced code changed a list that it was given."""
+        for given, items in self._given:
+            if len(given) != len(items) or any(a is not b for a, b in zip(given, items)):
+                raise CuteError(LIST_CHANGED)
+
+
 class Tracer(Regions, Vectors):
     """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
 
@@ -46,9 +65,12 @@ class Tracer(Regions, Vectors):
     """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""
+    call_method: Callable[..., Any]
+    """Call a method of an object of the user's as jitted code does (bridge/objects.py sets it)."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.lists = Lent()
         self.placed: dict[int, tuple[Any, Any]] = {}
         """The objects of Python's that have a slot in the frame, by `id`, each with its slot."""
 

@@ -53,7 +53,7 @@ def is_own_type(ty: Any) -> bool:
     if isinstance(ty, types.Omitted):
         return _value(ty.value, frozenset(), set())
     if isinstance(ty, types.BaseTuple):
-        return any(map(is_own_type, ty))
+        return _is_package(type(ty).__module__) or any(map(is_own_type, ty))
     if isinstance(ty, types.Optional):
         return is_own_type(ty.type)
     if isinstance(ty, types.Dispatcher):

@@ -21,7 +21,7 @@ from numba.cuda.core.errors import ConstantInferenceError, NumbaError
 from numba.cuda.core.ir_utils import build_definitions
 
 from ...seam import CuteError
-from . import branches, prints, ranges, sequences, tables, unroll
+from . import branches, lists, prints, ranges, sequences, tables, unroll
 from .constants import Constants, NotConstant
 from .definitions import statements
 from .fields import keep_varying
@@ -43,17 +43,20 @@ class KeepConstants(FunctionPass):
         func_ir, known = state.func_ir, _Known(state)
         changed = prints.print_compiling(func_ir)
         changed |= ranges.plain_ranges(func_ir, state.args)
-        changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
+        changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
+        tables.refuse_others(func_ir)
         changed |= known.after(keep_members)
         changed |= known.after(keep_varying)
         while _take_static_branches(state, known) or _unroll_some(state, known):
             changed = True
             known.forget()
-            sequences.tuples_for_lists(func_ir)
+            lists.tuples_for_lists(func_ir)
             _settle(known)  # arithmetic on the indices, tuples that they index, branches on them
             known.after(keep_members)
+        lists.refuse_growing(func_ir)
+        tables.refuse_others(func_ir, items=True)
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)

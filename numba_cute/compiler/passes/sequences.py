@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops and comprehensions over tuples in Numba IR, before SSA, and the lists that grow in them.
+"""Loops and comprehensions over tuples in Numba IR, before SSA.
 
 `for t in (a, b):` is copied, one copy an item, since the items have types of their own, or are static; over numbers of
-run time, or many, it is Numba's loop. Every comprehension is copied too, over a `range` as well. A list is a tuple (a
-kernel has no lists of its own): once its loop is copied, `list.append(x)` is `list = list + (x,)`.
+run time, or many, it is Numba's loop. Every loop in which a list grows is copied too, over a `range` as well, and so
+is every comprehension (see `lists`).
 """
 
 from __future__ import annotations
 
 import builtins
-import operator
-from collections.abc import Iterator
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.analysis import compute_cfg_from_blocks
-from numba.cuda.core.ir_utils import build_definitions, replace_vars
 
 from ... import seam
 from ...seam import CuteError
 from ..ground.errors import located
+from . import lists
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .once import runs_once
@@ -83,16 +81,19 @@ class Sequences:
         loop = self.cfg.loops().get(targets[0]) if targets else None
         if loop is None:
             return None
-        return any(True for b in loop.body for _ in _appends(self._ir.blocks[b]))
+        return any(lists.grows(self._ir.blocks[b]) for b in loop.body)
 
     def _called(self, var: Any, place: Place) -> tuple[Any, Any]:
         """Return the function and the call that a variable comes from; None twice if it comes from none."""
         made, at = self._known.assignment(var, place) or (None, place)
-        if isinstance(made, ir.Expr) and made.op == "call" and not made.kws and made.vararg is None:
+        if isinstance(made, ir.Expr) and made.op == "call" and made.vararg is None:
             try:
-                return self._known.of(made.func, at), (made, at)
+                function = self._known.of(made.func, at)
             except NotConstant:
-                pass
+                return None, None
+            if function is enumerate and [n for n, _ in made.kws] == ["start"] and len(made.args) == 1:
+                made.args, made.kws = [*made.args, made.kws[0][1]], ()
+            return (None, None) if made.kws else (function, (made, at))
         return None, None
 
     def _indices(self, over: Any, place: Place, made: _Maker) -> list[Any]:
@@ -104,6 +105,8 @@ class Sequences:
         function, call = self._called(over, place)
         if function is builtins.range:  # asked first: types take long to find
             return True
+        if function is reversed and isinstance(self.type_of(call[0].args[0], call[1]), types.BaseTuple):
+            return False  # which Numba does not know
         if function in (enumerate, zip, reversed):
             return all(self._is_plain(a, call[1]) for a in call[0].args[:1] if function is not zip) and (
                 function is not zip or all(self._is_plain(a, call[1]) for a in call[0].args)
@@ -203,115 +206,3 @@ def _unknown_length() -> CuteError:
         "a list that grows in a loop: a kernel's lists are tuples, so what the loop goes over must have a static "
         "length: a tuple, or a range of static ints; use a register tensor for what is counted at run time"
     )
-
-
-# ---------------------------------------------------------------- lists
-
-
-def _appends(block: Any) -> Iterator[tuple[int, Any]]:
-    """Return the statements of a block that take the method `append` of something, with their positions."""
-    for at, inst in enumerate(block.body):
-        value = inst.value if isinstance(inst, ir.Assign) else None
-        if isinstance(value, ir.Expr) and value.op == "getattr" and value.attr == "append":
-            yield at, inst
-
-
-def tuples_for_lists(func_ir: Any) -> bool:
-    """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that grow outside of loops."""
-    built = _one_name_each(func_ir)
-    growing: dict[str, list[Place]] = {}
-    for label in func_ir.blocks:
-        for at, inst in _appends(func_ir.blocks[label]):
-            if inst.value.value.name in built:
-                growing.setdefault(inst.value.value.name, []).append(Place(label, at))
-    cfg = compute_cfg_from_blocks(func_ir.blocks)
-    loops: set[int] = set().union(*(loop.body for loop in cfg.loops().values()))
-    waiting = {lst for lst, places in growing.items() if any(p.label in loops for p in places)}
-    changed = False
-    for _, inst in statements(func_ir.blocks):
-        value = inst.value if isinstance(inst, ir.Assign) else None
-        if isinstance(value, ir.Expr) and value.op == "build_list" and inst.target.name not in waiting:
-            inst.value = ir.Expr.build_tuple(value.items, inst.loc)
-            changed = True
-        elif isinstance(value, ir.Global) and value.value is list:
-            inst.value = ir.Global("tuple", tuple, inst.loc)
-            changed = True
-    for lst, places in growing.items():
-        if lst not in waiting:
-            for place in sorted(places, key=lambda p: (p.label, -p.index)):
-                _append(func_ir.blocks[place.label], place.index)
-    if changed:
-        func_ir._definitions = build_definitions(func_ir.blocks)
-    return changed
-
-
-def _one_name_each(func_ir: Any) -> set[str]:
-    """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
-    holds it under; return these names. CuteError: the kernel itself gives one that grows a second name."""
-    made: dict[str, list[Any]] = {}
-    for _, inst in statements(func_ir.blocks):
-        if isinstance(inst, ir.Assign):
-            made.setdefault(inst.target.name, []).append(inst.value)
-    built = {n for n, vs in made.items() if any(isinstance(v, ir.Expr) and v.op == "build_list" for v in vs)}
-    if not built:
-        return built
-    own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
-    grow = {i.value.value.name for b in func_ir.blocks.values() for _, i in _appends(b)}
-    names: dict[str, Any] = {}
-    for name in made:
-        root = _root(name, made, own)
-        if root in built and root != name:
-            names[name] = root
-    for name, values in made.items():
-        for v in values:
-            source = names.get(v.name, v.name) if isinstance(v, ir.Var) else None
-            if source in built & own and source in grow and name in own:
-                raise located(
-                    CuteError(
-                        f"{name} = {source}: a list that grows has one name in a kernel, where it is a tuple; make the "
-                        "second of it when it is whole"
-                    ), v.loc,
-                )  # fmt: skip
-    if names:
-        scope = next(iter(func_ir.blocks.values())).scope
-        replace_vars(func_ir.blocks, {n: scope.get_exact(r) for n, r in names.items()})
-        for block in func_ir.blocks.values():
-            block.body = [i for i in block.body if not _is_to_itself(i)]
-    return built
-
-
-def _root(name: str, made: dict[str, list[Any]], own: set[str]) -> str:
-    """Return the name that all assignments of a temporary one copy, and that one's in turn."""
-    seen = {name}
-    while name not in own:
-        sources = {v.name if isinstance(v, ir.Var) else "" for v in made.get(name, ())} - {name}
-        if len(sources) != 1:
-            break
-        (source,) = sources
-        if not source or source in seen:
-            break
-        seen.add(source)
-        name = source
-    return name
-
-
-def _is_to_itself(inst: Any) -> bool:
-    return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var) and inst.value.name == inst.target.name
-
-
-def _append(block: Any, at: int) -> None:
-    """Write `list = list + (x,)` for the call of the method that the statement at `at` takes."""
-    method = block.body[at].target.name
-    lst = block.body[at].value.value
-    for i in range(at + 1, len(block.body)):
-        call = block.body[i].value if isinstance(block.body[i], ir.Assign) else None
-        if isinstance(call, ir.Expr) and call.op == "call" and call.func.name == method and len(call.args) == 1:
-            loc, nothing = call.loc, block.body[i].target
-            one = block.scope.redefine("$numba_cute_one", loc)
-            block.body[i : i + 1] = [
-                ir.Assign(ir.Expr.build_tuple([call.args[0]], loc), one, loc),
-                ir.Assign(ir.Expr.binop(operator.add, lst, one, loc), lst, loc),
-                ir.Assign(ir.Const(None, loc), nothing, loc),
-            ]
-            del block.body[at]
-            return

@@ -9,6 +9,7 @@ from typing import Any
 from numba.cuda.core import ir
 
 from ...seam import CuteError
+from ...seam.source.language import NO_DICT, no_such_key
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
@@ -41,9 +42,32 @@ def _item(value: Any, place: Place, known: Constants) -> Any:
     except NotConstant:
         return None
     for key, (_, item) in zip(reversed(keys), reversed(made.items)):  # of two that are equal Python has the later one
-        if type(key) is type(index) and key == index:
+        if key is index or (hash(key) == hash(index) and key == index):
             return item
-    raise located(CuteError(f"{index!r} is none of this table's keys: {', '.join(map(repr, keys))}"), value.loc)
+    raise located(CuteError(no_such_key(index, keys)), value.loc)
+
+
+def refuse_others(func_ir: Any, items: bool = False) -> None:
+    """Raise a CuteError, with its line, for a table that is asked for more than items; for items too, if all that are
+    known were found."""
+    tables: set[str] = set()
+    while new := {i.target.name for _, i in statements(func_ir.blocks) if _is_dict(i, tables)} - tables:
+        tables |= new
+    for _, inst in statements(func_ir.blocks) if tables else ():
+        if _is_dict(inst, tables) or isinstance(inst, ir.Del):
+            continue
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        item = isinstance(value, ir.Expr) and value.op in ("getitem", "static_getitem")
+        read = {v.name for v in (inst.list_vars() if value is None else _read(value))}
+        if tables & read and not (item and not items and value.value.name in tables):
+            raise located(CuteError(NO_DICT), inst.loc)
+
+
+def _is_dict(inst: Any, tables: set[str]) -> bool:
+    value = inst.value if isinstance(inst, ir.Assign) else None
+    if isinstance(value, ir.Var):
+        return value.name in tables
+    return isinstance(value, ir.Expr) and value.op == "build_map"
 
 
 def _drop_tables(blocks: dict[int, Any]) -> None:

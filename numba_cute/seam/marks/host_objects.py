@@ -13,6 +13,7 @@ import enum
 import functools
 import inspect
 import numbers
+import sys
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from ..ground.leaf import Leaf
 from ..ground.names import UnknownName, unknown
 from ..ground.packages import is_library
 from .decorators import is_static_class, is_struct_class, is_traced, static
-from .plain import is_plain
+from .plain import is_plain, is_users_frame
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
@@ -33,6 +34,11 @@ class Held:
 
     cute_of: ClassVar[type] = object
     cute_left: ClassVar[dict[str, str]] = {}
+
+    @property
+    def __class__(self) -> type:
+        """Return the class of the object that this stands for, to the user's Python."""
+        return type(self).cute_of if is_users_frame(sys._getframe(1)) else type(self)
 
     def __getattr__(self, name: str) -> Any:
         """Return what the class has by this name, for this object."""

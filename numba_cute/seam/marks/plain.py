@@ -67,39 +67,15 @@ def is_users_module(module: Any) -> bool:
     return isinstance(module, str) and _is_own(module)
 
 
-def _is_own(module: str) -> bool:
-    root = package_of(module)
-    return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
-
-
-def asks_identity(fn: Any) -> bool:
-    """Say whether a plain function, or one that it calls by its name, compares two values by `is` that its text does
-    not name: which objects these are a proxy cannot say."""
-    fn = fn.func if isinstance(fn, functools.partial) else fn
-    fn = getattr(fn, "__func__", fn)
-    return is_plain_function(fn) and is_users(fn) and _asks(fn, frozenset())
-
-
-def _asks(fn: Any, busy: frozenset[Any]) -> bool:
-    code = fn.__code__
-    if code in busy:
-        return False
-    if _compares(code):
-        return True
-    called = (fn.__globals__.get(name) for name in code.co_names)
-    return any(is_plain_function(f) and is_users(f) and _asks(f, busy | {code}) for f in called)
+def is_users_frame(frame: Any) -> bool:
+    """Say whether a frame runs Python of the user's: neither a library's nor Python's own."""
+    return _is_own(frame.f_globals.get("__name__") or "")
 
 
 @functools.cache
-def _compares(code: CodeType) -> bool:
-    """Say whether code has `x is y` whose right side is no constant and no global, nor an attribute of one."""
-    last: str | None = None
-    for inst in operations(code):
-        if inst.name == "IS_OP" and last not in ("LOAD_CONST", "LOAD_GLOBAL"):
-            return True
-        if inst.name != "LOAD_ATTR":
-            last = inst.name
-    return any(_compares(c) for c in code.co_consts if isinstance(c, CodeType))
+def _is_own(module: str) -> bool:
+    root = package_of(module)
+    return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
 
 
 def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
@@ -164,10 +140,9 @@ def refuse_own_setting(cls: Any, name: str) -> None:
     """Raise a CuteError if a class says itself what the assignment of an attribute does: kernels set the field."""
     own = inspect.getattr_static(cls, "__setattr__", None)
     if is_plain_class(cls) and own is not object.__setattr__ and cls is not SimpleNamespace:
-        raise CuteError(
-            f"{cls.__name__}.{name} = …: {cls.__name__} has its own __setattr__, which a kernel does not call outside of "
-            "the constructor: leave it out, or make a new object"
-        )
+        frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+        why = "is frozen" if frozen else "has its own __setattr__, which a kernel calls in the constructor alone"
+        raise CuteError(f"{cls.__name__}.{name} = …: {cls.__name__} {why}: make a new object, or write a method")
 
 
 _CHANGING = "__cute_changing__"

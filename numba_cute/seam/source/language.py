@@ -24,9 +24,10 @@ _OPCODES = {
     "IMPORT_NAME": "`import` in a kernel: import at the head of the file",
     "UNPACK_EX": "`a, *b = …` in a kernel: write `a, b = x[0], x[1:]`",
     "BUILD_SET": "a set in a kernel: use a tuple (`x in (1, 2)`)",
+    "DICT_MERGE": "`f(**names)` in a kernel: name the arguments one by one, `f(a=x, b=y)`",
+    "DICT_UPDATE": "`{**d}` in a kernel: write the keys",
     "PUSH_EXC_INFO": "`try` in a kernel: threads catch nothing; test the condition with `if`",
     "SETUP_FINALLY": "`try` in a kernel: threads catch nothing; test the condition with `if`",
-    "DICT_MERGE": "`f(**names)` in a kernel: name the arguments one by one, `f(a=x, b=y)`",
     "YIELD_VALUE": "`yield` in a kernel: it gives nothing back; write to an array",
 }
 _TEXT = (
@@ -114,6 +115,27 @@ def no_setitem(kind: str) -> str:
     return f"`x[i] = y` of {kind}: its elements cannot be set; those of arrays and tensors can"
 
 
+LIST_CHANGED = (
+    "a list changes where another function made it, or an object or a tuple holds it: in a kernel such a list stays as "
+    "it was; make a list of the new items, and give it back"
+)
+
+
+NO_KEY = (
+    "a number that is known only at run time cannot be hashed, and so not be looked for in a dict or a set: compare it "
+    "(`x == 5`), or look in a tuple (`x in (1, 2)`)"
+)
+NO_DICT = (
+    "a dict in a kernel: it is a table, of which only an item is asked for by a static key, as {ADD: add, MAX: max}[op]; "
+    "write `if`s, or make it outside of the kernel's functions"
+)
+
+
+def no_such_key(key: Any, keys: list[Any]) -> str:
+    """Return the words for a key that a table lacks."""
+    return f"{key!r} is none of this table's keys: {', '.join(map(repr, keys))}"
+
+
 NO_DELETION = "`del x[i]`: elements cannot be deleted in a kernel"
 
 
@@ -128,6 +150,8 @@ def no_iteration(kind: str) -> str:
 
 
 def no_attribute(kind: str, name: str) -> str:
+    if kind == "list" and name in ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"):
+        return LIST_CHANGED
     """Write the message for an attribute that a number, text or array lacks."""
     return f"{kind} has no attribute {name!r}"
 

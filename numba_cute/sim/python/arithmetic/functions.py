@@ -15,6 +15,7 @@ import numpy as np
 from ....dtypes import BFloat16, Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
 from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
+from ....seam.marks.host_objects import is_held
 from ....seam.source.language import kind_of, no_function, no_number_in
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
@@ -113,7 +114,7 @@ class TypeOf(type):
         dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
         if dtype is None:
             return isinstance(x, cls.real)
-        kinds = {int: ("int", "uint"), float: ("float",), bool: ("bool",)}.get(cls.real)
+        kinds = {int: ("int", "uint", "bool"), float: ("float",), bool: ("bool",)}.get(cls.real)
         return dtype.kind in kinds if kinds else issubclass(dtype.numpy, cls.real)
 
     def __subclasscheck__(cls, x: Any) -> bool:
@@ -144,6 +145,8 @@ class _TypeOfTypes(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1:
             x = args[0]
+            if is_held(x):
+                return x.cute_of
             dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
             return type_of(type(x) if dtype is None else dtype.numpy)  # type: ignore[arg-type]
         return type(*args, **kwargs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -16,7 +17,8 @@ import numpy as np
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
 from ....seam.ground.naming import described, shown
-from ....seam.source.language import kind_of
+from ....seam.marks.plain import is_users_frame
+from ....seam.source.language import NO_KEY, kind_of
 from .compute import limits
 from .overloads import TYPES
 
@@ -66,7 +68,11 @@ class Number(seam.Leaf):
             return NotImplemented
         return bool(self.value == (o.value if isinstance(o, Number) else o))
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        """A key for this library's tables: the user's dictionaries and sets cannot be asked, as in compiled code."""
+        if is_users_frame(sys._getframe(1)):
+            raise seam.CuteError(NO_KEY)
+        return object.__hash__(self)
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -201,3 +207,10 @@ def wide(value: int) -> Any:
 def plain(value: Any) -> Any:
     """The Python number in a `Number`; anything else as it is."""
     return value.value if isinstance(value, Number) else value
+
+
+def static_hash(value: Any) -> int:
+    """What a method `__hash__` gives: an error if it is known only at run time."""
+    if isinstance(value, Number):
+        raise seam.CuteError(NO_KEY)
+    return hash(value)

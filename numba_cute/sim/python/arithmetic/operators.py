@@ -17,7 +17,7 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64, from_numpy
 from ....seam import CuteError
-from ....seam.source.language import kind_of, no_operator
+from ....seam.source.language import NO_KEY, kind_of, no_operator
 from .cases import HALVES
 from .compute import binary_operation, converter, limits, rounder, unary_operation, wrapped
 from .lanes import Lanes
@@ -275,7 +275,9 @@ _TUPLES: dict[str, Binary] = {
 def contains(container: Any, x: Any) -> bool:
     """`x in container`."""
     if isinstance(container, (tuple, list)):
-        return any(bool(BINARY["eq"](x, y)) for y in container)
+        return any(x is y or bool(BINARY["eq"](x, y)) for y in container)
+    if isinstance(container, (dict, set, frozenset)) and isinstance(x, (Number, Lanes)):
+        raise CuteError(NO_KEY)
     return x in container
 
 

@@ -3,30 +3,54 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from ....seam import CuteError, is_static_class
 from ....seam.marks.plain import is_plain_class
-from ....seam.source.language import PRINT_KEYWORD, no_attribute, no_global, no_iteration, no_print, no_setitem
+from ....seam.source.language import (
+    NO_DICT,
+    PRINT_KEYWORD,
+    no_global,
+    no_print,
+    no_such_key,
+)
+from .number import Number
+
+JITTED = "__cute_jitted__"
+"""The global of a function's that says that Numba alone compiles it."""
+
+
+def table(items: dict[Any, Any]) -> dict[Any, Any]:
+    """A dict that a kernel's function writes down: a table where Numba compiles the function."""
+    return Table(items) if sys._getframe(1).f_globals.get(JITTED) else items
 
 
 class Table(dict[Any, Any]):
     """A dict that a kernel writes down: it is read by its keys, and nothing else."""
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise CuteError(no_setitem("dict"))
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, Number):
+            raise CuteError(NO_DICT)
+        return super().__getitem__(key)
 
-    def __iter__(self) -> NoReturn:
-        raise CuteError(no_iteration("dict"))
+    def __missing__(self, key: Any) -> NoReturn:
+        raise CuteError(no_such_key(key, list(super().__iter__())))
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise CuteError(NO_DICT)
+
+    __setitem__ = __delitem__ = __iter__ = __len__ = __contains__ = __or__ = __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
     def __getattribute__(self, name: str) -> Any:
         if name in _METHODS:
-            raise CuteError(no_attribute("dict", name))
+            raise CuteError(NO_DICT)
         return super().__getattribute__(name)
 
 
-_METHODS = frozenset(("get", "items", "values", "pop", "popitem", "setdefault", "update", "clear", "copy", "fromkeys"))
+_METHODS = frozenset(n for n in dir(dict) if not n.startswith("_"))
 
 
 class Unusable:

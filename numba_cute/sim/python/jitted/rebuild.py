@@ -7,7 +7,9 @@ Nothing here imports Numba: a kernel that uses it has brought it.
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 import sys
 from functools import partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
@@ -29,8 +31,8 @@ from ....seam.source.language import RESULT, refuse_code, result_line
 from ....seam.source.with_statements import without_with
 from ..arithmetic.functions import is_pure, python_functions
 from ..arithmetic.modules import Module, replaced
-from ..arithmetic.number import from_python
-from ..arithmetic.tables import Unusable, is_unusable, print_of
+from ..arithmetic.number import from_python, static_hash
+from ..arithmetic.tables import JITTED, Unusable, is_unusable, print_of
 from ..dropped import watched
 from ..extensions import Extensions
 from ..numba_functions import declared
@@ -168,7 +170,7 @@ class Rebuilder:
         key = (id(fn.__globals__), prints.prints(fn), jitted)
         space = self._globals.get(key)
         if space is None:
-            space = self._globals[key] = dict(fn.__globals__)
+            space = self._globals[key] = {**fn.__globals__, JITTED: jitted}
             printing = prints.print if prints.prints(fn) else print_of if jitted else self._builtins["print"]
             space["__builtins__"] = self._builtins | {"print": printing}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
@@ -274,7 +276,7 @@ class Rebuilder:
             for name, member in members.items():
                 mine = self._member(member)
                 if mine is not member:
-                    setattr(found, name, mine)
+                    setattr(found, name, _as_python_wants(name, mine))
         return found
 
     def _plain_class(self, cls: Any) -> type:
@@ -287,7 +289,7 @@ class Rebuilder:
             for name, member in vars(cls).items():
                 mine = self._member(self._undecorated(member))
                 if mine is not member and not _is_generated(member):
-                    setattr(found, name, mine)
+                    setattr(found, name, _as_python_wants(name, mine))
         return found
 
     def _undecorated(self, member: Any) -> Any:
@@ -354,6 +356,8 @@ class Rebuilder:
         found = self._classes.get(cls)
         if found is None:
             members: dict[str, Any] = {}
+            if is_plain_class(cls.cute_of) and cls.cute_of is not SimpleNamespace:
+                members["cute_of"] = self._plain_class(cls.cute_of)
             for base in cls.cute_of.__mro__[-2::-1]:
                 for name, member in vars(base).items():
                     if not name.startswith("__") or name == "__call__":
@@ -386,6 +390,22 @@ class Rebuilder:
             if isinstance(getattr(member, "py_func", None), FunctionType) or _is_cuda(member) or is_users(member):
                 return _Module(module, self.replace)
         return module
+
+
+_RESULTS: dict[str, Any] = {"__bool__": bool, "__len__": operator.index, "__hash__": static_hash}
+
+
+def _as_python_wants(name: str, method: Any) -> Any:
+    """A method whose result Python itself takes, which wants numbers of its own."""
+    result = _RESULTS.get(name)
+    if result is None or not isinstance(method, FunctionType):
+        return method
+
+    @functools.wraps(method)
+    def call(self: Any) -> Any:
+        return result(method(self))
+
+    return call
 
 
 def _is_generated(member: Any) -> bool:

@@ -14,7 +14,7 @@ from ....seam import after_set
 from ....seam.ground.pythons import Inside, knows_bytecode
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
-from ..arithmetic.tables import Table
+from ..arithmetic.tables import table
 from .bytecode import VERSION, Body, Instruction, decode, encode
 from .settings import settings
 from .symbols import operator_name
@@ -133,7 +133,7 @@ def replaced(instructions: list[Instruction], consts: list[Any]) -> list[Instruc
         operator = operator_name(i)
         following = instructions[at + 1] if at + 1 < len(instructions) else None
         if i.name in ("BUILD_MAP", "BUILD_CONST_KEY_MAP"):
-            after = [Instruction("LOAD_CONST", constant(Table, consts), i.position), *call_below(1, i.position)]
+            after = [Instruction("LOAD_CONST", constant(table, consts), i.position), *call_below(1, i.position)]
             out += [i, *after]
             continue
         if operator is None:

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of lists where a function gets one, gives one back, or an object or a tuple holds one: laid out as tuples,
+and no tuples to Python. Such a list is what it was when it was handed on: it does not change."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from numba.cuda import types, typing
+from numba.cuda.datamodel import models
+from numba.cuda.extending import register_model
+from numba.cuda.typing.templates import AbstractTemplate
+
+from ...seam import CuteError
+from ..ground.errors import as_typing_error
+from . import contexts
+
+
+class ListOf(types.Tuple):
+    """A list of items of several types."""
+
+    def __new__(cls, items: Any) -> ListOf:
+        return object.__new__(cls)
+
+    def __init__(self, items: Any) -> None:
+        super().__init__(items)
+        self.name = f"list({', '.join(map(str, self.types))})"
+
+    @property
+    def key(self) -> Any:
+        return (ListOf, self.types)
+
+    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
+        """Join two lists of one length."""
+        joined = super().unify(typingctx, other) if is_list(other) else None
+        return None if joined is None else list_type(list(joined))
+
+
+class UniListOf(types.UniTuple):
+    """A list of items of one type."""
+
+    def __init__(self, dtype: types.Type, count: int) -> None:
+        super().__init__(dtype, count)
+        self.name = f"list({dtype} x {count})"
+
+    @property
+    def key(self) -> Any:
+        return (UniListOf, self.dtype, self.count)
+
+    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
+        """Join two lists of one length."""
+        joined = super().unify(typingctx, other) if is_list(other) else None
+        return None if joined is None else list_type(list(joined))
+
+
+register_model(ListOf)(models.TupleModel)
+register_model(UniListOf)(models.UniTupleModel)
+
+
+def list_type(items: Sequence[types.Type]) -> types.Type:
+    """Return the type of a list of items of these types."""
+    if items and all(ty == items[0] for ty in items):
+        return UniListOf(items[0], len(items))
+    return ListOf(tuple(items))
+
+
+def is_list(ty: Any) -> bool:
+    """Say whether a Numba type is a list's."""
+    return isinstance(ty, (ListOf, UniListOf))
+
+
+def alike(ty: types.BaseTuple, items: Sequence[types.Type]) -> types.Type:
+    """Return the type of a tuple of these items, or of a list if `ty` is a list's."""
+    return list_type(items) if is_list(ty) else types.BaseTuple.from_types(items)
+
+
+def _comparison(op: Any) -> None:
+    @contexts.template(op)
+    class Template(AbstractTemplate):
+        """A list is equal to no tuple; which list a value is, its type does not say."""
+
+        prefer_literal = True
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if not any(map(is_list, args)) or not all(isinstance(a, types.BaseTuple) for a in args):
+                return None
+            if all(map(is_list, args)):
+                return None  # as Numba compares tuples
+            return typing.signature(types.literal(op in (operator.ne, operator.is_not)), *args)
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return context.get_constant_generic(builder, types.boolean, op in (operator.ne, operator.is_not))
+
+    for kind in (ListOf, UniListOf):
+        for other in (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple):
+            contexts.lower(op, kind, other)(lower)
+            contexts.lower(op, other, kind)(lower)
+
+
+@contexts.call_rule
+def _refuse_lazy(func: Any, args: Any) -> Any:
+    key = getattr(func, "typing_key", None)
+    if key is map or key is filter:
+        raise as_typing_error(CuteError(f"{key.__name__} in a kernel: write a list, [f(x) for x in …], or a loop"))
+    return None
+
+
+@contexts.call_rule
+def _refuse_identity(func: Any, args: Any) -> Any:
+    if getattr(func, "typing_key", func) not in (operator.is_, operator.is_not):
+        return None
+    if all(isinstance(a, types.BaseTuple) for a in args) and is_list(args[0]) == is_list(args[1]):
+        what = "lists" if is_list(args[0]) else "tuples"
+        raise as_typing_error(CuteError(f"`is` of two {what} in a kernel: compare what they hold, by `==`"))
+    return None
+
+
+class _Unknown(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return None
+
+
+contexts.template(map)(type("_Unknown", (_Unknown,), {}))
+contexts.template(filter)(type("_Unknown", (_Unknown,), {}))
+for _op in (operator.eq, operator.ne, operator.is_, operator.is_not):
+    _comparison(_op)

@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists in Numba IR, before SSA. A kernel has none of its own: a list that a function makes is a tuple under one name,
+and a change of it gives that name the next one, once the loop that it stands in is copied.
+
+What else gets the list, a function, an object or a tuple, gets it as it is there (`bridge/list_types.py`): a list that
+is handed on and changed afterwards is refused, as two would be seen where Python has one.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.core.analysis import compute_cfg_from_blocks
+from numba.cuda.core.ir_utils import build_definitions, replace_vars
+
+from ... import seam
+from ...seam import CuteError
+from ...seam.ground.packages import is_library
+from ..bridge import objects
+from ..ground.errors import located
+from .definitions import Place, statements
+
+_GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
+_CHANGING = (*_GROWING, "reverse", "sort")
+_READING = ("count", "copy")
+_OF_LISTS = (list, sorted)
+"""Functions that make a list."""
+_READS = (
+    len, tuple, list, sorted, sum, min, max, any, all, enumerate, zip, reversed, range, bool, print, map,
+    seam.const_expr, operator.not_,
+)  # fmt: skip
+"""Functions that keep nothing of a list that they are given."""
+
+
+@functools.cache
+def _method(name: str) -> Callable[..., Any]:
+    if name in ("count", "remove"):
+        return _count if name == "count" else _remove
+
+    @seam.traced
+    def call(items: Any, *args: Any) -> Any:
+        """Return the items after a method of a list's was called, and what it gave."""
+        changed = list(items)
+        result = getattr(changed, name)(*args)
+        return tuple(changed), result
+
+    return call
+
+
+@seam.traced
+def _set_item(items: Any, index: Any, value: Any) -> Any:
+    """Return the items after one, or a part of them, was set."""
+    changed = list(items)
+    changed[_static(index)] = value
+    return tuple(changed)
+
+
+@seam.traced
+def _delete_item(items: Any, index: Any) -> Any:
+    """Return the items without one, or a part of them."""
+    changed = list(items)
+    del changed[_static(index)]
+    return tuple(changed)
+
+
+@seam.traced
+def _repeated(items: Any, count: Any) -> Any:
+    """Return the items so many times over."""
+    if not isinstance(count, int):
+        raise CuteError(f"a list times {count!r}: the number must be static")
+    return items * count
+
+
+@seam.traced
+def _is_empty(items: Any) -> bool:
+    """Return `not items`."""
+    return len(items) == 0
+
+
+@seam.traced
+def _count(items: Any, x: Any) -> Any:
+    """Return the items, and how many of them are equal to x."""
+    total: Any = 0
+    for found in (objects.equal(item, x) for item in items):
+        total = total + found if isinstance(found, bool) else seam.current().operate("add", total, found)  # type: ignore[attr-defined]
+    return items, total
+
+
+@seam.traced
+def _remove(items: Any, x: Any) -> Any:
+    """Return the items without the first that is equal to x."""
+    for at, item in enumerate(items):
+        found = objects.equal(item, x)
+        if not isinstance(found, bool):
+            raise CuteError("x.remove(…) of a list: which item it is must be static; use a register tensor")
+        if found:
+            return items[:at] + items[at + 1 :], None
+    raise CuteError("x.remove(…) of a list: no item is equal to it")
+
+
+def _static(index: Any) -> Any:
+    if isinstance(index, slice):
+        raise CuteError("x[a:b] = … and del x[a:b] of a list: a kernel sets and deletes items one by one")
+    if not seam.is_static(index):
+        raise CuteError(f"x[{index!r}] = … of a list: its index must be static; use a register tensor")
+    return index
+
+
+@seam.traced
+def as_list(items: Any) -> Any:
+    """Return a list as it is handed on."""
+    return list(items)
+
+
+def grows(block: Any) -> bool:
+    """Say whether a list grows in a block."""
+    return any(_grows(inst) for inst in block.body)
+
+
+def _grows(inst: Any) -> bool:
+    value = inst.value if isinstance(inst, ir.Assign) else None
+    return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in _GROWING
+
+
+def tuples_for_lists(func_ir: Any) -> bool:
+    """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that change outside of loops."""
+    _one_name_each(func_ir)
+    made = _Lists(func_ir)
+    if not made.names:
+        return False
+    made.refuse_second_holders()
+    waiting = made.waiting()
+    changed = False
+    for label, block in func_ir.blocks.items():
+        body: list[Any] = []
+        for at, inst in enumerate(block.body):
+            new = made.rewritten(inst, Place(label, at), waiting)
+            changed |= new is not None
+            body += [inst] if new is None else new
+        block.body = body
+    if changed:
+        func_ir._definitions = build_definitions(func_ir.blocks)
+    return changed
+
+
+def refuse_growing(func_ir: Any) -> None:
+    """Raise a CuteError, with its line, for a list that still grows in a loop of run time when all others are copied."""
+    made = _Lists(func_ir)
+    for _, inst in statements(func_ir.blocks):
+        if made.changed(inst) is not None and _grows(inst):
+            raise located(CuteError(GROWS), inst.loc)
+
+
+GROWS = (
+    "a list grows in a loop, or on a way, that only run time decides: a kernel's lists have static lengths; use a "
+    "register tensor for what is counted at run time"
+)
+
+
+class _Lists:
+    """The lists of a function as its IR is now. names: the variables that are lists that it makes itself."""
+
+    def __init__(self, func_ir: Any) -> None:
+        self._ir = func_ir
+        self._made: dict[str, list[Any]] = {}
+        self._read: set[str] = set()
+        for _, inst in statements(func_ir.blocks):
+            own = inst.target.name if isinstance(inst, ir.Assign) else ""
+            self._read |= {v.name for v in inst.list_vars() if v.name != own}
+            if isinstance(inst, ir.Assign):
+                self._made.setdefault(inst.target.name, []).append(inst.value)
+        self.names: set[str] = set()
+        if any(map(self._begins_list, (v for vs in self._made.values() for v in vs))):
+            self.names = set(self._made)
+            while wrong := {n for n in self.names if not all(map(self._is_list, self._made[n]))}:
+                self.names -= wrong
+
+    def _begins_list(self, value: Any) -> bool:
+        if not isinstance(value, ir.Expr):
+            return False
+        made = value.op == "build_list" or value._kws.get("cute_list", False)
+        return made or (value.op == "call" and any(self.function(value) is f for f in _OF_LISTS))
+
+    def _is_list(self, value: Any) -> bool:
+        if isinstance(value, ir.Var):
+            return value.name in self.names
+        if not isinstance(value, ir.Expr):
+            return False
+        if value.op == "static_getitem":
+            return isinstance(value.index, slice) and value.value.name in self.names
+        if value.op == "inplace_binop":
+            return value.lhs.name in self.names
+        if value.op == "binop":
+            sides = [v.name in self.names for v in (value.lhs, value.rhs)]
+            if (value.fn is operator.add and all(sides)) or (value.fn is operator.mul and any(sides)):
+                return True
+        return self._begins_list(value)
+
+    def function(self, call: Any) -> Any:
+        """Return what a call calls, if it is one global, or a member of one."""
+        return self._value(call.func.name)
+
+    def _value(self, name: str) -> Any:
+        found = [
+            v.value if isinstance(v, (ir.Global, ir.FreeVar, ir.Const)) else self._member(v)
+            for v in self._made.get(name, ())
+        ]
+        return found[0] if found and all(f is found[0] for f in found) else _UNKNOWN
+
+    def _member(self, value: Any) -> Any:
+        if not isinstance(value, ir.Expr) or value.op != "getattr":
+            return _UNKNOWN
+        base = self._value(value.value.name)
+        return getattr(base, value.attr, _UNKNOWN) if isinstance(base, (ModuleType, type)) else _UNKNOWN
+
+    def changed(self, inst: Any) -> Any:
+        """Return the list's variable that a statement changes; None if it changes none."""
+        if isinstance(inst, (ir.SetItem, ir.StaticSetItem, ir.DelItem)):
+            return inst.target if inst.target.name in self.names else None
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        if not isinstance(value, ir.Expr):
+            return None
+        if value.op == "getattr" and value.attr in _CHANGING and value.value.name in self.names:
+            return value.value
+        if value.op == "inplace_binop" and value.lhs.name in self.names:
+            return value.lhs
+        return None
+
+    def waiting(self) -> set[str]:
+        """Return the lists that grow in a loop, which is to be copied first."""
+        loops: set[int] = set().union(*(x.body for x in compute_cfg_from_blocks(self._ir.blocks).loops().values()))
+        found = set()
+        for label in loops:
+            for inst in self._ir.blocks[label].body:
+                var = self.changed(inst)
+                if var is not None and _grows(inst):
+                    found.add(var.name)
+        return found
+
+    # ------------------------------------------------------------ holders
+
+    def holds(self, inst: Any) -> Iterator[Any]:
+        """Yield the variables of lists that a statement hands on to what may keep them."""
+        dead = isinstance(inst, ir.Assign) and inst.target.name not in self._read
+        if dead and getattr(inst.value, "op", "call") != "call":  # as what an inlined closure held
+            return
+        if isinstance(inst, (ir.SetAttr, ir.Return)):
+            yield from (v for v in (inst.value,) if v.name in self.names)
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        if not isinstance(value, ir.Expr):
+            return
+        if value.op in ("build_tuple", "build_list", "build_set"):
+            yield from (v for v in value.items if v.name in self.names)
+        elif value.op == "build_map":
+            yield from (v for pair in value.items for v in pair if v.name in self.names)
+        elif value.op == "call" and not self._keeps_nothing(value):
+            given = [*value.args, *(v for _, v in value.kws), *([value.vararg] if value.vararg is not None else [])]
+            yield from (v for v in given if v.name in self.names)
+
+    def _keeps_nothing(self, call: Any) -> bool:
+        function = self.function(call)
+        if any(function is f for f in _READS):
+            return True
+        if call.func.name in self._methods():
+            return True
+        return function is not _UNKNOWN and is_library(getattr(function, "__module__", ""))
+
+    def _only_asks(self, inst: Any) -> bool:
+        call = inst.value if isinstance(inst.value, ir.Expr) and inst.value.op == "call" else None
+        return call is not None and any(self.function(call) is f for f in (isinstance, type))
+
+    def _methods(self) -> set[str]:
+        """Return the variables of methods of lists."""
+        return {
+            n for n, vs in self._made.items() for v in vs
+            if isinstance(v, ir.Expr) and v.op == "getattr" and v.value.name in self.names
+        }  # fmt: skip
+
+    def refuse_second_holders(self) -> None:
+        """Raise a CuteError, with its line, for a list that is handed on and then changed."""
+        changing = {v.name for _, i in statements(self._ir.blocks) if (v := self.changed(i)) is not None}
+        cfg = None
+        for place, inst in list(statements(self._ir.blocks)) if changing else ():
+            for var in self.holds(inst):
+                if var.name in changing:
+                    cfg = cfg or compute_cfg_from_blocks(self._ir.blocks)
+                    later = None if self._only_asks(inst) else self._changed_after(place, var.name, cfg)
+                    if later is not None:
+                        raise located(CuteError(_second(var.name, inst)), later.loc)
+
+    def _changed_after(self, place: Place, name: str, cfg: Any) -> Any:
+        """Return a statement that changes a list after a place, before another list has its name."""
+        seen: set[int] = set()
+        todo = [(place.label, place.index + 1)]
+        while todo:
+            label, start = todo.pop()
+            for inst in self._ir.blocks[label].body[start:]:
+                var = self.changed(inst)
+                if var is not None and var.name == name:
+                    return inst
+                if isinstance(inst, ir.Assign) and inst.target.name == name:
+                    break
+            else:
+                new = [to for to, _ in cfg.successors(label) if to not in seen]
+                seen |= set(new)
+                todo += [(to, 0) for to in new]
+        return None
+
+    # ------------------------------------------------------------ rewriting
+
+    def rewritten(self, inst: Any, place: Place, waiting: set[str]) -> list[Any] | None:
+        """Return the statements for one that makes, changes or hands on a list; None if it stays."""
+        scope, value = self._ir.blocks[place.label].scope, getattr(inst, "value", None)
+        changed = self.changed(inst)
+        if changed is not None:
+            return None if changed.name in waiting else self._change(inst, changed, scope)
+        if self._reads_method(value) and value.value.name not in waiting:
+            return []
+        if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and value.op == "call":
+            return self._called(inst, scope, waiting)
+        before = self._handed_on(inst, scope, waiting)
+        if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and inst.target.name not in waiting:
+            if value.op == "unary" and value.fn is operator.not_ and value.value.name in self.names - waiting:
+                made, new = self._call_of(_is_empty, [value.value], scope, inst.loc)
+                return [*made, ir.Assign(new, inst.target, inst.loc)]
+            if value.op == "build_list":
+                inst.value = value = _marked(ir.Expr.build_tuple(value.items, inst.loc))
+                return [*before, inst]
+            if value.op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
+                return [*before, *self._operate(inst, scope)]
+        return [*before, inst] if before else None
+
+    def _reads_method(self, value: Any) -> bool:
+        """Say whether a value is a method that a list has and a tuple lacks, which its call finds."""
+        found = isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in _READING
+        return found and value.value.name in self.names
+
+    def _called(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any] | None:
+        """Rewrite `list(x)`, and calls of a list's methods and of what is handed a list."""
+        call = inst.value
+        if self.function(call) is list and inst.target.name not in waiting:
+            function = scope.redefine("$numba_cute_tuple", inst.loc)
+            made = ir.Assign(ir.Global("tuple", tuple, inst.loc), function, inst.loc)
+            items = ir.Expr.call(function, call.args, (), inst.loc)
+            if not call.args:
+                items = ir.Expr.build_tuple([], inst.loc)
+            inst.value = _marked(items)
+            return [made, inst]
+        method = self._made.get(call.func.name, [None])[0]
+        if isinstance(method, ir.Expr) and method.op == "getattr" and method.value.name in self.names - waiting:
+            if method.attr in (*_CHANGING, *_READING) and not call.kws:
+                return self._call_method(inst, method, scope)
+        before = self._handed_on(inst, scope, waiting)
+        return [*before, inst] if before else None
+
+    def _call_method(self, inst: Any, method: Any, scope: Any) -> list[Any]:
+        lst, loc = method.value, inst.loc
+        if method.attr == "append" and len(inst.value.args) == 1:
+            one = scope.redefine("$numba_cute_one", loc)
+            return [
+                ir.Assign(ir.Expr.build_tuple([inst.value.args[0]], loc), one, loc),
+                ir.Assign(_marked(ir.Expr.binop(operator.add, lst, one, loc)), lst, loc),
+                ir.Assign(ir.Const(None, loc), inst.target, loc),
+            ]
+        if method.attr == "copy":
+            inst.value = lst
+            return [inst]
+        made, pair = self._call_of(_method(method.attr), [lst, *inst.value.args], scope, loc)
+        items, result = (ir.Expr.static_getitem(pair, i, None, loc) for i in (0, 1))
+        if method.attr in _CHANGING:
+            made.append(ir.Assign(_marked(items), lst, loc))
+        return [*made, ir.Assign(result, inst.target, loc)]
+
+    def _change(self, inst: Any, lst: Any, scope: Any) -> list[Any] | None:
+        """Rewrite `x[i] = y`, `del x[i]` and `x += y`; the method that a statement takes is called later."""
+        loc = inst.loc
+        if isinstance(inst, (ir.SetItem, ir.StaticSetItem)):
+            made, new = self._call_of(_set_item, [lst, _index(inst), inst.value], scope, loc)
+        elif isinstance(inst, ir.DelItem):
+            made, new = self._call_of(_delete_item, [lst, inst.index], scope, loc)
+        elif inst.value.op == "inplace_binop":
+            return self._grown(inst, lst, scope)
+        else:
+            return []  # getattr: its call says what changes
+        return [*made, ir.Assign(new, lst, loc)]
+
+    def _grown(self, inst: Any, lst: Any, scope: Any) -> list[Any]:
+        loc, method = inst.loc, "extend" if inst.value.immutable_fn is operator.add else "__imul__"
+        made, pair = self._call_of(_method(method), [lst, inst.value.rhs], scope, loc)
+        made.append(ir.Assign(_marked(ir.Expr.static_getitem(pair, 0, None, loc)), lst, loc))
+        return [*made, ir.Assign(lst, inst.target, loc)]
+
+    def _call_of(self, fn: Any, args: list[Any], scope: Any, loc: Any) -> tuple[list[Any], Any]:
+        """Return the statements that call a function of this file, and the variable of what it gives."""
+        function, result = (scope.redefine("$numba_cute_list", loc) for _ in range(2))
+        called = ir.Assign(ir.Global(fn.__name__, fn, loc), function, loc)
+        return [called, ir.Assign(ir.Expr.call(function, args, (), loc), result, loc)], result
+
+    def _handed_on(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any]:
+        """Hand on lists as lists; return the statements that make them so."""
+        before: list[Any] = []
+        replaced: dict[str, Any] = {}
+        for var in self.holds(inst):
+            if var.name not in waiting and var.name not in replaced:
+                made, new = self._call_of(as_list, [var], scope, inst.loc)
+                before += made
+                replaced[var.name] = new
+        if replaced:
+            _replace(inst, replaced)
+        return before
+
+    def _operate(self, inst: Any, scope: Any) -> list[Any]:
+        """Rewrite an operator of a list: `is` is decided by the names; with a tuple `==` asks for a list as one."""
+        value, loc = inst.value, inst.loc
+        sides = [v.name in self.names for v in (value.lhs, value.rhs)]
+        if value.fn in (operator.is_, operator.is_not):
+            same = value.lhs.name == value.rhs.name
+            inst.value = ir.Const(same is (value.fn is operator.is_), loc)
+        elif value.fn is operator.mul:
+            items, count = (value.lhs, value.rhs) if sides[0] else (value.rhs, value.lhs)
+            made, new = self._call_of(_repeated, [items, count], scope, loc)
+            return [*made, ir.Assign(_marked(ir.Expr.cast(new, loc)), inst.target, loc)]
+        elif value.fn in (operator.eq, operator.ne) and not all(sides):
+            made, new = self._call_of(as_list, [value.lhs if sides[0] else value.rhs], scope, loc)
+            by = {"lhs" if sides[0] else "rhs": new}
+            value._kws.update(by)
+            return [*made, inst]
+        return [inst]
+
+
+_UNKNOWN = object()
+
+
+def _marked(expr: Any) -> Any:
+    """Note that an expression is a list that this function makes."""
+    expr._kws["cute_list"] = True
+    return expr
+
+
+def _index(inst: Any) -> Any:
+    return inst.index_var if isinstance(inst, ir.StaticSetItem) else inst.index
+
+
+def _second(name: str, inst: Any) -> str:
+    shown = "the list" if name.startswith("$") else name
+    return (
+        f"{shown} changes after line {inst.loc.line} has handed it on: a kernel would see two lists where Python has "
+        f"one; hand it on when it is whole, or a tuple of it, tuple({shown})"
+    )
+
+
+def _replace(inst: Any, by: dict[str, Any]) -> None:
+    if isinstance(inst, (ir.SetAttr, ir.Return)):
+        inst.value = by.get(inst.value.name, inst.value)
+        return
+    value = inst.value
+
+    def new(v: Any) -> Any:
+        return by.get(v.name, v) if isinstance(v, ir.Var) else v
+
+    if value.op == "build_map":
+        value._kws["items"] = [(new(k), new(v)) for k, v in value.items]
+    elif value.op == "call":
+        value._kws["args"] = [new(v) for v in value.args]
+        value._kws["kws"] = [(n, new(v)) for n, v in value.kws]
+        value._kws["vararg"] = new(value.vararg) if value.vararg is not None else None
+    else:
+        value._kws["items"] = [new(v) for v in value.items]
+
+
+def _one_name_each(func_ir: Any) -> None:
+    """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
+    holds it under, and of others that it is given where it is made."""
+    made: dict[str, list[Any]] = {}
+    for _, inst in statements(func_ir.blocks):
+        if isinstance(inst, ir.Assign):
+            made.setdefault(inst.target.name, []).append(inst.value)
+    built = {n for n, vs in made.items() if any(isinstance(v, ir.Expr) and v.op == "build_list" for v in vs)}
+    if not built:
+        return
+    own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
+    names: dict[str, Any] = {}
+    for name in made:
+        root = _root(name, made, own, built)
+        if root in built and root != name:
+            names[name] = root
+    if names:
+        scope = next(iter(func_ir.blocks.values())).scope
+        replace_vars(func_ir.blocks, {n: scope.get_exact(r) for n, r in names.items()})
+        for block in func_ir.blocks.values():
+            block.body = [i for i in block.body if not _is_to_itself(i)]
+
+
+def _root(name: str, made: dict[str, list[Any]], own: set[str], built: set[str]) -> str:
+    """Return the name that all assignments of a temporary one copy, and that one's in turn; of a name of the source that
+    is given once, to a list that is made once, that list's."""
+    seen = {name}
+    while True:
+        sources = {v.name if isinstance(v, ir.Var) else "" for v in made.get(name, ())} - {name}
+        if len(sources) != 1:
+            break
+        (source,) = sources
+        if not source or source in seen or (name in own and not (len(made[name]) == len(made.get(source, ())) == 1)):
+            break
+        seen.add(source)
+        name = source
+    return name
+
+
+def _is_to_itself(inst: Any) -> bool:
+    return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var) and inst.value.name == inst.target.name

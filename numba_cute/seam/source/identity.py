@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of the user's that ask what Python answers by itself, whoever stands for the object: `x is y`, `type(x)`.
+A trace of such a function would be told of the stand-in, so Numba compiles it."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from ..marks.plain import is_plain_function, is_users
+
+
+def asks_for_identity(fn: Any) -> bool:
+    """Say whether a plain function, or one that it names, asks for the identity or by `type` for the class of what may
+    be an object of a kernel."""
+    return _asks(fn, set())
+
+
+def asks_for_class(fn: Any) -> bool:
+    """Say whether a plain function asks for identities, or for the class of anything."""
+    return not _CLASSES.isdisjoint(_all_names(fn.__code__)) or asks_for_identity(fn)
+
+
+_CLASSES = frozenset(("isinstance", "issubclass", "type", "callable", "hasattr"))
+
+
+def _asks(fn: Any, seen: set[Any]) -> bool:
+    if fn in seen:
+        return False
+    seen.add(fn)
+    if _compares(fn.__code__) or (_names_type(fn.__code__) and _is_builtin(fn, "type")):
+        return True
+    return any(_asks(other, seen) for other in _named(fn))
+
+
+def _is_builtin(fn: FunctionType, name: str) -> bool:
+    return fn.__globals__.get(name, getattr(builtins, name)) is getattr(builtins, name)
+
+
+def _named(fn: FunctionType) -> Iterator[FunctionType]:
+    """Return the user's plain functions that a function names: globals, what its closure holds, members of modules."""
+    names = _all_names(fn.__code__)
+    found = [fn.__globals__[n] for n in names if n in fn.__globals__]
+    for cell in fn.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not set yet
+            continue
+    found += [vars(m)[n] for m in found if isinstance(m, ModuleType) for n in names if n in vars(m)]
+    return (f for f in found if is_plain_function(f) and is_users(f))
+
+
+@functools.cache
+def _all_names(code: CodeType) -> frozenset[str]:
+    return frozenset(code.co_names).union(*(_all_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+@functools.cache
+def _names_type(code: CodeType) -> bool:
+    own = any(i.name == "LOAD_GLOBAL" and i.value == "type" for i in operations(code))
+    return own or any(_names_type(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+@functools.cache
+def _compares(code: CodeType) -> bool:
+    """Say whether code has an `is` whose right-hand side is no constant, global, or member of one."""
+    done = operations(code)
+    if any(i.name == "IS_OP" and not _is_static(done, at - 1) for at, i in enumerate(done)):
+        return True
+    return any(_compares(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+def _is_static(done: tuple[Operation, ...], at: int) -> bool:
+    while done[at].name == "LOAD_ATTR" and at > 0:
+        at -= 1
+    return done[at].name in ("LOAD_CONST", "LOAD_GLOBAL")
