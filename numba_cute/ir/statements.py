@@ -14,8 +14,12 @@ from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, i32
 from xdsl.ir import SSAValue
 
 from ..compiler.host import kernels
-from ..compiler.inspection import typed
-from ..compiler.inspection.described import (
+from ..compiler.inspection.inference import is_whole
+from ..dtypes import Boolean, DType
+from ..seam import CuteError, facade, is_static_class, is_struct_class, is_traced
+from ..seam.whose import is_library
+from ..typed import form as typed
+from ..typed.descriptions import (  # fmt: skip
     Array,
     Constant,
     Description,
@@ -25,11 +29,7 @@ from ..compiler.inspection.described import (
     Object,
     Scalar,
     Struct,
-)  # fmt: skip
-from ..compiler.inspection.inference import is_whole
-from ..dtypes import Boolean, DType
-from ..seam import CuteError, facade, is_static_class, is_struct_class, is_traced
-from ..seam.whose import is_library
+)
 from . import arithmetic
 from .calls import pattern_of
 from .foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue
