@@ -47,12 +47,13 @@ from .nvgpu.common import CacheEvictionPriority as CacheEvictionPriority
 from .seam import (
     Constexpr as Constexpr,
     CuteError as CuteError,
+    InternalError as InternalError,
     const_expr as const_expr,
-    facade as _facade,
-    names as _names,
     range as range,
     range_constexpr as range_constexpr,
 )
+from .seam.ground import names as _names
+from .seam.guards import facade as _facade
 from .tensor.algebra import *
 from .tensor.blas import *
 from .tensor.fastdivmod import *

@@ -19,7 +19,7 @@ import ml_dtypes
 from . import isa, seam
 from .dtypes import Float32, Scalar
 from .seam import CuteError, StaticEnum, traced
-from .seam.words import how_static
+from .seam.guards.messages import how_static
 from .tensor.ssa import TensorSSA, elementwise, where
 
 __all__ = [

@@ -16,8 +16,8 @@ from typing import Any
 from . import layout, math, nvgpu, seam
 from .atoms import atom, copy_atom, mma_atom as mma
 from .seam import CuteError
-from .seam.steps import AUDITS, Step, in_line
-from .seam.words import dropped, matters
+from .seam.guards.messages import dropped, matters
+from .seam.hooks.audits import AUDITS, Step, in_line
 from .tensor import algebra, pointer, ssa, tensor
 
 MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, ssa, tensor)

@@ -13,8 +13,8 @@ from . import dtypes, layout
 from .dtypes import DType, Int64, Scalar
 from .layout import IntTuple, Layout
 from .seam import CuteError
-from .seam.backend import RUNNING
-from .seam.casting import CASTING, OfArrays
+from .seam.ground.backend import RUNNING
+from .seam.hooks.casting import CASTING, OfArrays
 from .tensor.address import Address
 from .tensor.dlpack import ArrayInfo, inspect_array
 from .tensor.pointer import AddressSpace, Pointer, make_ptr

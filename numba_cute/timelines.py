@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .seam import CuteError
-from .seam.recording import Event, Recorder, recorded
+from .seam.hooks.recording import Event, Recorder, recorded
 
 __all__ = ["Timeline", "timeline"]
 

@@ -33,7 +33,7 @@ def documented():
                 if (
                     function
                     and function.__module__.startswith("numba_cute")
-                    and function.__module__ != "numba_cute.seam.marks"
+                    and function.__module__ != "numba_cute.seam.marks.decorators"
                 ):
                     said = (function_of(vars(c).get(method)) for c in bases)
                     inherited = " ".join(f.__doc__ or "" for f in said if f)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single instructions by their CuTe names: indices, barriers, fences, warp exchanges."""
 
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from .access import *
 from .atomic import *
 from .bitwise import *

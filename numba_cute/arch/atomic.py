@@ -13,7 +13,7 @@ from typing import Any
 from .. import dtypes, isa, seam
 from ..dtypes import DType, Float32, Int32, Uint32
 from ..seam import CuteError, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
 from ..tensor.tensor import ATOMICS

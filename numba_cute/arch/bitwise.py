@@ -12,7 +12,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Int32, Int64, Uint32, Uint64
 from ..seam import CuteError, Int, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 
 __all__ = [
     "add_sat_int", "bfe", "bfi", "bfind", "brev", "clz", "lop3", "mad24", "mul24", "mul_hi", "mul_wide", "popc", "prmt",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .. import isa
 from ..seam import CuteError, Int, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import Pointer, shared_address
 
 __all__ = [

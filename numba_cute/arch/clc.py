@@ -8,7 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Int32
 from ..seam import CuteError, Int, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import Pointer, shared_address
 
 __all__ = ["clc_response", "issue_clc_query"]

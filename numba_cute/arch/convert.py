@@ -13,7 +13,7 @@ from typing import Any
 from .. import isa, layout, seam
 from ..dtypes import BFloat16, DType, Float16, Float32, Int8, Uint8, Uint16, Uint32
 from ..seam import CuteError, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.ssa import TensorSSA, bitcast
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Uint32, Uint64
 from ..seam import CuteError, Int, current, traced
-from ..seam.recording import MARK, POP, PUSH, number_of, recording
+from ..seam.hooks.recording import MARK, POP, PUSH, number_of, recording
 from .index import lanemask_lt
 
 __all__ = ["mark", "range_pop", "range_push"]

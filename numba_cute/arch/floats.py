@@ -8,7 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import BFloat16, DType, Float16, Float32, Uint16
 from ..seam import CuteError, Number, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.ssa import bitcast
 
 __all__ = ["exp2", "fma_bf16", "fma_f16", "fmax", "fmin", "rcp_approx"]

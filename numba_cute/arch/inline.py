@@ -12,7 +12,7 @@ from ..dtypes import DType, Float32, Float64, Int32, Int64, Uint16
 from ..isa.form.kinds import Kind, f32, f64, s32, u16, u32, u64
 from ..isa.form.text import text_row
 from ..seam import CuteError, traced
-from ..seam.shown import described, shown
+from ..seam.ground.naming import described, shown
 from ..tensor.ssa import TensorSSA, bitcast
 
 __all__ = ["inline_ptx"]

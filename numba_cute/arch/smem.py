@@ -6,7 +6,7 @@ from __future__ import annotations
 from .. import isa, seam
 from ..dtypes import DType, Int32, Uint32
 from ..seam import CuteError, Int, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from .index import dynamic_smem_size
 

@@ -8,7 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Uint32
 from ..seam import CuteError, Int, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 
 __all__ = [
     "barrier", "barrier_arrive", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "fence_acq_rel_cluster",

@@ -8,7 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import DType, Uint32
 from ..seam import CuteError, Int, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer, shared_address
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any
 from .. import isa, seam
 from ..dtypes import Float32, Int32, Uint32, Uint64
 from ..seam import CuteError, Int, Number, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.ssa import bitcast
 
 __all__ = [

@@ -15,7 +15,7 @@ from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..layout.recast import upcast
 from ..seam import CuteError, InIR, StaticEnum, static, traced
-from ..seam.kinds import Coordinate
+from ..seam.guards.kinds import Coordinate
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .mma_atom import TiledMma

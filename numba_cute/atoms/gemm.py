@@ -10,7 +10,7 @@ from .. import layout
 from ..layout import Layout
 from ..layout.pure import pure
 from ..seam import CuteError, is_static, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor
 from .mma_atom import MmaAtom, TiledMma
 from .op import Field

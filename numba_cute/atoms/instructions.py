@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import layout, seam
 from ..layout.pure import pure
 from ..seam import CuteError
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import Pointer
 from ..tensor.tensor import Tensor, element
 

@@ -13,8 +13,8 @@ from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..seam import CuteError, InIR, is_static, static, traced
-from ..seam.kinds import Coordinate
-from ..seam.words import how_static
+from ..seam.guards.kinds import Coordinate
+from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Know Numba, llvmlite and the CUDA tools, for all of the package. Importing it teaches Numba this library's types."""
 
-from ..seam.engines import COMPILER
+from ..seam.hooks.engines import COMPILER
 from .host import cudasim
 
 if cudasim.enabled():

@@ -21,9 +21,10 @@ from numba.cuda.core import analysis, byteflow, inline_closurecall, interpreter,
 
 from ..seam import CuteError
 from . import pipeline
+from .bridge import devices
 from .emit import entry
 from .ground import nvvm, target
-from .host import apart, caching, debugging, disk_cache, kernel, kernels
+from .host import caching, debugging, disk_cache, kernel, kernels
 from .host.native import sites
 from .passes import inlining, lower, methods, single, uses
 
@@ -142,8 +143,8 @@ PATCHES: tuple[Patch, ...] = (
         reads=(dispatcher._Kernel._rebuild, dispatcher._Kernel.bind),
     ),
     Patch(
-        dispatcher.CUDADispatcher, "compile_device", apart.keeping_apart, digest="4b135265017b521f",
-        why="to compile device functions apart: while a timeline is recorded, and to check a kernel",
+        dispatcher.CUDADispatcher, "compile_device", devices.keeping_apart, digest="4b135265017b521f",
+        why="to compile device functions for each of its own kernels anew",
         reads=(dispatcher.CUDADispatcher.get_call_template,),
     ),
     Patch(

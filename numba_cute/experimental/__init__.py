@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of plain tensors: memory of every kind by `allocate`, TMA without atoms, pipelines that keep their states."""
 
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from . import iket as iket
 from .core import *
 from .epilogue import *

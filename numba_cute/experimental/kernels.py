@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..compiler import compile as compile, jit as jit, taking_tensors
-from ..seam.kinds import UserFunction
+from ..seam.guards.kinds import UserFunction
 from .tensors import ARGUMENTS
 
 __all__ = ["compile", "jit", "kernel"]

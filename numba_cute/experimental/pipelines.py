@@ -14,8 +14,8 @@ from ..arch.warp import make_warp_uniform
 from ..layout import Layout
 from ..pipeline import NamedBarrier, PipelineState, TmaStoreFence
 from ..seam import CuteError, Int, current, struct, traced
-from ..seam.kinds import AnyPipeline
-from ..seam.words import how_static
+from ..seam.guards.kinds import AnyPipeline
+from ..seam.guards.messages import how_static
 from .core import CONSUMERS, PRODUCERS, create_pipeline, get_pipeline_consume_stage, get_pipeline_produce_stage
 from .operations import MULTICASTS, TMA_LOADS, UMMAS, OperationTypeEnum, one_of
 

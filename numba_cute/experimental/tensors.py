@@ -10,7 +10,8 @@ from .. import layout
 from ..isa.facts.tensormap import TensorMapRecord
 from ..layout import Layout
 from ..nvgpu.hopper.tma_tiles import Tile
-from ..seam import CuteError, divisor, shown, static
+from ..seam import CuteError, divisor, static
+from ..seam.ground.naming import described, shown
 from ..tensor.offsets import has_none
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, make_identity_tensor
@@ -102,12 +103,12 @@ class TensorArray(tuple):  # type: ignore[type-arg]
 
     def __new__(cls, tensors: Any) -> TensorArray:
         if not isinstance(tensors, (tuple, list)):
-            raise CuteError(f"TensorArray: tensors {shown.described(tensors)}: give a tuple or list of tensors")
+            raise CuteError(f"TensorArray: tensors {described(tensors)}: give a tuple or list of tensors")
         made = super().__new__(cls, tensors)
         for i, t in enumerate(made):
             if type(t) is not Tensor or not _in_global_memory(t):
                 raise CuteError(
-                    f"TensorArray: tensor {i} {shown.shown(t)} must be a tensor in global memory, as by from_dlpack"
+                    f"TensorArray: tensor {i} {shown(t)} must be a tensor in global memory, as by from_dlpack"
                 )
             if _skeleton(t) != _skeleton(made[0]):
                 raise CuteError(

@@ -18,7 +18,8 @@ from typing import Any
 import numba_cute
 
 from ..atoms.op import CopyOp, MmaOp
-from ..seam import facade, is_static_class, is_struct_class, is_traced
+from ..seam import is_static_class, is_struct_class, is_traced
+from ..seam.guards import facade
 from . import instructions, machine
 
 

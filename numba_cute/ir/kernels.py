@@ -18,7 +18,7 @@ from .. import experimental
 from ..compiler.host import kernels
 from ..experimental.tensors import GlobalTensor
 from ..seam import CuteError
-from ..seam.constexpr import Constexpr
+from ..seam.marks.constexpr import Constexpr
 from ..typed.descriptions import Description, Group, Object
 from .module import Module
 from .options import DEVICE, KERNEL, options_of

@@ -12,8 +12,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ..seam import CuteError, facade
-from ..seam.whose import is_library
+from ..seam import CuteError
+from ..seam.ground.packages import is_library
+from ..seam.guards import facade
 
 _kept: dict[str, Any] = {}
 _symbols: dict[int, str] = {}

@@ -14,7 +14,7 @@ from typing import Any
 from .. import dtypes, nvgpu, seam
 from ..dtypes import DType
 from ..seam import StaticEnum
-from ..seam.whose import is_library
+from ..seam.ground.packages import is_library
 
 RENAMED = {
     "ScaledBasis": "cute.basis",

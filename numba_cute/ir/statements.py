@@ -16,8 +16,9 @@ from xdsl.ir import SSAValue
 from ..compiler.host import kernels
 from ..compiler.inspection.inference import is_whole
 from ..dtypes import Boolean, DType
-from ..seam import CuteError, facade, is_static_class, is_struct_class, is_traced
-from ..seam.whose import is_library
+from ..seam import CuteError, is_static_class, is_struct_class, is_traced
+from ..seam.ground.packages import is_library
+from ..seam.guards import facade
 from ..typed import form as typed
 from ..typed.descriptions import (  # fmt: skip
     Array,

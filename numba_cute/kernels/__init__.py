@@ -7,7 +7,8 @@ Loaded on demand, one by one. Their files are written as users write kernels, to
 import importlib as _importlib
 import sys as _sys
 
-from ..seam import facade as _facade, names as _names
+from ..seam.ground import names as _names
+from ..seam.guards import facade as _facade
 
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {

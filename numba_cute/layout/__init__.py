@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layout algebra: pure Python over ints, and over values known only at run time."""
 
-from ..seam import facade as _facade, is_static as is_static
+from ..seam import is_static as is_static
+from ..seam.guards import facade as _facade
 from .algebra import *
 from .algebra import (
     composition as composition,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError
-from ..seam.kinds import Domain
+from ..seam.guards.kinds import Domain
 from .int_tuple import IntTuple, flatten_to_tuple, is_one, is_zero, mul, same, text
 from .layout import ComposedLayout, Layout, concat, get, on_outer, outer_of, rank
 from .modes import ONE

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, is_static, traced
-from ..seam.kinds import Domain, Tiler
+from ..seam.guards.kinds import Domain, Tiler
 from .algebra import Gaps, Inadmissible, as_tile, compose_modes, tilewise
 from .coalescing import Mode, flat_layout, merged, modes_of
 from .int_tuple import IntTuple, ceil_div_leaf, ceil_div_steps, is_one, mul, product, product_each, round_up, text, wrap

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, is_static
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .int_tuple import IntTuple, static_int, text
 from .layout import Layout, domain, rank, size
 from .pure import pure

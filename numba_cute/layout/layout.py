@@ -9,8 +9,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..seam import CuteError, InIR, Int, Leaf, UnknownName, divisor, shown, static, traced
-from ..seam.kinds import Domain
+from ..seam import CuteError, InIR, Int, Leaf, UnknownName, divisor, static, traced
+from ..seam.ground.naming import shown
+from ..seam.guards.kinds import Domain
 from .basis import ScaledBasis, add_coord, checked, is_basis
 from .int_tuple import (
     IntTuple,
@@ -152,9 +153,9 @@ class ComposedLayout(InIR):
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, (Swizzle, Layout, ComposedLayout)):
-            raise CuteError(f"inner={shown.shown(self.inner)}: give a Swizzle or a layout")
+            raise CuteError(f"inner={shown(self.inner)}: give a Swizzle or a layout")
         if not isinstance(self.outer, (Layout, ComposedLayout)):
-            raise CuteError(f"outer={shown.shown(self.outer)}: give a layout")
+            raise CuteError(f"outer={shown(self.outer)}: give a layout")
         if type(self.offset) is not int:
             object.__setattr__(self, "offset", checked(self.offset, "offset"))
 

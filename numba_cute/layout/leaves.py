@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import seam
 from ..seam import CuteError, Leaf, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .basis import ScaledBasis
 from .int_tuple import IntTuple, flatten_to_tuple
 from .layout import ComposedLayout, Layout

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..seam import CuteError, divisor, traced
-from ..seam.kinds import Domain
+from ..seam.guards.kinds import Domain
 from .basis import add_coord
 from .int_tuple import IntTuple, add, flatten_to_tuple, static_int, text, wrap
 from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, outer_of, path_of, rank

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError
-from ..seam.kinds import Domain
+from ..seam.guards.kinds import Domain
 from .basis import checked
 from .int_tuple import IntTuple, flatten_to_tuple, is_zero, product, static_int, text
 from .layout import Layout, compact, outer_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, is_static
-from ..seam.kinds import Domain, Tiler
+from ..seam.guards.kinds import Domain, Tiler
 from .algebra import Gaps, Inadmissible, as_tile, compose_modes, composition, tilewise
 from .basis import checked
 from .coalescing import coalesce, flat_layout, merged

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ..seam import CuteError, divisor
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .basis import ScaledBasis
 from .coalescing import flat_layout, merged, modes_of
 from .int_tuple import IntTuple, ceil_div_leaf, is_one, is_zero, mul, static_int

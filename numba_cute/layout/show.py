@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..seam import CuteError, kinds, shown, traced
+from ..seam import CuteError, traced
+from ..seam.ground.naming import described, shown
+from ..seam.guards import kinds
 from .basis import ScaledBasis
 from .layout import ComposedLayout, Layout
 from .swizzle import Swizzle
@@ -22,7 +24,7 @@ def layout_from_str(notation: str) -> Any:
     """Read `notation`, the inverse of `repr` for everything static: a layout "(4,8):(1,4)", "S<3,4,3> o 0 o
     (8,64):(64,1)", a swizzle, or an int tuple."""
     if not isinstance(notation, str):
-        raise CuteError(f"layout_from_str: notation {shown.described(notation)}: give a text")
+        raise CuteError(f"layout_from_str: notation {described(notation)}: give a text")
     _limit(notation)
     parts = [p.strip() for p in notation.split(" o ")]
     if len(parts) == 1:
@@ -42,9 +44,9 @@ def _limit(notation: str) -> None:
         level += (sign == "(") - (sign == ")")
         deepest = max(deepest, level)
     if deepest > kinds.DEEPEST:
-        raise CuteError(f"layout_from_str: {shown.shown(notation)} is nested {deepest} deep: at most {kinds.DEEPEST}")
+        raise CuteError(f"layout_from_str: {shown(notation)} is nested {deepest} deep: at most {kinds.DEEPEST}")
     if any(len(digits) > 20 for digits in re.findall(r"\d+", notation)):
-        raise CuteError(f"layout_from_str: {shown.shown(notation)} has a number of more than 64 bits")
+        raise CuteError(f"layout_from_str: {shown(notation)} has a number of more than 64 bits")
 
 
 def _error(notation: str, why: str) -> CuteError:

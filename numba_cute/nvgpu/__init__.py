@@ -2,7 +2,7 @@
 """Operations of NVIDIA GPUs: warp, warpgroup (wgmma), tcgen05 (Blackwell's matrix unit) and cpasync (TMA)."""
 
 from ..atoms.op import CopyTraits as _CopyTraits, MmaTraits as _MmaTraits
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from . import cpasync as cpasync, tcgen05 as tcgen05, warp as warp, warpgroup as warpgroup
 from .common import *
 from .hopper.im2col import make_im2col_tma_atom_A as make_im2col_tma_atom_A

@@ -8,7 +8,7 @@ them. A store belongs to its thread's bulk group: `arch.cp_async_bulk_commit_gro
 `arch.fence_proxy("async.shared", space="cta")`, and then comes a barrier.
 """
 
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from .ampere.copy_g2s import *
 from .common import CtaGroup as CtaGroup, LoadCacheMode as LoadCacheMode, ReductionOp as ReductionOp
 from .hopper.bulk import *

@@ -6,7 +6,7 @@ results and overwrite the operands.
 """
 
 from ..atoms.op import Field as Field
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from .blackwell import copy as copy
 from .blackwell.copies import *
 from .blackwell.copies_red import *

@@ -6,7 +6,7 @@ or the operands' memory is overwritten. All threads of the warpgroup call each o
 """
 
 from ..atoms.op import Field as Field
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from .common import OperandMajorMode as OperandMajorMode, OperandSource as OperandSource
 from .hopper.descriptor import *
 from .hopper.warpgroup_mma import *

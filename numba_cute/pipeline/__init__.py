@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines: barriers, states, and the producers and consumers that work through them."""
 
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from . import audit, ownership  # noqa: F401 - they register their checks
 from .barrier import *
 from .clc import *

@@ -16,7 +16,7 @@ from .. import layout
 from ..atoms.copy import copy, copy_atom_call
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..seam import CuteError, is_static
-from ..seam.steps import AUDITS, Step, in_line
+from ..seam.hooks.audits import AUDITS, Step, in_line
 from ..tensor.tensor import Tensor
 from .group import PipelineOp
 from .pipelines import PipelineAsync

@@ -13,8 +13,8 @@ from ..isa.rows.cluster import mapa
 from ..isa.rows.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.rows.special import sreg
 from ..seam import CuteError, Int, current, static, traced
-from ..seam.names import NamedABC
-from ..seam.words import how_static
+from ..seam.ground.names import NamedABC
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from .group import MAX_ARRIVALS, CooperativeGroup, MbarrierLayout, PipelineOp, arrivals
 from .known import check_mask, check_ranks, known_threads

@@ -15,7 +15,7 @@ from .. import dtypes, layout
 from ..isa.rows.special import sreg_cluster
 from ..layout import Layout
 from ..seam import CuteError, current, is_static
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .known import check_cluster, cluster_size
 
 V, M, N = 0, 1, 2

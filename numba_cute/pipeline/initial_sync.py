@@ -6,7 +6,7 @@ from __future__ import annotations
 from ..isa.rows import sync as isa_sync
 from ..isa.rows.fence import fence_mbarrier_init
 from ..seam import CuteError, traced
-from ..seam.kinds import Domain
+from ..seam.guards.kinds import Domain
 from .barrier import sync
 from .group import Agent
 from .known import check_cluster, cluster_size

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, Int, Leaf, current_or
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .group import MAX_CLUSTER, Agent, CooperativeGroup, counted, known_arrivals
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ..seam.steps import AUDITS, Step, in_line
+from ..seam.hooks.audits import AUDITS, Step, in_line
 from .clc import PipelineClcFetchAsync
 from .participants import foreign
 from .pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 from ..seam import CuteError, Int, static, struct, traced
-from ..seam.kinds import AnyPipeline
+from ..seam.guards.kinds import AnyPipeline
 from .state import PipelineState
 
 __all__ = ["ConsumerHandle", "PipelineConsumer", "PipelineProducer", "ProducerHandle"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..dtypes import Int32
 from ..seam import CuteError, current, struct, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .group import PipelineUserType
 
 __all__ = ["PipelineState", "make_pipeline_state"]

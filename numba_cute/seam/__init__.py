@@ -14,7 +14,7 @@ A `Backend` is what a traced function asks for anything that is not arithmetic o
 compiler's typing and lowering, and the simulator. `current()` is the one that runs now.
 """
 
-from numba_cute.seam.backend import (
+from numba_cute.seam.ground.backend import (
     ARITHMETIC as ARITHMETIC,
     COMPARISONS as COMPARISONS,
     DIRECTED as DIRECTED,
@@ -29,9 +29,11 @@ from numba_cute.seam.backend import (
     current_or as current_or,
     running as running,
 )
-from numba_cute.seam.constexpr import Constexpr as Constexpr
-from numba_cute.seam.error import CuteError as CuteError
-from numba_cute.seam.leaf import (
+from numba_cute.seam.ground.error import (
+    CuteError as CuteError,
+    InternalError as InternalError,
+)
+from numba_cute.seam.ground.leaf import (
     Int as Int,
     Leaf as Leaf,
     Number as Number,
@@ -39,8 +41,15 @@ from numba_cute.seam.leaf import (
     divisor_of as divisor_of,
     is_exact as is_exact,
     known as known,
+    quotient as quotient,
+    remainder as remainder,
 )
-from numba_cute.seam.marks import (
+from numba_cute.seam.ground.names import (
+    UnknownName as UnknownName,
+    WrongArguments as WrongArguments,
+)
+from numba_cute.seam.marks.constexpr import Constexpr as Constexpr
+from numba_cute.seam.marks.decorators import (
     ArrayView as ArrayView,
     StaticEnum as StaticEnum,
     after_set as after_set,
@@ -63,12 +72,8 @@ from numba_cute.seam.marks import (
     tell_marked as tell_marked,
     traced as traced,
 )
-from numba_cute.seam.names import (
-    UnknownName as UnknownName,
-    WrongArguments as WrongArguments,
-)
-from numba_cute.seam.prints import InIR as InIR
-from numba_cute.seam.ranges import (
+from numba_cute.seam.marks.prints import InIR as InIR
+from numba_cute.seam.marks.ranges import (
     check_keywords as check_keywords,
     range as range,
 )

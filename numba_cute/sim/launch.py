@@ -19,10 +19,10 @@ from ..dtypes import DType, Scalar
 from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
-from ..seam.constexpr import LAUNCHER, Constexpr, is_host, static_arguments
-from ..seam.engines import COMPILER
-from ..seam.language import no_argument
-from ..seam.recording import recording
+from ..seam.hooks.engines import COMPILER
+from ..seam.hooks.recording import recording
+from ..seam.marks.constexpr import LAUNCHER, Constexpr, is_host, static_arguments
+from ..seam.source.language import no_argument
 from .checks import chosen
 from .explore import explore
 from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library

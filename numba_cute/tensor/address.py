@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dtypes import Int64, Scalar
 from ..seam import CuteError
-from ..seam.driver import DRIVER
+from ..seam.hooks.driver import DRIVER
 from .dlpack import on_host
 
 

@@ -12,7 +12,7 @@ from .. import layout
 from ..layout import ComposedLayout, IntTuple, Layout, size_in_bytes as bytes_of
 from ..layout.divides import numbers_threads, projected
 from ..seam import CuteError, traced
-from ..seam.kinds import Domain, Tiler
+from ..seam.guards.kinds import Domain, Tiler
 from .offsets import check_coord, has_none
 from .tensor import Tensor, slice_tensor
 

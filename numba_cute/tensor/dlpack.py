@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..seam import CuteError
-from ..seam.dltensor import DLTensor
+from ..seam.hooks.dltensor import DLTensor
 
 
 @dataclass(frozen=True)

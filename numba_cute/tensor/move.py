@@ -11,7 +11,7 @@ from ..dtypes import Uint8, Uint16, Uint32
 from ..layout import Layout
 from ..layout.pure import pure
 from ..seam import CuteError
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .pointer import AddressSpace, Pointer, access_alignment, advance, check_writable, physical
 
 WIDEST = 16

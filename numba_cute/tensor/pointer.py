@@ -13,7 +13,8 @@ from .. import dtypes, seam
 from ..dtypes import DType
 from ..layout.int_tuple import static_int
 from ..layout.swizzle import Swizzle
-from ..seam import CuteError, InIR, Int, Leaf, shown, static, traced
+from ..seam import CuteError, InIR, Int, Leaf, static, traced
+from ..seam.ground.naming import described, shown
 from .address import Address
 
 __all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
@@ -54,25 +55,23 @@ class Pointer(InIR):
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtype, DType):
-            raise CuteError(
-                f"Pointer: dtype {shown.shown(self.dtype)} is not an element type; use one like cute.Float32"
-            )
+            raise CuteError(f"Pointer: dtype {shown(self.dtype)} is not an element type; use one like cute.Float32")
         if not isinstance(self.space, AddressSpace):
-            raise CuteError(f"Pointer: space {shown.shown(self.space)} is not a member of cute.AddressSpace")
+            raise CuteError(f"Pointer: space {shown(self.space)} is not a member of cute.AddressSpace")
         at = self.address
         if type(at) is not int and not isinstance(at, Leaf) and self.space is not AddressSpace.rmem:
             self._judge_address()
         if self.swizzle is not None and not isinstance(self.swizzle, Swizzle):
-            raise CuteError(f"Pointer: swizzle {shown.described(self.swizzle)}: give a Swizzle or None")
+            raise CuteError(f"Pointer: swizzle {described(self.swizzle)}: give a Swizzle or None")
         if type(self.offset) is not int and not isinstance(self.offset, Leaf):
-            raise CuteError(f"Pointer: offset {shown.described(self.offset)}: give an integer")
+            raise CuteError(f"Pointer: offset {described(self.offset)}: give an integer")
         a = self.alignment
         if not isinstance(a, int) or a < 1 or a & (a - 1):
             raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")
 
     def _judge_address(self) -> None:
         if not hasattr(self.address, "captured") and not isinstance(self.address, np.integer):
-            raise CuteError(f"Pointer: address {shown.described(self.address)}: give the byte address, an integer")
+            raise CuteError(f"Pointer: address {described(self.address)}: give the byte address, an integer")
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other points at the same place in the same way; a register file is only itself."""

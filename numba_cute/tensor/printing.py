@@ -27,8 +27,8 @@ from ..dtypes import (
 )  # fmt: skip
 from ..layout.int_tuple import text
 from ..seam import CuteError, traced
-from ..seam.driver import DRIVER
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
+from ..seam.hooks.driver import DRIVER
 from .address import Address
 from .dlpack import on_host
 from .pointer import AddressSpace, Pointer

@@ -9,7 +9,7 @@ from .. import dtypes, layout, seam
 from ..dtypes import Boolean, DType, Float32, Int32
 from ..layout import IntTuple
 from ..seam import CuteError, Number, StaticEnum, static, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .move import fits_a_thread
 
 __all__ = [

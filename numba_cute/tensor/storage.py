@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from .. import layout, seam
 from ..dtypes import DType, Uint8
 from ..layout import ComposedLayout, Layout, Swizzle
-from ..seam import CuteError, Int, facade, static, traced
-from ..seam.names import Named
-from ..seam.words import how_static
+from ..seam import CuteError, Int, static, traced
+from ..seam.ground.names import Named
+from ..seam.guards import facade
+from ..seam.guards.messages import how_static
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
 

@@ -8,8 +8,8 @@ from typing import Any
 from .. import seam
 from ..dtypes import Int32, Int64, Scalar
 from ..seam import CuteError, traced
-from ..seam.shown import shown
-from ..seam.words import how_static
+from ..seam.ground.naming import shown
+from ..seam.guards.messages import how_static
 
 __all__ = ["IntValue", "SymInt", "assume", "sym_int", "sym_int32", "sym_int64"]
 

@@ -11,9 +11,10 @@ from ..dtypes import DType
 from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
-from ..seam import CuteError, InIR, Leaf, shown, static, traced
-from ..seam.casting import derived
-from ..seam.words import how_static
+from ..seam import CuteError, InIR, Leaf, static, traced
+from ..seam.ground.naming import described, shown
+from ..seam.guards.messages import how_static
+from ..seam.hooks.casting import derived
 from . import dynamic
 from .address import Address
 from .move import fits_a_thread, move
@@ -51,9 +52,9 @@ class Tensor(InIR):
     def __post_init__(self) -> None:
         kind = type(self.layout)
         if kind is not Layout and kind is not ComposedLayout:
-            raise CuteError(f"Tensor: layout {shown.described(self.layout)}: give a layout; make_tensor takes a shape")
+            raise CuteError(f"Tensor: layout {described(self.layout)}: give a layout; make_tensor takes a shape")
         if type(self.iterator) is not Pointer and not _is_origin(self.iterator):
-            raise CuteError(f"Tensor: iterator {shown.described(self.iterator)}: give a Pointer or a coordinate")
+            raise CuteError(f"Tensor: iterator {described(self.iterator)}: give a Pointer or a coordinate")
 
     @property
     def shape(self) -> Any:
@@ -381,7 +382,7 @@ def _is_origin(x: Any) -> bool:
 def _iterator(x: Any) -> Any:
     if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
         return x
-    raise CuteError(f"make_tensor: iterator {shown.shown(x)} is neither a Pointer nor a coordinate tuple")
+    raise CuteError(f"make_tensor: iterator {shown(x)} is neither a Pointer nor a coordinate tuple")
 
 
 def _array_view(x: Any) -> seam.ArrayView | None:

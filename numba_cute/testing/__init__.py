@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timing kernels fairly, choosing among configurations, checking what they compute. Loaded on demand."""
 
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from .clocks import *
 from .closeness import *
 from .converting import *

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..dtypes import DType, Float32
 from ..seam import CuteError
-from ..seam.shown import shown
-from ..seam.words import FalseAssertion
+from ..seam.ground.naming import shown
+from ..seam.guards.messages import FalseAssertion
 
 __all__ = ["allowed_error", "assert_allclose", "to_numpy"]
 

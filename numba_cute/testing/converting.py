@@ -12,7 +12,7 @@ from ..dtypes import Boolean
 from ..isa.rows.control import trap
 from ..layout import Layout, flatten_to_tuple, make_layout
 from ..seam import CuteError, current, current_or, traced
-from ..seam.words import FalseAssertion
+from ..seam.guards.messages import FalseAssertion
 from ..tensor.printing import printf
 from ..tensor.tensor import Tensor, make_tensor
 

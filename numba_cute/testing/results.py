@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..seam import CuteError
-from ..seam.shown import described
+from ..seam.ground.naming import described
 from .statistics import Interval, median, median_interval
 
 __all__ = ["Comparison", "Timing"]

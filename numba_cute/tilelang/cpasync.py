@@ -16,7 +16,7 @@ from ..dtypes import Int32, Uint16, Uint32, Uint64
 from ..isa.facts.tensormap_bits import BYTES as BYTES_PER_TENSORMAP
 from ..nvgpu.common import LoadCacheMode
 from ..seam import CuteError, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..tensor.tensor import Tensor
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from .. import dtypes
 from ..seam import CuteError
-from ..seam.shown import shown
+from ..seam.ground.naming import shown
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 """Helpers that set kernels up: shared memory, tile schedulers, usual choices (`sm80`, `sm90`, `sm100`), pictures, and
 facts about the GPU."""
 
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from . import (
     ampere_helpers as ampere_helpers,
     blackwell_helpers as blackwell_helpers,

@@ -15,7 +15,7 @@ from ..isa.facts.tensor_memory import lane_stride
 from ..layout import Layout, make_layout
 from ..nvgpu.common import OperandMajorMode
 from ..seam import CuteError, known_as, static, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 
 __all__ = [
     "BlockScaledBasicChunk", "make_smem_layout_sfa", "make_smem_layout_sfb", "make_tmem_layout_sfa",

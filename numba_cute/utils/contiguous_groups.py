@@ -10,7 +10,7 @@ from .. import dtypes
 from ..dtypes import Int32
 from ..layout import make_layout
 from ..seam import CuteError, Int, current, static, struct, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, make_rmem_tensor, make_tensor
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 from .. import dtypes, layout
 from ..dtypes import Int32
 from ..seam import CuteError, Int, static, struct, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import (
     PersistentTileSchedulerParams,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`utils.sm90`, by the CuTe DSL's name."""
 
-from ..seam import facade as _facade
+from ..seam.guards import facade as _facade
 from .sm90 import *
 
 _facade.publish(globals())

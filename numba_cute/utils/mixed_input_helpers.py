@@ -21,7 +21,7 @@ from ..nvgpu import CopyUniversalOp, cpasync, tcgen05
 from ..nvgpu.common import CtaGroup
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource
 from ..seam import CuteError, Int, StaticEnum, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.algebra import filter_zeros, flat_divide, group_modes
 from ..tensor.pointer import AddressSpace
 from ..tensor.ssa import TensorSSA

@@ -34,7 +34,7 @@ from ..nvgpu.common import CopyUniversalOp, CtaGroup
 from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, Pack, Repetition, SmemLayoutAtomKind
 from ..seam import CuteError, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .layout_enum import LayoutEnum
 from .sm100_blockscaled import make_blockscaled_trivial_tiled_mma
 

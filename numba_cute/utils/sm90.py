@@ -17,7 +17,7 @@ from ..nvgpu import warp, warpgroup
 from ..nvgpu.common import CopyUniversalOp
 from ..nvgpu.warpgroup import OperandMajorMode, OperandSource, SmemLayoutAtomKind
 from ..seam import CuteError, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from .layout_enum import LayoutEnum
 
 __all__ = [

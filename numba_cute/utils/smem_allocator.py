@@ -11,7 +11,7 @@ from typing import Any
 from .. import dtypes, layout, seam
 from ..dtypes import DType
 from ..seam import CuteError, struct, traced
-from ..seam.words import SMEM_LIMIT, how_static, too_much_smem
+from ..seam.guards.messages import SMEM_LIMIT, how_static, too_much_smem
 from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor

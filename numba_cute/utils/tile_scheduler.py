@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import Int32
 from ..seam import CuteError, Int, current, static, struct, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 
 __all__ = [
     "PersistentTileSchedulerParams", "StaticPersistentRuntimeTileScheduler", "StaticPersistentTileScheduler",

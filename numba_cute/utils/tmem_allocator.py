@@ -23,7 +23,7 @@ from ..dtypes import DType, Float32, Uint32
 from ..isa.facts.tensor_memory import column_count
 from ..layout import Layout
 from ..seam import CuteError, Int, struct, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 

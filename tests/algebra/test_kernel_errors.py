@@ -14,7 +14,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.seam.marks import HOW_STATIC
+from numba_cute.seam.marks.decorators import HOW_STATIC
 
 AT_RUN_TIME = "is known only at run time"
 # (the kernel's statement, what the exception says, whether the simulator says the same: it knows all numbers)

@@ -2,7 +2,7 @@
 """Makes docs/compatibility.md from the names of other systems, beside this file, and from what there is here.
 
 `python -m tests.compatibility.page` writes it. A name that comes to be appears by itself; what differs, and why a name
-is absent, is in remarks.py and in numba_cute/seam/absent.py.
+is absent, is in remarks.py and in numba_cute/seam/ground/absent.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numba_cute as cute
-from numba_cute.seam import absent
+from numba_cute.seam.ground import absent
 
 from .remarks import DIFFERENCES, IR
 

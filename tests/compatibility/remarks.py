@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What differs from other systems' names: the words of docs/compatibility.md. Why some are absent is in
-`numba_cute/seam/absent.py`, which errors read too."""
+`numba_cute/seam/ground/absent.py`, which errors read too."""
 
 from __future__ import annotations
 

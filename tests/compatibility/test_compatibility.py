@@ -8,7 +8,7 @@ import re
 import pytest
 
 import numba_cute as cute
-from numba_cute.seam import absent
+from numba_cute.seam.ground import absent
 
 pytest.importorskip("xdsl", reason="the page tells of the IR, which needs it")
 

@@ -12,7 +12,7 @@ from numba_cute import runtime
 from numba_cute.compiler.host import tensormap
 from numba_cute.compiler.host.native import casting, known, moulds
 from numba_cute.nvgpu import cpasync
-from numba_cute.seam import casting as seam_casting
+from numba_cute.seam.hooks import casting as seam_casting
 
 from .noting import Exporter
 

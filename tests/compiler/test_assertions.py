@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.seam.words import FalseAssertion
+from numba_cute.seam.guards.messages import FalseAssertion
 
 from . import asserting
 

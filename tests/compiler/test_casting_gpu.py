@@ -17,7 +17,7 @@ from numba_cute.compiler.host import tensormap
 from numba_cute.compiler.host.native import known, launcher, moulds, packing
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam.casting import CASTING
+from numba_cute.seam.hooks.casting import CASTING
 
 from .test_launch import tma_tile
 

@@ -72,7 +72,7 @@ def launches(monkeypatch):
     monkeypatch.setattr(launching, "native_driver", lambda: made.driver)
     monkeypatch.setattr(plans, "driver", lambda: made.driver)
     monkeypatch.setattr(plans, "current_context", lambda: GPU)
-    monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: True)
+    monkeypatch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: True)
     monkeypatch.setattr(launching.bindings, "cuGetErrorString", lambda error: (0, b"it is refused"))
     with config.override(cache=False), compiling_for("sm_90a"):
         yield made

@@ -19,7 +19,7 @@ from numba_cute import seam
 from numba_cute.compiler.host.native import known, launcher, moulds
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import casting as seam_casting
+from numba_cute.seam.hooks import casting as seam_casting
 
 from .casts import OP, Array, Host, Noting, atom_of, casts, fields, maps, python_only
 from .noting import launches, packed, planned
@@ -251,7 +251,7 @@ def test_launches_pack_what_was_cast_with_no_python(casts, launches, maps, monke
 
 
 def test_a_tensor_of_the_hosts_memory_is_judged_at_each_launch(casts, launches, monkeypatch):
-    monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: True)
+    monkeypatch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: True)
 
     def tensor(address):
         return from_dlpack(Host(address, device=(1, 0)))
@@ -259,7 +259,7 @@ def test_a_tensor_of_the_hosts_memory_is_judged_at_each_launch(casts, launches, 
     site = planned(launches, (tensor(0x10000),))
     packed(launches, site, tensor(0x20000))
     assert "_cute_launch" not in vars(tensor(0x30000))
-    monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: False)
+    monkeypatch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: False)
     with pytest.raises(cute.CuteError, match="lies in the host's memory"):
         site.call(tensor(0x40000))
 

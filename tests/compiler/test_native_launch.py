@@ -17,9 +17,9 @@ from numba.cuda import types
 import numba_cute as cute
 from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.compiler.host.native.language import Code, Foreign, python_api
-from numba_cute.seam import recording
-from numba_cute.seam.constexpr import Constexpr
-from numba_cute.seam.held import as_argument
+from numba_cute.seam.hooks import recording
+from numba_cute.seam.marks.constexpr import Constexpr
+from numba_cute.seam.marks.host_objects import as_argument
 
 from .noting import Exporter, array_type, kernel_of, launches, packed, planned, tensor_at
 
@@ -118,7 +118,7 @@ def test_static_arguments(launches):
 
 @pytest.fixture
 def any_memory(monkeypatch):
-    monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: True)
+    monkeypatch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: True)
 
 
 def test_tensors_of_this_library_remember_what_they_are(launches, any_memory):
@@ -136,9 +136,9 @@ def test_tensors_of_this_library_remember_what_they_are(launches, any_memory):
 
 
 def test_what_an_object_refuses_to_be_is_said_at_each_launch(launches, monkeypatch):
-    monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: True)
+    monkeypatch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: True)
     site = planned(launches, (tensor_at(0x1000),))
-    monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: False)
+    monkeypatch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: False)
     for _ in range(2):
         with pytest.raises(cute.CuteError, match="lies in the host's memory"):
             site.call(tensor_at(0x5000))

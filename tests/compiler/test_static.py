@@ -11,7 +11,7 @@ import numba_cute as cute
 from numba_cute import seam, utils
 from numba_cute.nvgpu import warp
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam.marks import HOW_STATIC
+from numba_cute.seam.marks.decorators import HOW_STATIC
 
 LAYOUT = cute.make_layout((2, (3, 4), 1))
 FLAG = True

@@ -12,7 +12,7 @@ import numba_cute as cute
 from numba_cute.compiler.host import tensormap
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam.driver import DRIVER
+from numba_cute.seam.hooks.driver import DRIVER
 
 HOST = np.arange(64 * 64, dtype=np.float16).reshape(64, 64)
 TENSOR = from_dlpack(HOST)

@@ -17,7 +17,7 @@ from numba_cute import config
 from numba_cute.isa.form import targets
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam.marks import HOW_STATIC
+from numba_cute.seam.marks.decorators import HOW_STATIC
 from numba_cute.utils import SmemAllocator
 
 TILE = cute.make_ordered_layout((64, 64), order=(1, 0))

@@ -9,7 +9,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam.driver import DRIVER
+from numba_cute.seam.hooks.driver import DRIVER
 
 
 @cuda.jit

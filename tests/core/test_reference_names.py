@@ -15,7 +15,7 @@ import numba_cute as cute
 from numba_cute import nvgpu, pipeline, seam
 from numba_cute.nvgpu import CacheEvictionPriority
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import facade
+from numba_cute.seam.guards import facade
 from tests import api
 
 SHAPE = (4, (8, (2, 4)), 16)

@@ -16,7 +16,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute.compiler.host import recording as host
 from numba_cute.experimental import iket
-from numba_cute.seam.recording import KINDS, NAMES, Event, Recorder, recorded
+from numba_cute.seam.hooks.recording import KINDS, NAMES, Event, Recorder, recorded
 from numba_cute.sim.python.backend import SimBackend
 
 

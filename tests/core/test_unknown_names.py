@@ -19,7 +19,7 @@ import numba_cute as cute
 from numba_cute import pipeline, utils
 from numba_cute.nvgpu import warp
 from numba_cute.runtime import from_dlpack
-from numba_cute.seam import absent, names
+from numba_cute.seam.ground import absent, names
 
 MODULES = {m["__name__"]: m for m in names.PUBLISHED}
 
@@ -149,7 +149,7 @@ def used(dotted: str) -> str:
         if not hasattr(at, part):
             return said(at, part)
         at = getattr(at, part)
-    raise AssertionError(f"{dotted} is here: take it out of seam/absent.py")
+    raise AssertionError(f"{dotted} is here: take it out of seam/ground/absent.py")
 
 
 OF_MODULES = {f"{m}.{n}": why for m, (why, some) in absent.ABSENT_MODULES.items() for n in some}

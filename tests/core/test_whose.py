@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import numba_cute
-from numba_cute.seam.whose import KERNELS, is_library, is_library_file, package_of
+from numba_cute.seam.ground.packages import KERNELS, is_library, is_library_file, package_of
 
 
 @pytest.mark.parametrize(

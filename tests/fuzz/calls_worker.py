@@ -210,7 +210,7 @@ def _place(e: BaseException) -> str | None:
     at = e.__traceback__
     while at is not None:
         file = at.tb_frame.f_code.co_filename
-        if file.startswith(LIBRARY) and not file.endswith("seam/facade.py"):
+        if file.startswith(LIBRARY) and not file.endswith("seam/guards/facade.py"):
             found = f"{file[len(LIBRARY) + 1 :]}:{at.tb_lineno}"
         at = at.tb_next
     return found

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from numba_cute import layout as cl
 from numba_cute.seam import CuteError, running
-from numba_cute.seam.marks import HOW_STATIC
+from numba_cute.seam.marks.decorators import HOW_STATIC
 
 from .oracle import attempts, random_layout, refused
 from .strategies import Comparing, Dyn, any_layouts, known, values

@@ -17,10 +17,11 @@ from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.templates import AttributeTemplate
 
 from ... import seam
-from ...seam import CuteError, plain
-from ...seam.held import function_of, is_held, python_of
-from ...seam.language import immutable
-from ...seam.names import UnknownName, member_of, no_field, unknown
+from ...seam import CuteError
+from ...seam.ground.names import UnknownName, member_of, no_field, unknown
+from ...seam.marks import plain
+from ...seam.marks.host_objects import function_of, is_held, python_of
+from ...seam.source.language import immutable
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, struct_operators, structs

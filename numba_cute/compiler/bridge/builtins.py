@@ -18,7 +18,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.words import no_array
+from ...seam.guards.messages import no_array
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts

@@ -14,7 +14,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.language import no_operator
+from ...seam.source.language import no_operator
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error

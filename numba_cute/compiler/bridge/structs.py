@@ -13,8 +13,8 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.held import python_of
-from ...seam.plain import is_plain_class
+from ...seam.marks.host_objects import python_of
+from ...seam.marks.plain import is_plain_class
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import struct_operators

@@ -17,8 +17,8 @@ from numba.cuda.typing.typeof import Purpose, typeof_impl
 
 from ... import dtypes, seam
 from ...seam import CuteError
-from ...seam.constexpr import Constexpr
-from ...seam.held import as_argument
+from ...seam.marks.constexpr import Constexpr
+from ...seam.marks.host_objects import as_argument
 from . import tree
 from .leaf_types import leaf_type
 from .object_types import Value

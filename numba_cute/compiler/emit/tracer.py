@@ -15,7 +15,7 @@ from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
 from ...isa.form.targets import lacks
 from ...seam import CuteError, Regs
-from ...seam.words import SMEM_TWICE
+from ...seam.guards.messages import SMEM_TWICE
 from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type
@@ -38,7 +38,7 @@ class Tracer(Regions, Vectors):
 
     plain = False
     """Whether a plain function of the user's is traced."""
-    operate: Callable[[str, Any, Any], Any]
+    operate: Callable[..., Any]
     """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""

@@ -17,9 +17,9 @@ from numba.cuda.core.ir import Loc
 
 from ... import config
 from ...seam import CuteError
-from ...seam.marks import HOW_STATIC
-from ...seam.places import at_line, definition_of, is_placed, line_naming, line_of, mark_placed, placed
-from ...seam.words import READ_ONLY_ARRAY
+from ...seam.ground.places import at_line, definition_of, is_placed, line_naming, line_of, mark_placed, placed
+from ...seam.guards.messages import READ_ONLY_ARRAY
+from ...seam.marks.decorators import HOW_STATIC
 from .origins import origins
 from .refusals import refusal
 

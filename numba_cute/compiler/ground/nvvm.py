@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cuda.pathfinder import DynamicLibNotFoundError
 from numba.cuda.cudadrv import nvvm
+from numba.cuda.cudadrv.error import NvvmSupportError
 
 
 class _StandIn:
-    """Answers what Numba asks libNVVM when it makes a module. No module that is made so comes to libNVVM, so the
-    version says nothing to anybody."""
+    """Answers what Numba asks libNVVM when it makes a module. What is made so comes to no libNVVM: there is none."""
 
     data_layout: str = nvvm._datalayout
 
@@ -27,7 +28,7 @@ _without: list[None] = []
 
 @contextmanager
 def without_nvvm() -> Iterator[None]:
-    """Make modules that libNVVM does not see: it is neither loaded nor needed."""
+    """Make modules for the front end alone: libNVVM need not be installed."""
     _without.append(None)
     try:
         yield
@@ -36,10 +37,15 @@ def without_nvvm() -> Iterator[None]:
 
 
 def standing_in(library: Callable[[], Any]) -> Callable[[], Any]:
-    """Make of Numba's libNVVM one for which something else stands within `without_nvvm`."""
+    """Make of Numba's libNVVM one for which something else stands within `without_nvvm`, where it is not installed."""
 
     @functools.wraps(library, updated=())
     def made() -> Any:
-        return _StandIn if _without else library()
+        try:
+            return library()
+        except (NvvmSupportError, DynamicLibNotFoundError):
+            if not _without:
+                raise
+            return _StandIn
 
     return made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Numba refuses in a kernel, in the words of both engines (`seam.language`), out of what its errors say."""
+"""What Numba refuses in a kernel, in the words of both engines (`seam.source.language`), out of what its errors say."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from numba.core.errors import NumbaError as OtherNumbaError
 from numba.cuda.core.errors import NumbaError
 
-from ...seam import CuteError, language as say
-from ...seam.words import NO_ALIGNMENT, NO_NEW_ARRAY, no_static_shape
+from ...seam import CuteError
+from ...seam.guards.messages import NO_ALIGNMENT, NO_NEW_ARRAY, no_static_shape
+from ...seam.source import language as say
 
 SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and_": "&",

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from ...seam import CuteError
-from ...seam.shown import described
+from ...seam.ground.naming import described
 
 
 def cluster_shape(*shape: int) -> Callable[[Any], Any]:

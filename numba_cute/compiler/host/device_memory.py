@@ -10,7 +10,7 @@ from cuda.bindings import driver as bindings
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.cudadrv.error import CudaSupportError
 
-from ...seam.driver import DRIVER
+from ...seam.hooks.driver import DRIVER
 
 
 def known_to_cuda(address: int) -> bool | None:

@@ -17,8 +17,8 @@ from numba.cuda.dispatcher import _Kernel
 
 from ... import dtypes
 from ...seam import CuteError
-from ...seam.constexpr import Constexpr
-from ...seam.held import as_argument
+from ...seam.marks.constexpr import Constexpr
+from ...seam.marks.host_objects import as_argument
 from ..bridge.object_types import Value
 from ..ground.building import building
 from ..ground.ownership import owns

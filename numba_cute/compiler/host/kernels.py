@@ -13,12 +13,12 @@ from numba import cuda
 
 from ... import seam
 from ...seam import CuteError, current_or
-from ...seam.classes import without_classes
-from ...seam.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
-from ...seam.kinds import UserFunction
-from ...seam.plain import with_ordinary_parameters
-from ...seam.prints import printing
-from ...seam.shown import shown
+from ...seam.ground.naming import shown
+from ...seam.guards.kinds import UserFunction
+from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
+from ...seam.marks.plain import with_ordinary_parameters
+from ...seam.marks.prints import printing
+from ...seam.source.class_statements import without_classes
 from .cluster import checked_extents, cluster_shape
 
 _MOST_LAUNCHES = 256

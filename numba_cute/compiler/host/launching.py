@@ -23,9 +23,9 @@ from numba.cuda.dispatcher import (
 )
 
 from ...seam import CuteError
-from ...seam.constexpr import static_arguments
-from ...seam.recording import recording
-from ...seam.shown import described
+from ...seam.ground.naming import described
+from ...seam.hooks.recording import recording
+from ...seam.marks.constexpr import static_arguments
 from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts

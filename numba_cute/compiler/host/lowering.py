@@ -9,7 +9,7 @@ from typing import Any
 import numba.cuda.dispatcher as cuda_dispatcher
 from numba.cuda import types
 
-from ...seam.language import refuse_code
+from ...seam.source.language import refuse_code
 from ..ground.ownership import owns
 
 

@@ -13,10 +13,10 @@ from numba.cuda.core import sigutils
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
-from ...seam.constexpr import LAUNCHER, is_host, static_arguments
-from ...seam.kinds import UserFunction
-from ...seam.language import no_argument
-from ...seam.words import SMEM_LIMIT, too_much_smem
+from ...seam.guards.kinds import UserFunction
+from ...seam.guards.messages import SMEM_LIMIT, too_much_smem
+from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
+from ...seam.source.language import no_argument
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import disk_cache, linking, ptxas

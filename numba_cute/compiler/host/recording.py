@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches that are recorded: a kernel's twin that tells its events, and the buffer that they are written to.
 
-A twin is compiled beside the kernel, and so are the device functions that it calls (`apart`): neither the
+A twin is compiled beside the kernel, and so are the device functions that it calls (`bridge.devices`): neither the
 kernel nor what others compile of those functions is ever the recorded one.
 """
 
@@ -16,21 +16,12 @@ from numba import cuda
 from numba.cuda.cudadrv import devices
 
 from ...seam import CuteError
-from ...seam.recording import KINDS, NAMES, Event, Recorder
+from ...seam.hooks.recording import KINDS, NAMES, Event, Recorder
 from ..emit.tracer import TIMELINE_SYMBOL
-from .apart import apart
 
 HEADER, RECORD, HAS_PAYLOAD = 16, 32, 8
 """As arch/events.py writes them."""
 _RECORD = np.dtype([("clock", "<u8"), ("time", "<u8"), ("sm", "<u4"), ("what", "<u4"), ("payload", "<i8")])
-
-_apart: dict[Any, dict[Any, Any]] = {}
-"""By a dispatcher, what of its functions is compiled with events."""
-
-
-def of_twins(dispatcher: Any) -> dict[Any, Any]:
-    """Return what a dispatcher holds of its functions for twins."""
-    return _apart.setdefault(dispatcher, {})
 
 
 def _twin(kernel: Any) -> Any:
@@ -43,9 +34,8 @@ def _twin(kernel: Any) -> Any:
                 f"timeline: kernel {kernel.py_func.__name__} comes from Numba's disk cache, which has none that tells "
                 "events: leave cache=True out while you record"
             )
-        with apart(of_twins):
-            # link-time optimisation keeps no symbol for the host to find
-            found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **{**options, "lto": False})
+        # link-time optimisation keeps no symbol for the host to find
+        found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **{**options, "lto": False})
         found._cute_records = True
     return found
 

@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...seam.constexpr import LAUNCHER, static_arguments, with_static
+from ...seam.marks.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
 from .waits import Wait, waits
 

@@ -12,7 +12,7 @@ from numba.cuda import types
 from numba.cuda.core import ir
 
 from ...seam import CuteError
-from ...seam.whose import is_library
+from ...seam.ground.packages import is_library
 from ...typed.descriptions import Constant, Description, Scalar
 from ...typed.form import (
     Argument,
@@ -42,6 +42,7 @@ from ...typed.form import (
 )  # fmt: skip
 from ..bridge.object_types import Value
 from ..emit.leaves import dtype_of
+from ..ground.memory import memory
 from ..ground.target import compiling_for
 from ..host.offline import ptx_of, taken
 from .binding import bound
@@ -69,12 +70,13 @@ class _Marks:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.lowerer = function, None
+        self.compiled: dict[Any, Any] = {}  # device functions, by dispatcher and types of arguments
         self.numbers: dict[int, int] = {}
         self._lines: dict[int, int] = {}
 
     def statement(self, lowerer: Any, inst: Any) -> int:
         """Number a statement that may become PTX; gives the source column for its instructions."""
-        self.lowerer = lowerer
+        self.lowerer, self.compiled = lowerer, memory().compiled
         if isinstance(inst, (ir.Del, ir.Jump)) or isinstance(getattr(inst, "value", None), (ir.Const, ir.Arg)):
             return 1
         number = FIRST_COLUMN + len(self.numbers)
@@ -101,6 +103,7 @@ class _Functions:
 
     def __init__(self, kernel: Callable[..., Any], options: dict[str, Any], marks: _Marks) -> None:
         self._known: dict[Any, int] = {}
+        self._compiled = marks.compiled
         lowerer: Any = marks.lowerer
         self.done: list[Any] = [None]
         fndesc = lowerer.fndesc
@@ -114,7 +117,7 @@ class _Functions:
         if key not in self._known:
             self._known[key] = len(self.done)
             self.done.append(None)
-            result = dispatcher.overloads[argtypes]
+            result = self._compiled[dispatcher, argtypes]
             notes = result.type_annotation
             reader = _Reader(self, notes.typemap, notes.calltypes, {})
             names = result.fndesc.args

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from numba.cuda import types
 
 from ... import dtypes, seam
-from ...seam import CuteError, Regs, facade
+from ...seam import CuteError, Regs
+from ...seam.guards import facade
 from ...typed.descriptions import Constant, Description
 from ..bridge import tree
 from ..bridge.values import abstract

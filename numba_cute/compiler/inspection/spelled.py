@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from ...seam.prints import spelled_with
+from ...seam.marks.prints import spelled_with
 
 _loads: list[Callable[[], Any]] = []
 

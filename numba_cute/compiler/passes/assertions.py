@@ -14,7 +14,7 @@ from typing import Any
 from numba.cuda.core import ir
 
 from ... import seam
-from ...seam.words import FalseAssertion, assertion_at, false_assertion
+from ...seam.guards.messages import FalseAssertion, assertion_at, false_assertion
 from ..emit.tracer import Tracer
 from ..ground.errors import located
 from .constants import FAULTS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a typed function, for the core's own checks of it (`steps.AUDITS`)."""
+"""The steps of a typed function, for the core's own checks of it (`AUDITS`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ... import seam
-from ...seam import CuteError, facade, steps
-from ...seam.places import at_line
+from ...seam import CuteError
+from ...seam.ground.places import at_line
+from ...seam.guards import facade
+from ...seam.hooks.audits import AUDITS, Step
 from ..bridge.object_types import BoundTraced, StructRef, Value
 from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
@@ -30,7 +32,7 @@ class Audit(AnalysisPass):
             try:
                 made = _steps(state.func_ir, state.typemap)
                 with seam.running(Tracer()):
-                    for audit in steps.AUDITS:
+                    for audit in AUDITS:
                         audit(made, lambda var: _value(state.typemap, var))
             except CuteError as e:
                 line = getattr(e, "line", None)
@@ -49,7 +51,7 @@ def _value(typemap: Any, var: str) -> Any:
         return None
 
 
-def _steps(func_ir: Any, typemap: Any) -> list[steps.Step]:
+def _steps(func_ir: Any, typemap: Any) -> list[Step]:
     bound = {
         inst.target.name: inst.value.value.name
         for block in func_ir.blocks.values()
@@ -66,7 +68,7 @@ def _steps(func_ir: Any, typemap: Any) -> list[steps.Step]:
     return steps
 
 
-def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> steps.Step:
+def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> Step:
     uses = {v.name for v in inst.list_vars()}
     uses |= {bound[v] for v in uses if v in bound}
     line, target = inst.loc.line, ""
@@ -74,19 +76,19 @@ def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> steps.
         target, value = inst.target.name, inst.value
         uses.discard(target)
         if isinstance(value, ir.Var):
-            return steps.Step("alias", target, value.name, None, (), {}, uses, region, line)
+            return Step("alias", target, value.name, None, (), {}, uses, region, line)
         if isinstance(value, ir.Expr) and value.op == "getattr":
-            return steps.Step("get", target, value.value.name, value.attr, (), {}, uses, region, line)
+            return Step("get", target, value.value.name, value.attr, (), {}, uses, region, line)
         if isinstance(value, ir.Expr) and value.op == "call":
             func, args = value.func.name, tuple(v.name for v in value.args)
             named = {k: v.name for k, v in value.kws}
             if func in bound:
-                return steps.Step("call", target, bound[func], typemap[func].attr, args, named, uses, region, line)
+                return Step("call", target, bound[func], typemap[func].attr, args, named, uses, region, line)
             called = _value(typemap, func)
             if callable(called) and not isinstance(called, StructProxy):
                 called = facade.plain(called)
-                return steps.Step("call", target, None, called, args, named, uses, region, line)
-    return steps.Step("other", target, None, None, (), {}, uses, region, line)
+                return Step("call", target, None, called, args, named, uses, region, line)
+    return Step("other", target, None, None, (), {}, uses, region, line)
 
 
 def _regions(func_ir: Any) -> dict[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.cuda.core import ir
 
-from ...seam import plain
+from ...seam.marks import plain
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 

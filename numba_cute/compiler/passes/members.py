@@ -15,7 +15,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.typeof import typeof_impl
 
 from ... import seam
-from ...seam import plain
+from ...seam.marks import plain
 from ..bridge.object_types import Value
 from .constants import Constants, NotConstant
 from .definitions import Place

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.cuda.core import ir
 
-from ...seam import prints
+from ...seam.marks import prints
 
 
 def print_compiling(func_ir: Any) -> bool:

@@ -11,7 +11,7 @@ from numba.cuda.core import ir
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.words import NO_STATIC_UNROLLING
+from ...seam.guards.messages import NO_STATIC_UNROLLING
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements

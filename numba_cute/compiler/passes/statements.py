@@ -12,7 +12,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...seam import CuteError
-from ...seam.words import READ_ONLY_ARRAY
+from ...seam.guards.messages import READ_ONLY_ARRAY
 from ..ground.errors import located
 from .assertions import check_assertions
 

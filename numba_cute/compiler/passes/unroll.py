@@ -16,7 +16,7 @@ from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, repla
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.words import NO_STATIC_BOUNDS, NO_STEP
+from ...seam.guards.messages import NO_STATIC_BOUNDS, NO_STEP
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place

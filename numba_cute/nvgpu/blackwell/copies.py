@@ -18,7 +18,7 @@ from ...dtypes import DType
 from ...isa.facts import tensor_memory as tmem
 from ...layout import Layout, make_layout
 from ...seam import CuteError, StaticEnum, is_static, known_as, static, traced
-from ...seam.words import how_static
+from ...seam.guards.messages import how_static
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice, known_name, remembered

@@ -11,7 +11,7 @@ from ...atoms.op import OPERAND_MODES
 from ...dtypes import DType
 from ...layout import ComposedLayout, Layout
 from ...seam import CuteError
-from ...seam.casting import derived
+from ...seam.hooks.casting import derived
 from ...tensor.tensor import Tensor
 from .tma import TmaInfo, global_pointer, one_stage, split_swizzle, tma_info
 from .tma_ops import TmaCopyOp

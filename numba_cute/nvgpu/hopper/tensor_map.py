@@ -17,7 +17,7 @@ from ...dtypes import Int64, Uint32, Uint64
 from ...isa.facts.tensormap_bits import BYTES
 from ...layout import Layout
 from ...seam import CuteError, known_as, traced
-from ...seam.words import how_static
+from ...seam.guards.messages import how_static
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from .tma_ops import TmaCopyOp

@@ -13,9 +13,9 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ...layout import ComposedLayout, Layout, Swizzle
 from ...seam import known_as, static
-from ...seam.backend import RUNNING
-from ...seam.casting import CASTING, run
-from ...seam.words import how_static
+from ...seam.ground.backend import RUNNING
+from ...seam.guards.messages import how_static
+from ...seam.hooks.casting import CASTING, run
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need

@@ -17,7 +17,7 @@ from ...dtypes import DType
 from ...isa.facts.tensormap import TensorMapRecord
 from ...layout import ComposedLayout, Layout, ScaledBasis
 from ...seam import CuteError, known_as, static, traced
-from ...seam.casting import derived
+from ...seam.hooks.casting import derived
 from ...tensor.tensor import Tensor
 from ..common.checks import need
 from ..common.choices import CtaGroup

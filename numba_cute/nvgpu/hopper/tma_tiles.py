@@ -15,7 +15,7 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import TensorMapRecord
 from ...layout import Layout, ScaledBasis, make_layout
 from ...seam import CuteError
-from ...seam.words import how_static
+from ...seam.guards.messages import how_static
 from ...tensor.algebra import filter_zeros, group_modes
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor

@@ -16,7 +16,7 @@ from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float32, TFloat32, Uint8, Uint32
 from ...isa.facts import fragment_layouts
 from ...seam import CuteError, known_as, static, traced
-from ...seam.words import how_static
+from ...seam.guards.messages import how_static
 from ...tensor.pointer import AddressSpace
 from ...tensor.ssa import ReductionOp, TensorSSA
 from ...tensor.tensor import Tensor

@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from ...seam import CuteError
-from ...seam.whose import is_library_file
+from ...seam.ground.packages import is_library_file
 
 
 class SimError(CuteError):

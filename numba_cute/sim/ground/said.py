@@ -10,11 +10,11 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ...seam import CuteError, Leaf
-from ...seam.language import immutable, kind_of, no_attribute, words_of
-from ...seam.marks import marked_classes
-from ...seam.names import UnknownName, explained
-from ...seam.places import definition_of, is_placed, line_of, mark_placed, placed, users_line
-from ...seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
+from ...seam.ground.names import UnknownName, explained
+from ...seam.ground.places import definition_of, is_placed, line_of, mark_placed, placed, users_line
+from ...seam.guards.messages import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
+from ...seam.marks.decorators import marked_classes
+from ...seam.source.language import immutable, kind_of, no_attribute, words_of
 from .report import SimError, in_library
 
 _PLACE = re.compile(r"\S:\d+ \(")

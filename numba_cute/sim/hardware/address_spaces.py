@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.machine import Bytes
-from ...seam.words import SMEM_LIMIT as SMEM_OF_A_CTA, too_much_smem
+from ...seam.guards.messages import SMEM_LIMIT as SMEM_OF_A_CTA, too_much_smem
 from ..ground.access import Region
 from ..ground.clocks import GMEM, SMEM
 from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError

@@ -11,7 +11,7 @@ from ...dtypes import Boolean, DType, Float32, Float64, Int32, Uint16, Uint32, U
 from ...isa.form.instr import CLUSTER, TCGEN05_LOADS, WARP, WARPGROUP, WGMMA_GROUP, Instr
 from ...isa.form.kinds import Operand
 from ...seam import CuteError, Leaf, Regs
-from ...seam.shown import described
+from ...seam.ground.naming import described
 from ..ground.report import DivergenceError
 from ..python.arithmetic.number import CLASSES, Number
 from .machine import Machine

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...seam import CuteError, is_static_class, is_struct_class
-from ...seam.held import is_held, method_of
-from ...seam.whose import is_library, package_of
-from ...seam.withs import without_with
+from ...seam.ground.packages import is_library, package_of
+from ...seam.marks.host_objects import is_held, method_of
+from ...seam.source.with_statements import without_with
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
 _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",

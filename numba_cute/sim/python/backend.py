@@ -16,10 +16,11 @@ from ... import seam
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.targets import lacks
-from ...seam import COMPARISONS, CuteError, Regs, facade
-from ...seam.recording import KINDS, Event, recording
-from ...seam.shown import shown
-from ...seam.words import SMEM_TWICE, no_number
+from ...seam import COMPARISONS, CuteError, Regs
+from ...seam.ground.naming import shown
+from ...seam.guards import facade
+from ...seam.guards.messages import SMEM_TWICE, no_number
+from ...seam.hooks.recording import KINDS, Event, recording
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
 from ..hardware.collective import issue_alone, issue_together, span

@@ -11,8 +11,8 @@ from typing import Any
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.whose import is_library
-from ...seam.words import dropped, matters
+from ...seam.ground.packages import is_library
+from ...seam.guards.messages import dropped, matters
 from ..ground.report import in_library
 from .arithmetic.functions import range_of, unrolled_range
 

@@ -13,8 +13,8 @@ import numpy as np
 from ... import seam
 from ...dtypes import BFloat16, Int32, Int64, Uint32, from_numpy
 from ...seam import CuteError
-from ...seam.language import kind_of, no_function
-from ...seam.words import NO_ALIGNMENT, no_static_shape
+from ...seam.guards.messages import NO_ALIGNMENT, no_static_shape
+from ...seam.source.language import kind_of, no_function
 from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of GEMM kernels, by architecture."""
 
-from ...seam import facade as _facade
+from ...seam.guards import facade as _facade
 from . import sm100 as sm100
 
 _facade.publish(globals(), sm100)

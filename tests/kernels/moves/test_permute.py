@@ -10,7 +10,7 @@ import numba_cute as cute
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.moves.permute import permute, plan, transpose
 from numba_cute.seam import CuteError
-from numba_cute.seam.held import as_argument
+from numba_cute.seam.marks.host_objects import as_argument
 
 BOXED = [
     ((7, 9), (1, 0), "u2"),  # vectors lie in runs on neither side

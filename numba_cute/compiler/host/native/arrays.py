@@ -14,8 +14,8 @@ from typing import Any
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from .... import seam
-from ....seam.constexpr import Constexpr
-from ....seam.dltensor import DLTensor
+from ....seam.hooks.dltensor import DLTensor
+from ....seam.marks.constexpr import Constexpr
 from ...bridge import tree
 from . import words
 

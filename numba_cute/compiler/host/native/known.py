@@ -15,7 +15,7 @@ from typing import Any
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from .... import seam
-from ....seam.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
+from ....seam.hooks.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
 from . import arrays, casting, launcher
 from .moulds import Looking, Mould, Varied
 

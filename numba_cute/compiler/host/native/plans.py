@@ -18,8 +18,8 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 from ....dtypes import DType, Scalar
 from ....seam import StaticEnum
-from ....seam.constexpr import Constexpr
-from ....seam.held import as_argument, is_held
+from ....seam.marks.constexpr import Constexpr
+from ....seam.marks.host_objects import as_argument, is_held
 from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value

@@ -14,8 +14,8 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
-from ....seam.language import no_function
-from ....seam.words import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
+from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
+from ....seam.source.language import no_function
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
 from .lanes import Lanes, lanewise

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float16, Float32, Float64, Int32, from_numpy
 from ....seam import CuteError
-from ....seam.language import no_module_attribute
+from ....seam.source.language import no_module_attribute
 from . import cases
 from .compute import convert, float_power, remainder, rounder
 from .functions import passing, type_of

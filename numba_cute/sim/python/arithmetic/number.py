@@ -15,8 +15,8 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
-from ....seam import shown
-from ....seam.language import kind_of
+from ....seam.ground.naming import described, shown
+from ....seam.source.language import kind_of
 from .compute import limits
 from .overloads import TYPES
 
@@ -56,7 +56,7 @@ class Number(seam.Leaf):
         if not self.dtype.is_integer:
             raise seam.CuteError(f"assume: src {kind_of(self.dtype.name)} is not an integer")
         if type(divisor) is not int or divisor < 1:
-            raise seam.CuteError(f"assume: divby={shown.described(divisor)}, must be an integer of at least 1")
+            raise seam.CuteError(f"assume: divby={described(divisor)}, must be an integer of at least 1")
         if self.value % divisor:
             raise seam.CuteError(f"assume: src is {self}, which is not a multiple of divby={divisor}")
         return self.make(self.value, math.lcm(self.divisor, divisor))
@@ -102,9 +102,7 @@ class Number(seam.Leaf):
         try:
             bits = np.array(self.value, self.dtype.numpy).view(getattr(kind, "numpy", kind)).reshape(1)
         except (TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
-            raise seam.CuteError(
-                f"view({shown.shown(kind)}): give a type of NumPy's of {self.dtype.width} bits"
-            ) from None
+            raise seam.CuteError(f"view({shown(kind)}): give a type of NumPy's of {self.dtype.width} bits") from None
         return typed(from_numpy(bits.dtype), elements(bits)[0])
 
     def item(self) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64, from_numpy
 from ....seam import CuteError
-from ....seam.language import kind_of, no_operator
+from ....seam.source.language import kind_of, no_operator
 from .cases import HALVES
 from .compute import binary_operation, converter, limits, rounder, unary_operation, wrapped
 from .lanes import Lanes

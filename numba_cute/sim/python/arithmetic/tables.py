@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from ....seam import CuteError, is_static_class
-from ....seam.language import PRINT_KEYWORD, no_attribute, no_global, no_iteration, no_print, no_setitem
-from ....seam.plain import is_plain_class
+from ....seam.marks.plain import is_plain_class
+from ....seam.source.language import PRINT_KEYWORD, no_attribute, no_global, no_iteration, no_print, no_setitem
 
 
 class Table(dict[Any, Any]):

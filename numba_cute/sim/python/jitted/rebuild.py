@@ -17,16 +17,16 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import DType
-from ....seam import prints
-from ....seam.classes import without_classes
-from ....seam.held import is_held, python_of
-from ....seam.language import RESULT, refuse_code, result_line
-from ....seam.places import at_line, line_naming
-from ....seam.plain import is_plain_class, is_users
-from ....seam.shown import shown
-from ....seam.whose import is_library
-from ....seam.withs import without_with
-from ....seam.words import no_array
+from ....seam.ground.naming import shown
+from ....seam.ground.packages import is_library
+from ....seam.ground.places import at_line, line_naming
+from ....seam.guards.messages import no_array
+from ....seam.marks import prints
+from ....seam.marks.host_objects import is_held, python_of
+from ....seam.marks.plain import is_plain_class, is_users
+from ....seam.source.class_statements import without_classes
+from ....seam.source.language import RESULT, refuse_code, result_line
+from ....seam.source.with_statements import without_with
 from ..arithmetic.functions import is_pure, python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python

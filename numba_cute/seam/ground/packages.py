@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose code a module is: this library's, or a user's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+LIBRARY = __name__.partition(".")[0]
+KERNELS = f"{LIBRARY}.kernels"
+"""The room whose files are written as users write theirs: both engines take them for a user's."""
+_HOME = str(Path(os.path.abspath(__file__)).parents[2]) + os.sep
+_KERNELS_HOME = os.path.join(_HOME, "kernels") + os.sep
+
+
+def package_of(module: object) -> str:
+    """Name the package whose rules a module's code goes by: its topmost, but `KERNELS` for what stands there.
+
+    module: the module's name; anything else is of no package.
+    """
+    if not isinstance(module, str):
+        return ""
+    if module == KERNELS or module.startswith(KERNELS + "."):
+        return KERNELS
+    return module.partition(".")[0]
+
+
+def is_library(module: object) -> bool:
+    """Say whether the module of a name is this library's own."""
+    return package_of(module) == LIBRARY
+
+
+def is_library_file(file: str) -> bool:
+    """Say whether a file of source is this library's own."""
+    return file.startswith(_HOME) and not file.startswith(_KERNELS_HOME)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and types that element types are given: what is none is refused."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..ground.error import CuteError
+from ..ground.naming import described, shown
+
+_KINDS_OF_NUMBERS = "biufV"
+"""NumPy's kinds of what is one number; some of ml_dtypes call themselves void."""
+
+
+class NoElementType(CuteError, TypeError):
+    """The error for a NumPy type that is no element type."""
+
+
+def no_element_type(dtype: Any, known: Any) -> NoElementType:
+    """Return the error for a NumPy type that is no element type. known: those that there are."""
+    return NoElementType(f"dtype {shown(dtype)}: no CuTe element type; known are {known}")
+
+
+def one_number(value: Any, dtype: Any) -> Any:
+    """Return a number that is to become one of `dtype`: itself, the integer that stands in its place, or the element
+    of an array of no dimensions."""
+    if isinstance(value, (int, float)):
+        return value
+    if getattr(value, "ndim", None) == 0 and getattr(getattr(value, "dtype", None), "kind", "?") in _KINDS_OF_NUMBERS:
+        return value[()]
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise CuteError(f"{dtype}({shown(value)}): {described(value)}, is no number: give one number") from None
+
+
+def compared(a: Any, b: Any) -> Any:
+    """Return the number that `b` is, to compare `a` with."""
+    if isinstance(b, type(a)) or hasattr(b, "value") and hasattr(b, "divisor"):
+        return b.value
+    if (
+        isinstance(b, (int, float))
+        or getattr(b, "ndim", None) == 0
+        and getattr(getattr(b, "dtype", None), "kind", "?") in "biuf"
+    ):
+        return b
+    raise CuteError(f"{a!r} is compared with {described(b)}: compare numbers with numbers")
+
+
+def whole(value: Any) -> int:
+    """Return a number as an int. CuteError: an infinity, or not a number."""
+    try:
+        return int(value)
+    except (OverflowError, ValueError):
+        raise CuteError(f"{value} has no integer") from None
+
+
+def in_union(x: Any) -> Any:
+    """Return what stands beside an element type in an annotation's union."""
+    if x is None or isinstance(x, (type, str)) or callable(x):
+        return x
+    raise CuteError(f"{described(x)} stands in a union with an element type: that is of types alone")
+
+
+def element_fields(x: Any) -> None:
+    """Refuse an element type of other fields than it has."""
+    texts = isinstance(x.name, str) and isinstance(x.ptx, str) and x.kind in ("float", "int", "uint", "bool")
+    if not texts or type(x.width) is not int or x.width < 1 or not isinstance(x.numpy, type):
+        raise CuteError("DType: use those that there are, like cute.Float32")
+
+
+def promised(divisor: Any, what: str = "assume: divisor") -> None:
+    """Refuse a divisor that no number has."""
+    if type(divisor) is not int or divisor < 1:
+        raise CuteError(f"{what} {described(divisor)}, must be an integer of at least 1")

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions of the host to a GPU's driver about memory; the compiler, which has the driver, answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from numba_cute.seam.ground.error import CuteError
+
+
+def _unread(address: int, nbytes: int) -> Any:
+    raise CuteError(f"{nbytes} bytes at {address:#x} lie on a GPU, and there is no driver to read them by")
+
+
+@dataclasses.dataclass
+class Driver:
+    """The questions; as made here, without a driver.
+
+    known: return whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask. read:
+    copy so many bytes from an address of a GPU to the host, as a NumPy array.
+    """
+
+    known: Callable[[int], bool | None] = lambda address: None
+    read: Callable[[int, int], Any] = _unread
+
+
+DRIVER = Driver()

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of the host whose methods are kernels: what a kernel knows of its `self`.
+
+A kernel holds no object that the host may change. It gets what the object's fields were when it was launched: ints,
+layouts, element types and all else that is static are in the type, so that each content compiles anew; numbers of this
+library's types, tensors and atoms have their leaves among the kernel's parameters. Methods are found in the class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import inspect
+import numbers
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, ClassVar
+
+from ..ground.error import CuteError
+from ..ground.leaf import Leaf
+from ..ground.names import UnknownName, unknown
+from ..ground.packages import is_library
+from .decorators import is_static_class, is_struct_class, is_traced, static
+from .plain import is_plain
+
+_NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
+_CALLABLES = (type, FunctionType, BuiltinFunctionType)
+
+
+class Held:
+    """The base of what stands for objects of the host in kernels. cute_of: the object's class. cute_left: fields
+    that kernels cannot hold, by name, with the names of their types."""
+
+    cute_of: ClassVar[type] = object
+    cute_left: ClassVar[dict[str, str]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the class has by this name, for this object."""
+        cls = type(self)
+        raw = inspect.getattr_static(cls.cute_of, name, _ABSENT)
+        if name in cls.cute_left:
+            raise CuteError(
+                f"{cls.__name__}.{name} is of type {cls.cute_left[name]}, which a kernel cannot hold: its self has "
+                "numbers, texts, tuples, enumerations, element types, layouts, atoms and tensors; pass anything else "
+                "as an argument"
+            )
+        if raw is _ABSENT:
+            public = {n for n in (*vars(self), *dir(cls.cute_of)) if not n.startswith("_")}
+            raise UnknownName(unknown(cls, name, public))
+        if isinstance(raw, property):
+            return raw.fget(self)  # type: ignore[misc]
+        if isinstance(raw, staticmethod):
+            return raw.__func__
+        if isinstance(raw, classmethod):
+            return functools.partial(raw.__func__, cls.cute_of)
+        fn = function_of(raw)
+        if fn is not None:
+            return functools.partial(raw if getattr(raw, "__cute_host__", False) else fn, self)
+        kept = _kept(raw)
+        if kept is _ABSENT:
+            raise CuteError(f"{cls.__name__}.{name} is of type {type(raw).__name__}, which a kernel cannot hold")
+        return kept
+
+
+_ABSENT: Any = object()
+
+
+def is_held(obj: Any) -> bool:
+    """Say whether an object stands for one of the host."""
+    return isinstance(obj, Held)
+
+
+def python_of(fn: Any) -> Any:
+    """Return the Python function that a kernel, a device function or a static method was made of, or a function itself;
+    None for anything else."""
+    fn = fn.__func__ if isinstance(fn, staticmethod) else fn
+    for name in ("py_func", "fn"):
+        if isinstance(getattr(fn, name, None), FunctionType):
+            return getattr(fn, name)
+    return fn if isinstance(fn, FunctionType) else None
+
+
+def function_of(member: Any) -> Any:
+    """Return the Python function of a class's member that is a function, decorated or static; None for any other.
+    CuteError: it is a kernel, which a kernel cannot call."""
+    if getattr(member, "__cute_kernel__", False):
+        raise CuteError(f"{member.__name__} is a kernel, and a kernel calls none: make it a function (`cute.jit`)")
+    return python_of(member)
+
+
+def method_of(obj: Held, name: str) -> Any:
+    """Return the Python of a method, or of what reads a property, of the object's class; None if it has none."""
+    raw = inspect.getattr_static(obj.cute_of, name, None)
+    return python_of(raw.fget if isinstance(raw, property) else raw)
+
+
+def held(obj: Any) -> Any:
+    """Return what a kernel holds of an object of the host; the object itself, if kernels hold it anyway."""
+    if isinstance(obj, Held) or is_static_class(type(obj)):
+        return obj
+    fields = _fields(obj)
+    kept = {name: _kept(value) for name, value in fields.items()}
+    left = tuple(sorted((n, type(fields[n]).__name__) for n, v in kept.items() if v is _ABSENT))
+    names = tuple(n for n, v in kept.items() if v is not _ABSENT)
+    own: Any = type(obj)
+    made = object.__new__(_class(own, names, left))
+    for name in names:
+        object.__setattr__(made, name, kept[name])
+    return made
+
+
+def as_argument(value: Any) -> Any:
+    """Return what a kernel is given for an argument, or a part of one: a plain object of the user's and a bound method
+    of such a one are as kernels hold them; anything else is itself."""
+    if is_plain(value):
+        return held(value)
+    if isinstance(value, MethodType) and is_kept_method(value):
+        return _of_method(value)
+    if type(value) in (tuple, list):
+        made = type(value)(map(as_argument, value))
+        return value if all(a is b for a, b in zip(made, value)) else made
+    return value
+
+
+def _of_method(method: MethodType) -> Any:
+    """Return a bound method as a kernel has it: its function, which is given what stands for the object."""
+    own = _held_once(method.__self__)
+    return _ABSENT if own is _ABSENT else functools.partial(function_of(method.__func__) or method.__func__, own)
+
+
+def is_kept_method(method: MethodType) -> bool:
+    """Say whether kernels can hold a bound method: one of an object that they can hold."""
+    own = method.__self__
+    if isinstance(own, type):
+        return False
+    return isinstance(own, Held) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
+
+
+def _fields(obj: Any) -> dict[str, Any]:
+    """Return the fields of an object by name, in an order that is the same for objects made alike."""
+    found = dict(getattr(obj, "__dict__", {}))
+    for cls in type(obj).__mro__:
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(obj, name) and not name.startswith("__"):
+                found[name] = getattr(obj, name)
+    return dict(sorted(found.items()))
+
+
+@functools.cache
+def _class(cls: type, names: tuple[str, ...], left: tuple[tuple[str, str], ...]) -> Any:
+    """Return the class of what stands for objects of a class with these fields."""
+    body = {
+        "__annotations__": dict.fromkeys(names, Any), "__module__": cls.__module__, "__doc__": cls.__doc__,
+        "cute_of": cls, "cute_left": dict(left),
+    }  # fmt: skip
+    made: Any = static(type(cls.__name__, (Held,), body))
+    made.__setattr__ = _refuse
+    return made
+
+
+def _refuse(this: Any, name: str, value: Any) -> None:
+    raise CuteError(f"{type(this).__name__}.{name} cannot be assigned: a {type(this).__name__} is immutable")
+
+
+def _kept(value: Any) -> Any:
+    """Return a field's value as a kernel has it; _ABSENT for what it cannot have."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        items = tuple(map(_kept, value))
+        return _ABSENT if any(x is _ABSENT for x in items) else items
+    if isinstance(value, (*_NUMBERS, *_CALLABLES)) or is_static_class(type(value)):
+        return value
+    if isinstance(value, MethodType):
+        return _of_method(value) if is_kept_method(value) else _ABSENT
+    if python_of(value) is not None:  # of a device function
+        return value
+    if is_library(type(value).__module__) and not is_struct_class(type(value)):
+        return value if _is_hashable(value) else _ABSENT
+    if isinstance(value, numbers.Integral):  # NumPy's
+        return int(value)
+    if dataclasses.is_dataclass(value) or _has_kernels(type(value)) or is_plain(value):
+        return _held_once(value)
+    return _ABSENT
+
+
+_holding: list[Any] = []
+"""The objects whose fields are looked at, outermost first: one that holds itself is not held in itself."""
+
+
+def _held_once(value: Any) -> Any:
+    if any(value is other for other in _holding):
+        return _ABSENT
+    _holding.append(value)
+    try:
+        return held(value)
+    finally:
+        _holding.pop()
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _has_kernels(cls: type) -> bool:
+    """Say whether a class has kernels or functions of kernels among its methods."""
+    return any(
+        getattr(m, "__cute_kernel__", False) or getattr(m, "__cute_host__", False) or is_traced(m)
+        for base in cls.__mro__
+        for m in vars(base).values()
+    )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes and functions of the user's that bear no mark of this library, as kernels use them.
+
+A kernel may construct objects of a plain class (a dataclass, a `SimpleNamespace`, a class with an `__init__`) and call
+plain functions and methods. An object is held by reference, as in Python. What a function's own Python gives while
+the kernel is compiled is taken, as of a `traced` one; only where that asks for what is known at run time alone, in an
+`if` or a `while`, Numba compiles it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import dis
+import enum
+import functools
+import inspect
+import sys
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import Any
+
+from ..ground.leaf import Leaf
+from ..ground.packages import package_of
+from .decorators import is_static_class, is_struct_class, is_traced
+
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
+_FOREIGN = frozenset(("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax"))
+_ARRAYS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
+_NOT_PLAIN = (enum.Enum, BaseException, tuple, Leaf, type)
+
+
+def is_plain_class(cls: Any) -> bool:
+    """Say whether a class is the user's, with no mark of this library, and made in Python alone; a namespace too."""
+    return isinstance(cls, type) and _is_plain(cls)
+
+
+@functools.cache
+def _is_plain(cls: Any) -> bool:
+    if cls is SimpleNamespace:
+        return True
+    if is_static_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN):
+        return False
+    if not _is_own(cls.__module__):
+        return False
+    if any(is_static_class(c) or is_struct_class(c) or not c.__flags__ & _HEAP for c in cls.__mro__[:-1]):
+        return False
+    return not any(hasattr(cls, name) for name in _ARRAYS)
+
+
+def is_plain(obj: Any) -> bool:
+    """Say whether an object is of a plain class."""
+    return is_plain_class(type(obj)) and hasattr(obj, "__dict__")
+
+
+def is_plain_function(fn: Any) -> bool:
+    """Say whether a function is the user's, as Python has it: no decorator made anything else of it."""
+    return isinstance(fn, FunctionType) and not is_traced(fn) and fn.__module__ != "builtins"
+
+
+def is_users(obj: Any) -> bool:
+    """Say whether an object is a function or a class of the user's, of no other library."""
+    return (is_plain_function(obj) and _is_own(obj.__module__)) or is_plain_class(obj)
+
+
+def _is_own(module: str) -> bool:
+    root = package_of(module)
+    return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
+
+
+def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
+    """Return a function whose keyword-only parameters may be given by their place too: Numba knows no others. The
+    function itself, if it has none, or one without a default after one with, unless it is `compiled` alone."""
+    code, defaults = fn.__code__, fn.__defaults__ or ()
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    named = [n for n in code.co_varnames[count : count + only] if n in (fn.__kwdefaults__ or {})]
+    mixed = len(named) < only and (defaults or named)
+    if not only or (mixed and not compiled):
+        return fn
+    new: Any = FunctionType(
+        code.replace(co_argcount=count + only, co_kwonlyargcount=0), fn.__globals__, fn.__name__,
+        None if mixed else (*defaults, *(fn.__kwdefaults__[n] for n in named)), fn.__closure__,
+    )  # fmt: skip
+    functools.update_wrapper(new, fn)
+    del new.__wrapped__  # which would say what the parameters were
+    if mixed:
+        new.__signature__ = ordinary_signature(inspect.signature(fn))
+    return new
+
+
+def ordinary_signature(sig: inspect.Signature) -> inspect.Signature:
+    """Return a signature with ordinary parameters for the keyword-only ones, in their order."""
+    made = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p for p in sig.parameters.values()]
+    return inspect.Signature(made, __validate_parameters__=False)  # one without a default may follow one with
+
+
+@dataclasses.dataclass(frozen=True)
+class Maker:
+    """The constructor of a plain class in a function that sets some fields later. cls: the class. changing: the fields'
+    names."""
+
+    cls: type
+    changing: frozenset[str]
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Make an object."""
+        made = self.cls(*args, **named)
+        object.__setattr__(made, _CHANGING, self.changing)
+        return made
+
+
+_CHANGING = "__cute_changing__"
+
+
+def varying(obj: Any) -> frozenset[str]:
+    """Return the names of a plain object's fields that are set after its constructor: what they hold is known at run
+    time alone."""
+    found: frozenset[str] = vars(obj).get(_CHANGING, frozenset())
+    cls: Any = type(obj)
+    return found | _set_by_methods(cls)
+
+
+def _set_by_methods(cls: Any) -> frozenset[str]:
+    """Return the names of what a class's methods, as they are now, set."""
+    found: set[str] = set()
+    for base in cls.__mro__[:-1]:
+        for name, member in vars(base).items():
+            if name in ("__init__", "__post_init__", "__new__"):
+                continue
+            for fn in (member, getattr(member, "__func__", None), getattr(member, "fget", None)):
+                code = getattr(getattr(fn, "py_func", fn), "__code__", None)
+                if isinstance(code, CodeType):
+                    found |= _set_in(code)
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def _set_in(code: CodeType) -> set[str]:
+    found = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR"}
+    return found.union(*(_set_in(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+def fields_of(obj: Any) -> dict[str, Any]:
+    """Return the fields of an object of a plain class, in the order of their names."""
+    return {name: value for name, value in sorted(vars(obj).items()) if name != _CHANGING}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`range` as the CuTe DSL has it."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from numba_cute.seam.ground.error import CuteError
+from numba_cute.seam.ground.naming import shown
+from numba_cute.seam.marks.decorators import traced
+
+__all__ = ["range"]
+
+KEYWORDS = ("unroll", "unroll_full", "prefetch_stages", "vectorize", "loc", "ip")
+
+
+def check_keywords(names: Any) -> None:
+    """Raise a CuteError if one of these is no keyword of `range`."""
+    for name in names:
+        if name not in KEYWORDS:
+            raise CuteError(f"range: there is no keyword {name!r}; there are {', '.join(KEYWORDS[:4])}")
+
+
+@traced
+def range(
+    *args: int, unroll: Any = None, unroll_full: bool = False, prefetch_stages: Any = None, vectorize: Any = None
+) -> builtins.range:
+    """Count in a loop at run time, as Python's `range(*args)` does; a kernel's `range` takes the same keywords.
+
+    args: stop, or start and stop, or start, stop and step. unroll_full: static; True unrolls the loop while the kernel
+    is compiled, as `range_constexpr`: args are static ints then (CuteError). unroll, prefetch_stages, vectorize: hints,
+    which are taken and left to the assembler. CuteError: another keyword.
+    """
+    try:
+        return builtins.range(*args)
+    except (TypeError, ValueError):
+        given = ", ".join(map(shown, args))
+        raise CuteError(f"range({given}): give one to three ints, the last, the step, not 0") from None

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes that a kernel describes its shared memory with, in the kernel itself: Numba knows no `class`, so that
+statement is made a call, on the function's source."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from ..ground.error import CuteError
+from ..ground.places import at_line
+from ..marks.decorators import traced
+from .bytecode import opnames
+
+_DESCRIBE = "__cute_describe__"
+
+
+@traced
+def describe(make: Any, name: str, names: tuple[str, ...], kinds: tuple[Any, ...]) -> Any:
+    """Make the class that the statement would make: `make` is its decorator."""
+    members = {"__annotations__": dict(zip(names, kinds)), "__qualname__": name, "__module__": "kernel"}  # no import's
+    return make(type(name, (), members))
+
+
+def without_classes(function: Any) -> Any:
+    """Return a function that makes by calls what classes it has; itself, if it has none.
+
+    CuteError: a class that is more than annotated names under one decorator, or a function without source.
+    """
+    if "LOAD_BUILD_CLASS" not in opnames(function.__code__):
+        return function
+    code = function.__code__
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError) as e:
+        raise CuteError(f"{function.__name__} has a class in it, and its source cannot be read: {e}") from e
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    definition.body = [_Calls(code.co_filename).visit(s) for s in definition.body]
+    return _remade(function, definition)
+
+
+class _Calls(ast.NodeTransformer):
+    """Puts a call of `describe` in the place of each class. filename: of the source."""
+
+    def __init__(self, filename: str) -> None:
+        self._filename = filename
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        fields = [
+            s for s in body if isinstance(s, ast.AnnAssign) and s.value is None and isinstance(s.target, ast.Name)
+        ]
+        if len(node.decorator_list) != 1 or node.bases or node.keywords or len(fields) != len(body):
+            wrong = CuteError(
+                f"class {node.name} in a kernel: it may describe shared memory, by annotated names under @cute.struct "
+                "or @cute.union alone; make any other outside of it"
+            )
+            raise at_line(wrong, self._filename, node.lineno)
+        names = ast.Tuple([ast.Constant(f.target.id) for f in fields], ast.Load())  # type: ignore[union-attr]
+        kinds = ast.Tuple([f.annotation for f in fields], ast.Load())
+        call = ast.Call(
+            ast.Name(_DESCRIBE, ast.Load()), [node.decorator_list[0], ast.Constant(node.name), names, kinds], []
+        )
+        made = ast.copy_location(ast.Assign([ast.Name(node.name, ast.Store())], call), node)
+        return ast.fix_missing_locations(made)
+
+
+def _remade(function: Any, definition: ast.FunctionDef) -> Any:
+    """Make a function of a changed definition of it, with its own globals, closure, defaults and attributes."""
+    arguments = definition.args
+    definition.decorator_list, definition.returns = [], None
+    for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if a is not None:
+            a.annotation = None
+    nothing = ast.copy_location(ast.Constant(None), definition)
+    arguments.defaults = [nothing for _ in arguments.defaults]
+    arguments.kw_defaults = [d and nothing for d in arguments.kw_defaults]
+    code = function.__code__
+    free = [_DESCRIBE, *code.co_freevars]
+    outer = ast.FunctionDef(
+        "outer", ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, []), [definition], [], lineno=1
+    )
+    if hasattr(outer, "type_params") or "type_params" in getattr(ast.FunctionDef, "_fields", ()):
+        outer.type_params = []  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    new = _code_in(_code_in(compile(module, code.co_filename, "exec", dont_inherit=True), "outer"), definition.name)
+    if hasattr(new, "co_qualname"):
+        new = new.replace(co_qualname=code.co_qualname)
+    cells = dict(zip(code.co_freevars, function.__closure__ or ())) | {_DESCRIBE: CellType(describe)}
+    made: Any = FunctionType(
+        new, function.__globals__, function.__name__, function.__defaults__, tuple(cells[n] for n in new.co_freevars)
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(made, function)
+    del made.__wrapped__
+    return made
+
+
+def _code_in(code: CodeType, name: str) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kernels lack of Python: the constructs, found in a function's code, and operations on values that are none of
+this library's, in the words of both engines."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import re
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from ..ground.error import CuteError
+from ..ground.places import at_line, definition_of
+from ..marks.prints import prints
+
+# ---------------------------------------------------------------- constructs
+
+_OPCODES = {
+    "STORE_GLOBAL": "a global is set: a kernel's globals are constants; write to an array, or return the value",
+    "DELETE_GLOBAL": "a global is deleted: a kernel's globals are constants",
+    "IMPORT_NAME": "`import` in a kernel: import at the head of the file",
+    "UNPACK_EX": "`a, *b = …` in a kernel: write `a, b = x[0], x[1:]`",
+    "BUILD_SET": "a set in a kernel: use a tuple (`x in (1, 2)`)",
+    "PUSH_EXC_INFO": "`try` in a kernel: threads catch nothing; test the condition with `if`",
+    "SETUP_FINALLY": "`try` in a kernel: threads catch nothing; test the condition with `if`",
+    "YIELD_VALUE": "`yield` in a kernel: it gives nothing back; write to an array",
+}
+_TEXT = (
+    "an f-string in a kernel: its text is made at run time, and kernels make none; print(…) takes the values, and a "
+    "@cute.kernel makes texts of what is static"
+)
+_TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+_GENERATOR = "a generator in a kernel: use a list, `[f(x) for x in …]`, or a loop"
+_COROUTINE = "`async def` of a kernel: its threads run at once; write `def`"
+_SET = _OPCODES["BUILD_SET"]
+
+
+def refuse_code(function: Any) -> None:
+    """Raise a CuteError, with its line, if a function that Numba compiles has what no kernel has of Python."""
+    code = function.__code__
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise at_line(CuteError(_COROUTINE), *definition_of(function))
+    found = _first_refused(code, not prints(function))
+    if found is not None:
+        raise at_line(CuteError(found[0]), code.co_filename, found[1])
+
+
+def result_line(code: CodeType) -> int:
+    """Return the line of the first `return` of a function's code that gives something."""
+    line, before = code.co_firstlineno, None
+    for i in dis.get_instructions(code):
+        line = _line(i) or line
+        if i.opname == "RETURN_VALUE" and before is not None:
+            if before.opname != "LOAD_CONST" or before.argval is not None:
+                return line
+        before = i
+    return code.co_firstlineno
+
+
+@functools.lru_cache(maxsize=4096)
+def _first_refused(code: CodeType, texts: bool) -> tuple[str, int] | None:
+    return next(_refused(code, texts), None)
+
+
+def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
+    """What is refused, and its line; texts: f-strings too."""
+    line = code.co_firstlineno
+    for i in dis.get_instructions(code):
+        line = _line(i) or line
+        words = _TEXT if texts and i.opname in _TEXTS else _OPCODES.get(i.opname)
+        if i.opname == "PUSH_EXC_INFO":
+            line = _try_line(code, i.offset) or line
+        elif i.opname == "LOAD_CONST" and isinstance(i.argval, frozenset):
+            words = _SET
+        elif i.opname == "LOAD_CONST" and type(i.argval) is int and not -(1 << 63) <= i.argval < 1 << 64:
+            words = too_large(i.argval)
+        if words is not None:
+            yield words, line
+        if isinstance(i.argval, CodeType):
+            if i.argval.co_flags & inspect.CO_GENERATOR:
+                yield _GENERATOR, line
+            yield from _refused(i.argval, texts)
+
+
+def _line(i: Any) -> int | None:
+    found = i.positions.lineno if hasattr(i, "positions") and i.positions else i.starts_line
+    return found if type(found) is int else None
+
+
+def _try_line(code: CodeType, handler: int) -> int | None:
+    """The line of the `try` whose handler stands there."""
+    entries = getattr(dis.Bytecode(code), "exception_entries", ())
+    starts = [e.start for e in entries if e.target == handler]
+    if not starts:
+        return None
+    before = [i for i in dis.get_instructions(code) if i.offset < min(starts)]
+    return _line(before[-1]) if before and before[-1].opname == "NOP" else None
+
+
+# ---------------------------------------------------------------- operations
+
+
+def no_operator(sign: str, kinds: list[str]) -> str:
+    """Write the message for an operator that there is not for values of these kinds."""
+    text = f"{sign}{kinds[0]}" if len(kinds) == 1 else f" {sign} ".join(kinds)
+    return f"`{text}`: kernels have no such operator for these types; convert them, or compute with their elements"
+
+
+def no_index(kind: str) -> str:
+    """Write the message for `x[i]` of a value that has no elements."""
+    return f"`x[i]` of {kind}: it has no elements; arrays, tensors and tuples have"
+
+
+def no_setitem(kind: str) -> str:
+    """Write the message for `x[i] = y` of a value whose elements cannot be set."""
+    return f"`x[i] = y` of {kind}: its elements cannot be set; those of arrays and tensors can"
+
+
+NO_DELETION = "`del x[i]`: elements cannot be deleted in a kernel"
+
+
+def no_call(kind: str) -> str:
+    """Write the message for a call of what is no function."""
+    return f"`x(…)` of {kind}: it is no function"
+
+
+def no_iteration(kind: str) -> str:
+    """Write the message for a loop over what has no elements."""
+    return f"{kind} cannot be iterated over; range(n) and tuples can"
+
+
+def no_attribute(kind: str, name: str) -> str:
+    """Write the message for an attribute that a number, text or array lacks."""
+    return f"{kind} has no attribute {name!r}"
+
+
+def no_name(name: str) -> str:
+    """Write the message for a name that is defined nowhere."""
+    return f"name {name!r} is not defined"
+
+
+def no_module_attribute(module: str, name: str) -> str:
+    """Write the message for what a module lacks."""
+    return f"module {module!r} has no attribute {name!r}"
+
+
+def wrong_count(wanted: Any) -> str:
+    """Write the message for `a, b = x` with another number of elements."""
+    return f"what is unpacked into {wanted} names has another number of elements"
+
+
+def no_unification(a: str, b: str) -> str:
+    """Write the message for a variable that is of one type on one way through the code and of another on another."""
+    return f"a variable is {a} on one way to here and {b} on another: kernels need one type; use two names"
+
+
+def no_function(name: str, kinds: list[str]) -> str:
+    """Write the message for a function that kernels do not have for values of these kinds."""
+    return f"{name}({', '.join(kinds)}): kernels have no such function for these types"
+
+
+def no_operation(kinds: list[str]) -> str:
+    """Write the message for an operation, which the line shows, that there is not for values of these kinds."""
+    return f"kernels have no such operation for {' and '.join(kinds)}"
+
+
+def no_global(name: str, kind: str) -> str:
+    """Write the message for a name of the host's that means nothing in a kernel."""
+    return f"{name!r} is of the host ({kind_of(kind)}), and kernels cannot use it: pass what they need of it"
+
+
+def no_argument(value: Any) -> str:
+    """Write the message for what a kernel cannot be given."""
+    if type(value) is int:
+        return too_large(value)
+    what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    return f"a kernel is given {what}: it takes arrays, tensors, numbers, tuples, and objects of this library"
+
+
+def too_large(value: int) -> str:
+    """Write the message for an int that no type holds."""
+    return f"{value}: an int of more than 64 bits, which kernels do not have"
+
+
+def no_value(name: str) -> str:
+    """Write the message for a variable that was set on other ways to a line."""
+    return f"variable {name!r} has no value here: set it on every way to this line"
+
+
+def immutable(cls: str, name: str) -> str:
+    """Write the message for `x.name = y` of an object of an immutable class."""
+    return f"{cls}.{name} cannot be assigned: a {cls} is immutable"
+
+
+RAISED = "`raise` takes an exception's class or instance, as ValueError('why')"
+OUT_OF_LIST = "list index out of range"
+
+
+def no_print(kind: str) -> str:
+    """Write the message for Numba's print of an object."""
+    return f"print({kind}): a kernel of @cuda.jit prints numbers and texts alone; cute.print_tensor does more"
+
+
+def no_cast(given: str, wanted: str) -> str:
+    """Write the message for a value that is stored as a number of another kind."""
+    return f"{given} is no {wanted}, and cannot be stored as one"
+
+
+PRINT_KEYWORD = (
+    "print(…, sep=…): a kernel of @cuda.jit prints its arguments alone; one of @cute.kernel takes sep and end"
+)
+RESULT = "a kernel gives nothing back: write the result to an array"
+OUT_OF_TUPLE = "tuple index out of range"
+
+# ---------------------------------------------------------------- Python's own words
+
+_KINDS = {
+    "int": "int64",
+    "float": "float64",
+    "Array": "array",
+    "ndarray": "array",
+    "str_": "str",
+    "NoneType": "None",
+    "Boolean": "bool",
+}
+
+
+def kind_of(name: str) -> str:
+    """Return how errors call a type that Python calls by that name."""
+    name = name.rpartition(".")[2]
+    return _KINDS.get(name, name.lower() if re.fullmatch(r"(Int|Uint|Float)\d+", name) else name)
+
+
+_OF_PYTHON: tuple[tuple[str, Any], ...] = (
+    (r"unsupported operand type\(s\) for (\S+?)=?: '(.*)' and '(.*)'", lambda s, a, b: no_operator(s, _both(a, b))),
+    (r"bad operand type for unary (\S+): '(.*)'", lambda s, a: no_operator(s, [kind_of(a)])),
+    (r'can only concatenate (\w+) \(not "(.*)"\) to \w+', lambda a, b: no_operator("+", _both(a, b))),
+    (r"'(.*)' object is not callable", lambda a: no_call(kind_of(a))),
+    (r"'(.*)' object is not subscriptable", lambda a: no_index(kind_of(a))),
+    (r"'(.*)' object is not iterable", lambda a: no_iteration(kind_of(a))),
+    (r"'(.*)' object does not support item assignment", lambda a: no_setitem(kind_of(a))),
+    (r"'(.*)' object (?:does not|doesn't) support item deletion", lambda a: NO_DELETION),
+    (r"'(\w+)' object has no attribute '(\w+)'", lambda a, n: no_attribute(kind_of(a), n)),
+    (r"__delitem__", lambda: NO_DELETION),
+    (r"module '(.*)' has no attribute '(.*?)'.*", no_module_attribute),
+    (r"name '(.*?)' is not defined.*", no_name),
+    (r"too many values to unpack \(expected (\d+)(?:, got (\d+))?\)", lambda n, g: wrong_count(n)),
+    (r"not enough values to unpack \(expected (\d+), got (\d+)\)", lambda n, g: wrong_count(n)),
+    (r".* argument after \* must be an iterable, not (\w+)", lambda a: no_iteration(kind_of(a))),
+    (r"exceptions must derive from BaseException", lambda: RAISED),
+    (r"range object index out of range|list index out of range", lambda: OUT_OF_LIST),
+    (r"tuple index out of range", lambda: OUT_OF_TUPLE),
+)
+
+
+def _both(a: str, b: str) -> list[str]:
+    return [kind_of(a), kind_of(b)]
+
+
+def words_of(e: BaseException) -> str | None:
+    """Return what both engines say where Python raised `e` in a kernel's own code; None if it is none of the errors
+    that Numba has too."""
+    if type(e) is UnboundLocalError:
+        found = re.search(r"variable '(\w+)'", str(e))
+        return no_value(found[1] if found else "?")
+    if type(e) not in (TypeError, AttributeError, NameError, ValueError, IndexError):
+        return None
+    for pattern, write in _OF_PYTHON:
+        found = re.fullmatch(pattern, str(e), re.DOTALL)
+        if found is not None:
+            return str(write(*found.groups()))
+    return None

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`with cute.arch.elect_one():` in kernels: the `if` that it means, put in its place before an engine sees the code.
+`with cute.arch.elect_one() as e:` gives `e` what is asked: True in the block, and which lane it was after it.
+
+Python's `with` calls the object's methods around the block and catches what is raised there; a kernel has neither.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import weakref
+from types import CodeType, FunctionType
+from typing import Any
+
+from ..ground.error import CuteError
+from ..ground.places import at_line, definition_of
+from .bytecode import opnames
+
+_OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
+_MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def without_with(fn: Any) -> Any:
+    """Return a function whose `with elect_one():` are `if elect_one():`; itself where it has no `with`.
+
+    CuteError: another `with`, or one in a function whose source is not there.
+    """
+    if not isinstance(fn, FunctionType) or not _has_with(fn.__code__):
+        return fn
+    if fn not in _MADE:
+        _MADE[fn] = _rewritten(fn)
+    return _MADE[fn]
+
+
+def _has_with(code: CodeType) -> bool:
+    if not _OPENS.isdisjoint(opnames(code)):
+        return True
+    return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+class _Elect(ast.NodeTransformer):
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def visit_With(self, node: ast.With) -> Any:
+        self.generic_visit(node)
+        item = node.items[0]
+        if len(node.items) == 1 and _name(item.context_expr) == "elect_one":
+            if item.optional_vars is None:
+                return ast.copy_location(ast.If(item.context_expr, node.body, []), node)
+            if isinstance(item.optional_vars, ast.Name):
+                asked = ast.Assign([item.optional_vars], item.context_expr)
+                name = ast.Name(item.optional_vars.id, ast.Load())
+                return [ast.copy_location(new, node) for new in (asked, ast.If(name, node.body, []))]
+        text = ", ".join(ast.unparse(i) for i in node.items)
+        e = CuteError(
+            f"`with {text}:` in a kernel: a kernel has no context managers but `with cute.arch.elect_one():`, which "
+            "means `if`; call what begins and what ends it"
+        )
+        raise at_line(e, self.file, node.lineno)
+
+
+def _name(expr: ast.expr) -> str:
+    """Return the last name of a function that is called, as `c` of `a.b.c()`."""
+    f = expr.func if isinstance(expr, ast.Call) else None
+    return f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
+
+
+def _rewritten(fn: FunctionType) -> FunctionType:
+    code = fn.__code__
+    try:
+        lines, first = inspect.getsourcelines(fn)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError):
+        e = CuteError("`with` is read from the source, which is not there: write `if elect_one():`")
+        raise at_line(e, *definition_of(fn)) from None
+    ast.increment_lineno(tree, first - 1)
+    body: Any = tree.body[0]
+    body.decorator_list = []
+    outer: Any = ast.parse(f"def outer({', '.join(code.co_freevars)}): pass").body[0]
+    outer.body = [_Elect(code.co_filename).visit(body)]
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    new = _found(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE), fn)
+    cells = dict(zip(code.co_freevars, fn.__closure__ or ()))
+    made = FunctionType(
+        new, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells[n] for n in new.co_freevars) or None
+    )
+    made.__kwdefaults__, made.__qualname__, made.__doc__ = fn.__kwdefaults__, fn.__qualname__, fn.__doc__
+    made.__module__ = fn.__module__
+    made.__dict__.update(fn.__dict__)
+    return made
+
+
+_FUTURE = 0x1000000  # of `from __future__ import annotations`
+
+
+def _found(code: CodeType, fn: FunctionType) -> CodeType:
+    """Return a function's code among that of what was compiled."""
+    (outer,) = (c for c in code.co_consts if isinstance(c, CodeType))
+    return next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == fn.__code__.co_name)
