@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "config": {"seam"},
     "layout": {"seam"},
     "dtypes": {"seam"},
+    "typed": {"seam", "dtypes"},
     "isa": GROUND,
     "tensor": GROUND | {"isa"},
     "runtime": GROUND | {"tensor"},
@@ -34,8 +35,8 @@ MAY_IMPORT = {
     "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
     "inspecting": {"seam", "compiler"},
-    "compiler": GROUND | {"config", "isa"},
-    "sim": GROUND | {"config", "isa"},
+    "compiler": GROUND | {"config", "isa", "typed"},
+    "sim": GROUND | {"config", "isa", "typed"},
 }
 # What hands a kernel to the compiler or the simulator: `numba_cute` itself, which imports every room.
 FACADE = "__init__"

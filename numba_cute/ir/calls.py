@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from ..compiler.inspection.described import Constant, Group
+from ..typed.descriptions import Constant, Group
 from .constants import parse_constant, print_constant
 
 

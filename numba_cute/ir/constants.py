@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ..compiler.inspection.described import Constant
+from ..typed.descriptions import Constant
 from .reader import Reader
 from .scanner import SpellingError
 from .writer import item

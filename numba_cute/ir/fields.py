@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from .. import dtypes, seam
 from ..compiler.bridge.tree import fields_of
-from ..compiler.inspection.described import Constant, Description, Group, Object, Scalar, Struct
 from ..seam import CuteError
+from ..typed.descriptions import Constant, Description, Group, Object, Scalar, Struct
 
 Fields: TypeAlias = dict[str, Description]
 

@@ -10,8 +10,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from ..compiler.inspection import inference
-from ..compiler.inspection.described import Description
 from ..compiler.inspection.effects import PURE, READS, Effects
+from ..typed.descriptions import Description
 from .names import is_kept, object_of
 from .operations import Binary, CallOp, GetAttr, Inferred, LoadElement, MethodOp, StoreElement
 

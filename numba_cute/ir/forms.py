@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..compiler.inspection.described import Constant, Description, Elements, Group, Object, RegisterFile, Scalar
 from ..dtypes import DType, Int32, Int64, Uint32, Uint64
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.ssa import TensorSSA
 from ..tensor.tensor import Tensor
+from ..typed.descriptions import Constant, Description, Elements, Group, Object, RegisterFile, Scalar
 from . import registry
 from .fields import Fields, Form, Thing, Word, add_form, fields_by_name, held, instance, is_constant, is_int, is_number
 from .reader import Reader

@@ -16,10 +16,10 @@ from xdsl.ir import Attribute, BlockArgument
 
 from .. import experimental
 from ..compiler.host import kernels
-from ..compiler.inspection.described import Description, Group, Object
 from ..experimental.tensors import GlobalTensor
 from ..seam import CuteError
 from ..seam.marks.constexpr import Constexpr
+from ..typed.descriptions import Description, Group, Object
 from .module import Module
 from .options import DEVICE, KERNEL, options_of
 from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say how operations are written

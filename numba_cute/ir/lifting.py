@@ -10,18 +10,18 @@ from xdsl.dialects import arith, func, scf, ub
 from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region as OpRegion, SSAValue
 
-from ..compiler.inspection import typed
-from ..compiler.inspection.described import Constant, Description, Scalar
 from ..compiler.inspection.inference import is_whole
 from ..compiler.inspection.reading import typed_kernel
 from ..dtypes import Boolean, Int32
-from . import arithmetic, structure
-from .liveness import around, asked, live_after_each, live_in, written
+from ..typed import form as typed
+from ..typed.descriptions import Constant, Description, Scalar
+from ..typed.liveness import around, asked, live_after_each, live_in, written
+from ..typed.structure import RESULT, Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
+from . import arithmetic
 from .module import Module
 from .options import DEVICE, KERNEL, attributes_of
 from .python.text import TARGET
 from .statements import Statements, named
-from .structure import Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
 from .types import type_of
 from .values import Builder, Held, assembled, carried_types
 
@@ -78,15 +78,15 @@ class _Function:
         """Give the function."""
         function = self._function
         result = function.result
-        self._variables[structure.RESULT] = result
+        self._variables[RESULT] = result
         body = structured(function)
         self._selectors = body.selectors
         for name, labels in body.selectors.items():
             self._variables[name] = Scalar(Boolean if len(labels) == 2 else Int32)
-        self._region(body.body, {structure.RESULT})
+        self._region(body.body, {RESULT})
         returned = []
         if not isinstance(result, Constant):
-            returned = [self._at.single(structure.RESULT)]
+            returned = [self._at.single(RESULT)]
         self._at.out.emit(func.ReturnOp(*returned))
         types = [a.type for a in self._block.args], [v.type for v in returned]
         made = func.FuncOp(self._name, types, OpRegion(self._block), "private" if self._number else None)

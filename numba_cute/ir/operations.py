@@ -29,9 +29,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..compiler.inspection import effects, inference
-from ..compiler.inspection.described import Constant, Description, Group
 from ..compiler.inspection.effects import PURE, WRITES, Effects
 from ..seam import CuteError
+from ..typed.descriptions import Constant, Description, Group
 from . import definitions
 from .calls import Arguments, Operand, described_pattern, operand_parser, parse_arguments, pattern_of, print_arguments
 from .definitions import Definition

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .. import seam
-from ..compiler.inspection.described import (
+from ..compiler.inspection.foreign import foreign_of
+from ..dtypes import DType, Int32
+from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ..seam import CuteError, StaticEnum
+from ..tensor.pointer import Pointer
+from ..typed.descriptions import (
     Array,
     Constant,
     Description,
@@ -21,11 +26,6 @@ from ..compiler.inspection.described import (
     Struct,
     TensorMap,
 )
-from ..compiler.inspection.foreign import foreign_of
-from ..dtypes import DType, Int32
-from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
-from ..seam import CuteError, StaticEnum
-from ..tensor.pointer import Pointer
 from . import registry
 from .fields import (
     FORMS,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..compiler.inspection.described import Description, Object, Scalar
+from ..typed.descriptions import Description, Object, Scalar
 from . import atom_forms as _atom_forms, atoms as _atoms, forms as _forms, registry  # noqa: F401 - the types
 from .fields import has_forms
 from .reader import Reader

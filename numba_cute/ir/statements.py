@@ -14,8 +14,13 @@ from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, i32
 from xdsl.ir import SSAValue
 
 from ..compiler.host import kernels
-from ..compiler.inspection import typed
-from ..compiler.inspection.described import (
+from ..compiler.inspection.inference import is_whole
+from ..dtypes import Boolean, DType
+from ..seam import CuteError, is_static_class, is_struct_class, is_traced
+from ..seam.ground.packages import is_library
+from ..seam.guards import facade
+from ..typed import form as typed
+from ..typed.descriptions import (  # fmt: skip
     Array,
     Constant,
     Description,
@@ -25,12 +30,7 @@ from ..compiler.inspection.described import (
     Object,
     Scalar,
     Struct,
-)  # fmt: skip
-from ..compiler.inspection.inference import is_whole
-from ..dtypes import Boolean, DType
-from ..seam import CuteError, is_static_class, is_struct_class, is_traced
-from ..seam.ground.packages import is_library
-from ..seam.guards import facade
+)
 from . import arithmetic
 from .calls import pattern_of
 from .foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue

@@ -14,9 +14,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from .. import seam
-from ..compiler.inspection.described import Description, Scalar
 from ..dtypes import DType
 from ..seam import CuteError
+from ..typed.descriptions import Description, Scalar
 from . import registry, spelling as _spelling  # noqa: F401 - the forms of types
 from .fields import FORMS
 from .reader import BUILTIN, Noted, Reader

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ..compiler.inspection.described import Constant, Description, Group, Scalar
 from ..compiler.inspection.inference import is_whole, value_of
 from ..seam import CuteError
+from ..typed.descriptions import Constant, Description, Group, Scalar
 from . import arithmetic
 from .calls import pattern_of
 from .operations import CastOp, MakeTuple, SliceOp, StaticOp, has_value, make

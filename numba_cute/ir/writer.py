@@ -7,7 +7,10 @@ import enum
 import functools
 from typing import Any
 
-from ..compiler.inspection.described import (
+from ..compiler.inspection.foreign import foreign_name
+from ..dtypes import DType, Int32
+from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ..typed.descriptions import (
     Array,
     Constant,
     Description,
@@ -20,9 +23,6 @@ from ..compiler.inspection.described import (
     Struct,
     TensorMap,
 )
-from ..compiler.inspection.foreign import foreign_name
-from ..dtypes import DType, Int32
-from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from . import registry
 from .fields import (
     Fields,

@@ -13,7 +13,8 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute.compiler.host.offline import frontend
-from numba_cute.compiler.inspection.described import Description, described
+from numba_cute.compiler.inspection.described import described
+from numba_cute.typed.descriptions import Description
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 import numba_cute as cute
 from numba_cute import seam
-from numba_cute.compiler.inspection.described import (
+from numba_cute.ir import registry
+from numba_cute.ir.fields import described_value, names_of
+from numba_cute.layout import Layout
+from numba_cute.nvgpu import warpgroup
+from numba_cute.pipeline import PipelineState
+from numba_cute.tensor.pointer import AddressSpace, Pointer
+from numba_cute.typed.descriptions import (
     Array,
     Constant,
     Elements,
@@ -20,12 +26,6 @@ from numba_cute.compiler.inspection.described import (
     Struct,
     TensorMap,
 )
-from numba_cute.ir import registry
-from numba_cute.ir.fields import described_value, names_of
-from numba_cute.layout import Layout
-from numba_cute.nvgpu import warpgroup
-from numba_cute.pipeline import PipelineState
-from numba_cute.tensor.pointer import AddressSpace, Pointer
 
 from ..layout.strategies import any_layouts, swizzles
 

@@ -10,13 +10,13 @@ import pytest
 
 pytest.importorskip("xdsl")
 
-from numba_cute.compiler.inspection.described import Constant, Scalar
-from numba_cute.compiler.inspection.typed import Block, Branch, Call, Copy, Function, Jump, Known, Return, Set
 from numba_cute.dtypes import Boolean, Int64
-from numba_cute.ir.graph import Graph
-from numba_cute.ir.rotation import unrotated
-from numba_cute.ir.structure import Choose, For, Go, If, Repeat, While, structured
 from numba_cute.seam import CuteError
+from numba_cute.typed.descriptions import Constant, Scalar
+from numba_cute.typed.form import Block, Branch, Call, Copy, Function, Jump, Known, Return, Set
+from numba_cute.typed.graph import Graph
+from numba_cute.typed.rotation import unrotated
+from numba_cute.typed.structure import Choose, For, Go, If, Repeat, While, structured
 
 STEPS = 60
 

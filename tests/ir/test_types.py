@@ -15,20 +15,13 @@ from hypothesis import given, settings, strategies as st
 
 import numba_cute as cute
 from numba_cute import dtypes, seam
-from numba_cute.compiler.inspection.described import (
-    Constant,
-    Foreign,
-    Group,
-    Object,
-    Scalar,
-    Struct,
-)
 from numba_cute.ir import registry
 from numba_cute.ir.fields import FORMS, default_fields, described_value, fields_by_name, names_of
 from numba_cute.ir.names import object_of, symbol_of
 from numba_cute.ir.spelling import parse_description, spell
 from numba_cute.layout import Layout
 from numba_cute.nvgpu import CopyG2ROp, CopyUniversalOp, LoadCacheMode, MemoryOrder, cpasync, tcgen05, warp, warpgroup
+from numba_cute.typed.descriptions import Constant, Foreign, Group, Object, Scalar, Struct
 
 from .example_kernels import KERNELS, QUICK, descriptions
 from .random_types import DESCRIPTIONS, Mine, MyState, composed, dynamic_layouts, layouts
@@ -462,7 +455,7 @@ def test_every_value_of_an_example_is_text_and_back(name):
 PRINT = """
 import sys
 from tests.ir.example_kernels import descriptions
-from numba_cute.compiler.inspection.described import Foreign
+from numba_cute.typed.descriptions import Foreign
 from numba_cute.ir.spelling import spell
 print(*(spell(d) for d in descriptions("hopper_gemm") if not isinstance(d, Foreign)), sep="\\n")
 """

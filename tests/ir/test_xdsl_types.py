@@ -16,10 +16,10 @@ from xdsl.parser import Parser  # noqa: E402
 from xdsl.utils.exceptions import ParseError  # noqa: E402
 
 import numba_cute as cute  # noqa: E402
-from numba_cute.compiler.inspection.described import Constant, Group, Scalar  # noqa: E402
 from numba_cute.ir import registry  # noqa: E402
 from numba_cute.ir.spelling import parse_description, spell  # noqa: E402
 from numba_cute.ir.types import TYPES, DescribedType, description_of, type_of, types_of  # noqa: E402
+from numba_cute.typed.descriptions import Constant, Group, Scalar  # noqa: E402
 
 from .random_types import DESCRIPTIONS  # noqa: E402
 from .test_types import PRINTED, SAME  # noqa: E402

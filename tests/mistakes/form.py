@@ -54,15 +54,16 @@ class Mistake:
         return inspect.getsourcefile(self.kernel) or "", first + at, lines[at].strip()
 
     def simulated(self) -> Exception | None:
-        """What the simulator says of it; None if it takes it."""
-        return _said(lambda: self._simulator()[self.grid, self.block, 0, self.smem](*self.args()))
+        """What the simulator itself says of it, as of a plain function; None if it takes it."""
+        return self._run(self.kernel if self.kind is cuda.jit else self.kind(self.kernel))
 
-    def both(self) -> None:
-        """Simulate it, and compile it besides."""
-        self._simulator(compile=True)[self.grid, self.block, 0, self.smem](*self.args())
+    def judged(self) -> Exception | None:
+        """What the simulator says of it as a kernel; None if it takes it."""
+        return self._run(self.kind(self.kernel))
 
-    def _simulator(self, **options: Any) -> Any:
-        return cute.simulate(self.kind(self.kernel), cluster=self.cluster, arch=self.arch, **options)
+    def _run(self, kernel: Any) -> Exception | None:
+        simulator = cute.simulate(kernel, cluster=self.cluster, arch=self.arch)
+        return _said(lambda: simulator[self.grid, self.block, 0, self.smem](*self.args()))
 
     def compiled(self) -> Exception | None:
         """What the compiler says of it, for its target; None if it takes it."""

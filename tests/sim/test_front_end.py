@@ -159,6 +159,26 @@ def test_a_check_compiles_nothing_that_others_find(monkeypatch):
     assert not tile.overloads
 
 
+def told(x):
+    print("told", x)
+    breakpoint()
+    return x
+
+
+def test_a_check_prints_nothing_and_stops_nowhere(capsys, monkeypatch):
+    @cute.kernel
+    def kernel(out, n):
+        print(f"n is {n}")
+        out[0] = told(n)
+
+    stops = []
+    monkeypatch.setattr("sys.breakpointhook", lambda: stops.append(1))
+    checking.check(kernel, (np.zeros(1), 3), "sm_90a")
+    assert capsys.readouterr().out == "" and not stops
+    simulate(kernel)[1, 1](np.zeros(1), 3)
+    assert capsys.readouterr().out.count("told 3") == 1 and stops == [1]
+
+
 @dataclasses.dataclass
 class Pair:
     a: object

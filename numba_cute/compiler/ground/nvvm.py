@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cuda.pathfinder import DynamicLibNotFoundError
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.error import NvvmSupportError
 
@@ -42,7 +43,7 @@ def standing_in(library: Callable[[], Any]) -> Callable[[], Any]:
     def made() -> Any:
         try:
             return library()
-        except NvvmSupportError:
+        except (NvvmSupportError, DynamicLibNotFoundError):
             if not _without:
                 raise
             return _StandIn

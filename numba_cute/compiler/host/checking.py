@@ -7,6 +7,11 @@ same; nothing of it is kept, but that it was accepted.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.cuda.core.compiler_lock import global_compiler_lock
@@ -25,7 +30,18 @@ def check(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
     """
     py_func, options = kernel.py_func, dict(kernel.targetoptions)
     bounds = options.get("launch_bounds")
-    with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), building(py_func, bounds):
+    with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), _quiet(), building(py_func, bounds):
         argtypes = types_of(kernel, args, arch)
         if not was_lowered(py_func, argtypes, options, cc):
             lowered(py_func, argtypes, options, cc)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let what runs while a kernel is typed print nothing and stop nowhere: it does so when the kernel is simulated."""
+    hook, sys.breakpointhook = sys.breakpointhook, lambda *_, **__: None
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        sys.breakpointhook = hook

@@ -10,12 +10,13 @@ from typing import Any
 from ... import seam
 from ...seam import CuteError, Regs
 from ...seam.guards import facade
+from ...typed.descriptions import Description, Struct
 from ..bridge import structs
 from ..bridge.lasting import is_lasting_value
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
-from .described import Description, Struct, numba_type
+from .described import numba_type
 from .inference import OPERATORS
 
 READS, WRITES = "reads", "writes"

@@ -18,13 +18,14 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 from ... import seam
 from ...seam import CuteError
+from ...typed.descriptions import Constant, Description, Group, Object
 from ..bridge import contexts, tree
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from ..ground.memory import remembering
 from ..ground.target import compiling_for
-from .described import Constant, Description, Group, Object, described, numba_type
+from .described import described, numba_type
 
 
 def infer(

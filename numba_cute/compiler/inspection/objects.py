@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes, seam
+from ...typed.descriptions import Constant, Description, Group, Object, Scalar, TensorMap
 from ..bridge.leaf_types import leaf_type
 from ..bridge.tree import fields_of
 from ..emit.leaves import Number, RegFile, VectorLeaf
-from .described import Constant, Description, Group, Object, Scalar, TensorMap, described
+from .described import described
 
 _ADDRESSES = {"gmem": dtypes.Int64, "generic": dtypes.Uint64, "tmem": dtypes.Uint32}
 

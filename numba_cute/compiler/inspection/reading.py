@@ -13,16 +13,8 @@ from numba.cuda.core import ir
 
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
-from ..bridge.object_types import Value
-from ..emit.leaves import dtype_of
-from ..ground.memory import memory
-from ..ground.target import compiling_for
-from ..host.offline import ptx_of, taken
-from .binding import bound
-from .described import Constant, Description, Scalar, described
-from .operations import FIRST_COLUMN, LAST_COLUMN, recording
-from .ptx_lines import placed_instructions
-from .typed import (
+from ...typed.descriptions import Constant, Description, Scalar
+from ...typed.form import (
     Argument,
     Attribute,
     Block,
@@ -48,6 +40,15 @@ from .typed import (
     Statement,
     TypedKernel,
 )  # fmt: skip
+from ..bridge.object_types import Value
+from ..emit.leaves import dtype_of
+from ..ground.memory import memory
+from ..ground.target import compiling_for
+from ..host.offline import ptx_of, taken
+from .binding import bound
+from .described import described
+from .operations import FIRST_COLUMN, LAST_COLUMN, recording
+from .ptx_lines import placed_instructions
 
 
 def typed_kernel(kernel: Any, args: Any, arch: str = "sm_90a") -> TypedKernel:

@@ -12,12 +12,13 @@ from numba.cuda import types
 from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from ...seam.guards import facade
+from ...typed.descriptions import Constant, Description
 from ..bridge import tree
 from ..bridge.values import abstract
 from ..emit.leaves import Number, RegFile, VectorLeaf, dtype_of, joined
 from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
-from .described import Constant, Description, described, numba_type
+from .described import described, numba_type
 
 ANSWERED = ("cast", "select", "compare", "read", "vector", "pack", "bitcast", "lane", "take", "convert", "elementwise",
             "load", "registers")  # fmt: skip

@@ -17,10 +17,10 @@ from xdsl.rewriter import InsertPoint
 
 from ... import dtypes
 from ...compiler.inspection import requests
-from ...compiler.inspection.described import Array, Constant, Description, Foreign, Scalar, Struct
 from ...compiler.inspection.requests import Known, Later, Path, Untold
 from ...dtypes import DType
 from ...seam import Regs, is_traced
+from ...typed.descriptions import Array, Constant, Description, Foreign, Scalar, Struct
 from .. import machine
 from ..calls import pattern_of
 from ..instructions import KINDS

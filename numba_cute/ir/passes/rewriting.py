@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.transforms.dead_code_elimination import would_be_trivially_dead
 
-from ...compiler.inspection.described import Constant, Description, Group
 from ...seam import CuteError
+from ...typed.descriptions import Constant, Description, Group
 from ..calls import pattern_of
 from ..operations import Inferred, call, result_type, target_of
 from ..types import description_of

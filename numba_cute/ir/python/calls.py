@@ -9,8 +9,8 @@ import inspect
 import sys
 from typing import Any
 
-from ...compiler.inspection.described import Constant, Description, Group, Scalar
 from ...compiler.inspection.inference import value_of
+from ...typed.descriptions import Constant, Description, Group, Scalar
 from ..calls import Operand
 from ..foreign import NumbaCall, NumbaValue
 from ..names import is_kept, object_of

@@ -13,7 +13,9 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ... import seam
-from ...compiler.inspection.described import (
+from ...seam import traced
+from ...tensor.symbolic import assume
+from ...typed.descriptions import (
     Array,
     Constant,
     Description,
@@ -26,8 +28,6 @@ from ...compiler.inspection.described import (
     Struct,
     TensorMap,
 )
-from ...seam import traced
-from ...tensor.symbolic import assume
 
 
 def handed_on(value: SSAValue) -> bool:

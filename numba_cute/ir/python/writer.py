@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from ...compiler.inspection.described import Constant
 from ...dtypes import DType, Float64
 from ...seam import CuteError
+from ...typed.descriptions import Constant
 from ..types import DescribedType, description_of
 from .numbers import number_of
 from .text import Text

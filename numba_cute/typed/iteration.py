@@ -7,8 +7,10 @@ import operator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..compiler.inspection.described import Array, Constant, Description, Group, Scalar
-from ..compiler.inspection.typed import (
+from ..dtypes import Boolean, DType, Int64
+from ..seam import CuteError
+from .descriptions import Array, Constant, Description, Group, Scalar
+from .form import (
     Attribute,
     Call,
     Copy,
@@ -22,8 +24,6 @@ from ..compiler.inspection.typed import (
     Source,
     Statement,
 )  # fmt: skip
-from ..dtypes import Boolean, DType, Int64
-from ..seam import CuteError
 
 
 @dataclass

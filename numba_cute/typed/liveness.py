@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..compiler.inspection.typed import (
+from .form import (
     Set,
     SetAttribute,
     SetItem,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A typed kernel as neutral data: blocks of statements on named variables, with a description of each variable.
 
-`reading.typed_kernel` makes it of Numba's IR. Nothing here is Numba's own: `numba_cute.ir` makes modules of it.
+The compiler makes it of Numba's IR (`inspection.reading.typed_kernel`). Nothing here is Numba's own: `numba_cute.ir`
+makes modules of it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .described import Constant, Description
+from .descriptions import Constant, Description
 
 # ---------------------------------------------------------------- what a statement computes
 

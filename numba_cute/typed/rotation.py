@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..compiler.inspection.described import Description
-from ..compiler.inspection.typed import (
+from .descriptions import Description
+from .form import (
     Attribute,
     Block,
     Branch,

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..compiler.inspection.typed import Block, Branch, Copy, Function, Jump, Next, Return, Set, Statement, read_by
 from ..seam import CuteError
+from .form import Block, Branch, Copy, Function, Jump, Next, Return, Set, Statement, read_by
 from .graph import Graph
 from .iteration import Iteration, iteration_of
 from .rotation import unrotated
