@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from ..ground.bytecode import Operation, operations
 from ..marks.plain import is_plain_function, is_users
 
 
