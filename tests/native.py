@@ -40,7 +40,6 @@ define double @__nv_fmin(double %a, double %b) {
   %r = call double @llvm.minnum.f64(double %a, double %b)
   ret double %r
 }
-"""
 define double @__nv_pow(double %a, double %b) {
   %r = call double @pow(double %a, double %b)
   ret double %r
@@ -99,6 +98,7 @@ define i32 @vprintf(i8* %format, i8* %values) {
   store i32 %m, i32* @printed
   ret i32 0
 }
+"""
 """What stands for the GPU's thread indices, in a block of one dimension, and for its library."""
 
 
