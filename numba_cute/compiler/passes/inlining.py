@@ -87,7 +87,9 @@ class InlineClosures(InlineClosureLikes):
 
     def run_pass(self, state: Any) -> bool:
         with IN_CLOSURES.running():
-            return bool(super().run_pass(state))
+            changed = bool(super().run_pass(state))
+        _drop_functions(state.func_ir)  # also where none was inlined
+        return changed
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
