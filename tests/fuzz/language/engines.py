@@ -83,6 +83,13 @@ def arguments() -> tuple[Any, ...]:
     return np.full((THREADS, INTS), -77, np.int64), np.full((THREADS, FLOATS), -77.0), A.copy(), N, M
 
 
+def _taken(kernel: Any, values: Any) -> list[Any]:
+    """Return those of (ints out, floats out, ints in, n, m) that a kernel names."""
+    code = getattr(kernel, "py_func", kernel).__code__
+    known = dict(zip(("out", "real", "a", "n", "m", "o", "w"), (*values, values[0], values[1])))
+    return [known[p] for p in code.co_varnames[: code.co_argcount]]
+
+
 def _python(source: str) -> Ran:
     args = arguments()
     arrays = [reference.Array(x, str(x.dtype)) for x in args[:3]]
@@ -91,7 +98,7 @@ def _python(source: str) -> Ran:
         with contextlib.redirect_stdout(said):
             kernel = compiled_source(source, reference.NAMES)
             for reference.CUDA.threadIdx.x in range(THREADS):
-                kernel(*arrays, *args[3:])
+                kernel(*_taken(kernel, (*arrays, *args[3:])))
     except reference.Undefined as e:
         return Ran(error=f"Undefined: {e}")
     except Exception as e:
@@ -114,7 +121,8 @@ def _simulated(source: str) -> Ran:
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said):
-            cute.simulate(compiled_source(source, _real()), checks=False)[1, THREADS](*args)
+            kernel = compiled_source(source, _real())
+            cute.simulate(kernel, checks=False)[1, THREADS](*_taken(kernel, args))
     except Exception as e:
         return _failed(e)
     return Ran(args[0].tobytes() + args[1].tobytes(), printed=said.getvalue().count("\n"))
@@ -125,8 +133,10 @@ def _compiled(source: str) -> Ran:
 
     args = arguments()
     try:
-        native = Native(compiled_source(source, _real()), args)
-        native.run(THREADS, *args)
+        kernel = compiled_source(source, _real())
+        taken = _taken(kernel, args)
+        native = Native(kernel, tuple(taken))
+        native.run(THREADS, *taken)
     except NotNative as e:
         return Ran(error=f"not native: {e}", words=True)
     except Exception as e:
