@@ -60,8 +60,70 @@ define double @__nv_fmin(double %a, double %b) {
   %r = call double @llvm.minnum.f64(double %a, double %b)
   ret double %r
 }
+define double @__nv_pow(double %a, double %b) {
+  %r = call double @pow(double %a, double %b)
+  ret double %r
+}
+define double @__nv_powi(double %a, i32 %b) {
+  %c = sitofp i32 %b to double
+  %r = call double @pow(double %a, double %c)
+  ret double %r
+}
+define double @__nv_floor(double %a) {
+  %r = call double @llvm.floor.f64(double %a)
+  ret double %r
+}
+define double @__nv_ceil(double %a) {
+  %r = call double @llvm.ceil.f64(double %a)
+  ret double %r
+}
+define double @__nv_fabs(double %a) {
+  %r = call double @llvm.fabs.f64(double %a)
+  ret double %r
+}
+define double @__nv_fmod(double %a, double %b) {
+  %r = frem double %a, %b
+  ret double %r
+}
+define double @__nv_sqrt(double %a) {
+  %r = call double @llvm.sqrt.f64(double %a)
+  ret double %r
+}
+define float @__nv_fabsf(float %a) {
+  %r = call float @llvm.fabs.f32(float %a)
+  ret float %r
+}
+define i64 @__nv_llabs(i64 %a) {
+  %n = sub i64 0, %a
+  %c = icmp slt i64 %a, 0
+  %r = select i1 %c, i64 %n, i64 %a
+  ret i64 %r
+}
+define i64 @__nv_llrint(double %a) {
+  %v = call double @rint(double %a)
+  %r = fptosi double %v to i64
+  ret i64 %r
+}
+declare double @pow(double, double)
+declare double @rint(double)
+declare double @llvm.floor.f64(double)
+declare double @llvm.ceil.f64(double)
+declare double @llvm.fabs.f64(double)
+declare double @llvm.sqrt.f64(double)
+declare float @llvm.fabs.f32(float)
+@printed = global i32 0
+define i32 @vprintf(i8* %format, i8* %values) {
+  %n = load i32, i32* @printed
+  %m = add i32 %n, 1
+  store i32 %m, i32* @printed
+  ret i32 0
+}
 """
 """What stands for the GPU's thread indices, in a block of one dimension, and for its library."""
+
+
+HERE = ("llvm.", "pow", "rint")
+"""What of LLVM's and C's library the prelude calls."""
 
 
 class NotNative(Exception):
@@ -89,6 +151,12 @@ class Native:
         self._engine = _engine(compiled.library.llvm_strs)
         self._address = self._engine.get_function_address(compiled.fndesc.llvm_func_name)
         self._tid = ctypes.c_int32.from_address(self._engine.get_global_value_address("thread_index"))
+        self._printed = ctypes.c_int32.from_address(self._engine.get_global_value_address("printed"))
+
+    @property
+    def printed(self) -> int:
+        """How many times the threads that ran printed."""
+        return self._printed.value
 
     def run(self, threads: int, *args: Any) -> None:
         packed = [x for ty, a in zip(self._types, args) for x in _packed(ty, a)]
@@ -128,7 +196,7 @@ def _engine(texts: list[str]) -> Any:
     for other in modules[1:]:
         module.link_in(other)
     module.link_in(llvm.parse_assembly(PRELUDE))
-    missing = sorted(f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm."))
+    missing = sorted(f.name for f in module.functions if f.is_declaration and not f.name.startswith(HERE))
     missing += sorted(f.name for f in module.functions if f.name.startswith("llvm.nvvm"))
     if missing or " asm " in str(module):
         raise NotNative(", ".join(missing) or "PTX")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.compiler import CUDANativeLowering
+from numba.cuda.compiler import CUDANativeLowering, CUDATranslateBytecode
 from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes, ReconstructSSA
@@ -28,6 +28,7 @@ from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
 from .passes.lower import Lowering
 from .passes.methods import Methods
+from .passes.reading import ReadCode
 from .passes.settings import Settings
 from .passes.single import SingleAssignments
 from .passes.statements import Statements
@@ -54,6 +55,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
     contexts.forget()
     state.typingctx = contexts.typing_context()
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
+    _replace(pipelines, CUDATranslateBytecode, ReadCode)
     _replace(pipelines, InlineClosureLikes, InlineClosures)
     _replace(pipelines, InlineOverloads, InlineOverloaded)
     _replace(pipelines, NopythonTypeInference, TypeInference)

@@ -14,9 +14,11 @@ from typing import Any
 
 from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.core.ir_utils import build_definitions
 from numba.cuda.core.typed_passes import InlineOverloads
 from numba.cuda.core.untyped_passes import InlineClosureLikes
 
+from .captures import hand_on
 from .comprehensions import HANDLERS
 from .definitions import statements
 
@@ -88,7 +90,14 @@ class InlineClosures(InlineClosureLikes):
 
     def run_pass(self, state: Any) -> bool:
         with IN_CLOSURES.running(), HANDLERS.none():
-            return bool(super().run_pass(state))
+            changed = bool(super().run_pass(state))
+        func_ir = state.func_ir
+        _drop_functions(func_ir)  # also where none was inlined
+        if hand_on(func_ir):
+            func_ir._definitions = build_definitions(func_ir.blocks)
+            postproc.PostProcessor(func_ir).run()
+            changed = True
+        return changed
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -31,7 +31,7 @@ Items = list[Any]
 def pending(func_ir: Any, known: Constants) -> set[int]:
     """Return the labels of the blocks in loops that are yet to be unrolled."""
     found: set[int] = set()
-    loops = None
+    cfg = None
     for label, block in func_ir.blocks.items():
         places = (Place(label, at) for at in range(len(block.body)))
         calls = ((p, block.body[p.index]) for p in places if isinstance(block.body[p.index], ir.Assign))
@@ -39,10 +39,9 @@ def pending(func_ir: Any, known: Constants) -> set[int]:
             isinstance(i.value, ir.Expr) and i.value.op == "call" and is_range(i.value, p, known) for p, i in calls
         )
         if isinstance(block.terminator, ir.Jump) and any(ranges):
-            if loops is None:
-                loops = compute_cfg_from_blocks(func_ir.blocks).loops()
-            loop = loops.get(block.terminator.target)
-            found |= set() if loop is None else set(loop.body)
+            if cfg is None:
+                cfg = compute_cfg_from_blocks(func_ir.blocks)
+            found |= _blocks(func_ir.blocks, cfg, block.terminator.target)
     return found
 
 
@@ -118,11 +117,24 @@ def loop_at(blocks: dict[int, Any], cfg: Any, entry: int, at: int) -> Loop:
     """Return the loop that follows a block, whose statement at `at` makes its iterator. cfg: the blocks' graph.
     CuteError: no loop follows."""
     before = blocks[entry]
-    loop = cfg.loops().get(before.terminator.target) if isinstance(before.terminator, ir.Jump) else None
-    if loop is None:
+    loop = _blocks(blocks, cfg, before.terminator.target) if isinstance(before.terminator, ir.Jump) else None
+    if not loop:
         raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
     chain = _headers(blocks, before.terminator.target)
     return Loop(entry, at, chain, sorted(_iteration(cfg, loop, blocks[chain[-1]].terminator.truebr) - set(chain)))
+
+
+def _blocks(blocks: dict[int, Any], cfg: Any, header: int) -> set[int]:
+    """Return the labels of the loop with that header; none if there is no loop. Where each way of the body leaves it
+    (by `break` or `return`) nothing comes back, and the header is the loop."""
+    loop = cfg.loops().get(header)
+    if loop is not None:
+        return set(loop.body)
+    chain = [header]
+    while isinstance(blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
+        chain.append(blocks[chain[-1]].terminator.target)
+    exprs = (s.value for s in blocks[chain[-1]].body if isinstance(s, ir.Assign))
+    return set(chain) if any(isinstance(e, ir.Expr) and e.op == "iternext" for e in exprs) else set()
 
 
 def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -> None:
@@ -133,7 +145,7 @@ def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -
     """
     loop = loop_at(func_ir.blocks, compute_cfg_from_blocks(func_ir.blocks), entry, at)
     _copy(func_ir.blocks, loop, items, guard, _Flow())
-    func_ir.blocks = rename_labels(func_ir.blocks)
+    _number(func_ir)
 
 
 def unroll_all(func_ir: Any, found: list[tuple[Loop, Items]]) -> None:
@@ -141,6 +153,13 @@ def unroll_all(func_ir: Any, found: list[tuple[Loop, Items]]) -> None:
     flow = _Flow()
     for loop, items in found:
         _copy(func_ir.blocks, loop, items, None, flow)
+    _number(func_ir)
+
+
+def _number(func_ir: Any) -> None:
+    """Number the blocks anew, without copies that nothing leads to: those after one that always leaves the loop."""
+    for label in compute_cfg_from_blocks(func_ir.blocks).dead_nodes():
+        del func_ir.blocks[label]
     func_ir.blocks = rename_labels(func_ir.blocks)
 
 
@@ -191,11 +210,11 @@ def _headers(blocks: dict[int, Any], header: int) -> list[int]:
     return chain
 
 
-def _iteration(cfg: Any, loop: Any, first: int) -> set[int]:
+def _iteration(cfg: Any, loop: set[int], first: int) -> set[int]:
     """Find the blocks of one iteration: the loop's, and those before a `break` or `return`, which no graph counts as
     the loop's since they do not come back: what is reached from the loop's body alone."""
-    found = set(loop.body)
-    todo = [to for label in loop.body for to, _ in cfg.successors(label)]
+    found = set(loop)
+    todo = [to for label in loop for to, _ in cfg.successors(label)]
     while todo:
         label = todo.pop()
         inside = label not in found and first in cfg.dominators()[label]

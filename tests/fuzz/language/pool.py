@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT = 20.0
-"""Seconds that a program may take, far over what any needs."""
+LIMIT, WALL = 20.0, 600.0
+"""Seconds of a processor that a program may take, far over what any needs, and seconds altogether."""
 MANY = 400
 """Programs after which a process is replaced: what it compiled is never given back."""
 
@@ -33,7 +33,7 @@ class Worker:
         self._buffer = b""
 
     def give(self, label: str, source: str) -> None:
-        self.label, self.source, self.began = label, source, time.monotonic()
+        self.label, self.source, self.began, self._used = label, source, time.monotonic(), self._seconds()
         assert self._process.stdin
         try:
             self._process.stdin.write(json.dumps([label, source]).encode() + b"\n")
@@ -59,8 +59,13 @@ class Worker:
 
     def late(self) -> dict[str, Any] | None:
         """Return the outcome of a program that does not end."""
-        limit = LIMIT + (20 if not self.done else 0)  # the first one waits for the imports
-        return self._lost("hung") if time.monotonic() - self.began > limit else None
+        used, waited = self._seconds() - self._used, time.monotonic() - self.began
+        return self._lost("hung") if used > LIMIT or waited > WALL else None
+
+    def _seconds(self) -> float:
+        """Return the seconds that the process has had a processor for."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _lost(self, kind: str) -> dict[str, Any]:
         self.close()
@@ -69,7 +74,7 @@ class Worker:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
 
 
 def run_all(programs: Iterable[tuple[str, str]], jobs: int = 2) -> Iterator[dict[str, Any]]:

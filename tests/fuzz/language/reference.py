@@ -68,7 +68,8 @@ def _compute(operation: Any, *operands: Any) -> Any:
     if operation in (operator.lshift, operator.rshift) and not 0 <= plain[1] < 64:
         raise Undefined(f"a shift by {plain[1]}")
     try:
-        return number(result, operation(*plain))
+        value = operation(*plain)
+        return number(result, value if len(plain) > 1 else number(casts[0], value))  # Numba negates, then widens
     except ZeroDivisionError:
         raise Undefined("a division by zero") from None
 
@@ -191,7 +192,7 @@ def struct(cls: Any) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    return -(-a // b)
+    return a // b + (a % b != 0)
 
 
 def _jit(function: Any = None, **_: Any) -> Any:
