@@ -25,7 +25,7 @@ from .emit import entry
 from .ground import target
 from .host import caching, debugging, disk_cache, kernel, kernels, recording
 from .host.native import sites
-from .passes import inlining, lower, methods, single, uses
+from .passes import inlining, lower, methods, ssa, uses
 
 WRITTEN_FOR = ("0.30.4",)
 """The versions of numba-cuda whose code the digests below are of."""
@@ -117,7 +117,7 @@ def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
 PATCHES: tuple[Patch, ...] = (
     Patch(
         compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="6d843dd5aa2dc2ec",
-        why="to give its own functions their passes and typing context", reads=(*single.LEANS_ON, *lower.LEANS_ON),
+        why="to give its own functions their passes and typing context", reads=(*ssa.LEANS_ON, *lower.LEANS_ON),
     ),
     Patch(
         dispatcher._Kernel, "__new__", kernel.making_kernels, digest="539a1e4b5adb8bba",

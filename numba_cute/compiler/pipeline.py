@@ -27,7 +27,7 @@ from .passes.keep_constants import KeepConstants
 from .passes.lower import Lowering
 from .passes.methods import Methods
 from .passes.settings import Settings
-from .passes.single import SingleAssignments
+from .passes.ssa import SingleAssignments
 from .passes.statements import Statements
 from .passes.uses import mark
 

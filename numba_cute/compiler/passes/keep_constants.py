@@ -22,11 +22,11 @@ from numba.cuda.core.ir_utils import build_definitions
 
 from ...seam import CuteError
 from . import branches, prints, ranges, sequences, tables, unroll
+from .at_most_once import take_once
 from .constants import Constants, NotConstant
 from .definitions import statements
 from .fields import keep_varying
 from .members import keep_members
-from .once import take_once
 from .returned import keep_arguments
 from .typed_constants import TypedConstants
 
