@@ -48,7 +48,7 @@ class DType(_Base):
     __cute_element__ = True
 
     def __post_init__(self) -> None:
-        element_values.element_fields(self)
+        element_values.check_fields(self)
 
     @property
     def is_float(self) -> bool:
@@ -106,10 +106,10 @@ class DType(_Base):
 
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
-        return Union[self, element_values.in_union(other)]  # noqa: UP007 - this is what X | Y calls
+        return Union[self, element_values.union_member(other)]  # noqa: UP007 - this is what X | Y calls
 
     def __ror__(self, other: Any) -> Any:
-        return Union[element_values.in_union(other), self]  # noqa: UP007
+        return Union[element_values.union_member(other), self]  # noqa: UP007
 
     def __reduce__(self) -> str:
         return self.name  # a copy, and what was pickled, is the type itself
@@ -140,7 +140,7 @@ class Scalar(seam.Leaf):
         """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
             raise seam.CuteError(f"assume: src {self!r} is not an integer")
-        element_values.promised(divisor)
+        element_values.check_divisor(divisor)
         Scalar(self.dtype, self.value, divisor).checked()
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
 
@@ -157,7 +157,7 @@ class Scalar(seam.Leaf):
         return self.checked(simulated)
 
     def __index__(self) -> int:
-        return element_values.whole(self.value)
+        return element_values.to_int(self.value)
 
     __int__ = __index__
 
@@ -190,16 +190,16 @@ class Scalar(seam.Leaf):
         return _scalar("xor", self, -1)
 
     def __lt__(self, o: Any) -> bool:
-        return bool(self.value < element_values.compared(self, o))
+        return bool(self.value < element_values.number_beside(self, o))
 
     def __le__(self, o: Any) -> bool:
-        return bool(self.value <= element_values.compared(self, o))
+        return bool(self.value <= element_values.number_beside(self, o))
 
     def __gt__(self, o: Any) -> bool:
-        return bool(self.value > element_values.compared(self, o))
+        return bool(self.value > element_values.number_beside(self, o))
 
     def __ge__(self, o: Any) -> bool:
-        return bool(self.value >= element_values.compared(self, o))
+        return bool(self.value >= element_values.number_beside(self, o))
 
 
 _OF_INTEGERS = ("and_", "or_", "xor", "lshift", "rshift")

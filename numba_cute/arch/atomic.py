@@ -110,13 +110,6 @@ def atomic_xor(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None
     return _updated(ptr, val, "xor", sem, scope, _INTEGERS)
 
 
-def _bits(dtype: DType) -> DType:
-    """The integers that hold the bits of a type."""
-    if not dtype.is_float:
-        return dtype
-    return {16: dtypes.Uint16, 32: dtypes.Uint32, 64: dtypes.Uint64}[dtype.width]
-
-
 @traced
 def atomic_exch(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Put `val` where `ptr` points to, a number of 32 or 64 bits; return what was there before. sem, scope: as for

@@ -12,8 +12,8 @@ from ..seam.guards.messages import how_static
 from ..tensor.move import move
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor
+from .accesses import hinted_access
 from .copy_atom import CopyAtom, TiledCopy
-from .hinted import hinted
 from .instructions import truth
 
 __all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_call", "prefetch"]
@@ -120,7 +120,7 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
     evict = l1c_evict_priority.value if isinstance(l1c_evict_priority, StaticEnum) else None
     if l1c_evict_priority is not None and not isinstance(evict, str):
         raise CuteError(f"autovec_copy: l1c_evict_priority {l1c_evict_priority!r} is no CacheEvictionPriority")
-    move(a, src.layout, b, dst.layout, access=hinted(a, b, evict) if evict else None)
+    move(a, src.layout, b, dst.layout, access=hinted_access(a, b, evict) if evict else None)
 
 
 @traced

@@ -26,7 +26,7 @@ from .emit import entry
 from .ground import nvvm, target
 from .host import caching, debugging, disk_cache, kernel, kernels
 from .host.native import sites
-from .passes import inlining, lower, methods, single, uses
+from .passes import inlining, lower, methods, ssa, uses
 from .passes.comprehensions import HANDLERS
 
 WRITTEN_FOR = ("0.30.4",)
@@ -122,7 +122,7 @@ def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
 PATCHES: tuple[Patch, ...] = (
     Patch(
         compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="6d843dd5aa2dc2ec",
-        why="to give its own functions their passes and typing context", reads=(*single.LEANS_ON, *lower.LEANS_ON),
+        why="to give its own functions their passes and typing context", reads=(*ssa.LEANS_ON, *lower.LEANS_ON),
     ),
     Patch(
         dispatcher._Kernel, "__new__", kernel.making_kernels, digest="539a1e4b5adb8bba",

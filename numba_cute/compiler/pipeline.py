@@ -30,7 +30,7 @@ from .passes.lower import Lowering
 from .passes.methods import Methods
 from .passes.reading import ReadCode
 from .passes.settings import Settings
-from .passes.single import SingleAssignments
+from .passes.ssa import SingleAssignments
 from .passes.statements import Statements
 from .passes.uses import mark
 

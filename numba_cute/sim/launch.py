@@ -26,7 +26,7 @@ from ..seam.source.language import no_argument
 from .checks import chosen
 from .explore import explore
 from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library
-from .ground.said import innermost, said, said_of_launch
+from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import SMEM_BASE, SMEM_LIMIT, GlobalMemory
 from .hardware.grid import Cluster, Run, Thread, coordinates
@@ -174,7 +174,7 @@ class Simulated:
         try:
             self._run(grid, block, smem, args, named)
         except CuteError as e:
-            raise said_of_launch(e, written_function(self.kernel)) from e.__cause__
+            raise launch_error(e, written_function(self.kernel)) from e.__cause__
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
@@ -375,7 +375,7 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
             thread.run(body, values())
         return [thread] if together is None else together.members
     except Exception as e:
-        told = said(e, run.kernel)
+        told = thread_error(e, run.kernel)
         at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
         if run.seed is not None:
             at += f"; to see this again: cute.simulate(kernel, seed={run.seed}, async_mode={run.mode!r})"

@@ -61,7 +61,7 @@ def _as_dict(c: Any) -> Configuration:
 
 def text(c: Configuration) -> str:
     """Return a configuration in a line, which is its name in tables and in the store."""
-    return ", ".join(f"{name}={described(value)}" for name, value in c.items()) or "as it is"
+    return ", ".join(f"{name}={key_text(value)}" for name, value in c.items()) or "as it is"
 
 
 def worthwhile(
@@ -82,18 +82,18 @@ def key_of(key: Any, arguments: Arguments) -> str:
     """Return what a result holds for, as text: of the arguments' kinds, shapes and values. key: the names of those that
     matter, a function of all of them by name, or None for all."""
     if callable(key):
-        return described(key(**taken(key, arguments)))
+        return key_text(key(**taken(key, arguments)))
     names = list(arguments) if key is None else [key] if isinstance(key, str) else list(key)
     unknown = [n for n in names if n not in arguments]
     if unknown:
         raise CuteError(f"autotune: key {unknown[0]!r} is no argument of the function; it has {', '.join(arguments)}")
-    return ", ".join(f"{n}={described(arguments[n])}" for n in names)
+    return ", ".join(f"{n}={key_text(arguments[n])}" for n in names)
 
 
-def described(value: Any) -> str:
+def key_text(value: Any) -> str:
     """Return a text that is the same for arguments that are of the same kind to a kernel, in any process."""
     if isinstance(value, (tuple, list)):
-        return f"({', '.join(map(described, value))})"
+        return f"({', '.join(map(key_text, value))})"
     if isinstance(value, (DType, enum.Enum)) or value is None or isinstance(value, (bool, int, float, str)):
         return str(value)
     if hasattr(value, "element_type") and hasattr(value, "layout"):  # a CuTe tensor

@@ -25,7 +25,7 @@ from ..seam.ground.names import other_arguments
 from ..tensor.tensor import extent
 from . import store
 from .children import Child, reachable
-from .configurations import Configuration, described, key_of, listed, text, worthwhile
+from .configurations import Configuration, key_of, key_text, listed, text, worthwhile
 from .measuring import REGIMES, InProcess, Pace, reason, turns
 
 __all__ = ["Autotuned", "Tuning", "autotune"]
@@ -118,7 +118,7 @@ class Autotuned:
         arguments = self._arguments(args, named)
         o = self.options
         every = listed(o.configs, arguments, list(self._signature.parameters))
-        fitting = [c for c in every if all(described(c.get(n, v)) == described(v) for n, v in named.items())]
+        fitting = [c for c in every if all(key_text(c.get(n, v)) == key_text(v) for n, v in named.items())]
         return worthwhile(fitting or [{}], arguments, o.prune, o.cost, o.keep)
 
     def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from numba_cute import nvgpu, seam
 from numba_cute.compiler.inspection.operations import _function
 from numba_cute.layout import make_layout
 from numba_cute.nvgpu.common import CopyOp, MmaOp
-from numba_cute.nvgpu.common.by_row import ByRow, alternatives, blocks, numbers
+from numba_cute.nvgpu.common.by_row import ByRow, alternatives, blocks, choices, legal_values, numbers
 from numba_cute.runtime import make_fake_tensor
 
 ROOT = Path(nvgpu.__file__).resolve().parents[1]
@@ -55,7 +54,7 @@ def test_each_class_whose_name_says_operation_is_one(part, name):
 def test_an_operation_chooses_by_fields_that_it_has_what_its_rows_have(part, name):
     cls = getattr(FACADES[part], name)
     if issubclass(cls, ByRow):
-        assert {c.field for c in cls.choices} <= {f.name for f in fields(cls)} and blocks(cls)
+        assert blocks(cls) and all(legal_values(cls, c, ()) for c in choices(cls))
         for row in cls.rows:
             assert any(of is row for of, _ in blocks(cls)), f"{row.name} is never issued"
 

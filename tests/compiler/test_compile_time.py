@@ -18,7 +18,7 @@ from numba_cute.compiler.bridge import contexts
 from numba_cute.compiler.ground.building import building
 from numba_cute.compiler.ground.collecting import YOUNG, seldom
 from numba_cute.compiler.passes import lower, unroll
-from numba_cute.compiler.passes.single import in_ssa_form
+from numba_cute.compiler.passes.ssa import in_ssa_form
 from numba_cute.compiler.passes.uses import uses_and_definitions
 from numba_cute.seam import traced
 from numba_cute.sim.python.jitted.specialise import Jitted

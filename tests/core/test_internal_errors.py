@@ -59,7 +59,7 @@ def test_fault_inside_is_told_of_the_call_that_the_user_made(guard):
 
 
 def test_method_that_asks_its_own_object_for_what_it_lacks_is_at_fault():
-    (cls,) = library("class Ours:\n    def size(self):\n        return self.sise", "Ours", guard=facade._shown)
+    (cls,) = library("class Ours:\n    def size(self):\n        return self.sise", "Ours", guard=facade._published)
     with pytest.raises(cute.InternalError, match=r"Ours.size.*has no attribute 'sise'"):
         cls().size()
 
@@ -96,6 +96,13 @@ def test_fault_of_an_argument_is_none_of_the_librarys(call):
     with pytest.raises(cute.CuteError) as e:
         call()
     assert not isinstance(e.value, cute.InternalError) and "report" not in str(e.value)
+
+
+@pytest.mark.parametrize("error", ["OSError(2, 'no disk')", "ImportError('no torch')", "UserWarning('slow')"])
+def test_what_the_system_lacks_is_told_as_python_tells_it(error, guard):
+    (f,) = library(f"def f(n):\n    raise {error}", "f", guard=guard)
+    with pytest.raises((OSError, ImportError, UserWarning)):
+        f(3)
 
 
 def test_what_the_users_own_function_raises_passes_as_it_is(guard):

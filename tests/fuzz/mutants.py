@@ -40,7 +40,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "variables that a loop carries": ("passes/unroll.py", "return sorted(defined - _needed_at(blocks, header, inside, flow))", "return sorted(defined)"),
     "variables that are read after the loop": ("passes/unroll.py", "        defined -= flow.of(blocks[label])[0]", "        pass"),
     "loops and those inside them at once": ("passes/keep_constants.py", "            taken |= loop.inside\n", "            pass\n"),
-    "blocks that name a variable": ("passes/single.py", "naming[name].append(label)", "naming[name][:] = [label]"),
+    "blocks that name a variable": ("passes/ssa.py", "naming[name].append(label)", "naming[name][:] = [label]"),
     "a break's blocks": ("passes/unroll.py", "            found.add(label)\n", "            pass\n"),
     "super of another class": ("passes/methods.py", "for base in mro[mro.index(holder) + 1 :]:", "for base in mro[mro.index(holder) :]:"),
     "None of fields": ("passes/methods.py", "same is (value.fn is operator.is_)", "same is (value.fn is operator.is_not)"),

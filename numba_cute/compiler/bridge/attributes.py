@@ -20,7 +20,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.ground.names import UnknownName, member_of, no_field, unknown
 from ...seam.marks import plain
-from ...seam.marks.host_objects import function_of, is_held, python_of
+from ...seam.marks.host_objects import function_of, is_snapshot, python_of
 from ...seam.source.language import immutable
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -32,7 +32,11 @@ from .values import abstract, concrete, numba_type
 def _is_method(obj: Any, attr: str) -> bool:
     if isinstance(obj, type):
         return False
-    if is_held(obj) and attr not in vars(obj) and inspect.isfunction(inspect.getattr_static(obj.cute_of, attr, None)):
+    if (
+        is_snapshot(obj)
+        and attr not in vars(obj)
+        and inspect.isfunction(inspect.getattr_static(obj.cute_of, attr, None))
+    ):
         return True
     return inspect.isfunction(inspect.getattr_static(type(obj), attr, None))
 
@@ -40,7 +44,7 @@ def _is_method(obj: Any, attr: str) -> bool:
 def _own_function(obj: Any, attr: str) -> Any:
     """Return the Python of an attribute that is a method of the host's object that `obj` stands for and that Numba
     compiles; None for any other, and for what is traced."""
-    if not is_held(obj) or attr in vars(obj):
+    if not is_snapshot(obj) or attr in vars(obj):
         return None
     raw = inspect.getattr_static(obj.cute_of, attr, None)
     fn = None if isinstance(raw, staticmethod) or inspect.isfunction(raw) else function_of(raw)

@@ -22,6 +22,7 @@ from numba.cuda.core.ir_utils import build_definitions
 
 from ...seam import CuteError
 from . import branches, lists, prints, ranges, sequences, tables, unroll
+from .at_most_once import take_once
 from .constants import Constants, NotConstant
 from .definitions import statements
 from .fields import keep_varying

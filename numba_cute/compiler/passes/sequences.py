@@ -19,9 +19,9 @@ from ... import seam
 from ...seam import CuteError
 from ..ground.errors import located
 from . import lists
+from .at_most_once import runs_once
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
-from .once import runs_once
 from .typed_constants import TypedConstants
 from .unroll import indices, unroll
 

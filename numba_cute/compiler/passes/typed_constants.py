@@ -20,7 +20,7 @@ from ...seam import CuteError
 from ..ground.errors import lies_before
 from .constants import FAULTS, NotConstant
 from .definitions import Place, statements
-from .single import in_ssa_form
+from .ssa import in_ssa_form
 
 
 class Refused(Exception):

@@ -73,6 +73,7 @@ def _row(t: Tensor, what: str) -> Any:
 class _MatrixCopy(ByRow, CopyOp):
     """Base of the operations."""
 
+    choices = (_NUM, _TRANSPOSE, _UNPACK)
     num_matrices: Any
     transpose: Any
 
@@ -88,7 +89,6 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
     num_matrices: int = 1
 
     rows = (isa.ldmatrix,)
-    choices = (_NUM, _TRANSPOSE)
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         return _traits(True, fragment_layouts.ldmatrix_b16(self.num_matrices, self.transpose), 16, dtype.width)
@@ -112,7 +112,6 @@ class StMatrix8x8x16bOp(_MatrixCopy):
     num_matrices: int = 1
 
     rows = (isa.stmatrix,)
-    choices = (_NUM, _TRANSPOSE)
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         return _traits(False, fragment_layouts.stmatrix_b16(self.num_matrices, self.transpose), 16, dtype.width)
@@ -137,7 +136,6 @@ class LdMatrix8x16x8bOp(_MatrixCopy):
     unpack_bits: int | None = None
 
     rows = (isa.ldmatrix, isa.ldmatrix_m8n16_unpack)
-    choices = (_NUM, _TRANSPOSE, _UNPACK)
     fixed = {"trans": False}
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
@@ -169,7 +167,6 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
     unpack_bits: int | None = None
 
     rows = (isa.ldmatrix_m16n16_b8, isa.ldmatrix_m16n16_unpack)
-    choices = (_NUM, _TRANSPOSE, _UNPACK)
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         return _traits(True, fragment_layouts.ldmatrix_m16n16_b8(self.num_matrices), 8, dtype.width)
@@ -239,7 +236,6 @@ class StMatrix16x8x8bOp(_MatrixCopy):
     num_matrices: int = 1
 
     rows = (isa.stmatrix_m16n8_b8,)
-    choices = (_NUM, _TRANSPOSE)
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         return _traits(False, fragment_layouts.stmatrix_m16n8_b8(self.num_matrices), 8, dtype.width)

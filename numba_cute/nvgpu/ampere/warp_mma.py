@@ -17,7 +17,7 @@ from ...layout.pure import pure
 from ...seam import CuteError, known_as, static
 from ...tensor.tensor import Tensor, make_rmem_tensor, recast_tensor
 from ..common.by_row import Case, Choice, cases
-from ..common.matrix import AB, ACC, SATURATE, SF, SHAPE, A, B, RowMma, mma_traits
+from ..common.matrix import AB, ACC, SATURATE, SELECTOR, SF, SHAPE, A, B, RowMma, mma_traits
 
 __all__ = [
     "MXF8F6F4_SUPPORTED_PAIRS", "MmaB1Op", "MmaF16BF16Op", "MmaF64Op", "MmaF8F6F4Op", "MmaFP8Op", "MmaI4Op", "MmaI8Op",
@@ -35,6 +35,7 @@ def _in_words(shape: Any, width: int) -> Any:
 class WarpMma(RowMma):
     """Base of the operations of a warp. Elements narrower than a byte have fragments of Uint32 words."""
 
+    choices = (AB, A, B, ACC, SHAPE, SF, SATURATE, Choice("bit_op", ("op",)), SELECTOR)
     element_bits: ClassVar[int] = 0
     """Of an element in a register, where that is not the type's width."""
 
@@ -99,7 +100,6 @@ class MmaF16BF16Op(WarpMma):
 
     rows = (isa.mma_f32, isa.mma_f16)
     bits = 16
-    choices = (AB, ACC, SHAPE)
 
 
 @static
@@ -113,7 +113,6 @@ class MmaTF32Op(WarpMma):
 
     rows = (isa.mma_f32,)
     bits = 32
-    choices = (SHAPE,)
 
 
 @static
@@ -125,7 +124,6 @@ class MmaF64Op(WarpMma):
     shape_mnk: tuple[int, int, int] = (8, 8, 4)
 
     rows = (isa.mma_f64, isa.mma_f64_m16)
-    choices = (SHAPE,)
 
 
 @static
@@ -140,7 +138,6 @@ class MmaFP8Op(WarpMma):
     shape_mnk: tuple[int, int, int]
 
     rows = (isa.mma_f32_fp8, isa.mma_f16_fp8)
-    choices = (AB, ACC, SHAPE)
 
 
 @static
@@ -157,7 +154,6 @@ class MmaF8F6F4Op(WarpMma):
     acc_dtype: DType
 
     rows = (isa.mma_f32_f8f6f4, isa.mma_f16_f8f6f4)
-    choices = (A, B, ACC)
     element_bits = 8
 
 
@@ -175,7 +171,6 @@ class MmaI8Op(WarpMma):
 
     rows = (isa.mma_s32,)
     bits = 8
-    choices = (A, B, SHAPE, SATURATE)
 
 
 @static
@@ -193,7 +188,6 @@ class MmaI4Op(WarpMma):
 
     rows = (isa.mma_s32,)
     bits = 4
-    choices = (A, B, SHAPE, SATURATE)
 
 
 @static
@@ -208,7 +202,6 @@ class MmaB1Op(WarpMma):
     bit_op: str = "xor"
 
     rows = (isa.mma_b1,)
-    choices = (SHAPE, Choice("bit_op", ("op",)))
 
 
 class BlockScaled(WarpMma):
@@ -254,7 +247,6 @@ class MmaMXF4Op(BlockScaled):
     sf_type: DType
 
     rows = (isa.mma_mxf4,)
-    choices = (AB, ACC, SF)
 
 
 @static
@@ -271,7 +263,6 @@ class MmaMXF4NVF4Op(BlockScaled):
 
     rows = (isa.mma_mxf4nvf4,)
     fixed = {"vec": 4}
-    choices = (AB, ACC, SF)
 
 
 @static
@@ -288,7 +279,6 @@ class MmaMXF8Op(BlockScaled):
 
     rows = (isa.mma_mxf8f6f4,)
     bits = 8
-    choices = (AB, ACC, SF)
 
 
 @static
@@ -306,7 +296,6 @@ class MmaMXF8F6F4Op(BlockScaled):
     sf_type: DType
 
     rows = (isa.mma_mxf8f6f4,)
-    choices = (A, B, ACC, SF)
     element_bits = 8
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType
 from ...isa.facts import fragment_layouts
 from ...seam import static
-from ..common.matrix import AB, ACC, SATURATE, SELECTOR, SF, SHAPE, A, B, metadata_word, mma_traits
+from ..common.matrix import metadata_word, mma_traits
 from ..common.sparse import SparseOp
 from .warp_mma import BlockScaled, WarpMma
 
@@ -59,7 +59,6 @@ class MmaF16BF16SparseOp(SparseWarpMma):
 
     rows = (isa.mma_sp_f32, isa.mma_sp_f16)
     bits = 16
-    choices = (AB, ACC, SHAPE, SELECTOR)
 
 
 @static
@@ -75,7 +74,6 @@ class MmaTF32SparseOp(SparseWarpMma):
 
     rows = (isa.mma_sp_f32,)
     bits = 32
-    choices = (SHAPE, SELECTOR)
 
 
 @static
@@ -92,7 +90,6 @@ class MmaFP8SparseOp(SparseWarpMma):
     selector: int = 0
 
     rows = (isa.mma_sp_f32_fp8,)
-    choices = (A, B, SHAPE, SELECTOR)
 
 
 @static
@@ -112,7 +109,6 @@ class MmaI8SparseOp(SparseWarpMma):
 
     rows = (isa.mma_sp_s32,)
     bits = 8
-    choices = (A, B, SHAPE, SATURATE, SELECTOR)
 
 
 @static
@@ -132,7 +128,6 @@ class MmaI4SparseOp(SparseWarpMma):
 
     rows = (isa.mma_sp_s32,)
     bits = 4
-    choices = (A, B, SHAPE, SATURATE, SELECTOR)
 
 
 @static
@@ -148,7 +143,6 @@ class MmaF8F6F4SparseOp(SparseWarpMma):
     acc_dtype: DType
 
     rows = (isa.mma_sp_f32_f8f6f4, isa.mma_sp_f16_f8f6f4)
-    choices = (A, B, ACC)
     element_bits = 8
 
 
@@ -172,7 +166,6 @@ class MmaMXF4SparseOp(SparseBlockScaled):
     sf_type: DType
 
     rows = (isa.mma_sp_mxf4,)
-    choices = (AB, ACC, SF)
 
 
 @static
@@ -189,7 +182,6 @@ class MmaMXF4NVF4SparseOp(SparseBlockScaled):
 
     rows = (isa.mma_sp_mxf4nvf4,)
     fixed = {"vec": 4}
-    choices = (AB, ACC, SF)
 
 
 @static
@@ -206,5 +198,4 @@ class MmaMXF8F6F4SparseOp(SparseBlockScaled):
     sf_type: DType
 
     rows = (isa.mma_sp_mxf8f6f4,)
-    choices = (A, B, ACC, SF)
     element_bits = 8

@@ -24,18 +24,12 @@ from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, remembered
 from ..common.choices import CollectorOp, CtaGroup, OperandMajorMode, OperandSource
-from ..common.matrix import AB, ACC, A, B, RowMma
+from ..common.matrix import A_MAJOR, A_SRC, AB, ACC, B_MAJOR, TILE, A, B, RowMma
 from ..common.smem_descriptor import DescriptorForm, SmemDescriptor, descriptor_tensor
 
 __all__ = ["MmaF16BF16Op", "MmaF8F6F4Op", "MmaFP8Op", "MmaI8Op", "MmaTF32Op", "commit"]
 
-_MAJORS = {0: OperandMajorMode.K, 1: OperandMajorMode.MN}
 GROUP = Choice("cta_group", ("cta_group",), {group.value: group for group in CtaGroup})
-TILE = Choice("instruction_shape", ("m", "n", "k"), spread=True)
-A_SRC = Choice("a_src", ("a_src",), {source.value: source for source in OperandSource})
-A_MAJOR, B_MAJOR = Choice("a_major_mode", ("trans_a",), _MAJORS), Choice("b_major_mode", ("trans_b",), _MAJORS)
-PLACES = (GROUP, TILE, A_SRC, A_MAJOR, B_MAJOR)
-"""The choices of all operations after the types."""
 
 TCGEN05 = DescriptorForm(
     "tcgen05.mma", Tcgen05Descriptor,
@@ -64,6 +58,7 @@ class UnitMma(RowMma):
         Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B, Field.COLLECTOR, Field.DISABLED_LANES
     )  # fmt: skip
     rows = (isa.tcgen05_mma_ss, isa.tcgen05_mma_ts)
+    choices: ClassVar[tuple[Choice, ...]] = (AB, A, B, ACC, GROUP, TILE, A_SRC, A_MAJOR, B_MAJOR)
     asynchronous = True
     saturates: ClassVar[bool] = False
     """Whether results are clamped to their range."""
@@ -79,12 +74,6 @@ class UnitMma(RowMma):
     def shape_mnk(self) -> tuple[int, int, int]:
         m, n, k = self.instruction_shape
         return m, n, k
-
-    def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
-        shape = self.instruction_shape
-        if choice is TILE and isinstance(shape, tuple) and len(shape) == 2:  # the types say what k is
-            object.__setattr__(self, "instruction_shape", (*shape, legal[0][2]))
-        return super()._chosen(choice, legal)
 
     def traits(self) -> MmaTraits:
         return _traits(*self.shape_mnk, self.cta_group.value, self.sparsity)
@@ -221,7 +210,6 @@ class MmaF16BF16Op(UnitMma):
 
     fields: ClassVar[tuple[Field, ...]] = (*UnitMma.fields, Field.SCALE_D)
     fixed = {"kind": "f16", "sparse": False}
-    choices = (AB, ACC, *PLACES)
 
 
 @static
@@ -240,7 +228,6 @@ class MmaTF32Op(UnitMma):
 
     fields: ClassVar[tuple[Field, ...]] = (*UnitMma.fields, Field.SCALE_D)
     fixed = {"kind": "tf32", "sparse": False}
-    choices = PLACES
 
 
 @static
@@ -262,7 +249,6 @@ class MmaI8Op(UnitMma):
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.COLLECTOR, Field.DISABLED_LANES)
     saturates = True
     fixed = {"kind": "i8", "sparse": False}
-    choices = (AB, *PLACES)
 
 
 @static
@@ -283,7 +269,6 @@ class MmaFP8Op(UnitMma):
 
     fixed = {"kind": "f8f6f4", "sparse": False}
     bits = 8
-    choices = (AB, ACC, *PLACES)
 
 
 @static
@@ -306,7 +291,6 @@ class MmaF8F6F4Op(UnitMma):
     b_major_mode: OperandMajorMode
 
     fixed = {"kind": "f8f6f4", "sparse": False}
-    choices = (A, B, ACC, *PLACES)
 
 
 @traced

@@ -14,8 +14,8 @@ from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, form
 from ..common.choices import CtaGroup, OperandMajorMode, OperandSource
-from ..common.matrix import AB, A, B
-from .mma import A_SRC, GROUP, PLACES, TILE, UnitMma
+from ..common.matrix import A_SRC, TILE
+from .mma import GROUP, UnitMma
 
 __all__ = [
     "MmaMXF4NVF4Op", "MmaMXF4Op", "MmaMXF8F6F4Op", "MmaMXF8Op", "SM103MmaMXF4NVF4Op", "SM103MmaMXF4Op",
@@ -23,8 +23,6 @@ __all__ = [
 
 FACTOR_TYPES = {"ue8m0": Float8E8M0FNU, "ue4m3": Float8E4M3FN}
 SF = Choice("sf_dtype", ("sf",), FACTOR_TYPES)
-K_MAJOR_PLACES = (TILE, GROUP, A_SRC)
-"""The choices of operations whose operands are K-major."""
 
 
 @known_as("cute_nvgpu.tcgen05")
@@ -78,6 +76,7 @@ class PackedMma(ScaledMma):
     """Base of the operations of K-major e2m1 matrices."""
 
     packed: ClassVar[bool] = True
+    choices = (SF, TILE, GROUP, A_SRC)
     a_major_mode = b_major_mode = OperandMajorMode.K
 
 
@@ -101,7 +100,6 @@ class MmaMXF8Op(ScaledMma):
 
     fixed = {"kind": "mxf8f6f4", "sparse": False, "vec": "block32"}
     bits = 8
-    choices = (AB, *PLACES)
 
 
 @static
@@ -123,7 +121,6 @@ class MmaMXF8F6F4Op(ScaledMma):
     b_major_mode: OperandMajorMode
 
     fixed = {"kind": "mxf8f6f4", "sparse": False, "vec": "block32"}
-    choices = (A, B, *PLACES)
 
 
 @static
@@ -140,7 +137,6 @@ class MmaMXF4Op(PackedMma):
     a_src: OperandSource
 
     fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 64, "vec": "block32"}
-    choices = K_MAJOR_PLACES
 
 
 @static
@@ -158,7 +154,6 @@ class MmaMXF4NVF4Op(PackedMma):
     a_src: OperandSource
 
     fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 64, "vec": "block16"}
-    choices = (SF, *K_MAJOR_PLACES)
 
 
 @static
@@ -173,7 +168,6 @@ class SM103MmaMXF4Op(PackedMma):
     a_src: OperandSource
 
     fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 96, "vec": "block32"}
-    choices = K_MAJOR_PLACES
 
 
 @static
@@ -190,4 +184,3 @@ class SM103MmaMXF4NVF4Op(PackedMma):
     a_src: OperandSource
 
     fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 96, "vec": "block16"}
-    choices = (SF, *K_MAJOR_PLACES)

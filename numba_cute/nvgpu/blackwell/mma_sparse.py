@@ -20,10 +20,9 @@ from ...seam import CuteError, known, static
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.choices import CtaGroup, OperandMajorMode, OperandSource
-from ..common.matrix import AB, ACC, A, B
 from ..common.sparse import SparseOp
-from .mma import PLACES, UnitMma
-from .mma_scaled import K_MAJOR_PLACES, SF, PackedMma, ScaledMma
+from .mma import UnitMma
+from .mma_scaled import PackedMma, ScaledMma
 
 __all__ = [
     "MmaF16BF16SparseOp", "MmaF8F6F4SparseOp", "MmaFP8SparseOp", "MmaI8SparseOp", "MmaMXF4NVF4SparseOp",
@@ -100,7 +99,6 @@ class MmaF16BF16SparseOp(SparseUnit):
 
     fields: ClassVar[tuple[Field, ...]] = (*SparseUnit.fields, Field.SCALE_D)
     fixed = {"kind": "f16", "sparse": True}
-    choices = (AB, ACC, *PLACES)
 
 
 @static
@@ -119,7 +117,6 @@ class MmaTF32SparseOp(SparseUnit):
 
     fields: ClassVar[tuple[Field, ...]] = (*SparseUnit.fields, Field.SCALE_D)
     fixed = {"kind": "tf32", "sparse": True}
-    choices = PLACES
 
 
 @static
@@ -142,7 +139,6 @@ class MmaI8SparseOp(SparseUnit):
     )  # fmt: skip
     saturates = True
     fixed = {"kind": "i8", "sparse": True}
-    choices = (AB, *PLACES)
 
 
 @static
@@ -163,7 +159,6 @@ class MmaFP8SparseOp(SparseUnit):
 
     fixed = {"kind": "f8f6f4", "sparse": True}
     bits = 8
-    choices = (AB, ACC, *PLACES)
 
 
 @static
@@ -185,7 +180,6 @@ class MmaF8F6F4SparseOp(SparseUnit):
     b_major_mode: OperandMajorMode
 
     fixed = {"kind": "f8f6f4", "sparse": True}
-    choices = (A, B, ACC, *PLACES)
 
 
 @static
@@ -205,7 +199,6 @@ class MmaMXF8SparseOp(SparseScaled):
 
     fixed = {"kind": "mxf8f6f4", "sparse": True, "vec": "block32"}
     bits = 8
-    choices = (AB, *PLACES)
 
 
 @static
@@ -226,7 +219,6 @@ class MmaMXF8F6F4SparseOp(SparseScaled):
     b_major_mode: OperandMajorMode
 
     fixed = {"kind": "mxf8f6f4", "sparse": True, "vec": "block32"}
-    choices = (A, B, *PLACES)
 
 
 @static
@@ -244,7 +236,6 @@ class MmaMXF4SparseOp(SparseScaled, PackedMma):
     a_src: OperandSource
 
     fixed = {"kind": "mxf4nvf4", "sparse": True, "vec": "block32"}
-    choices = K_MAJOR_PLACES
 
 
 @static
@@ -262,4 +253,3 @@ class MmaMXF4NVF4SparseOp(SparseScaled, PackedMma):
     a_src: OperandSource
 
     fixed = {"kind": "mxf4nvf4", "sparse": True, "vec": "block16"}
-    choices = (SF, *K_MAJOR_PLACES)

@@ -62,8 +62,8 @@ class Choice:
 class ByRow:
     """Base of operations that are checked against their rows when they are made.
 
-    rows: the instructions that it may be, the first of them that fits. choices: its fields, in the order in which they
-    are checked. fixed: parameters that it leaves no choice of.
+    rows: the instructions that it may be, the first of them that fits. choices: of operations of its kind, in the order
+    in which they are checked; it has those that are among its fields. fixed: parameters that it leaves no choice of.
     """
 
     rows: ClassVar[tuple[Instr, ...]] = ()
@@ -72,7 +72,7 @@ class ByRow:
 
     def __post_init__(self) -> None:
         given: dict[str, Any] = {}
-        for choice in self.choices:
+        for choice in choices(type(self)):
             legal = legal_values(type(self), choice, tuple(given.items()))
             value = self._chosen(choice, legal)
             if not any(type(v) is type(value) and v == value for v in legal):
@@ -103,11 +103,19 @@ class ByRow:
     def _rule(self, choice: Choice, value: Any, legal: tuple[Any, ...]) -> str:
         """The rule that a field breaks, and the other field that makes it."""
         because, cls = "", type(self)
-        before = self.choices[: self.choices.index(choice)]
+        every = choices(cls)
+        before = every[: every.index(choice)]
         if set(legal) != set(legal_values(cls, choice, ())):
             one = [c for c in before if legal_values(cls, choice, tuple(self._sets(c).items())) == legal]
             because = " for " + " and ".join(f"{c.field} {_shown(vars(self)[c.field])}" for c in one[:1] or before)
         return f"must {_needed(choice, value, legal)}{because}"
+
+
+@remembered
+def choices(cls: type[ByRow]) -> tuple[Choice, ...]:
+    """Return the choices of an operation, in the order in which they are checked."""
+    fields = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return tuple(c for c in cls.choices if c.field in fields)
 
 
 @remembered
@@ -128,18 +136,8 @@ def cases(cls: type[ByRow], *names: str) -> list[tuple[Instr, Case]]:
 
 def _facts(cls: type[ByRow]) -> tuple[str, ...]:
     """The parameters that say what an operation does."""
-    keys = (
-        "m",
-        "n",
-        "k",
-        "a_type",
-        "b_type",
-        "d_type",
-        "sf",
-        "block",
-        *cls.fixed,
-        *(k for c in cls.choices for k in c.keys),
-    )
+    chosen = (k for c in choices(cls) for k in c.keys)
+    keys = ("m", "n", "k", "a_type", "b_type", "d_type", "sf", "block", *cls.fixed, *chosen)
     return tuple(dict.fromkeys(keys))
 
 
@@ -165,7 +163,7 @@ def form(op: ByRow) -> tuple[Instr, Case]:
     if held is None or held[0] is not op:
         if len(_known) >= _MOST:
             _known.clear()
-        given = tuple((k, v) for c in op.choices for k, v in op._sets(c).items())
+        given = tuple((k, v) for c in choices(type(op)) for k, v in op._sets(c).items())
         held = _known[id(op)] = op, _fitting(type(op), given)
     return held[1]
 

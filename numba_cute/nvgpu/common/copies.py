@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from ... import isa
+from ...atoms.accesses import GLOBAL, loaded, stored
 from ...atoms.copy_atom import CopyAtom
-from ...atoms.hinted import GLOBAL, loaded, stored
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint64
 from ...isa.form.instr import Order

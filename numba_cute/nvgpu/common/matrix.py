@@ -14,12 +14,17 @@ from ...isa.form.cases import Block
 from ...layout import make_layout
 from ...seam import CuteError
 from .by_row import TYPES, ByRow, Case, Choice, blocks, form, remembered
+from .choices import OperandMajorMode, OperandSource
 
 AB = Choice("ab_dtype", ("a_type", "b_type"), TYPES)
 A, B = Choice("a_dtype", ("a_type",), TYPES), Choice("b_dtype", ("b_type",), TYPES)
 ACC = Choice("acc_dtype", ("d_type",), TYPES)
 SF = Choice("sf_type", ("sf",), {"ue8m0": Float8E8M0FNU, "ue4m3": Float8E4M3FN})
 SHAPE = Choice("shape_mnk", ("m", "n", "k"), spread=True)
+TILE = Choice("instruction_shape", ("m", "n", "k"), spread=True)
+A_SRC = Choice("a_src", ("a_src",), {source.value: source for source in OperandSource})
+_MAJORS = {0: OperandMajorMode.K, 1: OperandMajorMode.MN}
+A_MAJOR, B_MAJOR = Choice("a_major_mode", ("trans_a",), _MAJORS), Choice("b_major_mode", ("trans_b",), _MAJORS)
 SATURATE, SELECTOR = Choice("saturate", ("saturate",)), Choice("selector", ("selector",))
 
 
@@ -57,6 +62,13 @@ class RowMma(ByRow, MmaOp):
         if left is None or cls.bits == 0:
             return left
         return left.within("a_type", {name for name, dtype in TYPES.items() if dtype.width == cls.bits})
+
+    def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
+        shape = super()._chosen(choice, legal)
+        if choice is TILE and isinstance(shape, tuple) and len(shape) == 2:  # the types say what k is
+            shape = (*shape, legal[0][2])
+            object.__setattr__(self, choice.field, shape)
+        return shape
 
     @property
     def a_type(self) -> DType:

@@ -22,16 +22,9 @@ from ...tensor.ssa import ReductionOp, TensorSSA
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice
 from ..common.choices import OperandMajorMode, OperandSource
-from ..common.matrix import AB, ACC, SATURATE, A, B, RowMma, mma_traits
+from ..common.matrix import A_MAJOR, A_SRC, AB, ACC, B_MAJOR, SATURATE, SELECTOR, TILE, A, B, RowMma, mma_traits
 from ..common.smem_descriptor import SmemDescriptor, descriptor_tensor
 from .descriptor import WGMMA
-
-_MAJORS = {0: OperandMajorMode.K, 1: OperandMajorMode.MN}
-TILE = Choice("instruction_shape", ("m", "n", "k"), spread=True)
-A_MAJOR, B_MAJOR = Choice("a_major_mode", ("trans_a",), _MAJORS), Choice("b_major_mode", ("trans_b",), _MAJORS)
-A_SRC = Choice("a_src", ("a_src",), {source.value: source for source in OperandSource})
-PLACES = (TILE, A_MAJOR, B_MAJOR, A_SRC)
-"""The choices of all operations after the types."""
 
 __all__ = ["MmaB1Op", "MmaF16BF16Op", "MmaF8Op", "MmaI8Op", "MmaTF32Op", "commit_group", "fence", "wait_group"]
 
@@ -41,6 +34,7 @@ class WarpgroupMma(RowMma):
     """Base of the operations of a warpgroup. negate_a, negate_b: the words of Field.NEGATE_A and NEGATE_B. A in
     registers has no major mode: what `a_major_mode` says then is not used."""
 
+    choices = (AB, A, B, ACC, TILE, A_MAJOR, B_MAJOR, A_SRC, SATURATE, SELECTOR)
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
     asynchronous = True
     elements_in: ClassVar[int] = 1
@@ -54,12 +48,6 @@ class WarpgroupMma(RowMma):
     def shape_mnk(self) -> tuple[int, int, int]:
         m, n, k = self.instruction_shape
         return m, n, k // self.elements_in
-
-    def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
-        shape = self.instruction_shape
-        if choice is TILE and isinstance(shape, tuple) and len(shape) == 2:  # the types say what k is
-            object.__setattr__(self, "instruction_shape", (*shape, legal[0][2]))
-        return super()._chosen(choice, legal)
 
     def _sets(self, choice: Choice) -> dict[str, Any]:
         return {} if choice is A_MAJOR and self.a_src is OperandSource.RMEM else super()._sets(choice)
@@ -132,7 +120,6 @@ class MmaF16BF16Op(WarpgroupMma):
     b_major_mode: OperandMajorMode
 
     rows = (isa.wgmma_ss, isa.wgmma_f16_ss, isa.wgmma_rs, isa.wgmma_f16_rs)
-    choices = (AB, ACC, *PLACES)
 
 
 @static
@@ -150,7 +137,6 @@ class MmaTF32Op(WarpgroupMma):
 
     rows = (isa.wgmma_k_ss, isa.wgmma_k_rs)
     bits = 32
-    choices = PLACES
 
 
 @static
@@ -172,7 +158,6 @@ class MmaF8Op(WarpgroupMma):
 
     rows = (isa.wgmma_k_ss, isa.wgmma_k_f16_ss, isa.wgmma_k_rs, isa.wgmma_k_f16_rs)
     bits = 8
-    choices = (A, B, ACC, *PLACES)
 
 
 @static
@@ -194,7 +179,6 @@ class MmaI8Op(WarpgroupMma):
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
     rows = (isa.wgmma_s32_ss, isa.wgmma_s32_rs)
-    choices = (A, B, ACC, *PLACES, SATURATE)
 
 
 @static
@@ -213,7 +197,6 @@ class MmaB1Op(WarpgroupMma):
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
     rows = (isa.wgmma_b1_ss, isa.wgmma_b1_rs)
-    choices = PLACES
     elements_in = 8
     a_type = Uint8
     b_type = Uint8

@@ -17,9 +17,9 @@ from ...dtypes import DType
 from ...isa.facts import fragment_layouts
 from ...seam import static
 from ..common.choices import OperandMajorMode, OperandSource
-from ..common.matrix import AB, ACC, SATURATE, SELECTOR, A, B, metadata_word, mma_traits
+from ..common.matrix import metadata_word, mma_traits
 from ..common.sparse import SparseOp
-from .warpgroup_mma import PLACES, WarpgroupMma
+from .warpgroup_mma import WarpgroupMma
 
 __all__ = ["MmaF16BF16SparseOp", "MmaF8SparseOp", "MmaI8SparseOp", "MmaTF32SparseOp"]
 
@@ -59,7 +59,6 @@ class MmaF16BF16SparseOp(SparseWarpgroupMma):
     selector: int = 0
 
     rows = (isa.wgmma_sp_ss, isa.wgmma_sp_f16_ss, isa.wgmma_sp_rs, isa.wgmma_sp_f16_rs)
-    choices = (AB, ACC, *PLACES, SELECTOR)
 
 
 @static
@@ -78,7 +77,6 @@ class MmaTF32SparseOp(SparseWarpgroupMma):
 
     rows = (isa.wgmma_sp_k_ss, isa.wgmma_sp_k_rs)
     bits = 32
-    choices = (*PLACES, SELECTOR)
 
 
 @static
@@ -99,7 +97,6 @@ class MmaF8SparseOp(SparseWarpgroupMma):
 
     rows = (isa.wgmma_sp_k_ss, isa.wgmma_sp_k_f16_ss, isa.wgmma_sp_k_rs, isa.wgmma_sp_k_f16_rs)
     bits = 8
-    choices = (A, B, ACC, *PLACES, SELECTOR)
 
 
 @static
@@ -121,4 +118,3 @@ class MmaI8SparseOp(SparseWarpgroupMma):
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.METADATA)
     rows = (isa.wgmma_sp_s32_ss, isa.wgmma_sp_s32_rs)
-    choices = (A, B, ACC, *PLACES, SATURATE, SELECTOR)

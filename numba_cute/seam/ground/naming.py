@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in words, whatever they are: in at most a line, and without an exception."""
+"""Values and types as messages name them: in at most a line, and without an exception."""
 
 from __future__ import annotations
 
+import re
 import reprlib
 import types
 from typing import Any
@@ -39,3 +40,20 @@ def described(x: Any) -> str:
     if isinstance(x, Leaf) and not hasattr(x, "value"):
         return f"{shown(x)}, a number known only at run time"
     return f"{shown(x)}, {article(type(x).__name__)}"
+
+
+_TYPES = {
+    "int": "int64",
+    "float": "float64",
+    "Array": "array",
+    "ndarray": "array",
+    "str_": "str",
+    "NoneType": "None",
+    "Boolean": "bool",
+}
+
+
+def type_name(name: str) -> str:
+    """Return how errors call a type that Python calls by that name."""
+    name = name.rpartition(".")[2]
+    return _TYPES.get(name, name.lower() if re.fullmatch(r"(Int|Uint|Float)\d+", name) else name)

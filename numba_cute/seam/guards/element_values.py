@@ -37,7 +37,7 @@ def one_number(value: Any, dtype: Any) -> Any:
         raise CuteError(f"{dtype}({shown(value)}): {described(value)}, is no number: give one number") from None
 
 
-def compared(a: Any, b: Any) -> Any:
+def number_beside(a: Any, b: Any) -> Any:
     """Return the number that `b` is, to compare `a` with."""
     if isinstance(b, type(a)) or hasattr(b, "value") and hasattr(b, "divisor"):
         return b.value
@@ -50,7 +50,7 @@ def compared(a: Any, b: Any) -> Any:
     raise CuteError(f"{a!r} is compared with {described(b)}: compare numbers with numbers")
 
 
-def whole(value: Any) -> int:
+def to_int(value: Any) -> int:
     """Return a number as an int. CuteError: an infinity, or not a number."""
     try:
         return int(value)
@@ -58,7 +58,7 @@ def whole(value: Any) -> int:
         raise CuteError(f"{value} has no integer") from None
 
 
-def in_union(x: Any) -> Any:
+def union_member(x: Any) -> Any:
     """Return what stands beside an element type in an annotation's union."""
     with contextlib.suppress(SyntaxError):  # of a text that names no type
         if x is None or isinstance(x, type) or callable(x):
@@ -68,14 +68,14 @@ def in_union(x: Any) -> Any:
     raise CuteError(f"{described(x)} stands in a union with an element type: that is of types alone")
 
 
-def element_fields(x: Any) -> None:
+def check_fields(x: Any) -> None:
     """Refuse an element type of other fields than it has."""
     texts = isinstance(x.name, str) and isinstance(x.ptx, str) and x.kind in ("float", "int", "uint", "bool")
     if not texts or type(x.width) is not int or x.width < 1 or not isinstance(x.numpy, type):
         raise CuteError("DType: use those that there are, like cute.Float32")
 
 
-def promised(divisor: Any, what: str = "assume: divisor") -> None:
+def check_divisor(divisor: Any, what: str = "assume: divisor") -> None:
     """Refuse a divisor that no number has."""
     if type(divisor) is not int or divisor < 1:
         raise CuteError(f"{what} {described(divisor)}, must be an integer of at least 1")

@@ -5,7 +5,7 @@ What it shows takes `loc=` and `ip=` as the CuTe DSL's functions do, and ignores
 source and in the intermediate code an operation stands, which Numba knows by itself.
 
 A call of what it shows ends in its result or in a CuteError: what else Python raises in the library is put into words
-(`_told`), at the call that the user made: those of the argument that is wrong, or, where none is, those of an
+(`_error_for_user`), at the call that the user made: those of the argument that is wrong, or, where none is, those of an
 InternalError. What the user's own functions raise passes as it is.
 """
 
@@ -54,7 +54,7 @@ def publish(namespace: dict[str, Any], *modules: ModuleType, on_demand: Iterable
     for space, names in ((namespace, shown), *((vars(m), getattr(m, "__all__", ())) for m in modules)):
         of_module(space)
         for name in names:
-            space[name] = _shown(space[name])
+            space[name] = _published(space[name])
 
 
 def demanded(package: str, name: str, module: str) -> Any:
@@ -74,7 +74,7 @@ def plain(fn: Any) -> Any:
     return fn.__wrapped__ if takes_locations(fn) else fn
 
 
-def _shown(value: Any) -> Any:
+def _published(value: Any) -> Any:
     """Give what a facade shows for a value of its modules."""
     if isinstance(value, FunctionType):
         if not value.__module__.startswith(_ROOM) or value.__module__.startswith(_ALONE):
@@ -167,9 +167,9 @@ def _located(fn: Any) -> Any:
         try:
             return fn(*args, **named)
         except Exception as e:
-            raise _told(fn, args, named, e)  # noqa: B904 - it has its cause, or is `e`
+            raise _error_for_user(fn, args, named, e)  # noqa: B904 - it has its cause, or is `e`
 
-    made = _made(call, fn)
+    made = _wrapper(call, fn)
     made.__cute_located__ = True
     return made
 
@@ -184,16 +184,16 @@ def _guarded(fn: Any) -> Any:
         try:
             return fn(self, other)
         except Exception as e:
-            raise _told(fn, (self, other), {}, e)  # noqa: B904
+            raise _error_for_user(fn, (self, other), {}, e)  # noqa: B904
 
     def call(*args: Any, **named: Any) -> Any:
         try:
             return fn(*args, **named)
         except Exception as e:
-            raise _told(fn, args, named, e)  # noqa: B904
+            raise _error_for_user(fn, args, named, e)  # noqa: B904
 
     is_operator = fn.__name__ in _GUARDED and fn.__name__ != "__call__" and fn.__code__.co_argcount == 2
-    return _made(operator if is_operator else call, fn)
+    return _wrapper(operator if is_operator else call, fn)
 
 
 def entry(fn: Any) -> Any:
@@ -206,12 +206,14 @@ def entry(fn: Any) -> Any:
         try:
             return fn(*args, **named)
         except Exception as e:
-            raise _told(fn, args, named, e, own=(KERNELS, "torch"))  # noqa: B904
+            raise _error_for_user(fn, args, named, e, own=(KERNELS, "torch"))  # noqa: B904
 
-    return _made(call, fn)
+    return _wrapper(call, fn)
 
 
-def _told(fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: Exception, own: tuple[str, ...] = ()) -> Exception:
+def _error_for_user(
+    fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: Exception, own: tuple[str, ...] = ()
+) -> Exception:
     """Return what a guarded call that ended in an exception raises: the CuteError that says what is wrong; the
     exception itself where it says so, where the library made the call, or where something of the user's raised it.
     own: packages that are not the user's either."""
@@ -223,9 +225,10 @@ def _told(fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: Exception, o
     caller = trace.tb_frame.f_back
     if package_of(type(e).__module__) not in _PYTHONS or is_users_error(e, own) or _is_inner(caller):
         return e
-    said = kinds.refusal(fn, args, named, e, users_call(caller))
-    said.__cause__ = e
-    return said
+    error = kinds.refusal(fn, args, named, e, users_call(caller))
+    if error is not e:
+        error.__cause__ = e
+    return error
 
 
 def _is_inner(frame: FrameType | None) -> bool:
@@ -250,10 +253,10 @@ def _checked(init: Any) -> Any:
         init(self, *args, **named)
         kinds.check_fields(self)
 
-    return _made(call, init)
+    return _wrapper(call, init)
 
 
-def _made(call: Any, fn: Any) -> Any:
+def _wrapper(call: Any, fn: Any) -> Any:
     call.__code__ = call.__code__.replace(co_name=fn.__name__)  # reports name the function that the user called
     call.__cute_guards__ = True
     return functools.update_wrapper(call, fn)

@@ -86,10 +86,6 @@ def is_nested(x: Any, leaf: typing.Callable[[Any], bool]) -> bool:
     return False
 
 
-def _is_tuple_of_ints(x: Any) -> bool:
-    return is_nested(x, lambda y: is_integer(y) or is_static_class(type(y)) and hasattr(y, "mode"))
-
-
 def _is_coordinate(x: Any) -> bool:
     return is_nested(x, lambda y: y is None or is_integer(y) or is_static_class(type(y)))
 
@@ -98,7 +94,6 @@ def _is_layout(x: Any) -> bool:
     return is_static_class(type(x)) and hasattr(type(x), "get_flat_coord") or hasattr(x, "outer")
 
 
-INT_TUPLE = Kind("an integer or a tuple of integers", _is_tuple_of_ints)
 COORDINATE = Kind("an integer, None or a tuple of such", _is_coordinate)
 LAYOUT = Kind("a layout", _is_layout, "cute.make_layout")
 TILER = Kind(
@@ -131,7 +126,6 @@ FUNCTION = Kind(
     ),
 )
 PIPELINE = Kind("a pipeline of cute.pipeline", lambda x: hasattr(x, "producer_acquire") or hasattr(x, "consumer_wait"))
-SHAPED = Kind("a tensor or a layout", lambda x: hasattr(x, "shape"), "cute.make_tensor")
 AnyPipeline = typing.Annotated[Any, PIPELINE]
 UserFunction = typing.Annotated[Any, FUNCTION]
 Domain = typing.Annotated[Any, DOMAIN]
@@ -146,7 +140,7 @@ _OF_TYPES: dict[Any, Kind] = {
 }  # fmt: skip
 
 
-def kind_of(annotation: Any) -> Kind | None:
+def kind_of_annotation(annotation: Any) -> Kind | None:
     """What an annotation stands for; None if it says nothing."""
     if annotation in ANYTHING or isinstance(annotation, (str, typing.TypeVar)):
         return None
@@ -154,15 +148,15 @@ def kind_of(annotation: Any) -> Kind | None:
         return _OF_TYPES[annotation]
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return next((p for p in parts[1:] if isinstance(p, Kind)), None) or kind_of(parts[0])
+        return next((p for p in parts[1:] if isinstance(p, Kind)), None) or kind_of_annotation(parts[0])
     if origin in (typing.Union, types.UnionType):
-        return _one_of([kind_of(p) for p in parts], {p for p in parts if isinstance(p, type)})
+        return _one_of([kind_of_annotation(p) for p in parts], {p for p in parts if isinstance(p, type)})
     if origin is typing.Literal:
         return Kind(" or ".join(map(repr, parts)), lambda x: any(x is p or x == p for p in parts))
     if origin in (tuple, list, collections.abc.Sequence, collections.abc.Iterable):
         return _sequence(parts)
     if origin is not None:
-        return kind_of(origin)
+        return kind_of_annotation(origin)
     return _of_class(annotation)
 
 
@@ -180,7 +174,7 @@ def _one_of(kinds: list[Kind | None], classes: set[Any]) -> Kind | None:
 
 
 def _sequence(parts: tuple[Any, ...]) -> Kind:
-    inner = [kind_of(p) for p in parts if p is not Ellipsis]
+    inner = [kind_of_annotation(p) for p in parts if p is not Ellipsis]
     count = len(inner) if parts and Ellipsis not in parts and len(parts) > 1 else None
 
     def holds(x: Any) -> bool:
@@ -240,7 +234,11 @@ def kinds_of(fn: Any) -> dict[str, Kind]:
     """The kinds of a function's parameters, by name, those that its annotations say."""
     fn = inspect.unwrap(fn)
     space = getattr(fn, "__globals__", {})
-    found = {n: kind_of(_evaluated(a, space)) for n, a in getattr(fn, "__annotations__", {}).items() if n != "return"}
+    found = {
+        n: kind_of_annotation(_evaluated(a, space))
+        for n, a in getattr(fn, "__annotations__", {}).items()
+        if n != "return"
+    }
     return {n: k for n, k in found.items() if k is not None}
 
 
@@ -251,7 +249,7 @@ def fields_of(cls: Any) -> dict[str, Kind]:
     for base in reversed(cls.__mro__):
         space = vars(sys.modules.get(base.__module__, types.ModuleType("")))
         for name, a in vars(base).get("__annotations__", {}).items():
-            kind = kind_of(_evaluated(a, space))
+            kind = kind_of_annotation(_evaluated(a, space))
             if kind is not None:
                 found[name] = kind
     return found
@@ -261,10 +259,11 @@ def fields_of(cls: Any) -> dict[str, Kind]:
 
 
 def refusal(
-    fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: BaseException, line: tuple[str, int] | None = None
-) -> CuteError:
+    fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: Exception, line: tuple[str, int] | None = None
+) -> Exception:
     """Return the error for a call, with arguments that the function takes, that ended in an exception of Python's: of
-    the argument that is wrong, or an InternalError where none is. line: the user's, which made the call."""
+    the argument that is wrong, or an InternalError where none is; the exception itself where it is of the system. line:
+    the user's, which made the call."""
     fn = inspect.unwrap(fn)
     values = inspect.signature(fn).bind(*args, **named).arguments
     given = ", ".join(f"{n}={shown(x)}" for n, x in values.items())
@@ -274,7 +273,15 @@ def refusal(
     owner = owner.rpartition(".")[2]
     what = f"{owner}.{name}" if owner and owner != "<locals>" else name
     what = owner if name == "__init__" else what
-    return _of_kinds(fn, what, values) or _of_values(fn, what, values, e) or internal_error(f"{what}({given})", e, line)
+    found = _of_kinds(fn, what, values) or _of_values(fn, what, values, e)
+    if found is None and isinstance(e, _OF_THE_SYSTEM):
+        return e
+    return found or internal_error(f"{what}({given})", e, line)
+
+
+_OF_THE_SYSTEM = (OSError, ImportError, Warning)
+"""Exceptions that are neither an argument's fault nor the library's: of files, of what is not installed, and warnings
+that the user made errors."""
 
 
 def _of_kinds(fn: Any, what: str, values: dict[str, Any]) -> CuteError | None:

@@ -9,6 +9,7 @@ import linecache
 from typing import Any
 
 from ..ground.error import CuteError
+from ..ground.naming import article, shown
 from ..marks.decorators import HOW_STATIC, is_static, is_static_class
 
 
@@ -90,7 +91,7 @@ def negative(a: Any, b: Any, op: str) -> str:
 
 def no_number(x: Any) -> str:
     """Write the message for what stands where a number is needed."""
-    return f"{x!r} is no number: a {type(x).__name__}"
+    return f"{shown(x)} is no number: {article(type(x).__name__)}"
 
 
 def how_static(value: Any) -> str:
@@ -111,9 +112,8 @@ def dropped(fn: Any) -> str:
     owner, _, name = fn.__qualname__.rpartition(".")
     if not owner or owner.endswith("<locals>"):
         return f"{name}(…): its result is dropped, and the call does nothing else: write y = {name}(x, …)"
-    kind = "an" if owner[0] in "AEIO" else "a"
     return (
-        f"{owner}.{name}(…): its result is dropped, and the call does nothing else, for {kind} {owner} is immutable: "
+        f"{owner}.{name}(…): its result is dropped, and the call does nothing else, for {article(owner)} is immutable: "
         f"write x = x.{name}(…)"
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ..ground.error import CuteError
 from ..ground.naming import shown
-from .host_objects import as_argument, held, python_of
+from .host_objects import as_argument, python_of, snapshot
 
 if TYPE_CHECKING:
     Known = Any  # a parameter that is marked Constexpr has what its value has, and is computed with
@@ -49,7 +49,7 @@ def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] 
     `cute.kernel` are annotated with."""
     fn = python_of(kernel) or kernel
     if getattr(kernel, "__self__", None) is not None:
-        args = (held(kernel.__self__), *args)
+        args = (snapshot(kernel.__self__), *args)
     args = tuple(map(as_argument, in_order(fn, args, named or {})))
     if getattr(kernel, "__cute_kernel__", False):
         args = as_annotated(fn, args)

@@ -28,7 +28,7 @@ _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
 
 
-class Held:
+class Snapshot:
     """The base of what stands for objects of the host in kernels. cute_of: the object's class. cute_left: fields
     that kernels cannot hold, by name, with the names of their types."""
 
@@ -71,9 +71,9 @@ class Held:
 _ABSENT: Any = object()
 
 
-def is_held(obj: Any) -> bool:
+def is_snapshot(obj: Any) -> bool:
     """Say whether an object stands for one of the host."""
-    return isinstance(obj, Held)
+    return isinstance(obj, Snapshot)
 
 
 def python_of(fn: Any) -> Any:
@@ -94,15 +94,15 @@ def function_of(member: Any) -> Any:
     return python_of(member)
 
 
-def method_of(obj: Held, name: str) -> Any:
+def method_of(obj: Snapshot, name: str) -> Any:
     """Return the Python of a method, or of what reads a property, of the object's class; None if it has none."""
     raw = inspect.getattr_static(obj.cute_of, name, None)
     return python_of(raw.fget if isinstance(raw, property) else raw)
 
 
-def held(obj: Any) -> Any:
+def snapshot(obj: Any) -> Any:
     """Return what a kernel holds of an object of the host; the object itself, if kernels hold it anyway."""
-    if isinstance(obj, Held) or is_static_class(type(obj)):
+    if isinstance(obj, Snapshot) or is_static_class(type(obj)):
         return obj
     fields = _fields(obj)
     kept = {name: _kept(value) for name, value in fields.items()}
@@ -119,7 +119,7 @@ def as_argument(value: Any) -> Any:
     """Return what a kernel is given for an argument, or a part of one: a plain object of the user's and a bound method
     of such a one are as kernels hold them; anything else is itself."""
     if is_plain(value):
-        return held(value)
+        return snapshot(value)
     if isinstance(value, MethodType) and is_kept_method(value):
         return _of_method(value)
     if type(value) in (tuple, list):
@@ -130,7 +130,7 @@ def as_argument(value: Any) -> Any:
 
 def _of_method(method: MethodType) -> Any:
     """Return a bound method as a kernel has it: its function, which is given what stands for the object."""
-    own = _held_once(method.__self__)
+    own = _snapshot_once(method.__self__)
     return _ABSENT if own is _ABSENT else functools.partial(function_of(method.__func__) or method.__func__, own)
 
 
@@ -139,7 +139,7 @@ def is_kept_method(method: MethodType) -> bool:
     own = method.__self__
     if isinstance(own, type):
         return False
-    return isinstance(own, Held) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
+    return isinstance(own, Snapshot) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
 
 
 def _fields(obj: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _class(cls: type, names: tuple[str, ...], left: tuple[tuple[str, str], ...])
         "__annotations__": dict.fromkeys(names, Any), "__module__": cls.__module__, "__doc__": cls.__doc__,
         "cute_of": cls, "cute_left": dict(left),
     }  # fmt: skip
-    made: Any = static(type(cls.__name__, (Held,), body))
+    made: Any = static(type(cls.__name__, (Snapshot,), body))
     made.__setattr__ = _refuse
     return made
 
@@ -185,7 +185,7 @@ def _kept(value: Any) -> Any:
     if isinstance(value, numbers.Integral):  # NumPy's
         return int(value)
     if dataclasses.is_dataclass(value) or _has_kernels(type(value)) or is_plain(value):
-        return _held_once(value)
+        return _snapshot_once(value)
     return _ABSENT
 
 
@@ -193,12 +193,12 @@ _holding: list[Any] = []
 """The objects whose fields are looked at, outermost first: one that holds itself is not held in itself."""
 
 
-def _held_once(value: Any) -> Any:
+def _snapshot_once(value: Any) -> Any:
     if any(value is other for other in _holding):
         return _ABSENT
     _holding.append(value)
     try:
-        return held(value)
+        return snapshot(value)
     finally:
         _holding.pop()
 

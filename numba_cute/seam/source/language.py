@@ -13,6 +13,7 @@ from typing import Any
 
 from ..ground.bytecode import handlers, operations
 from ..ground.error import CuteError
+from ..ground.naming import article, described, type_name
 from ..ground.places import at_line, definition_of
 from ..marks.prints import prints
 
@@ -204,14 +205,14 @@ def no_operation(kinds: list[str]) -> str:
 
 def no_global(name: str, kind: str) -> str:
     """Write the message for a name of the host's that means nothing in a kernel."""
-    return f"{name!r} is of the host ({kind_of(kind)}), and kernels cannot use it: pass what they need of it"
+    return f"{name!r} is of the host ({type_name(kind)}), and kernels cannot use it: pass what they need of it"
 
 
 def no_argument(value: Any) -> str:
     """Write the message for what a kernel cannot be given."""
     if type(value) is int:
         return too_large(value)
-    what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    what = described(value) if isinstance(value, type) else article(type(value).__name__)
     return f"a kernel is given {what}: it takes arrays, tensors, numbers, tuples, and objects of this library"
 
 
@@ -252,39 +253,22 @@ OUT_OF_TUPLE = "tuple index out of range"
 
 # ---------------------------------------------------------------- Python's own words
 
-_KINDS = {
-    "int": "int64",
-    "float": "float64",
-    "Array": "array",
-    "ndarray": "array",
-    "str_": "str",
-    "NoneType": "None",
-    "Boolean": "bool",
-}
-
-
-def kind_of(name: str) -> str:
-    """Return how errors call a type that Python calls by that name."""
-    name = name.rpartition(".")[2]
-    return _KINDS.get(name, name.lower() if re.fullmatch(r"(Int|Uint|Float)\d+", name) else name)
-
-
 _OF_PYTHON: tuple[tuple[str, Any], ...] = (
     (r"unsupported operand type\(s\) for (\S+?)=?: '(.*)' and '(.*)'", lambda s, a, b: no_operator(s, _both(a, b))),
-    (r"bad operand type for unary (\S+): '(.*)'", lambda s, a: no_operator(s, [kind_of(a)])),
+    (r"bad operand type for unary (\S+): '(.*)'", lambda s, a: no_operator(s, [type_name(a)])),
     (r'can only concatenate (\w+) \(not "(.*)"\) to \w+', lambda a, b: no_operator("+", _both(a, b))),
-    (r"'(.*)' object is not callable", lambda a: no_call(kind_of(a))),
-    (r"'(.*)' object is not subscriptable", lambda a: no_index(kind_of(a))),
-    (r"'(.*)' object is not iterable", lambda a: no_iteration(kind_of(a))),
-    (r"'(.*)' object does not support item assignment", lambda a: no_setitem(kind_of(a))),
+    (r"'(.*)' object is not callable", lambda a: no_call(type_name(a))),
+    (r"'(.*)' object is not subscriptable", lambda a: no_index(type_name(a))),
+    (r"'(.*)' object is not iterable", lambda a: no_iteration(type_name(a))),
+    (r"'(.*)' object does not support item assignment", lambda a: no_setitem(type_name(a))),
     (r"'(.*)' object (?:does not|doesn't) support item deletion", lambda a: NO_DELETION),
-    (r"'(\w+)' object has no attribute '(\w+)'", lambda a, n: no_attribute(kind_of(a), n)),
+    (r"'(\w+)' object has no attribute '(\w+)'", lambda a, n: no_attribute(type_name(a), n)),
     (r"__delitem__", lambda: NO_DELETION),
     (r"module '(.*)' has no attribute '(.*?)'.*", no_module_attribute),
     (r"name '(.*?)' is not defined.*", no_name),
     (r"too many values to unpack \(expected (\d+)(?:, got (\d+))?\)", lambda n, g: wrong_count(n)),
     (r"not enough values to unpack \(expected (\d+), got (\d+)\)", lambda n, g: wrong_count(n)),
-    (r".* argument after \* must be an iterable, not (\w+)", lambda a: no_iteration(kind_of(a))),
+    (r".* argument after \* must be an iterable, not (\w+)", lambda a: no_iteration(type_name(a))),
     (r"exceptions must derive from BaseException", lambda: RAISED),
     (r"range object index out of range|list index out of range", lambda: OUT_OF_LIST),
     (r"tuple index out of range", lambda: OUT_OF_TUPLE),
@@ -292,7 +276,7 @@ _OF_PYTHON: tuple[tuple[str, Any], ...] = (
 
 
 def _both(a: str, b: str) -> list[str]:
-    return [kind_of(a), kind_of(b)]
+    return [type_name(a), type_name(b)]
 
 
 def words_of(e: BaseException) -> str | None:

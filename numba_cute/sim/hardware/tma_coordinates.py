@@ -66,7 +66,7 @@ def _along_w(r: TensorMapRecord, walk: Im2colWide, at: tuple[int, ...], halo: in
     return found
 
 
-def kind_of(r: TensorMapRecord) -> str:
+def map_kind(r: TensorMapRecord) -> str:
     if r.im2col is None:
         return "tiled"
     return f"im2col::{r.im2col.mode}" if isinstance(r.im2col, Im2colWide) else "im2col"
@@ -82,7 +82,7 @@ def check(
             raise SimError(f"{name}: {what}; {machine.place}")
 
     need(len(at) == r.rank, f"{len(at)} coordinates {at} for a tensor map of rank {r.rank}")
-    have, want = kind_of(r), "tiled" if offsets is None else "im2col" if wide is None else f"im2col::{wide}"
+    have, want = map_kind(r), "tiled" if offsets is None else "im2col" if wide is None else f"im2col::{wide}"
     need(have == want, f"the tensor map is {have}, but {machine.row.name} is for {want} maps")
     columns = packed_maps.form(r.dtype, r.unpacked).columns if r.dtype.width < 8 else 1
     need(

@@ -16,7 +16,7 @@ import numpy as np
 from ...seam import CuteError, is_static_class, is_struct_class
 from ...seam.ground.bytecode import READING, operations
 from ...seam.ground.packages import is_library, package_of
-from ...seam.marks.host_objects import is_held, method_of
+from ...seam.marks.host_objects import is_snapshot, method_of
 from ...seam.source.with_statements import without_with
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
@@ -30,7 +30,7 @@ _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndar
 
 def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> bool:
     """Tell whether a kernel with these arguments is such code, as far as can be seen."""
-    look = _Look([a for a in args if is_held(a)])
+    look = _Look([a for a in args if is_snapshot(a)])
     return look.function(kernel) and all(look.value(a, frozenset()) for a in args)
 
 
@@ -96,7 +96,7 @@ class _Look:
             return self.type(value)
         if _library(type(value).__module__):
             return True
-        if is_held(value):
+        if is_snapshot(value):
             return all(self.value(v, names) for v in vars(value).values())
         if is_static_class(type(value)) or is_struct_class(type(value)) or _frozen(type(value)):
             return self.type(type(value)) and all(self.value(v, names) for v in vars(value).values())

@@ -96,7 +96,6 @@ _BITS: dict[str, Callable[..., Any]] = {
 """Of integers and bits."""
 
 _MODES = {"rd": "rm", "ru": "rp", "rz": "rz"}
-_OPS = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "sqrt": "sqrt", "ma": "fma"}
 _DIRECTED = re.compile(r"(d|f|fmaf|fma)(add|sub|mul|div|rcp|sqrt|rsqrt)?_(r[nzud])")
 _CONVERTS = re.compile(r"(int|uint|ll|ull|float|double)2(int|uint|ll|ull|float|double)_(r[nzud])")
 _TYPES = {"int": Int32, "uint": Uint32, "ll": Int64, "ull": Uint64, "float": Float32, "double": Float64}

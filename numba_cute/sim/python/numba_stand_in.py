@@ -13,8 +13,9 @@ import numpy as np
 from ... import seam
 from ...dtypes import BFloat16, Int32, Int64, Uint32, from_numpy
 from ...seam import CuteError
+from ...seam.ground.naming import type_name
 from ...seam.guards.messages import NO_ALIGNMENT, no_static_shape
-from ...seam.source.language import kind_of, no_function
+from ...seam.source.language import no_function
 from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
@@ -108,7 +109,7 @@ def _check(shape: Any, dtype: Any, what: str) -> None:
     if not all(isinstance(s, (int, np.integer)) for s in (shape if isinstance(shape, (tuple, list)) else (shape,))):
         raise seam.CuteError(no_static_shape(what))
     if isinstance(dtype, str) and dtype not in np.sctypeDict:
-        raise seam.CuteError(no_function("array", [kind_of(type(shape).__name__), "str"]))
+        raise seam.CuteError(no_function("array", [type_name(type(shape).__name__), "str"]))
 
 
 class _Local:

@@ -19,7 +19,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ....dtypes import DType, Scalar
 from ....seam import StaticEnum
 from ....seam.marks.constexpr import Constexpr
-from ....seam.marks.host_objects import as_argument, is_held
+from ....seam.marks.host_objects import as_argument, is_snapshot
 from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
@@ -27,7 +27,6 @@ from ...emit.rounding import HALVES
 from . import arrays, graphs, moulds, packing, words
 from .driver import current_context, driver, function_address
 
-_BITS = {8: "b", 16: "h", 32: "i", 64: "q"}
 _CONSTANTS = (FunctionType, BuiltinFunctionType, type, DType, StaticEnum, enum.EnumMeta)
 """What a kernel knows by itself, and not by what it holds."""
 _LAYOUTS = {"C": words.IN_C, "F": words.IN_F, "A": words.IN_NEITHER}
@@ -243,7 +242,7 @@ class _Maker:
         if isinstance(given, MethodType):  # its object may have changed when it is given again
             raise Unknown
         value = a.value if isinstance(a, Constexpr) else a
-        if is_held(value) and given is not value:
+        if is_snapshot(value) and given is not value:
             self.held(given, a, t, here)
         elif isinstance(a, Constexpr):
             self.static(given, a, t, here)

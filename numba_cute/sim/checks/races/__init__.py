@@ -9,7 +9,7 @@ from ....isa.facts.tensormap_bits import BYTES
 from ...ground.access import Region
 from ...ground.clocks import INIT, READS
 from ...ground.report import RaceError, SimError
-from ...python.arithmetic.undefined import OutsideMask, Undefined, kind_of
+from ...python.arithmetic.undefined import OutsideMask, Undefined, number_kind
 from .barriers import BarrierUse
 from .explain import not_started
 from .shadow import History
@@ -116,7 +116,7 @@ class Races(BarrierUse):
             f"{mask:#x}, so that the value is undefined, and it is used; name the lane in the mask of all, or do not "
             f"use the result"
         )
-        return Undefined(OutsideMask(text), value.kind if type(value) is Undefined else kind_of(type(value)))
+        return Undefined(OutsideMask(text), value.kind if type(value) is Undefined else number_kind(type(value)))
 
     def asks_for_cluster(self, m: Any) -> None:
         refused = m.cta.cluster.refused

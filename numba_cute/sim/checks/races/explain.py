@@ -30,7 +30,7 @@ class Conflict(NamedTuple):
 
 def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     """Report that nothing orders what `m` does to `address` after access `a`."""
-    what = described(memory, address)
+    what = place_text(memory, address)
     verb = "written" if c.m_writes else "read"
     issue = f"{m.row.name} of " if m.row is not None else ""
     if c.why == "proxy":
@@ -48,7 +48,7 @@ def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     return RaceError(head + _fix(m, a, c) + _gave_up(m, a))
 
 
-def described(memory: Any, address: int) -> str:
+def place_text(memory: Any, address: int) -> str:
     """A byte of a memory, in words."""
     name = memory.name(address)
     return str(name) if name.startswith(memory.space) else f"{memory.space} {name}"
@@ -202,7 +202,7 @@ def _proxy(m: Any, what: str, verb: str, a: Any) -> str:
 def constant_written(m: Any, memory: Any, address: int, writer: Any, reader: Any) -> RaceError:
     """Memory that is read through the read-only cache is written in the same launch; `m` comes last."""
     return RaceError(
-        f"race: {described(memory, address)} is read by {reader.row.name} of {who(reader.threads)} at {reader.place}, "
+        f"race: {place_text(memory, address)} is read by {reader.row.name} of {who(reader.threads)} at {reader.place}, "
         f"through the read-only cache\n"
         f"  but {who(writer.threads)} {'writes' if writer is m else 'wrote'} it at {writer.place}, in the same launch\n"
         f"  and that cache may hold what was there before, whatever orders the two: use an ordinary load"

@@ -8,7 +8,7 @@ from typing import Any
 from ...ground.report import UninitializedReadError
 from ...hardware.watch import Check
 from ..races import Races
-from ..races.explain import described
+from ..races.explain import place_text
 from . import spread
 from .backend import CheckedBackend
 
@@ -30,7 +30,7 @@ class Uninitialised(Check):
         if self._suspect is None:
             issue = f"{m.row.name} of " if m.row is not None else ""
             self._suspect = UninitializedReadError(
-                f"uninitialised: {described(memory, address)} is read by {issue}{m.describe()} at {m.place}, "
+                f"uninitialised: {place_text(memory, address)} is read by {issue}{m.describe()} at {m.place}, "
                 f"but nobody has written it in this CTA; fill it first, or wait for the copy that does"
             )
 

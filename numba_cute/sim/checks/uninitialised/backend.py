@@ -22,7 +22,7 @@ from ....seam import Regs
 from ...ground.report import Place, SimError, assigned_name, in_library, place_of
 from ...hardware.collective import issue_alone, issue_together
 from ...python.arithmetic.elementwise import bits_as
-from ...python.arithmetic.undefined import Made, Partial, Undefined, Why, kind_of, used
+from ...python.arithmetic.undefined import Made, Partial, Undefined, Why, number_kind, used
 from ...python.backend import SimBackend
 from .local import local_array
 from .spread import alone, may_spread, undefined
@@ -151,7 +151,7 @@ class CheckedBackend(SimBackend):
         if u:
             why = found(regs, self.run.thread)
             if why:
-                return Undefined(why[0], kind_of(regs.dtype))
+                return Undefined(why[0], number_kind(regs.dtype))
         return value
 
     def write(self, regs: Regs, value: Any) -> None:
@@ -223,7 +223,7 @@ class CheckedBackend(SimBackend):
         out = super().elementwise(op, dtype, *plain)
         if not isinstance(out, np.ndarray):
             value = _decides(op, operands, 0)
-            return out if value is None else Undefined(value, kind_of(np.asarray(out).dtype))
+            return out if value is None else Undefined(value, number_kind(np.asarray(out).dtype))
         why = {i: w for i in range(len(out)) if (w := _decides(op, operands, i)) is not None}
         return Partial(out, why) if why else out
 
@@ -232,7 +232,7 @@ class CheckedBackend(SimBackend):
         return super().type_of(_LIKE[scalar.kind] if type(scalar) is Undefined else scalar)
 
     def cast(self, value: Any, dtype: DType) -> Any:
-        return Undefined(value.why, kind_of(dtype)) if type(value) is Undefined else super().cast(value, dtype)
+        return Undefined(value.why, number_kind(dtype)) if type(value) is Undefined else super().cast(value, dtype)
 
     def select(self, cond: Any, a: Any, b: Any) -> Any:
         return Undefined(cond.why) if type(cond) is Undefined else super().select(cond, a, b)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...ground.report import OutOfBoundsError, assigned_name, place_of
 from ...hardware.machine import Machine
-from ...python.arithmetic.undefined import Made, Never, Undefined, kind_of, used
+from ...python.arithmetic.undefined import Made, Never, Undefined, number_kind, used
 from ...python.arrays import OwnArray, Record, bare_array, element_value, place, typed_element
 
 
@@ -44,7 +44,7 @@ class LocalArray(OwnArray):
             if isinstance(out, LocalArray):
                 out._why = why
             elif why and not self.dtype.names:
-                return Undefined(self._reason(int(why), at), kind_of(self.dtype))
+                return Undefined(self._reason(int(why), at), number_kind(self.dtype))
         return Record(self, at) if self.dtype.names and not isinstance(out, np.ndarray) else typed_element(out)
 
     def _reason(self, why: int, at: Any) -> Any:

@@ -16,9 +16,9 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
-from ....seam.ground.naming import described, shown
+from ....seam.ground.naming import described, shown, type_name
 from ....seam.marks.plain import is_users_frame
-from ....seam.source.language import NO_KEY, kind_of
+from ....seam.source.language import NO_KEY
 from .compute import limits
 from .overloads import TYPES
 
@@ -56,7 +56,7 @@ class Number(seam.Leaf):
     def assumed(self, divisor: int) -> Any:
         """The same number, which `divisor` is promised to divide: an error if it does not."""
         if not self.dtype.is_integer:
-            raise seam.CuteError(f"assume: src {kind_of(self.dtype.name)} is not an integer")
+            raise seam.CuteError(f"assume: src {type_name(self.dtype.name)} is not an integer")
         if type(divisor) is not int or divisor < 1:
             raise seam.CuteError(f"assume: divby={described(divisor)}, must be an integer of at least 1")
         if self.value % divisor:

@@ -17,7 +17,8 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64, from_numpy
 from ....seam import CuteError
-from ....seam.source.language import NO_KEY, kind_of, no_operator
+from ....seam.ground.naming import type_name
+from ....seam.source.language import NO_KEY, no_operator
 from .cases import HALVES
 from .compute import binary_operation, converter, limits, rounder, unary_operation, wrapped
 from .lanes import Lanes
@@ -68,7 +69,7 @@ def value_of(x: Any) -> Any:
 
 
 def _refused(op: str, *types: DType) -> CuteError:
-    return CuteError(no_operator(_SYMBOLS[op], [kind_of(t.name) for t in types]))
+    return CuteError(no_operator(_SYMBOLS[op], [type_name(t.name) for t in types]))
 
 
 # ------------------------------------------------------------------ two operands
@@ -94,7 +95,7 @@ def _found(op: str, python: Binary, a: type, b: type) -> Binary:
         return _TUPLES[op]
     x, y = type_of_class(a), type_of_class(b)
     if op == "mod" and a is str and not issubclass(b, dict):  # by a dict pytest says why an assertion is false
-        raise CuteError(no_operator("%", [kind_of(t.__name__) for t in (a, b)]))
+        raise CuteError(no_operator("%", [type_name(t.__name__) for t in (a, b)]))
     if x is None or y is None:
         return python
     operation = binary_operation(op, x, y)

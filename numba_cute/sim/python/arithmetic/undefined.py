@@ -169,17 +169,17 @@ class Partial:
 
     def __getitem__(self, at: int) -> Any:
         if at in self.why:
-            return Undefined(self.why[at], kind_of(self.array.dtype))
+            return Undefined(self.why[at], number_kind(self.array.dtype))
         return typed(from_numpy(self.array.dtype), elements(self.array[at : at + 1])[0])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
 
-def kind_of(dtype: Any) -> str:
+def number_kind(dtype: Any) -> str:
     """The kind of scalar that Python has for an element type."""
     if isinstance(dtype, DType):
         return {"uint": "int"}.get(dtype.kind, dtype.kind)
     if isinstance(dtype, type) and issubclass(dtype, Number):
-        return kind_of(dtype.dtype)
+        return number_kind(dtype.dtype)
     return {"b": "bool", "i": "int", "u": "int"}.get(np.dtype(dtype).kind, "float")

@@ -24,7 +24,7 @@ from ....seam.ground.packages import is_library
 from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
-from ....seam.marks.host_objects import is_held, python_of
+from ....seam.marks.host_objects import is_snapshot, python_of
 from ....seam.marks.plain import is_plain_class, is_users
 from ....seam.source.class_statements import without_classes
 from ....seam.source.language import RESULT, refuse_code, result_line
@@ -310,7 +310,7 @@ class Rebuilder:
 
     def own(self, value: Any) -> Any:
         """A kernel argument as one thread has it: structs are each thread's own copy."""
-        if is_held(value):
+        if is_snapshot(value):
             return self._held(value)
         if type(value) is tuple:
             own = tuple(map(self.own, value))
@@ -343,7 +343,7 @@ class Rebuilder:
         return found
 
     def _field(self, value: Any) -> Any:
-        if is_held(value):
+        if is_snapshot(value):
             return self._held(value)
         if type(value) is tuple:
             return tuple(map(self._field, value))
@@ -366,7 +366,7 @@ class Rebuilder:
         return found
 
     def _plain(self, member: Any) -> Any:
-        """A class's member as Python has it, without decorators; None for kernels and what Held finds by itself."""
+        """A class's member as Python has it, without decorators; None for kernels and what Snapshot finds by itself."""
         if getattr(member, "__cute_kernel__", False):
             return None
         fn = python_of(member)

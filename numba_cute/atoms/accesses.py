@@ -44,7 +44,7 @@ def stored(row: Any, regs: Regs, there: Pointer, what: str, **statics: Any) -> N
     row(physical(there), values, width=words.width, count=count, **statics)
 
 
-def hinted(src: Pointer, dst: Pointer, evict: str) -> Callable[[Pointer, Pointer, int], None]:
+def hinted_access(src: Pointer, dst: Pointer, evict: str) -> Callable[[Pointer, Pointer, int], None]:
     """Return what moves a vector with a priority in L1: one side lies in global memory."""
     if (src.space in GLOBAL) == (dst.space in GLOBAL):
         raise CuteError(

@@ -10,28 +10,30 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ...seam import CuteError, Leaf
+from ...seam.ground.error import internal_error
 from ...seam.ground.names import UnknownName, explained
+from ...seam.ground.naming import type_name
 from ...seam.ground.places import definition_of, is_placed, line_of, mark_placed, placed, users_line
 from ...seam.guards.messages import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from ...seam.marks.decorators import marked_classes
-from ...seam.source.language import immutable, kind_of, no_attribute, words_of
+from ...seam.source.language import immutable, no_attribute, words_of
 from .report import SimError, in_library
 
 _PLACE = re.compile(r"\S:\d+ \(")
 """A line of the user's as reports write it (see `Place`)."""
 
 
-def said(e: Exception, kernel: str) -> Exception:
+def thread_error(e: Exception, kernel: str) -> Exception:
     """Return an error of a thread of `kernel`, by its name, in the words that the compiler has for it, with the user's
     line; itself where it is none of this library's."""
-    e = _in_words(e)
+    e = _in_words(e, kernel)
     at = line_of(e)
     if isinstance(e, SimError) and _PLACE.search(str(e)):
         return e
     return e if at is None else _placed(e, kernel, *at)
 
 
-def said_of_launch(e: CuteError, kernel: Any) -> Exception:
+def launch_error(e: CuteError, kernel: Any) -> Exception:
     """Return an error of what a launch of `kernel` gives it, with the line that defines it, if it names no line yet."""
     if isinstance(e, SimError) and _PLACE.search(str(e)):
         return e
@@ -47,12 +49,12 @@ def _placed(e: Exception, kernel: str, file: str, line: int) -> Exception:
     return made.with_traceback(e.__traceback__)
 
 
-def _in_words(e: Exception) -> Exception:
+def _in_words(e: Exception, kernel: str) -> Exception:
     """An exception of a kernel's own Python in the words that the compiler has for it."""
     frame, at = innermost(e.__traceback__), users_line(e.__traceback__)
     if isinstance(e, UnknownName) and len(e.args) == 2 and isinstance(e.args[0], Leaf):  # a number, as Numba has it
         owner, name = e.args
-        return CuteError(no_attribute(kind_of(type(owner).__name__), name)).with_traceback(e.__traceback__)
+        return CuteError(no_attribute(type_name(type(owner).__name__), name)).with_traceback(e.__traceback__)
     if frame is not None and not in_library(frame.f_code):
         named = explained(e, marked_classes())
         if named is not e:
@@ -66,7 +68,11 @@ def _in_words(e: Exception) -> Exception:
         field = str(e).rpartition("field ")[2].strip("'")
         owner = type(frame.f_locals["self"]).__name__
         return CuteError(immutable(owner, field)).with_traceback(e.__traceback__)
-    found = None if isinstance(e, CuteError) or frame is None or _is_internal(frame) else words_of(e)
+    if isinstance(e, CuteError) or frame is None:
+        return e
+    if _is_internal(frame) and type(e).__module__ == "builtins":
+        return internal_error(f"kernel {kernel}", e).with_traceback(e.__traceback__)
+    found = None if _is_internal(frame) else words_of(e)
     return e if found is None else CuteError(found).with_traceback(e.__traceback__)
 
 
