@@ -432,5 +432,7 @@ def test_a_field_keeps_the_type_of_its_object():
         h.first = Plain(cute.Int64(n))
         out[0] = h.first.n
 
-    with pytest.raises(CuteError, match=r"Holder.first holds a Plain \(n: int32\) and cannot hold a Plain \(n: int64\)"):
+    with pytest.raises(
+        CuteError, match=r"Holder.first holds a Plain \(n: int32\) and cannot hold a Plain \(n: int64\)"
+    ):
         cute.compile(kernel, (np.zeros(1, np.int32), np.int32(3)), arch="sm_90a")

@@ -72,7 +72,7 @@ def _renumbered(effects: Effects, numbers: tuple[int, ...]) -> Effects:
 # ---------------------------------------------------------------- types
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def kinds(ty: Any) -> frozenset[Any]:
     """Return what tells the objects apart that a value of a type is, or leads to."""
     if isinstance(ty, StructRef):

@@ -29,7 +29,7 @@ from ..emit.leaves import Number, RegFile, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
-from .effects import embeds, kinds, objects_in
+from .effects import embeds, objects_in
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .object_types import StructPointer, StructRef, Value
 from .shared_arrays import SharedArray
@@ -302,7 +302,8 @@ def _place(obj: Any, slot: StructProxy) -> None:
         if isinstance(slot._ty.types[name], StructRef) and not isinstance(inner, (StructProxy, Kept)):
             _place(inner, proxy_get(slot, name))
     obj.__dict__.update(_cute_slot=slot, _cute_region=None)
-    obj.__class__ = _kept(type(obj), tuple(slot._ty.types))
+    cls: Any = type(obj)
+    obj.__class__ = _kept(cls, tuple(slot._ty.types))
 
 
 @functools.cache
