@@ -319,7 +319,8 @@ def _place(obj: Any, slot: StructProxy) -> None:
         if isinstance(slot._ty.types[name], StructRef) and not isinstance(inner, (StructProxy, Kept)):
             _place(inner, proxy_get(slot, name))
     obj.__dict__.update(_cute_slot=slot, _cute_region=None)
-    obj.__class__ = _kept(type(obj), tuple(slot._ty.types))
+    cls: Any = type(obj)
+    obj.__class__ = _kept(cls, tuple(slot._ty.types))
 
 
 @functools.cache

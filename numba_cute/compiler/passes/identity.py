@@ -213,7 +213,7 @@ class Held:
         lists = [self.items.get(name) for name in returned]
         items = None
         if lists and all(x is not None and len(x) == len(lists[0] or ()) for x in lists):
-            items = tuple(_sources(NONE.union(*group)) for group in zip(*lists))  # type: ignore[arg-type]
+            items = tuple(_sources(NONE.union(*group)) for group in zip(*lists))
         result = NONE.union(*(self.vars[name] for name in returned))
         inside = _sources(self.reach(result)) if any(isinstance(x, Site) for x in result) else NOTHING
         stores = frozenset((_sources(a) - {NEW}, _sources(b)) for a, b, _ in self.stores)
