@@ -135,7 +135,7 @@ def refuse_own_setting(cls: Any, name: str) -> None:
     own = inspect.getattr_static(cls, "__setattr__", None)
     if is_plain_class(cls) and own is not object.__setattr__ and cls is not SimpleNamespace:
         raise CuteError(
-            f"{cls.__name__}.{name} = …: {cls.__name__} has its own __setattr__, which a kernel does not call outside of "
+            f"{cls.__name__}.{name} = …: {cls.__name__} has its own __setattr__, which a kernel does not call but in "
             "the constructor: leave it out, or make a new object"
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from numba.core.errors import NumbaError as OtherNumbaError
 from numba.cuda.core.errors import NumbaError
+from numba.cuda.errors import UnsupportedBytecodeError
 
 from ...seam import CuteError, language as say
 from ...seam.words import no_static_shape
@@ -29,7 +30,7 @@ _TYPES = (
 )  # fmt: skip
 
 
-NUMBAS = (NumbaError, OtherNumbaError)
+NUMBAS = (NumbaError, OtherNumbaError, UnsupportedBytecodeError)
 """The errors of numba-cuda, and of the Numba that it builds on."""
 
 

@@ -10,13 +10,13 @@ import numba.cuda.dispatcher as cuda_dispatcher
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import sigutils
-from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, is_host, static_arguments
 from ...seam.kinds import UserFunction
 from ...seam.language import no_argument
 from ...seam.words import SMEM_LIMIT, too_much_smem
+from ..bridge.typeofs import type_of_argument
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import disk_cache, linking, ptxas
@@ -108,7 +108,7 @@ def _argument_types(args: Any) -> tuple[types.Type, ...]:
 
 def _type(value: Any) -> types.Type:
     try:
-        return typeof(value, Purpose.argument)
+        return type_of_argument(value)
     except ValueError as e:
         raise CuteError(no_argument(value)) from e
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
-from numba.cuda.core.errors import UnsupportedBytecodeError
 
 from ..ground.refusals import NUMBAS
 from .constants import Constants, NotConstant
@@ -56,7 +55,7 @@ def _given_back(call: Any, place: Place, known: Any, busy: tuple[Any, ...]) -> l
     try:
         values = inspect.signature(fn).bind(*bound, *call.args, **dict(call.kws)).arguments
         pattern = _pattern(fn, bound, (*busy, fn))
-    except (TypeError, ValueError, NotImplementedError, UnsupportedBytecodeError, *NUMBAS):  # Numba says what is wrong
+    except (TypeError, ValueError, NotImplementedError, *NUMBAS):  # Numba says what is wrong
         return None
     names = list(inspect.signature(fn).parameters)
     given = [values.get(names[i]) if i is not None else None for i in pattern or ()]
