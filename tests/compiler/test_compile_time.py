@@ -197,6 +197,7 @@ def test_a_bound_that_is_not_known_is_said_with_its_line():
 
 # ---------------------------------------------------------------- garbage
 
+
 @traced
 def judging(x):
     assert gc.get_threshold()[0] == YOUNG
