@@ -14,10 +14,10 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from numba.cuda import dispatcher, types
-from numba.cuda.typing.typeof import Purpose, typeof
 
 from numba_cute.compiler.bridge import tree
 from numba_cute.compiler.bridge.object_types import Value
+from numba_cute.compiler.bridge.typeofs import type_of_argument
 from numba_cute.compiler.ground.building import building
 from numba_cute.compiler.ground.target import compiling_for
 
@@ -134,7 +134,7 @@ class Native:
     """A kernel for arguments like `args`, compiled for this processor; `run(threads, *args)` runs it."""
 
     def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
-        self._types = tuple(typeof(a, Purpose.argument) for a in args)
+        self._types = tuple(type_of_argument(a) for a in args)
         self._compile(getattr(function, "py_func", function))
 
     @classmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No exception is control flow: what catches every exception stands here, with its reason, and the list only shrinks."""
+"""No exception is control flow: what catches every one stands here, with its reason, and the list only shrinks."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from numba.cuda.core import analysis, bytecode, byteflow, inline_closurecall, in
 
 from ..seam import CuteError
 from . import pipeline
-from .bridge import devices
+from .bridge import devices, typeofs
 from .emit import entry
 from .ground import nvvm, target
 from .host import caching, debugging, disk_cache, kernel, kernels
@@ -150,6 +150,10 @@ PATCHES: tuple[Patch, ...] = (
         dispatcher.CUDADispatcher, "compile_device", devices.keeping_apart, digest="4b135265017b521f",
         why="to compile device functions for each of its own kernels anew",
         reads=(dispatcher.CUDADispatcher.get_call_template,),
+    ),
+    Patch(
+        dispatcher.CUDADispatcher, "typeof_pyval", typeofs.typing_own, digest="f9b09979582caaae",
+        why="to take functions as arguments of its own kernels",
     ),
     Patch(
         dispatcher.CUDADispatcher, "recompile", sites.forgetting, digest="a5c85ff5d3b04027",

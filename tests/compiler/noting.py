@@ -8,9 +8,9 @@ import struct
 
 import pytest
 from numba.cuda import types
-from numba.cuda.typing.typeof import Purpose, typeof
 
 import numba_cute as cute
+from numba_cute.compiler.bridge.typeofs import type_of_argument
 from numba_cute.compiler.host.kernel import CuteKernel
 from numba_cute.compiler.host.native import arrays, driver, packing, plans, sites
 
@@ -77,7 +77,7 @@ class Slow:
 
 def kernel_of(args, argument_types=None):
     """A compiled kernel, as far as a launch reads it."""
-    types_of = tuple(typeof(a, Purpose.argument) for a in args) if argument_types is None else tuple(argument_types)
+    types_of = tuple(type_of_argument(a) for a in args) if argument_types is None else tuple(argument_types)
     fields = {"argument_types": types_of, "debug": False, "extensions": [], "cooperative": False}
     return CuteKernel.__new__(type("Kernel", (CuteKernel,), fields))
 

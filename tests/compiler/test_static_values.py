@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a kernel reads while it is compiled may change between two kernels of one process: the new one is new.
 
-Each way below makes a reader of a value that a module holds, and says how the value is changed. A kernel calls the reader,
-through a plain function that is traced, and once more where Numba must compile it; both run on this machine's processor.
+Each way below makes a reader of a value, and says how the value is changed. A kernel calls the reader, and another one
+calls it in a function that Numba must compile; both run on this machine's processor.
 """
 
 import dataclasses

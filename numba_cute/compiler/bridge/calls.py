@@ -20,7 +20,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
-from numba.cuda.core.errors import TypingError, UnsupportedBytecodeError
+from numba.cuda.core.errors import TypingError
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
@@ -213,7 +213,7 @@ def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: 
     try:
         refuse_code(without_classes(without_with(fn)))
         return _jit_call(key, receiver, fn, args, kws, memo)
-    except (*NUMBAS, UnsupportedBytecodeError, CuteError, NotImplementedError) as other:
+    except (*NUMBAS, CuteError, NotImplementedError) as other:
         if tells_more(why):
             raise as_typing_error(in_words(why, name_of(receiver, key))) from why
         raise other from why

@@ -15,7 +15,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.names import member_of
-from ...seam.marks.host_objects import is_held
+from ...seam.marks.host_objects import is_snapshot
 from ..emit.leaves import class_of_number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -50,7 +50,7 @@ def class_of(ty: types.Type) -> type:
         return str
     if isinstance(ty, Value):
         found = abstract(ty, None, Tracer())
-        return found.cute_of if is_held(found) else type(found)
+        return found.cute_of if is_snapshot(found) else type(found)
     raise _NotKnown
 
 

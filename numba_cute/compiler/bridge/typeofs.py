@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import enum
 import functools
+import threading
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.typing.typeof import Purpose, typeof_impl
+from numba.cuda.typing.typeof import Purpose, typeof, typeof_impl
 
 from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
+from ..ground.ownership import owns
 from . import tree
 from .leaf_types import leaf_type
 from .object_types import Value
@@ -57,6 +59,45 @@ def _is_compile_time(obj: Any) -> bool:
 
 
 _CALLED = (FunctionType, BuiltinFunctionType, functools.partial)
+_MAY_HOLD_ONE = (*_CALLED, MethodType, tuple)
+
+
+class _Asking(threading.local):
+    def __init__(self) -> None:
+        self.whose: list[Callable[[], bool]] = []
+
+
+_asking = _Asking()
+"""Of the arguments whose types are asked for, innermost last: whether they are a kernel's of this library."""
+
+
+def type_of_argument(value: Any) -> Any:
+    """Return the type of an argument of a kernel of this library. ValueError: it can be none."""
+    return _asked(lambda: True, typeof, value, Purpose.argument)
+
+
+def _asked(ours: Callable[[], bool], find: Callable[..., Any], *args: Any) -> Any:
+    _asking.whose.append(ours)
+    try:
+        return find(*args)
+    finally:
+        _asking.whose.pop()
+
+
+def _takes_functions(c: Any) -> bool:
+    """Say whether a function that is asked for is an argument of a kernel of this library: Numba's take none."""
+    return c.purpose is Purpose.argument and bool(_asking.whose) and _asking.whose[-1]()
+
+
+def typing_own(typeof_pyval: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Make of a dispatcher's `typeof_pyval` one that knows functions where its kernel is this library's."""
+
+    def typed(self: Any, val: Any) -> Any:
+        if not isinstance(val, _MAY_HOLD_ONE):
+            return typeof_pyval(self, val)
+        return _asked(lambda: owns(self.py_func, ()), typeof_pyval, self, val)
+
+    return typed
 
 
 def _extend(cls: type) -> None:
@@ -64,7 +105,7 @@ def _extend(cls: type) -> None:
     before: Callable[[Any, Any], Any] = typeof_impl.dispatch(cls)
 
     def typeof_marked(obj: Any, c: Any) -> Any:
-        given = c.purpose is Purpose.argument and isinstance(obj, _CALLED)  # a kernel's argument, which Numba lacks
+        given = isinstance(obj, _CALLED) and _takes_functions(c)
         return _of_constant(obj, c) if given or _is_compile_time(obj) else before(obj, c)
 
     typeof_impl.register(cls)(typeof_marked)
@@ -75,7 +116,7 @@ _unknown: Callable[[Any, Any], Any] = typeof_impl.dispatch(object)
 
 def _of_method(obj: MethodType, c: Any) -> Any:
     """Return the type of a bound method that is a kernel's argument: of what kernels hold of it."""
-    kept = as_argument(obj) if c.purpose is Purpose.argument else obj
+    kept = as_argument(obj) if _takes_functions(c) else obj
     return _unknown(obj, c) if kept is obj else _of_constant(kept, c)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba.core.errors import NumbaError as OtherNumbaError
 from numba.cuda.core.errors import NumbaError
+from numba.cuda.errors import UnsupportedBytecodeError
 
 from ...seam import CuteError
 from ...seam.guards.messages import NO_ALIGNMENT, NO_NEW_ARRAY, no_static_shape
@@ -33,7 +34,7 @@ _TYPES = (
 
 _DRIVER = "numba.cuda.cudadrv."
 """What of Numba speaks to the driver and to libNVVM: its errors are not of the kernel."""
-NUMBAS = (NumbaError, OtherNumbaError)
+NUMBAS = (NumbaError, OtherNumbaError, UnsupportedBytecodeError)
 """The errors of numba-cuda, and of the Numba that it builds on."""
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.cudadrv import devices
-from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
+from ..bridge.typeofs import type_of_argument
 from ..ground.building import building, looking_for_maps
 from ..ground.target import arch_name, compiling_for
 from .lowering import lowered
@@ -71,7 +71,7 @@ def _forms_of(kernel: Any, takes: Any, args: Any, arch: str | None) -> dict[Any,
         )
     arch = arch or arch_name(devices.get_context().device.compute_capability)
     known = _found.setdefault(py_func, {})
-    key = tuple((type(a), typeof(takes.plain(a), Purpose.argument)) for a in args), arch
+    key = tuple((type(a), type_of_argument(takes.plain(a))) for a in args), arch
     if key not in known:
         known[key] = _forms(
             py_func, takes.seeking(args, next(_serial)), dict(getattr(kernel, "targetoptions", {})), arch
@@ -83,7 +83,7 @@ def _forms_of(kernel: Any, takes: Any, args: Any, arch: str | None) -> dict[Any,
 def _forms(py_func: Any, args: Any, options: dict[str, Any], arch: str) -> dict[Any, tuple[Any, ...]]:
     """Find the maps that a kernel asks for: by the argument, their forms."""
     with compiling_for(arch) as cc, building(py_func, options.get("launch_bounds")), looking_for_maps() as wanted:
-        lowered(py_func, tuple(typeof(a, Purpose.argument) for a in args), options, cc)
+        lowered(py_func, tuple(type_of_argument(a) for a in args), options, cc)
     forms: dict[Any, tuple[Any, ...]] = {}
     for argument, form in wanted:
         forms[argument] = (*forms.get(argument, ()), form)

@@ -10,13 +10,13 @@ import numba.cuda.dispatcher as cuda_dispatcher
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import sigutils
-from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
 from ...seam.guards.kinds import UserFunction
 from ...seam.guards.messages import SMEM_LIMIT, too_much_smem
 from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ...seam.source.language import no_argument
+from ..bridge.typeofs import type_of_argument
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import disk_cache, linking, ptxas
@@ -113,7 +113,7 @@ def _argument_types(args: Any) -> tuple[types.Type, ...]:
 
 def _type(value: Any) -> types.Type:
     try:
-        return typeof(value, Purpose.argument)
+        return type_of_argument(value)
     except ValueError as e:
         raise CuteError(no_argument(value)) from e
 

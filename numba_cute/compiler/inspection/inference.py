@@ -14,13 +14,13 @@ from numba.core.target_extension import target_override
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.descriptor import cuda_target
-from numba.cuda.typing.typeof import Purpose, typeof
 
 from ... import seam
 from ...seam import CuteError
 from ...typed.descriptions import Constant, Description, Group, Object
 from ..bridge import contexts, tree
 from ..bridge.object_types import Value
+from ..bridge.typeofs import type_of_argument
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from ..ground.memory import remembering
@@ -208,7 +208,7 @@ def infer_global(value: Any, *, arch: str = "sm_90a") -> Description:
 
 def description_of_argument(value: Any) -> Description:
     """Describe a kernel's argument: an array, a tensor, a number, any object that a kernel takes."""
-    return described(typeof(value, Purpose.argument))
+    return described(type_of_argument(value))
 
 
 def example_of(d: Description) -> Any:

@@ -27,7 +27,6 @@ from .constants import Constants, NotConstant
 from .definitions import statements
 from .fields import keep_varying
 from .members import keep_members
-from .once import take_once
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))

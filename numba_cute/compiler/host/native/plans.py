@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.np.numpy_support import as_dtype
-from numba.cuda.typing.typeof import Purpose, typeof
 
 from ....dtypes import DType, Scalar
 from ....seam import StaticEnum
@@ -23,6 +22,7 @@ from ....seam.marks.host_objects import as_argument, is_snapshot
 from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
+from ...bridge.typeofs import type_of_argument
 from ...emit.rounding import HALVES
 from . import arrays, graphs, moulds, packing, words
 from .driver import current_context, driver, function_address
@@ -345,7 +345,7 @@ class _Maker:
 
         def ask(given: Any) -> bytes | None:
             obj = make(given)
-            if typeof(obj, Purpose.argument) != t:
+            if type_of_argument(obj) != t:
                 return None
             out: list[Any] = []
             kernel._prepare_args(t, obj, 0, [], out)
@@ -358,7 +358,7 @@ class _Maker:
                make: Callable[[Any], Any] | None = None, a: Any = None) -> None:  # fmt: skip
         """An object of this library: it remembers its parameters as bytes, after the number of its type."""
         a = given if a is None else a
-        if typeof(a, Purpose.argument) != t:
+        if type_of_argument(a) != t:
             raise Unknown
         if isinstance(given, _CONSTANTS) or not hasattr(given, "__dict__"):
             if t.leaves or not isinstance(given, _CONSTANTS):

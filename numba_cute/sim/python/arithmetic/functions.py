@@ -14,9 +14,10 @@ import numpy as np
 
 from ....dtypes import BFloat16, Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
+from ....seam.ground.naming import type_name
 from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
-from ....seam.marks.host_objects import is_held
-from ....seam.source.language import kind_of, no_function, no_number_in
+from ....seam.marks.host_objects import is_snapshot
+from ....seam.source.language import no_function, no_number_in
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
 from .lanes import Lanes, lanewise
@@ -85,7 +86,7 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
             return self.real  # type: ignore[no-any-return]
         refused = {int: (BFloat16,), float: (Boolean, BFloat16)}.get(self.real, ())
         if src in refused:
-            raise CuteError(no_function(self.real.__name__, [kind_of(src.name)]))
+            raise CuteError(no_function(self.real.__name__, [type_name(src.name)]))
         return casts(to(src))[kind]
 
 
@@ -145,7 +146,7 @@ class _TypeOfTypes(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1:
             x = args[0]
-            if is_held(x):
+            if is_snapshot(x):
                 return x.cute_of
             dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
             return type_of(type(x) if dtype is None else dtype.numpy)  # type: ignore[arg-type]
@@ -184,7 +185,7 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
             other = type_of_class(type(x))
             joint = unified(dtype, other) if dtype is not None and other is not None else None
             if joint is None or dtype is not other and Boolean in (dtype, other):
-                kinds = [kind_of(getattr(t, "name", "")) for t in (dtype, other)]
+                kinds = [type_name(getattr(t, "name", "")) for t in (dtype, other)]
                 raise CuteError(no_function(name, kinds))
             best, dtype = cast(best, joint), joint
             x = cast(x, joint)
