@@ -154,7 +154,9 @@ def no_number_in(text: str) -> str:
 
 def no_ufunc(name: str) -> str:
     """Write the message for a function of NumPy's that a GPU has not for numbers."""
-    return f"np.{name}: kernels have no such function of numbers; those of math there are, as math.{_LIKE.get(name, name)}"
+    return (
+        f"np.{name}: kernels have no such function of numbers; those of math there are, as math.{_LIKE.get(name, name)}"
+    )
 
 
 _LIKE = {"absolute": "fabs", "power": "pow", "float_power": "pow", "mod": "fmod", "rint": "floor"}
