@@ -28,8 +28,8 @@ BINARY = [
 ]  # fmt: skip
 UNARY = [
     "-a", "+a", "~a", "not a", "abs(a)", "int(a)", "float(a)", "bool(a)", "a + 0", "a * 1", "a * 0", "0 - a", "a - 0",
-    "3 + a", "5 // a", "a // 4", "a % 4", "-7 // a", "-7 % a", "a // -3", "a % -3", "a + 1.5", "2.5 * a", "a / 2", "1 / a",
-    "a << 1", "a >> 1", "1 << (a & 3)", "a + True", "a == 0", "a != 1", "a < 2", "0 < a", "a & 1", "a | 0",
+    "3 + a", "5 // a", "a // 4", "a % 4", "-7 // a", "-7 % a", "a // -3", "a % -3", "a + 1.5", "2.5 * a", "a / 2",
+    "1 / a", "a << 1", "a >> 1", "1 << (a & 3)", "a + True", "a == 0", "a != 1", "a < 2", "0 < a", "a & 1", "a | 0",
     "a ^ 0", "min(a, 3)", "max(a, -3)", "a + N", "cute.Int32(a) // 3", "cute.Uint8(a) + a", "cute.Int16(a) >> 2",
 ]  # fmt: skip
 """N is an int32 of NumPy's, a global."""
@@ -83,12 +83,8 @@ def source(lines: list[str], place: str, engine: str) -> str:
     ours = engine != "numba"
     if not ours:
         lines = [re.sub(r"cute\.(\w+)", lambda m: f"np.{m[1].lower()}", line) for line in lines]
-    out = [
-        "import numba_cute as cute" if ours else "",
-        "import numpy as np",
-        "from numba import cuda",
-        "N = np.int32(3)",
-    ]
+    out = ["import numpy as np", "from numba import cuda", "N = np.int32(3)"]
+    out += ["import numba_cute as cute"] * ours
     for i, line in enumerate(lines):
         if place == "lambda":
             out.append(f"f{i} = lambda a, b: {line}")

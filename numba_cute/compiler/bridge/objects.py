@@ -18,6 +18,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError, Leaf
+from ...seam.marks.host_objects import python_of
 from ...seam.source.language import NO_KEY, no_function, no_operator
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
@@ -48,7 +49,7 @@ def _class(x: Any) -> type:
 def _own(x: Any, name: str) -> Any:
     """Return what the class of an object of the user's defines by a method's name; None if Python's own is all."""
     found = inspect.getattr_static(_class(x), name, None)
-    return found if isinstance(found, FunctionType) or seam.held.python_of(found) is not None else None
+    return found if isinstance(found, FunctionType) or python_of(found) is not None else None
 
 
 def call_method(x: Any, name: str, /, *args: Any, **named: Any) -> Any:

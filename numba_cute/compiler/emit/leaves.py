@@ -75,7 +75,7 @@ class Number(seam.Leaf):
     """An integer, float or bool known only at run time.
 
     Its operators are those of traced code: C's, in the type in which two operands meet (`joined`), but that `//`, `%`
-    and `>>` round as Python's. What divides coordinates, which are not negative, says so (`natural`). In a plain
+    and `>>` round as Python's. What divides coordinates, which are not negative, says so (`_natural`). In a plain
     function of the user's that is traced (`Tracer.plain`) all operators are Numba's, as they are where Numba compiles
     it.
     """
@@ -94,7 +94,7 @@ class Number(seam.Leaf):
             raise CuteError(f"assume: src {self.type} is not an integer")
         return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
 
-    def natural(self, op: str, a: Any, b: Any) -> Any:
+    def _natural(self, op: str, a: Any, b: Any) -> Any:
         if op == "floordiv":
             return a if _is(b, 1) else 0 if _is(a, 0) else _traced("udiv", a, b)
         return 0 if _is(a, 0) or _divides(b, a) else _traced("urem", a, b)

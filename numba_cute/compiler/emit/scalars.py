@@ -35,7 +35,7 @@ class Scalars:
 
     def arith(self, op: str, a: Any, b: Any) -> Number:
         """Apply an operator of traced code, in the type in which two numbers meet. op: its name in `operator`; or udiv,
-        urem (see `Leaf.natural`) or sdiv (towards zero)."""
+        urem (see `Leaf._natural`) or sdiv (towards zero)."""
         ty = joined(a, b)
         dtype = dtype_of(ty)
         check_traced_operator(op, dtype)

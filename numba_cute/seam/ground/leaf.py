@@ -27,7 +27,7 @@ class Leaf:
         """Return the value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
         return self
 
-    def natural(self, op: str, a: Any, b: Any) -> Any:
+    def _natural(self, op: str, a: Any, b: Any) -> Any:
         """Apply "floordiv" or "mod" to two integers, one of them this one, neither of which is negative."""
         return a // b if op == "floordiv" else a % b
 
@@ -103,13 +103,13 @@ def quotient(a: Any, b: Any) -> Any:
     """Divide what is known not to be negative, as coordinates and extents are, by such: compiled code divides unsigned,
     and the simulator checks it. `//` of run-time numbers rounds as Python's."""
     leaf = a if isinstance(a, Leaf) else b
-    return leaf.natural("floordiv", a, b) if isinstance(leaf, Leaf) else a // b
+    return leaf._natural("floordiv", a, b) if isinstance(leaf, Leaf) else a // b
 
 
 def remainder(a: Any, b: Any) -> Any:
     """Return the remainder of `quotient`."""
     leaf = a if isinstance(a, Leaf) else b
-    return leaf.natural("mod", a, b) if isinstance(leaf, Leaf) else a % b
+    return leaf._natural("mod", a, b) if isinstance(leaf, Leaf) else a % b
 
 
 def is_exact(x: Any) -> bool:

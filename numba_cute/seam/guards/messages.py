@@ -83,8 +83,9 @@ def check_traced_operator(op: str, dtype: Any) -> None:
 
 def negative(a: Any, b: Any, op: str) -> str:
     """Write the message for a negative number where a layout divides coordinates. op: "floordiv" or "mod"."""
+    sign = "//" if op == "floordiv" else "%"
     return (
-        f"{a} {'//' if op == 'floordiv' else '%'} {b}: a coordinate, index or extent that a layout divides is negative; "
+        f"{a} {sign} {b}: a coordinate, index or extent that a layout divides is negative; "
         "compiled code divides these as unsigned numbers: give one of at least 0, or leave it out by a condition"
     )
 

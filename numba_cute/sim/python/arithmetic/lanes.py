@@ -109,7 +109,7 @@ class Lanes(Leaf):
         return float.fromhex(self.convoy.agree([x.hex() for x in values]))
 
     # traced code, a number each
-    def natural(self, op: str, a: Any, b: Any) -> Any:
+    def _natural(self, op: str, a: Any, b: Any) -> Any:
         for xs in (_values(a, 1), _values(b, 1)):
             if min(xs) < 0:
                 raise CuteError(negative(_values(a, 1)[0], _values(b, 1)[0], op))

@@ -69,15 +69,15 @@ def arithmetic(op: str, a: Any, b: Any) -> Any:
     return CLASSES[t].make(value, divides(op, a, b, t))
 
 
-def natural(self: Any, op: str, a: Any, b: Any) -> Any:
-    """Do what `Leaf.natural` says; a CuteError of a negative number."""
+def _natural(self: Any, op: str, a: Any, b: Any) -> Any:
+    """Do what `Leaf._natural` says; a CuteError of a negative number."""
     for x in (a, b):
         if plain(x) < 0:
             raise seam.CuteError(negative(plain(a), plain(b), op))
     return a // b if op == "floordiv" else a % b
 
 
-Number.natural = natural  # type: ignore[method-assign]
+Number._natural = _natural  # type: ignore[method-assign]
 
 
 def divides(op: str, a: Any, b: Any, t: DType) -> int:
