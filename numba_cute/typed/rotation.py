@@ -40,6 +40,8 @@ Rename = Callable[[str], str]
 def unrotated(function: Function) -> Function:
     """Give a function in which the tests in front of loops and at their end, where they are the same, are one block."""
     blocks = dict(function.blocks)
+    _skip_empty(blocks, function.entry)
+    _join_latches(blocks, function.entry)
     while _one(function.variables, blocks, function.entry):
         pass
     return replace(function, blocks=blocks)
@@ -80,6 +82,47 @@ def _skip_empty(blocks: dict[int, Block], entry: int) -> None:
         del blocks[label]
         for other, b in blocks.items():
             blocks[other] = replace(b, terminator=_redirected(b.terminator, label, end.target))
+
+
+def _join_latches(blocks: dict[int, Block], entry: int) -> None:
+    """Set in front of the test at a loop's end what is only copied between it and the next iteration: from Python 3.12
+    on the way back to the loop's beginning is a block of its own."""
+    targets = {label: _targets(b.terminator) for label, b in blocks.items()}
+    for header, inside in Graph(targets, entry).loops.items():
+        for label in sorted(inside - {header, entry}):
+            before = [other for other in blocks if label in targets[other]]
+            copies = blocks[label].statements
+            if targets[label] != (header,) or len(before) != 1 or not all(map(_is_copy, copies)):
+                continue
+            test = blocks[before[0]]
+            out = [t for t in targets[before[0]] if t != label]
+            if len(out) != 1 or out[0] in inside or not isinstance(test.terminator, Branch):
+                continue
+            made = {s.target for s in copies if isinstance(s, Set)}
+            if made & (_read_from(blocks, out[0]) | {test.terminator.condition}):
+                continue
+            end = _redirected(test.terminator, label, header)
+            blocks[before[0]] = Block((*test.statements, *copies), end)
+            targets[before[0]] = _targets(end)
+            del blocks[label], targets[label]
+
+
+def _is_copy(s: Statement) -> bool:
+    return isinstance(s, Set) and isinstance(s.source, Copy)
+
+
+def _read_from(blocks: dict[int, Block], start: int) -> set[str]:
+    """Find the variables that are read in a block or in one that may follow it."""
+    found: set[str] = set()
+    seen, todo = {start}, [start]
+    while todo:
+        block = blocks[todo.pop()]
+        found.update(*map(_reads, block.statements))
+        found |= {str(v) for v in (getattr(block.terminator, n, None) for n in ("condition", "value")) if v is not None}
+        new = [t for t in _targets(block.terminator) if t in blocks and t not in seen]
+        seen.update(new)
+        todo += new
+    return found
 
 
 def _redirected(end: Terminator, of: int, to: int) -> Terminator:

@@ -45,7 +45,8 @@ def operations(code: CodeType) -> tuple[Operation, ...]:
 def _operations(code: CodeType) -> Iterator[Operation]:
     line = None
     for i in dis.get_instructions(code):
-        found = i.positions.lineno if getattr(i, "positions", None) else i.starts_line
+        positions: Any = getattr(i, "positions", None)  # which Python 3.10 lacks
+        found = positions.lineno if positions else i.starts_line
         line = line if found is None else int(found)
         if i.opname in _BOTH:
             for name, value in zip(_BOTH[i.opname], i.argval):

@@ -8,7 +8,6 @@ imported, else at its first use. Where it is not as expected the library goes it
 from __future__ import annotations
 
 import functools
-import platform
 import sys
 import warnings
 from collections.abc import Callable
@@ -45,7 +44,7 @@ class Inside:
             found = f"{type(e).__name__}: {e}"
         if found is None:
             return None
-        return f"Python {platform.python_version()} is not as numba_cute knows it ({self.what}: {found})"
+        return f"Python {sys.version.split()[0]} is not as numba_cute knows it ({self.what}: {found})"
 
     @functools.cached_property
     def holds(self) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...dtypes import BFloat16, DType, Float16, Float32, Float64, Int32, Int64, Uint32, Uint64, converted
 from ...seam import CuteError
+from ...seam.bytecode import operations
 from .arithmetic.elementwise import compute
 from .arithmetic.functions import passing
 from .arithmetic.number import from_python
@@ -283,7 +284,8 @@ def _vector(name: str, number: Callable[[Any], Any]) -> Callable[..., Any] | Non
 def _empty(fn: FunctionType) -> bool:
     """Tell whether a function's body is a docstring at most."""
     code = fn.__code__
-    return not code.co_names and len(code.co_code) <= 6 and set(code.co_consts) <= {None, fn.__doc__}
+    does = {o.name for o in operations(code)}
+    return does <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE"} and set(code.co_consts) <= {None, fn.__doc__}
 
 
 def _on_plain(f: Callable[..., Any]) -> Callable[..., Any]:
