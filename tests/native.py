@@ -69,16 +69,8 @@ define double @__nv_powi(double %a, i32 %b) {
   %r = call double @pow(double %a, double %c)
   ret double %r
 }
-define double @__nv_floor(double %a) {
-  %r = call double @llvm.floor.f64(double %a)
-  ret double %r
-}
 define double @__nv_ceil(double %a) {
   %r = call double @llvm.ceil.f64(double %a)
-  ret double %r
-}
-define double @__nv_fabs(double %a) {
-  %r = call double @llvm.fabs.f64(double %a)
   ret double %r
 }
 define double @__nv_fmod(double %a, double %b) {
@@ -88,10 +80,6 @@ define double @__nv_fmod(double %a, double %b) {
 define double @__nv_sqrt(double %a) {
   %r = call double @llvm.sqrt.f64(double %a)
   ret double %r
-}
-define float @__nv_fabsf(float %a) {
-  %r = call float @llvm.fabs.f32(float %a)
-  ret float %r
 }
 define i64 @__nv_llabs(i64 %a) {
   %n = sub i64 0, %a
@@ -106,11 +94,8 @@ define i64 @__nv_llrint(double %a) {
 }
 declare double @pow(double, double)
 declare double @rint(double)
-declare double @llvm.floor.f64(double)
 declare double @llvm.ceil.f64(double)
-declare double @llvm.fabs.f64(double)
 declare double @llvm.sqrt.f64(double)
-declare float @llvm.fabs.f32(float)
 @printed = global i32 0
 define i32 @vprintf(i8* %format, i8* %values) {
   %n = load i32, i32* @printed

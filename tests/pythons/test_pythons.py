@@ -14,7 +14,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.compiler.host.native import known, launcher, moulds, sites, trusted
-from numba_cute.seam import pythons
+from numba_cute.seam.ground import pythons
 from numba_cute.seam.ground.bytecode import operations
 from numba_cute.seam.ground.pythons import Inside, PythonWarning
 from numba_cute.seam.hooks import casting

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...dtypes import BFloat16, DType, Float16, Float32, Float64, Int32, Int64, Uint32, Uint64, converted
 from ...seam import CuteError
-from ...seam.bytecode import operations
+from ...seam.ground.bytecode import operations
 from .arithmetic.elementwise import compute
 from .arithmetic.functions import passing
 from .arithmetic.number import from_python
