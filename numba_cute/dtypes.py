@@ -177,80 +177,14 @@ class Scalar(seam.Leaf):
     def __hash__(self) -> int:
         return hash(self.value)
 
-    def __add__(self, o: Any) -> Any:
-        return _scalar("add", self, o)
-
-    def __radd__(self, o: Any) -> Any:
-        return _scalar("add", o, self)
-
-    def __sub__(self, o: Any) -> Any:
-        return _scalar("sub", self, o)
-
-    def __rsub__(self, o: Any) -> Any:
-        return _scalar("sub", o, self)
-
-    def __mul__(self, o: Any) -> Any:
-        return _scalar("mul", self, o)
-
-    def __rmul__(self, o: Any) -> Any:
-        return _scalar("mul", o, self)
-
-    def __truediv__(self, o: Any) -> Any:
-        return _scalar("fdiv", self, o)
-
-    def __rtruediv__(self, o: Any) -> Any:
-        return _scalar("fdiv", o, self)
-
-    def __floordiv__(self, o: Any) -> Any:
-        return _scalar("udiv", self, o)
-
-    def __rfloordiv__(self, o: Any) -> Any:
-        return _scalar("udiv", o, self)
-
-    def __mod__(self, o: Any) -> Any:
-        return _scalar("urem", self, o)
-
-    def __rmod__(self, o: Any) -> Any:
-        return _scalar("urem", o, self)
-
-    def __and__(self, o: Any) -> Any:
-        return _scalar("and_", self, o)
-
-    def __rand__(self, o: Any) -> Any:
-        return _scalar("and_", o, self)
-
-    def __or__(self, o: Any) -> Any:
-        return _scalar("or_", self, o)
-
-    def __ror__(self, o: Any) -> Any:
-        return _scalar("or_", o, self)
-
-    def __xor__(self, o: Any) -> Any:
-        return _scalar("xor", self, o)
-
-    def __rxor__(self, o: Any) -> Any:
-        return _scalar("xor", o, self)
-
-    def __lshift__(self, o: Any) -> Any:
-        return _scalar("shl", self, o)
-
-    def __rlshift__(self, o: Any) -> Any:
-        return _scalar("shl", o, self)
-
-    def __rshift__(self, o: Any) -> Any:
-        return _scalar("shr", self, o)
-
-    def __rrshift__(self, o: Any) -> Any:
-        return _scalar("shr", o, self)
-
-    def __neg__(self) -> Any:
-        return _scalar("sub", 0, self)
-
     def __pos__(self) -> Scalar:
         return self
 
     def __abs__(self) -> Any:
         return -self if self.value < 0 else self
+
+    def __neg__(self) -> Any:
+        return _scalar("sub", 0, self)
 
     def __invert__(self) -> Any:
         return _scalar("xor", self, -1)
@@ -268,48 +202,55 @@ class Scalar(seam.Leaf):
         return bool(self.value >= element_values.number_beside(self, o))
 
 
-_OPERATORS = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "fdiv": operator.truediv,
-    "udiv": operator.floordiv, "urem": operator.mod, "and_": operator.and_, "or_": operator.or_, "xor": operator.xor,
-    "shl": operator.lshift, "shr": operator.rshift,
-}  # fmt: skip
-_OF_INTEGERS = ("and_", "or_", "xor", "shl", "shr")
+_OF_INTEGERS = ("and_", "or_", "xor", "lshift", "rshift")
 
 
 def _scalar(op: str, a: Any, b: Any) -> Any:
     """One operation of two numbers, one of them a Scalar: of the type in which they meet, as in a kernel."""
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return NotImplemented
-    dtype = _joined(a, b)
+    dtype = joined(*(x.dtype if isinstance(x, Scalar) else x for x in (a, b)))
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
     x, y = (v.value if isinstance(v, Scalar) else v for v in (a, b))
-    if op in ("udiv", "urem", "fdiv") and y == 0:
+    if op in ("floordiv", "mod", "truediv") and y == 0:
         raise seam.CuteError(f"{a!r} is divided by {b!r}: choose a divisor that is not 0")
-    if op in ("shl", "shr") and y < 0:
+    if op in ("lshift", "rshift") and y < 0:
         raise seam.CuteError(f"{a!r} is shifted by {b!r} bits: shift by 0 or more")
-    if op == "fdiv" and not dtype.is_float:
+    if op == "truediv" and not dtype.is_float:
         dtype = Float64
     known = seam.divisor_of(op, a, b) if dtype.is_integer else 1
-    result = 0 if op == "shl" and y >= 64 else _OPERATORS[op](x, y)
+    result = 0 if op == "lshift" and y >= 64 else getattr(operator, op)(x, y)
     cast = number(result, dtype)
     return Scalar(dtype, cast, known if cast == result else known & -known)
 
 
-def _joined(a: Any, b: Any) -> DType:
-    """The type in which two numbers meet: a plain number takes the other's, where it fits."""
-    if not (isinstance(a, Scalar) and isinstance(b, Scalar)):
-        scalar, plain = (a, b) if isinstance(a, Scalar) else (b, a)
-        dtype: DType = scalar.dtype
-        if isinstance(plain, float):
-            return dtype if dtype.is_float else Float64
-        if dtype.kind == "bool":
-            return dtype if isinstance(plain, bool) else Int32
-        return dtype if dtype.is_float or -(1 << dtype.width - 1) <= plain < 1 << dtype.width else Int64
-    floats = [t for t in (a.dtype, b.dtype) if t.is_float]
-    whole = [t for t in (a.dtype, b.dtype) if t.is_integer]
-    of = floats or whole or [a.dtype]
-    return max(of, key=lambda t: (t.width, t.signed))
+def _operator(op: str) -> None:
+    name = op.rstrip("_")
+    setattr(Scalar, f"__{name}__", lambda a, b: _scalar(op, a, b))
+    setattr(Scalar, f"__r{name}__", lambda a, b: _scalar(op, b, a))
+
+
+for _op in ("add", "sub", "mul", "truediv", "floordiv", "mod", *_OF_INTEGERS):
+    _operator(_op)
+
+
+def joined(a: Any, b: Any) -> DType:
+    """Return the type in which two operands of traced code meet, of which one at least is typed: a static number takes
+    the other's, where it fits. a, b: a type each, or a static number."""
+    if not isinstance(a, DType):
+        a, b = b, a
+    if isinstance(b, DType):
+        if a is b:
+            return a
+        kind = [t for t in (a, b) if t.is_float] or [t for t in (a, b) if t.kind != "bool"]
+        return max(kind, key=lambda t: (t.width, t.signed))
+    dtype: DType = a
+    if dtype.is_float or isinstance(b, float):
+        return dtype if dtype.is_float else Float64
+    if dtype is Boolean:
+        return dtype if isinstance(b, bool) else Int32
+    return dtype if -(1 << dtype.width - 1) <= b < 1 << dtype.width else Int64
 
 
 class _Host:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Int32, Uint32
-from ..seam import traced
+from ..seam import quotient, traced
 
 __all__ = [
     "THREADS_PER_WARPGROUP", "WARPS_PER_WARPGROUP", "WARP_SIZE", "aggr_smem_size", "block_dim", "block_idx",
@@ -104,7 +104,7 @@ def warp_idx() -> Int32:
     compiler knows that only after `make_warp_uniform`."""
     x, y, z = thread_idx()
     nx, ny, _ = block_dim()
-    warp: Int32 = (x + nx * (y + ny * z)) // WARP_SIZE
+    warp: Int32 = quotient(x + nx * (y + ny * z), WARP_SIZE)
     return warp
 
 

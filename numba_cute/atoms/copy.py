@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
+from ..layout.int_tuple import same as alike
 from ..seam import CuteError, StaticEnum, traced
 from ..seam.guards.messages import how_static
 from ..tensor.move import move
@@ -135,6 +136,6 @@ def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor) -> None:
     """Copy the elements of `src` to `dst` where `pred`, a tensor of the same size, is true; by this thread, one at a
     time. Raises CuteError for a `pred` of another size. PTX ld, st and mov, any target."""
     a, b = _memory(src, "basic_copy_if", "src"), _memory(dst, "basic_copy_if", "dst")
-    if layout.size(pred.shape) != layout.size(src.shape):
+    if not alike(layout.size(pred.shape), layout.size(src.shape)):
         raise CuteError(f"basic_copy_if: pred has shape {pred.shape}, but src has {src.shape}")
     move(a, src.layout, b, dst.layout, limit=1, pred=lambda i: truth(pred, i))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .. import seam
 from ..dtypes import DType
 from ..layout import Layout
+from ..layout.int_tuple import same as alike
 from ..seam import CuteError, StaticEnum
 from ..tensor.pointer import AddressSpace
 from ..tensor.tensor import Tensor
@@ -200,10 +201,11 @@ class MmaOp:
             return
         at, start = d.iterator, c.iterator
         same = seam.current().same_registers(at.address, start.address)
-        if same and at.offset == start.offset and d.layout == c.layout:
+        placed = d.layout is c.layout or alike(d.layout, c.layout)
+        if same and placed and (at.offset is start.offset or alike(at.offset, start.offset)):
             return
         if self.asynchronous:
-            if same is None and d.layout == c.layout:
+            if same is None and placed:
                 return
             raise CuteError(
                 f"gemm: c {c!r} is not d: {type(self).__name__} adds in place, to registers that it still uses after "

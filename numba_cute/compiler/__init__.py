@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Know Numba, llvmlite and the CUDA tools, for all of the package. Importing it teaches Numba this library's types."""
 
+from ..seam.hooks.engines import COMPILER
 from .host import cudasim
 
 if cudasim.enabled():
@@ -15,6 +16,7 @@ if cudasim.enabled():
 else:
     from . import patches
     from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401
+    from .host.checking import check
     from .host.cluster import cluster_shape
     from .host.launching import launch
     from .host.offline import compile
@@ -23,7 +25,7 @@ else:
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
-from ..seam.hooks.engines import COMPILER
+    COMPILER.check = check
 from .host.kernels import dsl_user_op, jit, kernel
 from .host.result import Compiled, PerformanceWarning
 

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from numba.cuda import compiler, debuginfo, dispatcher, lowering
+from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering
 from numba.cuda.core import analysis, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
 
 from ..seam import CuteError
 from . import pipeline
+from .bridge import devices
 from .emit import entry
-from .ground import target
-from .host import caching, debugging, disk_cache, kernel, kernels, recording
+from .ground import nvvm, target
+from .host import caching, debugging, disk_cache, kernel, kernels
 from .host.native import sites
 from .passes import inlining, lower, methods, ssa, uses
 
@@ -142,8 +143,8 @@ PATCHES: tuple[Patch, ...] = (
         reads=(dispatcher._Kernel._rebuild, dispatcher._Kernel.bind),
     ),
     Patch(
-        dispatcher.CUDADispatcher, "compile_device", recording.keeping_apart, digest="4b135265017b521f",
-        why="to compile device functions apart while a timeline is recorded",
+        dispatcher.CUDADispatcher, "compile_device", devices.keeping_apart, digest="4b135265017b521f",
+        why="to compile device functions for each of its own kernels anew",
         reads=(dispatcher.CUDADispatcher.get_call_template,),
     ),
     Patch(
@@ -153,6 +154,11 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         dispatcher, "get_current_device", target.naming_the_target, digest="f9da149aedd11c11",
         why="to compile for a target that is named, with no GPU",
+    ),
+    Patch(
+        compiler.nvvm, "NVVM", nvvm.standing_in, digest="5e913592818aad98",
+        why="to type and lower kernels where libNVVM is not installed",
+        reads=(compiler.nvvm.add_ir_version, codegen.JITCUDACodegen._create_empty_module),
     ),
     Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",

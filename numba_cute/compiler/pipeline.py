@@ -18,7 +18,7 @@ from ..seam.source.class_statements import without_classes
 from ..seam.source.language import refuse_code
 from ..seam.source.with_statements import without_with
 from .bridge import contexts
-from .ground import ownership
+from .ground import memory, ownership
 from .inspection import operations
 from .passes.audit import Audit
 from .passes.inference import TypeInference
@@ -46,6 +46,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
         _replace(pipelines, CUDANativeLowering, operations.RecordedLowering)
     if not ownership.owns(state.func_id.func, state.args):
         return pipelines
+    memory.loosen()
     _read(state)
     mark(state.func_id)
     contexts.forget()

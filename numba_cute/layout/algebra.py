@@ -15,6 +15,7 @@ from .commuting import commuted, keeps_clear
 from .int_tuple import (
     IntTuple,
     ceil_div_leaf,
+    ceil_div_number,
     ceil_div_steps,
     div,
     flatten_to_tuple,
@@ -24,6 +25,7 @@ from .int_tuple import (
     product,
     static_int,
     text,
+    whole,
     wrap,
 )
 from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, on_outer, outer_of, rank, size
@@ -353,8 +355,8 @@ def ceil_div(input: IntTuple, tiler: Tiler) -> IntTuple:
         if len(tiler) > len(input):
             raise CuteError(f"ceil_div: tiler={text(tiler)} has more modes than input={text(input)}")
         return tuple(map(ceil_div, input, tiler)) + input[len(tiler) :]
-    if isinstance(input, int) and isinstance(tiler, int):
-        if tiler <= 0:
-            raise CuteError(f"ceil_div: tiler={tiler} must be positive")
-        return -(-input // tiler)
+    if isinstance(tiler, int) and tiler <= 0:
+        raise CuteError(f"ceil_div: tiler={tiler} must be positive")
+    if isinstance(input, (int, Leaf)) and isinstance(tiler, int):
+        return ceil_div_number(whole(input, "input"), tiler)
     return complement(as_tile(tiler), product(input)).shape

@@ -12,7 +12,18 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, Leaf, current_or, divisor, is_static, is_static_class, traced
+from ..seam import (
+    CuteError,
+    Leaf,
+    current_or,
+    divisor,
+    is_static,
+    is_static_class,
+    known,
+    quotient,
+    remainder,
+    traced,
+)
 from ..seam.ground.naming import described
 from ..seam.guards import kinds
 from ..seam.marks.decorators import HOW_STATIC
@@ -99,26 +110,40 @@ def mul(a: Any, b: Any) -> Any:
 
 
 def div(a: Any, b: Any) -> Any:
-    """Divide a by b towards zero, so that a layout maps -i to the negative of what it maps i to."""
+    """Divide the coordinate or extent a by the extent b. A static one is divided towards zero, so that a layout maps
+    -i to the negative of what it maps i to; what is known only at run time must not be negative."""
     if type(b) is int and b == 1 or type(a) is int and a == 0:
         return a
-    return -(-a // b) if type(a) is int and a < 0 else a // b
+    return -quotient(-a, b) if type(a) is int and a < 0 else quotient(a, b)
 
 
 def mod(a: Any, b: Any) -> Any:
     """Return the remainder of `div`."""
     if type(b) is int and b == 1 or type(a) is int and a == 0:
         return 0
-    return -(-a % b) if type(a) is int and a < 0 else a % b
+    return -remainder(-a, b) if type(a) is int and a < 0 else remainder(a, b)
 
 
 def ceil_div_leaf(a: Any, b: Any) -> Any:
+    """Divide the extent a by the extent b, and round up."""
     if type(a) is int and type(b) is int:
         return -(-a // b)
     if type(a) is int and a == 1:
         return 1
     exact = type(b) is int and b > 0 and divisor(a) % b == 0
     return div(a, b) if exact else div(add(a, add(b, -1)), b)
+
+
+def ceil_div_number(a: Any, b: Any) -> Any:
+    """Divide a, which may be negative, by b, and round up. What is known only at run time of b must be positive."""
+    if not isinstance(a, Leaf) and not isinstance(b, Leaf):
+        return -(-a // b)
+    if is_one(b) or is_zero(a):
+        return a
+    least = known(b)
+    if type(least) is int and least <= 0:
+        raise CuteError(f"{text(a)} is divided by {text(b)} and rounded up: choose a divisor of at least 1")
+    return a // b if type(b) is int and divisor(a) % b == 0 else (a + (b - 1)) // b
 
 
 def same(a: Any, b: Any) -> bool:
@@ -322,7 +347,7 @@ def shape_div(lhs: IntTuple, rhs: IntTuple) -> IntTuple:
         return tuple(out)
     lhs, rhs = product(lhs), product(rhs)
     if type(lhs) is not int or type(rhs) is not int:
-        return ceil_div_leaf(lhs, rhs)
+        return ceil_div_number(lhs, rhs)
     if rhs != 0 and lhs % rhs == 0:
         return lhs // rhs
     if lhs != 0 and rhs % lhs == 0:
@@ -339,7 +364,7 @@ def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
             raise CuteError(f"round_up: b={text(b)} has more modes than a={text(a)}")
         return tuple(map(round_up, a, b + (1,) * (len(a) - len(b))))
     a, b = product(a), product(b)
-    return mul(ceil_div_leaf(a, b), b)
+    return mul(ceil_div_number(a, b), b)
 
 
 def ceil_div_steps(a: IntTuple, b: Any) -> IntTuple:

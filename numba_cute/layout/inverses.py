@@ -72,7 +72,7 @@ def _basis_right_inverse(layout: Layout) -> Layout:
         ]
         found = _follow([(s, d) for s, d, _ in mine])
         # `found` speaks of the modes of this path alone; in the whole layout they lie at `where`.
-        if not mine or found == ONE:
+        if not mine or same(found, ONE):
             return ONE
         return composition(flat_layout([(s, w) for s, _, w in mine]), found)  # type: ignore[no-any-return]
 
@@ -201,7 +201,7 @@ def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
                 part = coalesce(composition(a, Layout(n, d)))
             except CuteError:
                 continue
-            if part == Layout(n, reached):
+            if same(part, Layout(n, reached)):
                 out.append((n, d))
                 reached *= n
                 break

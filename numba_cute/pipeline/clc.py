@@ -10,7 +10,7 @@ from .. import dtypes
 from ..isa.rows.clc import RESPONSE_BYTES
 from ..isa.rows.special import sreg
 from ..layout import Layout
-from ..seam import CuteError, Int, current, static, traced
+from ..seam import CuteError, Int, current, remainder, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .group import WARP_SIZE, CooperativeGroup, PipelineOp
@@ -70,7 +70,7 @@ class PipelineClcFetchAsync(PipelineAsync):
             check_arrivals(what, "consumer_group", consumer_group, 1, size, "thread")
         ops = (PipelineOp.ClcLoad, producer_group), (PipelineOp.AsyncThread, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, tx_count)
-        lane = dtypes.Int32(sreg(register="tid.x")) % WARP_SIZE
+        lane = remainder(dtypes.Int32(sreg(register="tid.x")), WARP_SIZE)
         signals = current().compare("<", lane, size)
         if size == 1:
             producer_mask, consumer_mask = None, None

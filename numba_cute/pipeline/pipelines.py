@@ -10,7 +10,7 @@ from .. import dtypes
 from ..arch.smem import alloc_smem
 from ..isa.rows.special import sreg
 from ..layout import Layout
-from ..seam import CuteError, Int, current, static, traced
+from ..seam import CuteError, Int, current, remainder, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
 from .cluster import Cluster, check_modes, cluster_of
@@ -386,10 +386,10 @@ def arrive_signal(
 ) -> tuple[Any, Any]:
     """Return (rank, whether): lane i of each `threads_per_arrival` threads signals the CTA of rank i, where it is one
     of `cluster.sharing(modes, pairs)`. The rank of a CTA alone is None: its own barrier."""
-    b, lane = current(), dtypes.Int32(tidx) % threads_per_arrival
+    b, lane = current(), remainder(dtypes.Int32(tidx), threads_per_arrival)
     if cluster.size == 1:
         return None, b.compare("==", lane, 0)
-    rank = lane % cluster.size
+    rank = remainder(lane, cluster.size)
     shares = b.compare("!=", cluster.sharing(modes, pairs) >> rank & 1, 0)
     return rank, b.compare("<", lane, cluster.size) & shares
 

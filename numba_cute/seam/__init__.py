@@ -41,6 +41,8 @@ from numba_cute.seam.ground.leaf import (
     divisor_of as divisor_of,
     is_exact as is_exact,
     known as known,
+    quotient as quotient,
+    remainder as remainder,
 )
 from numba_cute.seam.ground.names import (
     UnknownName as UnknownName,

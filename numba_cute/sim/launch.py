@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import operator
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -197,9 +196,10 @@ class Simulated:
             restore(after)
 
     def _compiled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Compile the kernel, if that is wanted; gives its arguments."""
-        if self.target is not None:
-            COMPILER.compile(self.kernel, args, self.target)
+        """Compile the kernel, if that is wanted, or have the front end judge one of `cuda.jit`; gives its arguments."""
+        judge = COMPILER.check if self.target is None else COMPILER.compile
+        if self.target is not None or hasattr(self.kernel, "py_func"):
+            judge(self.kernel, args, self.target or self.arch)
         return args
 
     def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> None:
@@ -329,7 +329,7 @@ def _replayable(e: SimError, seed: int | None, mode: str | None) -> SimError:
     return e
 
 
-@functools.cache
+@cache
 def _backend(checks: tuple[type[Check], ...]) -> Any:
     """The class that answers the kernel's traced code: that of the checks that have one."""
     return type("Backend", (*(check.backend for check in checks if check.backend is not None), SimBackend), {})

@@ -191,7 +191,6 @@ def selection_by_a_mask_that_does_not_cover_it(mended):
 
 @bug("registers `x`", "math.exp(x[0])")
 def functions_and_types_pass_on_what_is_undefined(mended):
-    @cuda.jit
     def kernel(a, out, n):
         t = cuda.threadIdx.x
         x = cute.make_rmem_tensor(2, F32)
@@ -300,7 +299,6 @@ def local_array_of_two_modes_copied_within(mended):
 
 @bug("local array `old`", "stored to global memory")
 def local_array_copied_by_slices_and_iterated(mended):
-    @cuda.jit
     def kernel(a, out, n):
         t = cuda.threadIdx.x
         old, new = cuda.local.array(4, numba.float32), cuda.local.array(4, numba.float32)

@@ -120,7 +120,6 @@ def accumulators_loaded_by_a_predicate_and_stored_without(mended):
 
 @bug("registers `acc`", "mma_s32 accumulates onto it")
 def integer_accumulators_that_were_not_cleared(mended):
-    @cuda.jit
     def kernel(a, b, out):
         acc = cute.make_rmem_tensor(4, cute.Int32)
         if mended:
@@ -206,7 +205,6 @@ def wgmma_with_an_operand_in_registers_of_which_rows_are_missing(mended):
 
 @bug("registers `words`", "is an operand of stmatrix")
 def stmatrix_of_a_fragment_with_a_hole(mended):
-    @cuda.jit
     def kernel(a, b, c):
         t = cuda.threadIdx.x
         smem = utils.SmemAllocator()
@@ -224,7 +222,6 @@ def stmatrix_of_a_fragment_with_a_hole(mended):
 
 @bug("registers `v`", "is an operand of tcgen05_st", arch="sm_100a")
 def tensor_memory_filled_from_registers_with_a_hole(mended):
-    @cuda.jit
     def kernel(a, b, c):
         smem = utils.SmemAllocator()
         held = smem.allocate_tensor(cute.Uint32, cute.make_layout(1), 16, None, "held")

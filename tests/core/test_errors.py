@@ -198,7 +198,6 @@ def test_tma_copies_say_what_they_lack(run_sim):
     lay = cute.tile_to_shape(SW128, (64, 64), (0, 1))
 
     def attempt(**kwargs):
-        @cuda.jit
         def kernel(atom, coords):
             s = shared(layout=lay.outer, swizzle=lay.inner)
             g = cute.local_tile(coords, (64, 64), (0, 0))

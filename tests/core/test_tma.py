@@ -71,7 +71,6 @@ def test_partitions_of_the_multicast_blocks_cover_the_tile():
 def test_multicast_mask_names_the_blocks_along_a_mode(run_sim, mode, mask):
     found = []
 
-    @cuda.jit
     def kernel():
         found.append(cpasync.create_tma_multicast_mask(cute.make_layout((1, 2, 2, 1)), (0, 0, 0, 0), mode))
 

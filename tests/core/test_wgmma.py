@@ -132,7 +132,6 @@ def test_an_f16_accumulator_packs_two_elements_a_register(run, aligned):
 def test_fragments_of_shared_memory_step_in_16_byte_units(run_sim):
     found = []
 
-    @cuda.jit
     def kernel():
         smem = cute.utils.SmemAllocator()
         lay = operand_layout(Kind.K_SW128, 128, cute.Float16)

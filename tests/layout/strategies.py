@@ -100,7 +100,7 @@ class Dyn(Leaf):
     __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: bool(self)
 
 
-_RULES = {"floordiv": "udiv", "mod": "urem", "and": "and_", "or": "or_", "lshift": "shl"}
+_RULES = {"and": "and_", "or": "or_"}
 """Where `divisor_of` has another name."""
 
 

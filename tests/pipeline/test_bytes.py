@@ -142,6 +142,12 @@ def test_what_does_not_fit_is_refused(atoms, body, tx_count, says):
 def test_the_simulator_counts_every_byte(atoms, body, tx_count, says):
     with warnings.catch_warnings(), pytest.raises(SimError, match="bytes"):
         warnings.simplefilter("ignore")
+        cute.simulate(kernel(body, tx_count).py_func)[1, 64](*atoms, np.int32(3))
+
+
+@pytest.mark.parametrize(("body", "tx_count", "says"), WRONG, ids=lambda x: getattr(x, "__name__", None))
+def test_a_kernel_with_a_wrong_count_is_not_simulated(atoms, body, tx_count, says):
+    with pytest.raises(cute.CuteError, match=says):
         cute.simulate(kernel(body, tx_count))[1, 64](*atoms, np.int32(3))
 
 

@@ -40,7 +40,6 @@ class Broken:
 
 
 def make_produce(broken: Broken):
-    @cuda.jit(device=True)
     def produce(a_map, b_map, k_tiles, m0, n0, rank):
         phase, stage = 1, 0
         for k in range(k_tiles):
@@ -58,7 +57,6 @@ def make_produce(broken: Broken):
 
 
 def make_consume(broken: Broken):
-    @cuda.jit(device=True)
     def consume(acc, k_tiles, wg):
         phase, stage = 0, 0
         for k in range(k_tiles):
@@ -83,7 +81,6 @@ def make_consume(broken: Broken):
 
 
 def make_epilogue(broken: Broken):
-    @cuda.jit(device=True)
     def epilogue(acc, c_map, m0, n0, wg):
         b = seam.current()
         t = cuda.threadIdx.x % 128
@@ -119,7 +116,6 @@ def make_epilogue(broken: Broken):
 def make_kernel(broken: Broken):
     produce, consume, epilogue = make_produce(broken), make_consume(broken), make_epilogue(broken)
 
-    @cuda.jit
     def gemm(a_map, b_map, c_map, k_tiles):
         t = cuda.threadIdx.x
         rank = cluster.getctarank(cluster.mapa(0, cuda.blockIdx.x % 2))

@@ -117,7 +117,7 @@ def test_types_that_no_overload_takes():
     def kernel(out):
         out[0] = kind_of((1, 2))
 
-    with pytest.raises(cute.CuteError, match=r"kind_of\(UniTuple\(int64 x 2\)\): no @overload of it takes these types"):
+    with pytest.raises(cute.CuteError, match=r"kind_of\(tuple\): kernels have no such function for these types"):
         cute.simulate(kernel)[1, 1](np.zeros(1))
 
 
@@ -176,7 +176,6 @@ def test_elements_are_set_by_arrays():
 
 
 def test_elements_that_a_mask_chooses_are_the_threads_own():
-    @cuda.jit
     def kernel(x, mask, out):
         i = cuda.threadIdx.x
         chosen = x[mask]
@@ -187,6 +186,15 @@ def test_elements_that_a_mask_chooses_are_the_threads_own():
     for checks in (True, False):
         cute.simulate(kernel, checks=checks)[1, 8](x, mask, out)
         assert out.tolist() == list(range(1, 17, 2)) and x.tolist() == list(range(16))
+
+
+def test_a_kernel_has_no_memory_for_elements_that_a_mask_chooses():
+    @cuda.jit
+    def kernel(x, mask, out):
+        out[0] = x[mask][0]
+
+    with pytest.raises(cute.CuteError, match=r"makes a new array(.|\n)*out\[0\] = x\[mask\]\[0\]"):
+        cute.simulate(kernel)[1, 1](np.zeros(4), np.ones(4, np.bool_), np.zeros(1))
 
 
 def test_a_race_by_a_mask_is_found():

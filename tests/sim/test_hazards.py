@@ -148,8 +148,6 @@ def test_registers_allocated_by_some_threads_only_do_not_matter():
         whole(out)
 
     out = np.full((128, 4), np.nan, np.float32)
-    kernel = cuda.jit(kernel)
-    whole = cuda.jit(device=True)(whole)
     simulate(kernel)[1, 128, 0, 8192](out)
     np.testing.assert_array_equal(out, 34)
 

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda import blockDim, blockIdx, grid, shared, syncthreads, threadIdx
+from numba.cuda import grid, syncthreads
 
 from numba_cute import dtypes
 from numba_cute.seam import CuteError, static, struct
@@ -49,11 +49,11 @@ def test_a_kernel_with_shared_memory_device_functions_math_and_atomics(seed, rng
 def test_names_imported_directly():
     @cuda.jit
     def kernel(out):
-        s = shared.array((2, 32), "int32")
-        s[threadIdx.y, threadIdx.x] = threadIdx.x + 100 * threadIdx.y
+        s = cuda.shared.array((2, 32), "int32")
+        s[cuda.threadIdx.y, cuda.threadIdx.x] = cuda.threadIdx.x + 100 * cuda.threadIdx.y
         syncthreads()
         x, y = grid(2)
-        out[y, x] = s[1 - threadIdx.y, threadIdx.x] + 1000 * blockIdx.x + blockDim.y
+        out[y, x] = s[1 - cuda.threadIdx.y, cuda.threadIdx.x] + 1000 * cuda.blockIdx.x + cuda.blockDim.y
 
     out = np.zeros((2, 64), np.int32)
     simulate(kernel)[(2, 1), (32, 2)](out)

@@ -21,7 +21,6 @@ def record(a, box, **kw):
 
 
 def make_load(rank, nbytes):
-    @cuda.jit
     def load(source, at, raw):
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_init(BAR, 1)

@@ -7,30 +7,33 @@ into the caller's frame. Nothing is registered for each function: anything that 
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
+import math
 import operator
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
-from numba.cuda.descriptor import cuda_target
+from numba.cuda.core.errors import TypingError
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
-from ...dtypes import Scalar
 from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.guards import facade
 from ...seam.marks import plain
-from ..emit.leaves import Number
+from ...seam.source.language import no_operator
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from ..ground.target import current_arch
+from ..ground.memory import LASTING, memory
+from ..ground.refusals import SIGNS, kind
 from . import contexts
+from .lasting import is_lasting_value, lasts, setting
 from .object_types import BoundTraced, Value, traces_calls
 from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type
@@ -92,9 +95,12 @@ def _of_callable(fn: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(fn)
 
 
-@functools.cache
 def _shared_signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature] | None:
     """Return the signatures of a callable that is the same for all calls; None if they depend on the call."""
+    return _lasting_signature(fn) if is_lasting_value(fn) else _whole_signature(fn)
+
+
+def _whole_signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature] | None:
     sig = _of_callable(fn)
     return None if any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()) else _ordinary(sig)
 
@@ -144,7 +150,7 @@ def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types
     )  # fmt: skip
 
 
-_results: dict[Any, Any] = {}
+_lasting_signature = functools.cache(_whole_signature)
 
 
 @traces_calls
@@ -154,8 +160,8 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     receiver: the Numba type whose object `find` is given: the callable itself or a method's object. What is called is
     traced; of the user's plain functions those that Python alone cannot follow are jitted.
     """
-    memo = (key, tuple(args), tuple(dict(kws).items()), current_arch())
-    if memo not in _jitted:
+    memo = (key, tuple(args), tuple(dict(kws).items()))
+    if memo not in memory().jitted:
         try:
             return _trace_call(key, receiver, find, args, kws)
         except Exception as e:
@@ -171,7 +177,7 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
                 if isinstance(e, CuteError) and not isinstance(e, RunTimeCondition):
                     raise as_typing_error(e) from e
                 raise other from e
-    return _jit_call(key, receiver, _jitted[memo], args, kws, memo)
+    return _jit_call(key, receiver, memory().jitted[memo], args, kws, memo)
 
 
 def _known_to_numba(receiver: Any) -> Any:
@@ -190,12 +196,8 @@ def _numba_call(key: Any, receiver: Any, function: Any, args: Any, kws: Any) -> 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         return context.get_function(function, inner)(builder, values)
 
-    _register_lowering((*key, tuple(inner.args)), lower)
+    memory().register((*key, tuple(inner.args)), lower)
     return typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
-
-
-_jitted: dict[Any, Any] = {}
-"""The plain functions that tracing could not follow, by call."""
 
 
 def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
@@ -249,8 +251,8 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
                 at[i] = context.cast(builder, concrete(x, ty, tracer), ty, inner.args[i])
         return context.get_function(types.Dispatcher(dispatcher), inner)(builder, [at[i] for i in range(len(names))])
 
-    _register_lowering((*key, ((receiver,) if bound else ()) + types_), lower)
-    _jitted[memo] = fn
+    memory().register((*key, ((receiver,) if bound else ()) + types_), lower)
+    memory().jitted[memo] = fn
     params = [pysig.parameters[names[i]] for i in rest]
     return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
         pysig=inspect.Signature(params, __validate_parameters__=False)
@@ -274,27 +276,25 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     return abstract(sig.return_type, out, tracer)
 
 
-_OPERATORS: dict[str, Any] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "udiv": operator.floordiv, "urem": operator.mod,
-    "fdiv": operator.truediv, "and_": operator.and_, "or_": operator.or_, "xor": operator.xor, "shl": operator.lshift,
-    "lshr": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-
-
-def operate(op: str, a: Any, b: Any) -> Any:
-    """Apply an operator to two numbers, one of them a leaf, as Numba does in a function that it compiles."""
+def operate(op: str, *operands: Any) -> Any:
+    """Apply an operator to numbers, one of them a leaf, as Numba does in a function that it compiles. op: its name in
+    `operator`, among Python's functions or in `math`."""
     tracer: Any = seam.current()
-    values = [x.value if isinstance(x, Scalar) else x for x in (a, b)]
-    kinds = tuple(types.unliteral(numba_type(x)) for x in values)
+    kinds = tuple(types.unliteral(numba_type(x)) for x in operands)
     context = contexts.typing_context()
-    fn = context.resolve_value_type(_OPERATORS[op])
-    sig = fn.get_call_type(context, kinds, {})
+    fn = context.resolve_value_type(next(getattr(m, op) for m in (operator, builtins, math) if hasattr(m, op)))
+    try:
+        sig = fn.get_call_type(context, kinds, {})
+    except TypingError:
+        sig = None
+    if sig is None:
+        raise CuteError(no_operator(SIGNS.get(op, op), [kind(str(ty)) for ty in kinds]))
     if tracer.builder is None:
-        return Number(sig.return_type)
-    lowered = [tracer.ir(x, ty) for x, ty in zip(values, kinds)]
+        return abstract(sig.return_type, None, tracer)
+    lowered = [tracer.ir(x, ty) for x, ty in zip(operands, kinds)]
     lowered = [tracer.context.cast(tracer.builder, v, have, want) for v, have, want in zip(lowered, kinds, sig.args)]
-    return Number(sig.return_type, tracer.context.get_function(fn, sig)(tracer.builder, lowered))
+    out = tracer.context.get_function(fn, sig)(tracer.builder, lowered)
+    return abstract(sig.return_type, out, tracer)
 
 
 Tracer.call_function = staticmethod(call_jitted)
@@ -309,15 +309,18 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
-    memo = (key, types_, tuple(folded.parameters), current_arch())
-    result = _results.get(memo)
+    memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))
+    known = memory()
+    if all(map(lasts, (receiver, *types_))):
+        memo, known = (*memo, *setting()), LASTING
+    result = known.results.get(memo)
     if result is None:
         names = list(folded.parameters)
         order = [names.index(p) for p in real.parameters]
         values = [abstract(t, None, typing_tracer) for t in types_]
         result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
-        _register(key, receiver, find, real, order, types_)
-        _results[memo] = result
+        known.register(*_lowering(key, receiver, find, real, order, types_))
+        known.results[memo] = result
     return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
         pysig=folded
     )
@@ -333,7 +336,8 @@ def _is_shared(fn: Any) -> bool:
     return inspect.isfunction(fn) or isinstance(fn, type)
 
 
-def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> None:
+def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> tuple[Any, Any]:
+    """Return what Numba asks for the lowering of a traced call by, and that."""
     bound = _has_receiver(key, receiver)
     full = ((receiver,) if bound else ()) + types_
 
@@ -346,11 +350,4 @@ def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
         result = run(fn, real, [values[i] for i in order], tracer)
         return concrete(result, sig.return_type, tracer)
 
-    _register_lowering((*key, full), lower)
-
-
-def _register_lowering(key: Any, lower: Any) -> None:
-    full = key[-1]
-    selector = cuda_target.target_context._defns[key]
-    if full not in [s for s, _ in selector.versions]:
-        selector.append(lower, full)
+    return (*key, full), lower

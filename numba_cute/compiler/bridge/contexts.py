@@ -27,7 +27,9 @@ from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
+from ..ground.memory import lowering_of
 from ..ground.ownership import adopting, is_own_type, owns
+from . import devices
 from .object_types import BoundTraced, Value
 from .shared_arrays import in_shared_memory
 
@@ -133,6 +135,7 @@ class CuteTypingContext(CUDATypingContext):
         """Return the signature of a call of a device function. What may stand in a kernel may stand in one of plain
         Numba's that it calls."""
         py_func = func.dispatcher.py_func
+        devices.renew(func.dispatcher)
         if py_func.__code__.co_kwonlyargcount:
             return _call_by_names(self, func.dispatcher, args, kws)
         resolve = super().resolve_function_type
@@ -316,6 +319,9 @@ class _Implementations:
         self._shared = shared
 
     def __getitem__(self, key: Any) -> Any:
+        found = lowering_of(key)
+        if found is not None:
+            return found
         shared, own = self._shared[key], _IMPLEMENTATIONS.get(key)
         return shared if own is None else _OwnFirst(own, shared)
 

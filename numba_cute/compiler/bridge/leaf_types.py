@@ -17,6 +17,7 @@ from ...isa.facts.tensormap import TensorMapRecord
 from ...seam import CuteError
 from ..emit.entry import TENSOR_MAP_BYTES
 from ..emit.leaves import Number, RegFile, VectorLeaf, element_ir, scalar_type, slots
+from .returns import Object
 
 
 class Registers(types.Type):
@@ -28,10 +29,16 @@ class Registers(types.Type):
 
 
 @register_model(Registers)
-class RegistersModel(models.PrimitiveModel):
+class RegistersModel(Object, models.PrimitiveModel):
     def __init__(self, dmm: Any, fe: Registers) -> None:
-        array = ir.ArrayType(element_ir(fe.dtype), slots(fe.dtype, fe.count))
-        super().__init__(dmm, fe, array.as_pointer())
+        self._array = ir.ArrayType(element_ir(fe.dtype), slots(fe.dtype, fe.count))
+        super().__init__(dmm, fe, self._array.as_pointer())
+
+    def object_key(self) -> Any:
+        return self._array
+
+    def contents(self) -> ir.Type:
+        return self._array
 
 
 class Vector(types.Type):

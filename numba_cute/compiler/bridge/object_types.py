@@ -13,13 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
+from numba.cuda import types
 from numba.cuda.datamodel import models, register_default
 from numba.cuda.extending import register_model
 from numba.cuda.typeconv import Conversion
 
 from ...seam import CuteError
 from . import tree
+from .returns import Composite, Object
 
 _serial = itertools.count()
 
@@ -47,6 +48,7 @@ class Value(types.Callable):
     def __init__(self, spec: Any) -> None:
         self.spec = spec
         self.leaves = tuple(tree.leaf_types(spec))
+        self._key = tree.identity(spec)
         head = spec[1].__name__ if spec[0] in ("node", "const") else "tuple"
         if spec[0] == "const":
             head = getattr(spec[2], "__name__", head)
@@ -54,7 +56,7 @@ class Value(types.Callable):
 
     @property
     def key(self) -> Any:
-        return self.spec
+        return self._key
 
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
         joined = tree.join(self.spec, other.spec) if isinstance(other, Value) else None
@@ -67,17 +69,17 @@ class Value(types.Callable):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         (trace,) = _tracing
-        return trace((Value, self.spec), self, _callee, args, kws)
+        return trace((Value, self.key), self, _callee, args, kws)
 
     def get_call_signatures(self) -> Any:
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
-        return (Value, self.spec, sig.args)
+        return (Value, self.key, sig.args)
 
 
 @register_model(Value)
-class ValueModel(models.StructModel):
+class ValueModel(Composite, models.StructModel):
     def __init__(self, dmm: Any, fe: Value) -> None:
         super().__init__(dmm, fe, [(f"leaf{i}", t) for i, t in enumerate(fe.leaves)])
 
@@ -109,35 +111,35 @@ class StructRef(types.Type):
 
 
 @register_model(StructRef)
-class StructRefModel(models.DataModel):
-    """A pointer as a value and as an argument; the fields themselves when stored, kept in a tuple, or returned."""
+class StructRefModel(Object, models.DataModel):
+    """A pointer; what it points to, where it is a field of a struct: those are embedded."""
+
+    embedded = True
 
     def __init__(self, dmm: Any, fe: StructRef) -> None:
         super().__init__(dmm, fe)
         self._members = [dmm.lookup(fe.types[name]) for name in fe.stored]
 
-    def _struct(self) -> ir.Type:
+    def object_key(self) -> Any:
+        return self._fe_type._key
+
+    def contents(self) -> ir.Type:
         return ir.LiteralStructType([m.get_data_type() for m in self._members])
 
+    def fields(self) -> list[Any]:
+        return self._members
+
     def get_value_type(self) -> ir.Type:
-        return self._struct().as_pointer()
+        return self.contents().as_pointer()
 
     def get_data_type(self) -> ir.Type:
-        return self._struct()
-
-    def get_argument_type(self) -> ir.Type:
-        return self._struct().as_pointer()
-
-    def get_return_type(self) -> ir.Type:
-        return self._struct()
+        return self.contents()
 
     def as_data(self, builder: Any, value: Any) -> Any:
         return builder.load(value)
 
     def from_data(self, builder: Any, value: Any) -> Any:
-        slot = cgutils.alloca_once(builder, self._struct())
-        builder.store(value, slot)
-        return slot
+        raise CuteError(f"{self._fe_type.cls.__name__}: an embedded object is no copy")
 
     def as_argument(self, builder: Any, value: Any) -> Any:
         return value
@@ -145,18 +147,10 @@ class StructRefModel(models.DataModel):
     def from_argument(self, builder: Any, value: Any) -> Any:
         return value
 
-    def as_return(self, builder: Any, value: Any) -> Any:
-        return builder.load(value)
-
-    def from_return(self, builder: Any, value: Any) -> Any:
-        return self.from_data(builder, value)
-
-    def load_from_data_pointer(self, builder: Any, ptr: Any, align: Any = None) -> Any:
-        return ptr
-
 
 class StructPointer(StructRef):
-    """A `StructRef` as an object of a plain class holds it: by its address, so that it is the same one there."""
+    """A `StructRef` as an object of a plain class, or a tuple in a field, holds it: by its address, so that it is the
+    same one there."""
 
     @property
     def target(self) -> StructRef:
@@ -172,14 +166,10 @@ class StructPointer(StructRef):
 class StructPointerModel(StructRefModel):
     """An address, also where it is stored."""
 
-    def get_data_type(self) -> ir.Type:
-        return self._struct().as_pointer()
+    embedded = False
 
-    def get_return_type(self) -> ir.Type:
-        raise CuteError(
-            "an object that holds a mutable one cannot be returned by a function that Numba compiles: the place of "
-            "that is gone then; return both"
-        )
+    def get_data_type(self) -> ir.Type:
+        return self.get_value_type()
 
     def as_data(self, builder: Any, value: Any) -> Any:
         return value

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import operator
 from collections.abc import Callable
@@ -15,8 +14,8 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam.marks.plain import with_ordinary_parameters
-from ..ground.target import current_arch
-from . import contexts
+from ..ground.memory import LASTING, memory
+from . import contexts, lasting
 from .object_types import StructRef
 
 _BINARY = (
@@ -29,15 +28,15 @@ _METHODS |= {operator.truth: "__bool__", operator.setitem: "__setitem__", len: "
 _METHODS |= {getattr(operator, f"i{n}"): f"__i{n}__" for n in ("add", "sub", "mul", "floordiv", "mod", "truediv")}
 
 
-@functools.cache
-def _dispatcher(fn: Callable[..., Any], arch: str) -> Any:
-    """Return the jitted form of a method; one for each target, since Numba caches by argument types alone."""
-    return cuda.jit(device=True, forceinline=True)(with_ordinary_parameters(fn, compiled=True))
-
-
 def dispatcher_of(fn: Callable[..., Any]) -> Any:
-    """Return the jitted form of a method for the target that is being compiled."""
-    return _dispatcher(fn, current_arch())
+    """Return the jitted form of a function or method for this compilation: what a user's reads is read anew in each."""
+    key: tuple[Any, ...] = (fn,)
+    found = memory().dispatchers
+    if lasting.is_lasting_function(fn):
+        key, found = (fn, *lasting.setting()), LASTING.dispatchers
+    if key not in found:
+        found[key] = cuda.jit(device=True, forceinline=True)(with_ordinary_parameters(fn, compiled=True))
+    return found[key]
 
 
 def result_type(context: Any, dispatcher: Any, args: tuple[types.Type, ...]) -> Any:

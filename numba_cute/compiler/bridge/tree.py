@@ -9,14 +9,18 @@ for anything else, which must be hashable.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import math
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import numpy as np
 from numba.cuda import types
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.ground.packages import is_library
 from .leaf_types import Multiple, leaf_type, multiple
 
 Spec = tuple[Any, ...]
@@ -62,6 +66,30 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     except TypeError:
         raise CuteError(f"{obj!r} ({type(obj).__name__}) cannot be held by a kernel: it is not hashable") from None
     return ("const", type(obj), obj)
+
+
+def identity(spec: Spec) -> Spec:
+    """Return what tells a spec from others: where `==` may take different objects for one, which object it is."""
+    kind = spec[0]
+    if kind == "leaf":
+        return spec
+    if kind == "const":
+        told = _told_apart(spec[2])
+        return spec if told is None else (*spec[:2], told)
+    parts = tuple(map(identity, spec[-1]))
+    return spec if all(a is b for a, b in zip(parts, spec[-1])) else (*spec[:-1], parts)
+
+
+_EXACT = (int, bool, str, bytes, type(None), FunctionType, BuiltinFunctionType, type)
+"""Types whose equal objects are one."""
+
+
+def _told_apart(obj: Any) -> Any:
+    """Return what tells an object from others that are equal to it; None if it is itself enough."""
+    cls = type(obj)
+    if cls in _EXACT or cls.__eq__ is object.__eq__ or isinstance(obj, enum.Enum) or is_library(cls.__module__):
+        return None
+    return repr(obj) if cls in (float, complex) or isinstance(obj, np.generic) else ("object", id(obj))
 
 
 def unflatten(spec: Spec, leaves: Any) -> Any:

@@ -23,6 +23,7 @@ from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.ground.names import no_field, unknown
 from ...seam.marks import plain
+from ..emit.frames import make_slot
 from ..emit.leaves import Number, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
@@ -195,7 +196,7 @@ def _numeric(leaf: Any) -> bool:
 
 def _field_type(cls: type, name: str, value: Any) -> types.Type:
     wanted = cls.__cute_types__[name]  # type: ignore[attr-defined]
-    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else plain_type(numba_type(value))
+    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else _held(plain_type(numba_type(value)), False)
 
 
 def plain_type(ty: types.Type) -> types.Type:
@@ -224,9 +225,16 @@ def type_of_plain(obj: Any) -> StructRef:
 
 def _plain_field(value: Any, changes: bool) -> types.Type:
     ty = numba_type(value)
+    return _held(plain_type(_run_time(ty)) if changes else ty, True)
+
+
+def _held(ty: types.Type, by_address: bool) -> types.Type:
+    """Return a type as a field has it: mutable objects in tuples are held by their address."""
     if isinstance(ty, StructRef):
-        return StructPointer(ty.cls, ty.fields)
-    return plain_type(_run_time(ty)) if changes else ty
+        return StructPointer(ty.cls, ty.fields) if by_address else ty
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([_held(t, True) for t in ty])
+    return ty
 
 
 def _run_time(ty: types.Type) -> types.Type:
@@ -238,8 +246,8 @@ def _run_time(ty: types.Type) -> types.Type:
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
     """Store a struct that traced code made into a new slot of the frame."""
-    data = tracer.context.data_model_manager[ty].get_data_type()
-    slot = cgutils.alloca_once(tracer.builder, data, name=ty.cls.__name__)
+    model = tracer.context.data_model_manager[ty]
+    slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
     proxy = StructProxy(ty, slot)
     for name in ty.stored:
         _store(proxy, name, getattr(obj, name), tracer)
@@ -248,6 +256,8 @@ def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
 
 def seen_type(ty: types.Type) -> types.Type:
     """Return the type that a field has for those who read it."""
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([seen_type(t) for t in ty])
     return ty.target if isinstance(ty, StructPointer) else ty
 
 

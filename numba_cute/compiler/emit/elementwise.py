@@ -38,7 +38,7 @@ def elementwise(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[An
             lanes.append(values(tracer, x))
         else:
             lanes.append([tracer.ir(x, scalar_type(want))] * count)
-    emit = _row(tracer, op) if isinstance(op, Instr) else _operation(tracer, op, dtype)
+    emit = _row(tracer, op) if isinstance(op, Instr) else operation(tracer, op, dtype)
     out = [emit(*each) for each in zip(*lanes)]
     return packed(tracer, result, out) if vectors else Number(scalar_type(result), out[0])
 
@@ -95,7 +95,7 @@ def _row(tracer: Any, row: Instr) -> Callable[..., Any]:
     return lambda *xs: row(*(Number(types.float32, x) for x in xs)).ir
 
 
-def _operation(tracer: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
+def operation(tracer: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
     """Return what emits the operation on LLVM values of one element."""
     b = tracer.builder
     if op == "where":
@@ -166,21 +166,8 @@ def _directed(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
 def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:
     compare = b.icmp_signed if signed else b.icmp_unsigned
 
-    def rounds_up(x: Any, y: Any, r: Any) -> Any:
-        """Say whether the quotient that C gives lies above Python's: a remainder, and operands of two signs."""
-        return b.and_(b.icmp_signed("!=", r, r.type(0)), b.icmp_signed("<", b.xor(x, y), x.type(0)))
-
-    def floordiv(x: Any, y: Any) -> Any:
-        if not signed:
-            return b.udiv(x, y)
-        q = b.sdiv(x, y)
-        return b.select(rounds_up(x, y, b.srem(x, y)), b.sub(q, q.type(1)), q)
-
-    def mod(x: Any, y: Any) -> Any:
-        if not signed:
-            return b.urem(x, y)
-        r = b.srem(x, y)
-        return b.select(rounds_up(x, y, r), b.add(r, y), r)
+    def divided(rest: bool) -> Callable[..., Any]:
+        return lambda x, y: _divided(b, x, y, rest) if signed else _safely(b, b.urem if rest else b.udiv, x, y)
 
     ops: dict[str, Callable[..., Any]] = {
         "add": b.add,
@@ -188,8 +175,11 @@ def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:
         "mul": b.mul,
         "shl": b.shl,
         "shr": b.ashr if signed else b.lshr,
-        "floordiv": floordiv,
-        "mod": mod,
+        "floordiv": divided(rest=False),
+        "mod": divided(rest=True),
+        "udiv": b.udiv,
+        "urem": b.urem,
+        "sdiv": b.sdiv,
         "neg": lambda x: b.sub(x.type(0), x),
         "abs": lambda x: b.select(compare("<", x, x.type(0)), b.sub(x.type(0), x), x),
         "min": lambda x, y: b.select(compare("<", x, y), x, y),
@@ -199,3 +189,33 @@ def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:
         "isfinite": lambda x: ir.Constant(ir.IntType(1), 1),
     }
     return ops[op] if op in ops else lambda x, y: compare(op, x, y)
+
+
+def _divided(b: Any, x: Any, y: Any, rest: bool) -> Any:
+    """Divide signed integers and round downwards, as Python does; gives the quotient or the remainder, 0 where Numba
+    gives 0: of a division by 0, and of one that overflows."""
+    known = y.constant if isinstance(y, ir.Constant) else None
+    if known is not None and known > 0 and known & (known - 1) == 0:
+        return b.and_(x, y.type(known - 1)) if rest else b.ashr(x, y.type(known.bit_length() - 1))
+
+    def floored(x: Any, y: Any) -> Any:
+        r = b.srem(x, y)
+        above = b.and_(b.icmp_signed("!=", r, r.type(0)), b.icmp_signed("<", b.xor(x, y), x.type(0)))
+        if rest:
+            return b.select(above, b.add(r, y), r)
+        q = b.sdiv(x, y)
+        return b.select(above, b.sub(q, q.type(1)), q)
+
+    least = x.type(-(1 << x.type.width - 1))
+    overflows = lambda: b.and_(b.icmp_signed("==", y, y.type(-1)), b.icmp_signed("==", x, least))  # noqa: E731
+    return _safely(b, floored, x, y, overflows)
+
+
+def _safely(b: Any, divide: Callable[..., Any], x: Any, y: Any, overflows: Callable[[], Any] | None = None) -> Any:
+    """Divide where that is defined; gives 0 elsewhere. overflows: gives whether it is not, beside by 0."""
+    if isinstance(y, ir.Constant) and y.constant not in (0, -1):
+        return divide(x, y)
+    bad = b.icmp_signed("==", y, y.type(0))
+    if overflows is not None:
+        bad = b.or_(bad, overflows())
+    return b.select(bad, x.type(0), divide(x, b.select(bad, y.type(1), y)))

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.cuda import types
 
@@ -42,6 +44,11 @@ _SCALARS: dict[dtypes.DType, types.Type] = {
 }
 
 
+_DTYPES = {
+    t: d for d, t in reversed(_SCALARS.items()) if d is not dtypes.TFloat32 and not (d.is_float and d.width <= 8)
+}  # of several types that one holds, the first
+
+
 def scalar_type(dtype: dtypes.DType) -> types.Type:
     """Return the Numba type that holds one element of `dtype` (a float of at most 8 bits travels as the float32 of its
     value, a 4-bit integer as one of 8)."""
@@ -51,21 +58,22 @@ def scalar_type(dtype: dtypes.DType) -> types.Type:
 def dtype_of(ty: types.Type) -> dtypes.DType:
     """Return the element type of a Numba scalar type."""
     ty = types.unliteral(ty)
-    for dtype, scalar in _SCALARS.items():
-        if scalar == ty and dtype is not dtypes.TFloat32 and not (dtype.is_float and dtype.width <= 8):
-            return dtype
+    if ty in _DTYPES:
+        return _DTYPES[ty]
     raise CuteError(f"a value of Numba type {ty} has no CuTe element type")
 
 
 class Number(seam.Leaf):
     """An integer, float or bool known only at run time.
 
-    `//` and `%` of integers are unsigned: they divide coordinates, which are not negative. `==` stays identity, so
-    that leaves can be keys; `seam.current().compare` compares values. In a plain function of the user's that is traced
-    (`Tracer.plain`) all operators are Numba's, as they are where Numba compiles it.
+    Its operators are those of traced code: C's, in the type in which two operands meet (`joined`), but that `//`, `%`
+    and `>>` round as Python's. What divides coordinates, which are not negative, says so (`natural`). In a plain
+    function of the user's that is traced (`Tracer.plain`) all operators are Numba's, as they are where Numba compiles
+    it.
     """
 
     __slots__ = ("type", "ir", "divisor")
+    __array_ufunc__ = None  # NumPy's scalars leave the operation to this class
 
     def __init__(self, type: types.Type, ir: Any = None, divisor: int = 1) -> None:
         self.type = type
@@ -78,6 +86,11 @@ class Number(seam.Leaf):
             raise CuteError(f"assume: src {self.type} is not an integer")
         return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
 
+    def natural(self, op: str, a: Any, b: Any) -> Any:
+        if op == "floordiv":
+            return a if _is(b, 1) else 0 if _is(a, 0) else _traced("udiv", a, b)
+        return 0 if _is(a, 0) or _divides(b, a) else _traced("urem", a, b)
+
     def __bool__(self) -> bool:
         raise RunTimeCondition(
             f"a run-time value ({self.type}) cannot decide compile-time control flow: "
@@ -89,92 +102,16 @@ class Number(seam.Leaf):
 
     __int__ = __index__
 
+    def __float__(self) -> float:
+        raise RunTimeCondition(f"a static number is needed here, and this one ({self.type}) is known only at run time")
+
+    __complex__ = __float__
+
     def __repr__(self) -> str:
         known = f"{{div={self.divisor}}}" if self.divisor > 1 else ""
         return "?" + ("" if self.type in (types.int32, types.int64) else str(self.type)) + known
 
-    def __add__(self, o: Any) -> Any:
-        return self if _is(o, 0) else _arith("add", self, o)
-
-    __radd__ = __add__
-
-    def __sub__(self, o: Any) -> Any:
-        return self if _is(o, 0) else _arith("sub", self, o)
-
-    def __rsub__(self, o: Any) -> Any:
-        return _arith("sub", o, self)
-
-    def __neg__(self) -> Any:
-        return _arith("sub", 0, self)
-
-    def __mul__(self, o: Any) -> Any:
-        if not isinstance(o, (int, float, Number)):
-            return NotImplemented
-        return 0 if _is(o, 0) else self if _is(o, 1) else _arith("mul", self, o)
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, o: Any) -> Any:
-        return self if _is(o, 1) else _arith("udiv", self, o)
-
-    def __rfloordiv__(self, o: Any) -> Any:
-        return 0 if _is(o, 0) else _arith("udiv", o, self)
-
-    def __mod__(self, o: Any) -> Any:
-        return 0 if type(o) is int and o > 0 and self.divisor % o == 0 else _arith("urem", self, o)
-
-    def __rmod__(self, o: Any) -> Any:
-        return 0 if _is(o, 0) else _arith("urem", o, self)
-
-    def __truediv__(self, o: Any) -> Any:
-        return _arith("fdiv", self, o)
-
-    def __and__(self, o: Any) -> Any:
-        return _arith("and_", self, o)
-
-    __rand__ = __and__
-
-    def __or__(self, o: Any) -> Any:
-        return self if _is(o, 0) else _arith("or_", self, o)
-
-    __ror__ = __or__
-
-    def __xor__(self, o: Any) -> Any:
-        return self if _is(o, 0) else _arith("xor", self, o)
-
-    __rxor__ = __xor__
-
-    def __invert__(self) -> Any:
-        return _arith("xor", self, True if self.type == types.boolean else -1)
-
-    def __lshift__(self, o: Any) -> Any:
-        return self if _is(o, 0) else _arith("shl", self, o)
-
-    def __rlshift__(self, o: Any) -> Any:
-        return _arith("shl", o, self)
-
-    def __rshift__(self, o: Any) -> Any:
-        return self if _is(o, 0) else _arith("lshr", self, o)
-
-    def __eq__(self, o: object) -> Any:
-        return True if self is o else _equality("==", self, o)
-
-    def __ne__(self, o: object) -> Any:
-        return _equality("!=", self, o)
-
     __hash__ = object.__hash__
-
-    def __lt__(self, o: Any) -> Any:
-        return _compare("<", self, o)
-
-    def __le__(self, o: Any) -> Any:
-        return _compare("<=", self, o)
-
-    def __gt__(self, o: Any) -> Any:
-        return _compare(">", self, o)
-
-    def __ge__(self, o: Any) -> Any:
-        return _compare(">=", self, o)
 
 
 def _is_plain(caller: Any) -> bool:
@@ -184,62 +121,101 @@ def _is_plain(caller: Any) -> bool:
     return not is_library(caller.f_globals.get("__name__"))
 
 
-def _compare(op: str, a: Any, b: Any) -> Any:
-    if not isinstance(b, (int, float, Number, dtypes.Scalar)):
-        return NotImplemented  # a vector compares itself with a number
-    if _is_plain(sys._getframe(2)):
-        return seam.current().operate(op, a, b)  # type: ignore[attr-defined]
-    return seam.current().compare(op, a, b)
+def _operand(x: Any) -> Any:
+    """Return an operand as a leaf, or as a static number of Python's; None if it is no number."""
+    if isinstance(x, (int, float, Number)):
+        return x
+    if isinstance(x, dtypes.Scalar):
+        return seam.current().cast(x, x.dtype)
+    if isinstance(x, np.generic) and x.dtype.kind in "biuf":
+        return seam.current().cast(x.item(), dtypes.from_numpy(x.dtype))
+    return None
 
 
-def _equality(op: str, a: Any, b: Any) -> Any:
-    if isinstance(b, (int, float, Number)) and _is_plain(sys._getframe(2)):
-        return seam.current().operate(op, a, b)  # type: ignore[attr-defined]
-    return NotImplemented
+def _operator(op: str, reflected: bool) -> Callable[..., Any]:
+    """Return the method of an operator with two operands. op: its name in `operator`."""
+    swapped = reflected and op not in ("add", "mul", "and_", "or_", "xor")  # constants stay on the right
+
+    def call(self: Number, o: Any, *more: Any) -> Any:
+        o = _operand(o)
+        if o is None:
+            return NotImplemented
+        a, b = (o, self) if swapped else (self, o)
+        if more or _is_plain(sys._getframe(1)):
+            return seam.current().operate(op, a, b, *more)  # type: ignore[attr-defined]
+        if op in _COMPARISONS:
+            return seam.current().compare(_COMPARISONS[op], a, b)
+        return _traced(op, a, b)
+
+    return call
+
+
+def _function(f: Any) -> Callable[..., Any]:
+    """Return the method by which Python's `abs`, `round` and the like ask an object."""
+
+    def call(self: Number, *more: Any) -> Any:
+        if f == "neg" and not _is_plain(sys._getframe(1)):
+            return _traced("sub", -0.0 if isinstance(self.type, types.Float) else 0, self)
+        if f == "invert" and not _is_plain(sys._getframe(1)):
+            return _traced("xor", self, True if self.type == types.boolean else -1)
+        if f == "pos" and not _is_plain(sys._getframe(1)):
+            return self
+        return seam.current().operate(f, self, *more)  # type: ignore[attr-defined]
+
+    return call
+
+
+_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift")
+for _name in (*_BINARY, "divmod", *_COMPARISONS):
+    setattr(Number, f"__{_name.rstrip('_')}__", _operator(_name, False))
+    if _name not in _COMPARISONS:
+        setattr(Number, f"__r{_name.rstrip('_')}__", _operator(_name, True))
+for _name in ("neg", "pos", "invert", "abs", "round", "floor", "ceil", "trunc"):
+    setattr(Number, f"__{_name}__", _function(_name))
 
 
 def _is(x: Any, value: int) -> bool:
     return isinstance(x, int) and x == value
 
 
-def _arith(op: str, a: Any, b: Any) -> Any:
-    if not isinstance(a, (int, float, Number)) or not isinstance(b, (int, float, Number)):
-        return NotImplemented
-    plain = _is_plain(sys._getframe(2))
-    tracer: Any = seam.current()
-    result = tracer.operate(op, a, b) if plain else tracer.arith(op, a, b)
+def _divides(b: Any, a: Any) -> bool:
+    return type(b) is int and b > 0 and seam.divisor(a) % b == 0
+
+
+_KEEPS = {"add": 0, "sub": 0, "mul": 1, "floordiv": 1, "or_": 0, "xor": 0, "lshift": 0, "rshift": 0}
+"""The static operand with which an operator gives the other one: on the left too of those that commute."""
+_ZERO = ("mul", "floordiv", "mod")
+"""Those of integers that give 0 of a static 0 on the left."""
+
+
+def _traced(op: str, a: Any, b: Any) -> Any:
+    """Apply an operator of traced code to two numbers, one of them a leaf. What is static of it stays static."""
+    keeps = _KEEPS.get(op)
+    if keeps is not None and _is(b, keeps):
+        return a
+    if op in ("add", "mul", "or_", "xor") and _is(a, keeps or 0):
+        return b
+    if not any(isinstance(getattr(x, "type", None), types.Float) for x in (a, b)):
+        if op in _ZERO and _is(a, 0) or op == "mul" and _is(b, 0) or op == "mod" and _divides(b, a):
+            return 0
+    result = seam.current().arith(op, a, b)  # type: ignore[attr-defined]
     if isinstance(result.type, types.Integer):
         found = seam.divisor_of(op, a, b)
         result.divisor = found if result.type.signed or op not in _WRAPPING else found & -found
     return result
 
 
-_WRAPPING = ("add", "sub", "mul", "shl")
+_WRAPPING = ("add", "sub", "mul", "lshift")
 """Operations that may wrap around in an unsigned type, where only powers of two divide what they divided before."""
 
 
 def joined(a: Any, b: Any) -> types.Type:
-    """Return the type in which two operands meet: a static int takes the other's type if it fits there."""
-    if not isinstance(a, Number):
-        a, b = b, a
-    if not isinstance(b, Number):
-        if isinstance(a.type, types.Float) or isinstance(b, float):
-            return a.type if isinstance(a.type, types.Float) else types.float64
-        if isinstance(a.type, types.Boolean):
-            return types.boolean if isinstance(b, bool) else types.int32
-        fits = -(2 ** (a.type.bitwidth - 1)) <= b < 2**a.type.bitwidth
-        return a.type if fits else types.int64
-    if a.type == b.type:
+    """Return the type in which two operands of traced code meet (`dtypes.joined`)."""
+    if isinstance(a, Number) and isinstance(b, Number) and a.type == b.type:
         return a.type
-    floats = [t for t in (a.type, b.type) if isinstance(t, types.Float)]
-    if floats:
-        return max(floats, key=lambda t: t.bitwidth)
-    if types.boolean in (a.type, b.type):
-        return b.type if a.type == types.boolean else a.type
-    wide = max(a.type.bitwidth, b.type.bitwidth)
-    if a.type.bitwidth == b.type.bitwidth:
-        return a.type if a.type.signed else b.type
-    return a.type if a.type.bitwidth == wide else b.type
+    x, y = (dtype_of(v.type) if isinstance(v, Number) else v for v in (a, b))
+    return scalar_type(dtypes.joined(x, y))
 
 
 class RegFile(seam.Leaf):

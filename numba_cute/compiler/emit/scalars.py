@@ -12,11 +12,14 @@ from numba.cuda import types
 
 from ... import dtypes
 from ...seam import CuteError, divisor
-from ...seam.guards.messages import no_number
+from ...seam.guards.messages import check_traced_operator, no_number
 from ..ground.target import current_arch
-from . import casts, convert
+from . import casts, convert, elementwise
 from .leaves import Number, dtype_of, joined, scalar_type
 from .rounding import HALVES
+
+_ELEMENTWISE = {"truediv": "div", "and_": "and", "or_": "or", "lshift": "shl", "rshift": "shr"}
+"""By an operator's name in `operator`, its name in `Backend.elementwise`, where that differs."""
 
 
 class Scalars:
@@ -31,13 +34,21 @@ class Scalars:
         return Number(ty, None if self.builder is None else emit(self.builder))
 
     def arith(self, op: str, a: Any, b: Any) -> Number:
+        """Apply an operator of traced code, in the type in which two numbers meet. op: its name in `operator`; or udiv,
+        urem (see `Leaf.natural`) or sdiv (towards zero)."""
         ty = joined(a, b)
-        if isinstance(ty, types.Float):
-            op = {"add": "fadd", "sub": "fsub", "mul": "fmul", "fdiv": "fdiv"}.get(op, op)
-            if op not in ("fadd", "fsub", "fmul", "fdiv"):
-                raise CuteError(f"operator {op} is not for floating-point values ({ty})")
-        flags = ("nsw",) if op in ("add", "sub", "mul") and ty.signed else ()
-        return self.number(ty, lambda bld: getattr(bld, op)(self.ir(a, ty), self.ir(b, ty), flags=flags))
+        dtype = dtype_of(ty)
+        check_traced_operator(op, dtype)
+        if ty in HALVES:
+            return elementwise.elementwise(self, _ELEMENTWISE.get(op, op), dtype, (a, b))  # type: ignore[no-any-return]
+
+        def emit(bld: Any) -> Any:
+            x, y = self.ir(a, ty), self.ir(b, ty)
+            if dtype.signed and dtype.is_integer and op in ("add", "sub", "mul"):
+                return getattr(bld, op)(x, y, flags=("nsw",))
+            return elementwise.operation(self, _ELEMENTWISE.get(op, op), dtype)(x, y)
+
+        return self.number(ty, emit)
 
     def ir(self, x: Any, ty: types.Type) -> Any:
         """Make of an int, float, bool or Number an LLVM value of this Numba type (bools as i1)."""

@@ -38,7 +38,7 @@ class Tracer(Regions, Vectors):
 
     plain = False
     """Whether a plain function of the user's is traced."""
-    operate: Callable[[str, Any, Any], Any]
+    operate: Callable[..., Any]
     """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""

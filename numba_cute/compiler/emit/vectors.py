@@ -12,6 +12,7 @@ from numba.cuda import cgutils, types
 from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from . import convert, elementwise
+from .frames import make_slot
 from .leaves import Number, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
 from .scalars import Scalars
 
@@ -31,7 +32,7 @@ class Vectors(Scalars):
         if self.builder is None:
             return RegFile(dtype, count)
         array = ir.ArrayType(element_ir(dtype), slots(dtype, count))
-        return RegFile(dtype, count, cgutils.alloca_once(self.builder, array, name="registers"))
+        return RegFile(dtype, count, make_slot(self.builder, array, "registers"))
 
     def _slot(self, file: RegFile, slot: Any) -> Any:
         index = slot.ir if isinstance(slot, Number) else _I32(slot)
@@ -48,7 +49,7 @@ class Vectors(Scalars):
                 f"that are known to be multiples of {per}"
             )
         if not isinstance(regs.start, int):
-            first = regs.start // per
+            first = seam.quotient(regs.start, per)
             return [first + i for i in range(regs.count // per)]
         return list(range(regs.start // per, -(-(regs.start + regs.count) // per)))
 
@@ -89,8 +90,8 @@ class Vectors(Scalars):
             value = b.load(self._slot(regs.file, regs.start))
             return value if value.type == want else b.bitcast(value, want)
         per = 32 // width
-        word = b.load(self._slot(regs.file, regs.start // per))
-        shift = self.ir((regs.start % per) * width, types.int32)
+        word = b.load(self._slot(regs.file, seam.quotient(regs.start, per)))
+        shift = self.ir(seam.remainder(regs.start, per) * width, types.int32)
         bits = b.trunc(b.lshr(word, shift), ir.IntType(regs.dtype.width))
         return convert.from_memory(self, bits, regs.dtype)
 
@@ -103,8 +104,8 @@ class Vectors(Scalars):
             b.store(bits, self._slot(regs.file, regs.start))
             return
         per = 32 // width
-        slot = self._slot(regs.file, regs.start // per)
-        shift = self.ir((regs.start % per) * width, types.int32)
+        slot = self._slot(regs.file, seam.quotient(regs.start, per))
+        shift = self.ir(seam.remainder(regs.start, per) * width, types.int32)
         mask = b.shl(_I32((1 << width) - 1), shift)
         kept = b.and_(b.load(slot), b.not_(mask))
         b.store(b.or_(kept, b.shl(b.zext(bits, _I32), shift)), slot)

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.cuda.core.compiler_lock import global_compiler_lock
+
 from ...seam import CuteError
-from . import errors
+from . import errors, memory
 from .collecting import seldom
 
 Cluster = tuple[int, int, int]
@@ -81,8 +83,8 @@ def want_map(argument: Any, form: Any) -> None:
 
 
 class building:
-    """While a kernel is compiled: what is known of its launch is at hand, errors are explained, and the garbage
-    collector runs seldom.
+    """While a kernel is compiled: what is known of its launch is at hand, calls are remembered, errors are explained,
+    and the garbage collector runs seldom. One thread builds at a time.
 
     py_func: the kernel's function. launch_bounds: as `cuda.jit` takes it, the most threads of a block first.
     """
@@ -92,6 +94,8 @@ class building:
         self.threads = launch_bounds[0] if isinstance(launch_bounds, tuple) else launch_bounds
 
     def __enter__(self) -> None:
+        global_compiler_lock.acquire()
+        memory.begin()
         if not _LAUNCHES:
             errors.forget()
         _LAUNCHES.append((getattr(self.py_func, "__cute_cluster__", None), self.threads))
@@ -102,5 +106,7 @@ class building:
         seldom.__exit__()
         _LAUNCHES.pop()
         _KERNELS.pop()
+        memory.end()
+        global_compiler_lock.release()
         if error is not None:
             errors.explain(error, self.py_func)

@@ -101,7 +101,7 @@ def _where(text: str, error: BaseException, cute: CuteError, py_func: Any) -> tu
     if within is not None:
         return within
     loc = getattr(error, "loc", None)
-    if isinstance(loc, Loc):
+    if isinstance(loc, Loc) and _NUMBA not in loc.filename:
         return loc.filename, loc.line
     named = (found for found in _PLACE.findall(text) if _NUMBA not in found[0])
     file, line = next(named, (None, 0))
@@ -140,7 +140,7 @@ def _typed(error: BaseException) -> tuple[str, int] | None:
             loc = getattr(at.tb_frame.f_locals.get("self"), "loc", None)
         except CuteError:  # of a struct's method, whose fields nobody can be asked for any more
             loc = None
-        if isinstance(loc, Loc):
+        if isinstance(loc, Loc) and _NUMBA not in loc.filename:
             found = (loc.filename, loc.line)
         at = at.tb_next
     return found

@@ -11,7 +11,7 @@ from numba.core.errors import NumbaError as OtherNumbaError
 from numba.cuda.core.errors import NumbaError
 
 from ...seam import CuteError
-from ...seam.guards.messages import no_static_shape
+from ...seam.guards.messages import NO_ALIGNMENT, NO_NEW_ARRAY, no_static_shape
 from ...seam.source import language as say
 
 SIGNS = {
@@ -30,6 +30,8 @@ _TYPES = (
 )  # fmt: skip
 
 
+_DRIVER = "numba.cuda.cudadrv."
+"""What of Numba speaks to the driver and to libNVVM: its errors are not of the kernel."""
 NUMBAS = (NumbaError, OtherNumbaError)
 """The errors of numba-cuda, and of the Numba that it builds on."""
 
@@ -56,6 +58,8 @@ def _split(text: str) -> list[str]:
 
 
 def _implementation(what: str, name: str, types: str) -> str:
+    if name == "_ol_array_allocate":
+        return NO_NEW_ARRAY
     kinds = [kind(t) for t in _split(types)]
     space = re.match(r"function (shared|local)\.array", what)
     if space is not None and not types.startswith("Literal[int]"):
@@ -100,6 +104,7 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
     (r"printing unimplemented for values of type (\S+)", lambda ty: say.no_print(kind(ty))),
     (r"Cannot cast (.*?) to (\w+): ", lambda a, b: say.no_cast(kind(a), kind(b))),
     (r"No conversion from (\S+) to none for", lambda ty: say.RESULT),
+    (r"Alignment must be ", lambda: NO_ALIGNMENT),
 )
 
 
@@ -109,21 +114,34 @@ def refusal(error: BaseException) -> CuteError | None:
     text = str(error)
     for pattern, write in _PATTERNS:
         found = re.search(pattern, text, re.DOTALL)
-        if found is not None and isinstance(error, (*NUMBAS, NotImplementedError)):
+        if found is not None and (isinstance(error, (*NUMBAS, NotImplementedError)) or _is_numbas(error)):
             return CuteError(str(write(*found.groups())))
     words = say.words_of(error)
     if words is not None and (_is_operator(error.__traceback__) or str(error).startswith("module ")):
         return CuteError(words)
     if isinstance(error, NUMBAS):
         return CuteError(f"Numba does not compile this: {_core(text)}")
+    if _is_numbas(error):
+        return CuteError(f"Numba does not compile this: {type(error).__name__}: {_core(text)}")
     return None
+
+
+def _is_numbas(error: BaseException) -> bool:
+    """Say whether Numba's own code met an error of Python's while it typed or lowered a function."""
+    module = _module(error.__traceback__)
+    return isinstance(error, Exception) and module.startswith("numba.") and not module.startswith(_DRIVER)
 
 
 def _is_operator(trace: TracebackType | None) -> bool:
     """Say whether an error was raised where an operator of the kernel's is applied to objects."""
+    return _module(trace) == _OPERATORS
+
+
+def _module(trace: TracebackType | None) -> str:
+    """Return the name of the module whose code raised an error."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_globals.get("__name__") == _OPERATORS
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
 
 
 _OPERATORS = f"{__name__.rpartition('.ground.')[0]}.bridge.operators"

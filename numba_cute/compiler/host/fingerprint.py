@@ -38,7 +38,11 @@ from ..ground.ownership import names_of
 _LIBRARIES = frozenset(("numba_cute", "numba", "numba_cuda", "llvmlite", "numpy", "cuda", "ml_dtypes"))
 """Packages whose versions are part of every key (see disk_cache.py)."""
 _INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib", "platstdlib")})
-_NO_MEMBERS = frozenset(("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "_abc_impl"))
+_NO_MEMBERS = frozenset((
+    "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "_abc_impl", "__firstlineno__",
+    "__static_attributes__",
+))  # fmt: skip
+"""What no kernel reads of a class: where it stands (the last two are Python 3.13's), and what Python makes of it."""
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, and so by Python
 _MOST_NODES = 100_000
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented))

@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numba.cuda.dispatcher as cuda_dispatcher
 from numba.cuda import types
 
+from ...seam.source.language import refuse_code
+from ..ground.ownership import owns
+
 
 def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
     """Return Numba's result for a kernel's function and arguments' types. options: those of `cuda.jit`. cc: the
     target."""
+    if not owns(py_func, argtypes):
+        refuse_code(py_func)
     debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
     nvvm_options: dict[str, Any] = {
         "fastmath": options.get("fastmath", False),
@@ -19,7 +25,24 @@ def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> An
     }
     if debug:
         nvvm_options["g"] = None
-    return cuda_dispatcher.compile_cuda(
+    result = cuda_dispatcher.compile_cuda(
         py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
         fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
     )  # fmt: skip
+    _lowered.setdefault(py_func, set()).add(_key(argtypes, options, cc))
+    return result
+
+
+def was_lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> bool:
+    """Say whether a kernel's function was lowered for the same before. As in Numba's dispatchers it is one function's
+    types that count: what its globals are by now is not asked."""
+    return _key(argtypes, options, cc) in _lowered.get(py_func, ())
+
+
+_lowered: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+"""By a function, for what it was lowered."""
+
+
+def _key(argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
+    """Return what tells one lowering of a function from another, and keeps none of its types."""
+    return tuple(cc), tuple(t._code for t in argtypes), repr(sorted(options.items()))

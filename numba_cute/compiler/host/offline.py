@@ -86,7 +86,12 @@ def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[type
         raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
     if isinstance(args, (tuple, list)):
         args = type(args)(_given(kernel, args))
-    return py_func, _argument_types(mapped(kernel, args, arch)), dict(getattr(kernel, "targetoptions", {}))
+    return py_func, types_of(kernel, args, arch), dict(getattr(kernel, "targetoptions", {}))
+
+
+def types_of(kernel: Any, args: Any, arch: str) -> tuple[types.Type, ...]:
+    """Return the types of all of a kernel's arguments, with the tensor maps that it asks for."""
+    return _argument_types(mapped(kernel, args, arch))
 
 
 def _given(kernel: Any, args: Any) -> Any:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches that are recorded: a kernel's twin that tells its events, and the buffer that they are written to.
 
-A twin is compiled beside the kernel, and so are the device functions that it calls (`keeping_apart`): neither the
+A twin is compiled beside the kernel, and so are the device functions that it calls (`bridge.devices`): neither the
 kernel nor what others compile of those functions is ever the recorded one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,34 +23,6 @@ HEADER, RECORD, HAS_PAYLOAD = 16, 32, 8
 """As arch/events.py writes them."""
 _RECORD = np.dtype([("clock", "<u8"), ("time", "<u8"), ("sm", "<u4"), ("what", "<u4"), ("payload", "<i8")])
 
-_apart: dict[Any, dict[Any, Any]] = {}
-"""By a dispatcher, what of its functions is compiled with events."""
-_swapped: list[dict[Any, Any]] = []
-"""While twins are compiled, innermost last: by a dispatcher, what it held before."""
-
-
-@contextmanager
-def apart() -> Iterator[None]:
-    """While a twin is compiled: device functions are compiled for it alone."""
-    _swapped.append({})
-    try:
-        yield
-    finally:
-        for dispatcher, held in _swapped.pop().items():
-            dispatcher.overloads = held
-
-
-def keeping_apart(compile_device: Callable[..., Any]) -> Callable[..., Any]:
-    """Make of a dispatcher's `compile_device` one that has other overloads while a twin is compiled."""
-
-    def compiled(self: Any, *args: Any, **named: Any) -> Any:
-        if _swapped and self not in _swapped[-1]:
-            _swapped[-1][self] = self.overloads
-            self.overloads = _apart.setdefault(self, {})
-        return compile_device(self, *args, **named)
-
-    return compiled
-
 
 def _twin(kernel: Any) -> Any:
     """The kernel compiled to tell its events; it remembers it."""
@@ -63,9 +34,8 @@ def _twin(kernel: Any) -> Any:
                 f"timeline: kernel {kernel.py_func.__name__} comes from Numba's disk cache, which has none that tells "
                 "events: leave cache=True out while you record"
             )
-        with apart():
-            # link-time optimisation keeps no symbol for the host to find
-            found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **{**options, "lto": False})
+        # link-time optimisation keeps no symbol for the host to find
+        found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **{**options, "lto": False})
         found._cute_records = True
     return found
 

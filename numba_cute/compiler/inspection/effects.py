@@ -11,6 +11,7 @@ from ... import seam
 from ...seam import CuteError, Regs
 from ...seam.guards import facade
 from ..bridge import structs
+from ..bridge.lasting import is_lasting_value
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
@@ -86,8 +87,9 @@ def effects(
     may do anything, and so may methods of what is held by reference.
     """
     named = tuple(sorted((keywords or {}).items()))
+    find = _effects if callee is None or is_lasting_value(callee) else _effects.__wrapped__
     try:
-        return _effects(callee, tuple(args), named, attribute, arch)
+        return find(callee, tuple(args), named, attribute, arch)
     except TypeError:  # unhashable
         return None
 

@@ -22,6 +22,7 @@ from ..bridge import contexts, tree
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
+from ..ground.memory import remembering
 from ..ground.target import compiling_for
 from .described import Constant, Description, Group, Object, described, numba_type
 
@@ -84,7 +85,8 @@ def infer_attribute(of: Description, name: str, *, arch: str = "sm_90a") -> Desc
 def _asked(ask: Any, *args: Any) -> Any:
     """Ask Numba's typing; an error of this library comes out of it as it went in."""
     try:
-        return ask(*args)
+        with remembering():
+            return ask(*args)
     except NumbaError as e:
         cause: BaseException | None = e
         while cause is not None and not isinstance(cause, CuteError):

@@ -15,6 +15,7 @@ from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ..bridge.object_types import Value
 from ..emit.leaves import dtype_of
+from ..ground.memory import memory
 from ..ground.target import compiling_for
 from ..host.offline import ptx_of, taken
 from .binding import bound
@@ -68,12 +69,13 @@ class _Marks:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.lowerer = function, None
+        self.compiled: dict[Any, Any] = {}  # device functions, by dispatcher and types of arguments
         self.numbers: dict[int, int] = {}
         self._lines: dict[int, int] = {}
 
     def statement(self, lowerer: Any, inst: Any) -> int:
         """Number a statement that may become PTX; gives the source column for its instructions."""
-        self.lowerer = lowerer
+        self.lowerer, self.compiled = lowerer, memory().compiled
         if isinstance(inst, (ir.Del, ir.Jump)) or isinstance(getattr(inst, "value", None), (ir.Const, ir.Arg)):
             return 1
         number = FIRST_COLUMN + len(self.numbers)
@@ -100,6 +102,7 @@ class _Functions:
 
     def __init__(self, kernel: Callable[..., Any], options: dict[str, Any], marks: _Marks) -> None:
         self._known: dict[Any, int] = {}
+        self._compiled = marks.compiled
         lowerer: Any = marks.lowerer
         self.done: list[Any] = [None]
         fndesc = lowerer.fndesc
@@ -113,7 +116,7 @@ class _Functions:
         if key not in self._known:
             self._known[key] = len(self.done)
             self.done.append(None)
-            result = dispatcher.overloads[argtypes]
+            result = self._compiled[dispatcher, argtypes]
             notes = result.type_annotation
             reader = _Reader(self, notes.typemap, notes.calltypes, {})
             names = result.fndesc.args

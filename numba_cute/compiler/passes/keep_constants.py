@@ -27,7 +27,6 @@ from .constants import Constants, NotConstant
 from .definitions import statements
 from .fields import keep_varying
 from .members import keep_members
-from .returned import keep_arguments
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -49,7 +48,6 @@ class KeepConstants(FunctionPass):
         changed |= _settle(known)
         changed |= known.after(keep_members)
         changed |= known.after(keep_varying)
-        changed |= known.after(keep_arguments)
         while _take_static_branches(state, known) or _unroll_some(state, known):
             changed = True
             known.forget()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from numba.cuda import cgutils
+from numba.cuda import cgutils, types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.analysis import must_use_alloca
@@ -14,6 +14,7 @@ from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.debuginfo import DummyDIBuilder
 from numba.cuda.lowering import CUDALower
 
+from ..bridge import returns
 from .definitions import statements
 from .uses import uses_and_definitions
 
@@ -36,6 +37,20 @@ class Lower(CUDALower):
         elsewhere = set().union(must_use_alloca(blocks), *known.usemap.values())
         found = set().union(*known.defmap.values()) - elsewhere
         self._singly_assigned_vars |= {name for name in found if assigned[name] == 1}
+
+    def lower_function_body(self) -> Any:
+        """Lower all; then it is known which objects are of this function's frame."""
+        entry = super().lower_function_body()
+        returns.settle(self.function)
+        return entry
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        """Lower an assignment. A constant that is an int of another class, as a member of an `IntFlag`, is written by
+        its number: LLVM's text is made by `str`, which for Python 3.10 is the member's name."""
+        value = inst.value
+        if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(ty, types.Integer):
+            inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
+        return super().lower_assign(ty, inst)
 
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""

@@ -90,9 +90,11 @@ class Value:
 _PLAIN: dict[Any, Attribute] = {8: i8, 16: i16, 32: i32, 64: i64}
 _INTEGERS: dict[str, Any] = {
     "add": arith.AddiOp, "sub": arith.SubiOp, "mul": arith.MuliOp, "udiv": arith.DivUIOp, "urem": arith.RemUIOp,
-    "and_": arith.AndIOp, "or_": arith.OrIOp, "xor": arith.XOrIOp, "shl": arith.ShLIOp, "lshr": arith.ShRUIOp,
+    "and_": arith.AndIOp, "or_": arith.OrIOp, "xor": arith.XOrIOp, "lshift": arith.ShLIOp, "sdiv": arith.DivSIOp,
 }  # fmt: skip
-_FLOATS: dict[str, Any] = {"add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "fdiv": arith.DivfOp}
+_SIGNED: dict[str, Any] = {"floordiv": arith.FloorDivSIOp, "rshift": arith.ShRSIOp}
+_UNSIGNED: dict[str, Any] = {"floordiv": arith.DivUIOp, "rshift": arith.ShRUIOp, "mod": arith.RemUIOp}
+_FLOATS: dict[str, Any] = {"add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "truediv": arith.DivfOp}
 _COMPARISONS = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
 _CASTS_OF_FLOATS = {(32, 64): arith.ExtFOp, (64, 32): arith.TruncFOp}
 
@@ -266,9 +268,13 @@ class _Told(Maker):
     def _arith(self, args: tuple[Any, ...], gives: Sequence[Description]) -> Sequence[Any]:
         op, a, b = args
         of = _dtype(gives[0])
-        kind = (_FLOATS if of.is_float else _INTEGERS)[op]
-        made = self.insert(kind(self.plain(a, of), self.plain(b, of)))
-        return (Value(of, plain=made.results[0]),)
+        x, y = self.plain(a, of), self.plain(b, of)
+        if op == "mod" and of.signed:  # x - x // y * y
+            whole = self.insert(arith.FloorDivSIOp(x, y)).results[0]
+            back = self.insert(arith.MuliOp(whole, y)).results[0]
+            return (Value(of, plain=self.insert(arith.SubiOp(x, back)).results[0]),)
+        kinds = _FLOATS if of.is_float else _INTEGERS | (_SIGNED if of.signed else _UNSIGNED)
+        return (Value(of, plain=self.insert(kinds[op](x, y)).results[0]),)
 
     def _cast(self, args: tuple[Any, ...], gives: Sequence[Description]) -> Sequence[Any]:
         x, of = args

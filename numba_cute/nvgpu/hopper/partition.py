@@ -9,6 +9,7 @@ from ... import isa, layout
 from ...atoms.copy_atom import CopyAtom
 from ...dtypes import Uint16
 from ...layout import Layout, make_layout
+from ...layout.int_tuple import same as alike
 from ...layout.pure import pure
 from ...seam import CuteError, is_static, known_as, traced
 from ...tensor.tensor import Tensor, domain_offset
@@ -35,7 +36,7 @@ def tma_partition(
         if not isinstance(t, Tensor):
             raise CuteError(f"tma_partition: {name} {t!r} is not a tensor")
     tile = smem_tensor.layout[0]
-    if layout.size(gmem_tensor.layout, (0,)) != layout.size(tile):
+    if not alike(layout.size(gmem_tensor.layout, (0,)), layout.size(tile)):
         raise CuteError(
             f"tma_partition: mode 0 of gmem_tensor {gmem_tensor.layout} and of smem_tensor {smem_tensor.layout} must "
             f"both be the whole tile; {_GROUP}"

@@ -27,6 +27,10 @@ class Leaf:
         """Return the value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
         return self
 
+    def natural(self, op: str, a: Any, b: Any) -> Any:
+        """Apply "floordiv" or "mod" to two integers, one of them this one, neither of which is negative."""
+        return a // b if op == "floordiv" else a % b
+
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
         if not hasattr(dtype, "__cute_element__"):
@@ -95,6 +99,19 @@ def known(x: Any) -> Any:
     return x if out is None else tuple(out)
 
 
+def quotient(a: Any, b: Any) -> Any:
+    """Divide what is known not to be negative, as coordinates and extents are, by such: compiled code divides unsigned,
+    and the simulator checks it. `//` of run-time numbers rounds as Python's."""
+    leaf = a if isinstance(a, Leaf) else b
+    return leaf.natural("floordiv", a, b) if isinstance(leaf, Leaf) else a // b
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """Return the remainder of `quotient`."""
+    leaf = a if isinstance(a, Leaf) else b
+    return leaf.natural("mod", a, b) if isinstance(leaf, Leaf) else a % b
+
+
 def is_exact(x: Any) -> bool:
     """Return whether `x` is computed with as an int of any size: a static one, or one that the simulator knows."""
     return not isinstance(x, Leaf) or x.exact
@@ -112,18 +129,17 @@ _MOST = 1 << 30  # larger divisors prove nothing more, and a product of them may
 
 
 def divisor_of(op: str, a: Any, b: Any) -> int:
-    """Return a number that divides the result of an integer operation: op is add, sub, mul, udiv, urem, shl, and_, or_
-    or xor."""
+    """Return a number that divides the result of an integer operation. op: its name in `operator`, or udiv or urem."""
     x, y = divisor(a), divisor(b)
     if op in ("add", "sub"):
         found = math.gcd(x, y)
     elif op == "mul":
         found = x * y
-    elif op == "udiv":
+    elif op in ("floordiv", "udiv"):
         found = x // b if type(b) is int and b > 0 and x % b == 0 else 1
-    elif op == "urem":
+    elif op in ("mod", "urem"):
         found = math.gcd(x, y)
-    elif op == "shl":
+    elif op == "lshift":
         found = x << b if type(b) is int and 0 <= b < 32 else x
     elif op == "and_":
         found = max(x & -x, y & -y)

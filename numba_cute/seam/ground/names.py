@@ -30,7 +30,8 @@ class UnknownName(CuteError, AttributeError):
     Made of its words; or of the owner (a module, class or object) and the name, whose words are written when they are
     asked for."""
 
-    name: Any = None  # so that Python adds no suggestion of its own
+    # Python notes the name to suggest another by, on the object since 3.12: there is no place for it.
+    name: Any = property(lambda self: None, lambda self, name: None)
 
     def __str__(self) -> str:
         if len(self.args) != 1:

@@ -43,6 +43,11 @@ NO_STATIC_BOUNDS = (
     "range_constexpr: its arguments must be static ints (literals, globals, closure variables, arithmetic on them, "
     "sizes of static layouts), the same on every path to the loop; use range() for a run-time count"
 )
+NO_ALIGNMENT = "array: its alignment must be a power of two from 8 (bytes) on"
+NO_NEW_ARRAY = (
+    "this makes a new array, for which kernels have no memory: compute its elements one by one, or write them to one "
+    "of cuda.local.array"
+)
 NO_STEP = "range_constexpr: its step is 0; a loop needs one that is not"
 NO_STATIC_UNROLLING = "range: unroll_full must be static, True or False"
 
@@ -58,6 +63,29 @@ def no_static_shape(what: str) -> str:
     return (
         f"{what}: its shape is no int, or is known only at run time, and must be static here: pass a literal or a "
         "constant"
+    )
+
+
+_OF_FLOATS = ("add", "sub", "mul", "truediv")
+
+
+def check_traced_operator(op: str, dtype: Any) -> None:
+    """Raise a CuteError if traced code has no such operator of two numbers. op: its name in `operator`. dtype: the type
+    in which they meet."""
+    symbol = {"truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "divmod": "divmod"}.get(op, op.rstrip("_"))
+    if dtype.is_float and op not in _OF_FLOATS:
+        raise CuteError(f"operator {symbol} is not for floating-point values ({dtype})")
+    if op == "truediv" and not dtype.is_float:
+        raise CuteError(f"operator / is not for integers ({dtype}) in traced code; convert one to a float")
+    if op in ("pow", "divmod"):
+        raise CuteError(f"operator {symbol} is not for run-time numbers in traced code ({dtype})")
+
+
+def negative(a: Any, b: Any, op: str) -> str:
+    """Write the message for a negative number where a layout divides coordinates. op: "floordiv" or "mod"."""
+    return (
+        f"{a} {'//' if op == 'floordiv' else '%'} {b}: a coordinate, index or extent that a layout divides is negative; "
+        "compiled code divides these as unsigned numbers: give one of at least 0, or leave it out by a condition"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one engine asks of the other: the simulator has a kernel compiled besides; the compiler answers."""
+"""What one engine asks of the other: the simulator has a kernel checked, or compiled besides; the compiler answers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ def _absent(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
     raise CuteError("simulate: compile=True needs the compiler, which is not there: leave it out")
 
 
+def _unchecked(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
+    """Refuse nothing: there is no front end."""
+
+
 @dataclasses.dataclass
 class Compiler:
     """The question; as made here, without a compiler.
 
     compile: compile a kernel on example arguments for a target; its errors are those of `cute.compile`.
+    check: refuse what the compiler's front end refuses in a kernel that `cuda.jit` made, for all of its arguments.
     """
 
     compile: Callable[[Any, tuple[Any, ...], str], Any] = _absent
+    check: Callable[[Any, tuple[Any, ...], str], None] = _unchecked
 
 
 COMPILER = Compiler()

@@ -118,8 +118,8 @@ def varying(obj: Any) -> frozenset[str]:
     return found | _set_by_methods(cls)
 
 
-@functools.cache
 def _set_by_methods(cls: Any) -> frozenset[str]:
+    """Return the names of what a class's methods, as they are now, set."""
     found: set[str] = set()
     for base in cls.__mro__[:-1]:
         for name, member in vars(base).items():
@@ -132,6 +132,7 @@ def _set_by_methods(cls: Any) -> frozenset[str]:
     return frozenset(found)
 
 
+@functools.lru_cache(maxsize=4096)
 def _set_in(code: CodeType) -> set[str]:
     found = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR"}
     return found.union(*(_set_in(c) for c in code.co_consts if isinstance(c, CodeType)))

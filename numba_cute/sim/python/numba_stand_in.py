@@ -14,7 +14,7 @@ from ... import seam
 from ...dtypes import BFloat16, Int32, Int64, Uint32, from_numpy
 from ...seam import CuteError
 from ...seam.ground.naming import type_name
-from ...seam.guards.messages import no_static_shape
+from ...seam.guards.messages import NO_ALIGNMENT, no_static_shape
 from ...seam.source.language import no_function
 from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
@@ -45,7 +45,7 @@ def _aligned(alignment: int | None) -> int:
     if alignment is None:
         return 8
     if not isinstance(alignment, int) or alignment < 8 or alignment & (alignment - 1):
-        raise CuteError(f"array: alignment {alignment!r} is no power of two from 8 (bytes) on")
+        raise CuteError(NO_ALIGNMENT)
     return alignment
 
 

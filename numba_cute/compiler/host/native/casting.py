@@ -139,7 +139,7 @@ def with_fields(step, objs, made):
     new = PyType_GenericAlloc(load64(step + A), 0)
     if new == 0:
         return released(held, 0)
-    if PyObject_GenericSetDict(new, held, 0) != 0:
+    if PyObject_GenericSetAttr(new, DICT, held) != 0:
         Py_DecRef(held)
         return released(new, 0)
     return released(held, new)
@@ -246,7 +246,7 @@ def alike(state, a, b):
     both = scratch(16)
     store64(both, a)
     store64(both + 8, b)
-    found = PyObject_Vectorcall(load64(state + ALIKE), both, 2, 0)
+    found = call_python(load64(state + ALIKE), both, 2, 0)
     if found == 0:
         return refused()
     return released(found, found == TRUE)
@@ -358,7 +358,7 @@ def cast_of_arrays(self, args, count, names):
         made = made_again(own, args, count)
         if made:
             return made
-    return PyObject_Vectorcall(load64(own + SLOW_FUNCTION), args, count, names)
+    return call_python(load64(own + SLOW_FUNCTION), args, count, names)
 
 
 def cast_at(self, args, count, names):
@@ -448,4 +448,4 @@ def cast_derived(self, args, count, names):
         made = made_of(state, args, count)
         if made:
             return made
-    return PyObject_Vectorcall(load64(state + SLOW_DERIVED), args, count, names)
+    return call_python(load64(state + SLOW_DERIVED), args, count, names)

@@ -16,22 +16,22 @@ from .language import Code, Foreign, python_api
 MARK = "_cute_cast"
 """The attribute of an object that says which mould it was cast from."""
 _NAMES = {"DTYPE": "dtype", "DIVISOR": "divisor", "VALUE": "value"}
-_NAMES |= {"MARK": MARK, "ITERATOR": "iterator", "ADDRESS": "address"}
+_NAMES |= {"MARK": MARK, "ITERATOR": "iterator", "ADDRESS": "address", "DICT": "__dict__"}
 """Attributes that machine code asks for: its names for them, and theirs."""
 _API = {
     "Py_IncRef": "void i64", "Py_DecRef": "void i64", "PyErr_Clear": "void", "PyErr_Occurred": "i64",
     "PyLong_AsVoidPtr": "i64 i64", "PyLong_AsLongLong": "i64 i64", "PyLong_AsUnsignedLongLong": "i64 i64",
     "PyFloat_AsDouble": "f64 i64", "PyNumber_Index": "i64 i64", "PyObject_GetAttr": "i64 i64 i64",
     "PyTuple_GetItem": "i64 i64 i64", "PyTuple_Size": "i64 i64", "PyBytes_AsString": "i64 i64",
-    "PyObject_CallNoArgs": "i64 i64", "PyObject_CallOneArg": "i64 i64 i64",
+    "PyObject_CallNoArgs": "i64 i64", "PyObject_Call": "i64 i64 i64 i64",
     "PyTuple_New": "i64 i64", "PyTuple_SetItem": "i32 i64 i64 i64", "PyBytes_FromStringAndSize": "i64 i64 i64",
-    "PyDict_Copy": "i64 i64", "PyDict_GetItem": "i64 i64 i64", "PyDict_SetItem": "i32 i64 i64 i64",
+    "PyDict_New": "i64", "PyDict_Copy": "i64 i64", "PyDict_GetItem": "i64 i64 i64", "PyDict_SetItem": "i32 i64 i64 i64",
     "PyLong_FromLongLong": "i64 i64", "PyType_GenericAlloc": "i64 i64 i64", "PyObject_GenericGetDict": "i64 i64 i64",
-    "PyObject_GenericSetDict": "i32 i64 i64 i64", "PyObject_GenericSetAttr": "i32 i64 i64 i64",
-    "PyObject_Vectorcall": "i64 i64 i64 i64 i64", "PyEval_SaveThread": "i64", "PyEval_RestoreThread": "void i64",
+    "PyObject_GenericSetAttr": "i32 i64 i64 i64",
+    "PyEval_SaveThread": "i64", "PyEval_RestoreThread": "void i64",
 }  # fmt: skip
 """Functions of Python's C API: result and parameters."""
-_SHARED = (words.nothing, words.refused, words.released)
+_SHARED = (words.nothing, words.refused, words.released, words.named_arguments, words.call_python)
 
 
 @functools.cache

@@ -7,6 +7,8 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 MAP = 64
 """What a tensor map's address is a multiple of (CUDA driver API, CUtensorMap)."""
 HEADER = 64
@@ -17,8 +19,8 @@ def as_bytes(parameter: Any) -> bytes:
     """A parameter as `_prepare_args` gives it: a tensor map, a bool, an address or count, or a number of ctypes."""
     if isinstance(parameter, bytes):
         return parameter
-    if isinstance(parameter, bool):
-        return bytes((parameter,))
+    if isinstance(parameter, (bool, np.bool_)):  # before NumPy 2.3 `bytes` takes the latter for a length
+        return bytes((bool(parameter),))
     return parameter.to_bytes(8, "little", signed=parameter < 0) if isinstance(parameter, int) else bytes(parameter)
 
 

@@ -56,6 +56,45 @@ def released(obj, result):
     return result
 
 
+def named_arguments(names, args):
+    """A dictionary of the arguments that lie from `args` on, by their names, a tuple; 0 where it cannot be made."""
+    made = PyDict_New()
+    count = PyTuple_Size(names)
+    i = 0
+    while made != 0 and i < count:
+        if PyDict_SetItem(made, PyTuple_GetItem(names, i), load64(args + 8 * i)) != 0:
+            return released(made, 0)
+        i += 1
+    return made
+
+
+def call_python(function, args, count, names):
+    """Call a Python function as `PyObject_Vectorcall` does, which is no symbol of Python 3.10."""
+    given = PyTuple_New(count)
+    if given == 0:
+        return 0
+    i = 0
+    while i < count:
+        Py_IncRef(load64(args + 8 * i))
+        PyTuple_SetItem(given, i, load64(args + 8 * i))
+        i += 1
+    if names == 0:
+        return released(given, PyObject_Call(function, given, 0))
+    named = named_arguments(names, args + 8 * count)
+    if named == 0:
+        return released(given, 0)
+    made = PyObject_Call(function, given, named)
+    Py_DecRef(named)
+    return released(given, made)
+
+
+def call_with(function, obj):
+    """Call a Python function with one argument."""
+    args = scratch(8)
+    store64(args, obj)
+    return call_python(function, args, 1, 0)
+
+
 def stored(out, size, value):
     if size == 8:
         store64(out, value)
@@ -138,7 +177,7 @@ def remembered(step, obj, out):
     held = PyObject_GetAttr(obj, load64(step + A))
     if held == 0:
         PyErr_Clear()
-        held = PyObject_CallOneArg(load64(step + D), obj)
+        held = call_with(load64(step + D), obj)
         if held == 0:
             return 2
         if held == NONE:
@@ -155,7 +194,7 @@ def remembered(step, obj, out):
 
 def asked(step, obj, out):
     """Parameters that a Python function tells; None if the argument is another."""
-    held = PyObject_CallOneArg(load64(step + D), obj)
+    held = call_with(load64(step + D), obj)
     if held == 0:
         return 2
     if held == NONE:
@@ -454,7 +493,7 @@ def launch(self, args, count, names):
             if done == 2:
                 return 0
             plan = load64(plan + NEXT)
-    return PyObject_Vectorcall(load64(site + SLOW), args, count, names)
+    return call_python(load64(site + SLOW), args, count, names)
 
 
 def again(self, unused):

@@ -261,7 +261,7 @@ _COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
 _DIVIDE: dict[str, Binary] = {"floordiv": operator.floordiv, "mod": operator.mod}
 
 
-def _on_operands(op: str, operands: tuple[DType, ...], result: DType) -> Binary:
+def on_operands(op: str, operands: tuple[DType, ...], result: DType) -> Binary:
     """What computes an operator on values of the types that a signature names."""
     if op in _COMPARE:
         return getattr(operator, op)  # type: ignore[no-any-return]
@@ -288,7 +288,7 @@ def binary_operation(op: str, a: DType, b: DType) -> tuple[DType, Binary] | None
     if case is None:
         return None
     assert isinstance(case.result, DType)
-    f = _on_operands(op, case.operands, case.result)
+    f = on_operands(op, case.operands, case.result)
     # between integers the operands' values tell all: their conversions change them by multiples of 2 ** 64 alone
     if case.operands[0].is_float or case.operands[1].is_float:
         first, second = converter(a, case.operands[0]), converter(b, case.operands[1])

@@ -16,6 +16,7 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, from_numpy
 from ....seam import CuteError, Leaf
+from ....seam.guards.messages import negative
 from .compute import wrapped
 from .number import CLASSES, Number, from_python
 from .traced import compares, computed, join, joined
@@ -108,8 +109,17 @@ class Lanes(Leaf):
         return float.fromhex(self.convoy.agree([x.hex() for x in values]))
 
     # traced code, a number each
+    def natural(self, op: str, a: Any, b: Any) -> Any:
+        for xs in (_values(a, 1), _values(b, 1)):
+            if min(xs) < 0:
+                raise CuteError(negative(_values(a, 1)[0], _values(b, 1)[0], op))
+        return a // b if op == "floordiv" else a % b
+
+    def __pos__(self) -> Any:
+        return self
+
     def __neg__(self) -> Any:
-        return _computed("sub", operator.sub, 0, self)
+        return _computed("sub", operator.sub, -0.0 if self.dtype is not None and self.dtype.is_float else 0, self)
 
     def __invert__(self) -> Any:
         return _computed("xor", operator.xor, self, True if self.dtype is Boolean else -1)
@@ -153,9 +163,9 @@ _RING = ("add", "sub", "mul")
 
 def _plainly(op: str, xs: list[int], ys: list[int], t: DType) -> bool:
     """Whether an operator does what Python's does: nothing is negative, is divided by 0, or is shifted out."""
-    if op in ("shl", "lshr") and max(ys) >= t.width:
+    if op in ("lshift", "rshift") and max(ys) >= t.width:
         return False
-    return min(xs) >= 0 and min(ys) >= (op in ("udiv", "urem")) and max(max(xs), max(ys)) <= CLASSES[t].high
+    return min(xs) >= 0 and min(ys) >= (op in ("floordiv", "mod")) and max(max(xs), max(ys)) <= CLASSES[t].high
 
 
 def _all_in(values: list[int], t: DType) -> bool:
@@ -175,8 +185,8 @@ def compared(op: str, plain: Callable[[Any, Any], bool], a: Any, b: Any) -> Any:
     return lanes.convoy.of(Boolean, out)
 
 
-def _operator(op: str, name: str, reflected: bool) -> None:
-    plain = getattr(operator, name)
+def _operator(op: str) -> None:
+    plain, name = getattr(operator, op), op.rstrip("_")
 
     def forward(self: Lanes, other: Any) -> Any:
         return _computed(op, plain, self, other) if isinstance(other, (Lanes, *_NUMBERS)) else NotImplemented
@@ -184,9 +194,8 @@ def _operator(op: str, name: str, reflected: bool) -> None:
     def backward(self: Lanes, other: Any) -> Any:
         return _computed(op, plain, other, self) if isinstance(other, _NUMBERS) else NotImplemented
 
-    setattr(Lanes, f"__{name.strip('_')}__", forward)
-    if reflected:
-        setattr(Lanes, f"__r{name.strip('_')}__", backward)
+    setattr(Lanes, f"__{name}__", forward)
+    setattr(Lanes, f"__r{name}__", backward)
 
 
 def _comparison(op: str, name: str) -> None:
@@ -198,10 +207,8 @@ def _comparison(op: str, name: str) -> None:
     setattr(Lanes, f"__{name}__", call)
 
 
-for _op, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("udiv", "floordiv"), ("urem", "mod"),
-                   ("and_", "and_"), ("or_", "or_"), ("xor", "xor"), ("shl", "lshift"), ("lshr", "rshift"),
-                   ("fdiv", "truediv")):  # fmt: skip
-    _operator(_op, _name, True)
+for _op in ("add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift", "truediv"):
+    _operator(_op)
 for _op, _name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge"), ("==", "eq"), ("!=", "ne")):
     _comparison(_op, _name)
 

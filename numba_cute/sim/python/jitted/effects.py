@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import Boolean, Int32, Int64, Uint32, from_numpy
+from ....seam import CuteError
 from ..arithmetic.number import leaf_type
 from ..numba_stand_in import numpy_dtype
 from .types import Known, Type, number_type
 
-Rule = Callable[[Sequence[Type]], Type]
+Rule = Callable[[Sequence[Type], dict[str, Type]], Type]
+"""Gives a result's type from those of the arguments by place and by name; None if that is not known."""
 _SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
 _TYPES: dict[str, Type] = {
     **dict.fromkeys(("all_sync", "any_sync", "eq_sync"), Boolean),
@@ -36,25 +38,40 @@ def rules(cuda: Any) -> dict[Any, Rule]:
 
 
 def _always(t: Type) -> Rule:
-    return lambda args: t
+    return lambda plain, named: t
 
 
-def _value(args: Sequence[Type]) -> Type:
-    return number_type(args[1])
+def _argument(plain: Sequence[Type], named: dict[str, Type], at: int, name: str) -> Type:
+    """Return the type of one argument; None if there is none."""
+    return plain[at] if at < len(plain) else named.get(name)
 
 
-def _element(args: Sequence[Type]) -> Type:
-    array = args[0].value
-    return leaf_type(from_numpy(array.dtype)) if isinstance(array, np.ndarray) else None
+def _value(plain: Sequence[Type], named: dict[str, Type]) -> Type:
+    return number_type(_argument(plain, named, 1, "value"))
 
 
-def _array(args: Sequence[Type]) -> Type:
-    """An array like the one that is made: its elements are not looked at."""
-    shape, dtype = args[0], args[1]
+def _element(plain: Sequence[Type], named: dict[str, Type]) -> Type:
+    array = _argument(plain, named, 0, "ary")
+    if not isinstance(array, Known) or not isinstance(array.value, np.ndarray):
+        return None
+    return leaf_type(from_numpy(array.value.dtype))
+
+
+def _array(plain: Sequence[Type], named: dict[str, Type]) -> Type:
+    """Return an array like the one that is made: its elements are not looked at."""
+    shape, dtype = _argument(plain, named, 0, "shape"), _argument(plain, named, 1, "dtype")
+    if not isinstance(dtype, Known):
+        return None
     rank = len(shape) if type(shape) is tuple else 1
-    return Known(np.zeros((1,) * rank, numpy_dtype(dtype.value)))
+    try:
+        made = numpy_dtype(dtype.value)
+    except (TypeError, CuteError):  # no type: the call itself says it when it runs
+        return None
+    return Known(np.zeros((1,) * rank, made))
 
 
-def _indices(args: Sequence[Type]) -> Type:
-    rank = args[0].value
-    return Int64 if rank == 1 else (Int64,) * rank
+def _indices(plain: Sequence[Type], named: dict[str, Type]) -> Type:
+    rank = _argument(plain, named, 0, "ndim")
+    if not isinstance(rank, Known) or rank.value not in (1, 2, 3):
+        return None
+    return Int64 if rank.value == 1 else (Int64,) * rank.value

@@ -7,6 +7,7 @@ happens (`typing_backend`); what a user's function gives, from its own code.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,12 +23,14 @@ from .flow import Block, Flow, Node, meetings
 from .opcodes import flow_of
 from .parts import attribute_of_array, field_of, item_of_array, item_of_tuple
 from .types import (
+    NO_VALUE,
     NOTHING,
     SOME_INT,
     Known,
     Loose,
     RecordOf,
     Type,
+    is_hashable,
     join,
     loosened,
     number_type,
@@ -44,16 +47,16 @@ _MOST = 20
 class Surroundings(NamedTuple):
     """What a function's code refers to.
 
-    find_global, find_free: the object, and the type of a variable of a function around, by name. jitted: of a callable
+    find_global, find_free: the types of a global and of a variable of a function around, by name. jitted: of a callable
     what gives the type of its result from those of its arguments, or None. effects: the same, by the callable, of those
     that may not be called. safe: whether a callable may be called to
     see what it gives. range: what stands for `range`. backend: of traced code that is called.
     """
 
-    find_global: Callable[[str], Any]
+    find_global: Callable[[str], Type]
     find_free: Callable[[str], Type]
     jitted: Callable[[Any], Any]
-    effects: dict[Any, Callable[[Sequence[Type]], Type]]
+    effects: dict[Any, Callable[[Sequence[Type], dict[str, Type]], Type]]
     safe: Callable[[Any], bool]
     range: Any
     backend: Any
@@ -169,10 +172,7 @@ class Inference:
 
     def computed(self, node: Node) -> Type:
         """The type of a value that is no phi from those of what it comes from."""
-        try:
-            return getattr(self, f"_{node.kind}")(node)
-        except Exception:  # whatever it is, the code itself will say it when it runs
-            return None
+        return getattr(self, f"_{node.kind}")(node)
 
     def _joined(self, phi: Node, found: Type) -> Type:
         doubtful = id(self.flow.joins[id(phi)]) in self._ways.doubtful
@@ -294,7 +294,7 @@ class Inference:
         return self.args[node.data] if node.data < len(self.args) else None
 
     def _global(self, node: Node) -> Type:
-        return type_of(self.around.find_global(node.data))
+        return self.around.find_global(node.data)
 
     def _free(self, node: Node) -> Type:
         return self.around.find_free(node.data)
@@ -340,7 +340,7 @@ class Inference:
         op, x, y = node.data, number_type(a), number_type(b)
         if x is not None and y is not None:
             if isinstance(a, Known) and isinstance(b, Known) and op in FOLDED:
-                return type_of(BINARY[op](a.value, b.value))
+                return _given(BINARY[op], [a, b])
             case = cases.binary(op, x, y)
             if case is None:
                 return None
@@ -348,7 +348,7 @@ class Inference:
             return Loose(case.result) if static else case.result  # type: ignore[arg-type]
         if type(a) is tuple and type(b) is tuple:
             return a + b if op == "add" else None
-        return type_of(BINARY[op](value_of(a), value_of(b)))
+        return _given(BINARY[op], [a, b])
 
     _inplace = _binary
 
@@ -359,7 +359,7 @@ class Inference:
         if isinstance(a, (DType, Loose)):
             found = unary_operation(node.data, number_type(a))
             return None if found is None else found[0] if isinstance(a, DType) else Loose(found[0])
-        return type_of(UNARY[node.data](value_of(a)))
+        return _given(UNARY[node.data], [a])
 
     def _attr(self, node: Node) -> Type:
         (owner,) = self._all(node.args)
@@ -374,7 +374,7 @@ class Inference:
         if isinstance(own, property) and seam.is_struct_class(type(value)):
             getter = self.around.jitted(own.fget)
             return getter([owner], {}) if getter is not None else None
-        return type_of(getattr(value, name))
+        return _given(lambda x: getattr(x, name), [owner])
 
     def _item(self, node: Node) -> Type:
         container, index = self._all(node.args)
@@ -385,18 +385,18 @@ class Inference:
         if isinstance(container, Known):
             value: Any = container.value
             if isinstance(value, RecordOf):
-                return field_of(value, index.value)
+                return field_of(value, index.value) if isinstance(index, Known) else None
             if isinstance(value, np.ndarray):
                 return item_of_array(value, index)
             if isinstance(value, tuple) and not isinstance(index, Known):
                 return item_of_tuple(type_of(value), index)
-            return type_of(value[value_of(index)])
+            return _given(operator.getitem, [container, index])
         return None
 
     def _unpack(self, node: Node) -> Type:
         (whole,) = self._all(node.args)
         if type(whole) is tuple:
-            return whole[node.data]
+            return whole[node.data] if node.data < len(whole) else None
         return whole if whole is NOTHING else None
 
     def _iter(self, node: Node) -> Type:
@@ -435,11 +435,24 @@ class Inference:
         if callee is not None:
             return callee(plain, named)
         if not self.around.safe(f.value):
-            rule = self.around.effects.get(f.value)
-            return rule([*plain, *named.values()]) if rule is not None else None
+            rule = self.around.effects.get(f.value) if is_hashable(f.value) else None
+            return rule(plain, named) if rule is not None else None
         if f.value is self.around.range:
             plain = [number_type(t) or t if isinstance(t, Loose) else t for t in plain]
-        return type_of(f.value(*map(value_of, plain), **{k: value_of(v) for k, v in named.items()}))
+        return _given(f.value, plain, named)
+
+
+def _given(f: Any, types: Sequence[Type], named: dict[str, Type] | None = None) -> Type:
+    """Return the type of what a call gives that stands in the user's code, of values of these types. None where one of
+    those is not known; and where the call raises, as the code does itself when it comes there."""
+    values, by_name = [value_of(t) for t in types], {k: value_of(t) for k, t in (named or {}).items()}
+    if any(v is NO_VALUE for v in (*values, *by_name.values())):
+        return None
+    try:
+        found = f(*values, **by_name)
+    except Exception:  # the user's own code, on numbers that are made up
+        return None
+    return type_of(found)
 
 
 def _original(node: Node) -> Node:

@@ -199,8 +199,9 @@ def _make_function(flow: Flow, state: State, i: Instruction) -> None:
 
 def _function_attribute(flow: Flow, state: State, i: Instruction) -> None:
     value, f = state.pop(2)
-    if i.arg == 1 and value.kind == "tuple" and f.kind == "function":
-        f = Node("function", value.args, f.data)
+    if f.kind == "function":  # which is whole with its last attribute: its closure may be that
+        state.made.remove(f)
+        f = Node("function", value.args if i.arg == 1 and value.kind == "tuple" else f.args, f.data)
     state.push(f)
 
 

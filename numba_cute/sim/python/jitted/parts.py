@@ -13,7 +13,9 @@ from .types import NOTHING, Known, RecordOf, Type, join, loosened, number_type
 
 
 def field_of(record: RecordOf, name: Any) -> Type:
-    """Return the type of a record's field."""
+    """Return the type of a record's field; None if it has no such field."""
+    if name not in record.dtype.fields:
+        return None
     dtype = record.dtype.fields[name][0]
     if dtype.subdtype is not None:
         return Known(np.zeros(dtype.subdtype[1], dtype.subdtype[0]))
@@ -21,19 +23,26 @@ def field_of(record: RecordOf, name: Any) -> Type:
 
 
 def item_of_tuple(whole: tuple[Type, ...], index: Type) -> Type:
-    """Return the type of a tuple's item: of any of them where the index is not known."""
+    """Return the type of a tuple's item: of any of them where the index is a number that is not known. None if there
+    is no such item."""
     if isinstance(index, Known) and type(index.value) is int:
-        return whole[index.value]
+        return whole[index.value] if -len(whole) <= index.value < len(whole) else None
+    if number_type(index) is None:
+        return None
     found: Type = NOTHING
-    for x in whole if number_type(index) is not None else ():
+    for x in whole:
         found = join(found, loosened(x), doubtful=True)
     return found
 
 
 def item_of_array(array: Any, index: Type) -> Type:
-    """Return the type of an array's element, or the array that a part of it is."""
+    """Return the type of an array's element, or the array that a part of it is; None if an index is not known."""
     indices = index if type(index) is tuple else (index,)
     numbers = [number_type(i) is not None for i in indices]
+    whole = [isinstance(i, Known) and (i.value is None or i.value is ...) for i in indices]
+    known = [n or w or isinstance(i, Known) and type(i.value) is slice for n, w, i in zip(numbers, whole, indices)]
+    if not all(known) or whole.count(False) > array.ndim:
+        return None
     if len(indices) == array.ndim and all(numbers):
         return Known(RecordOf(array.dtype)) if array.dtype.names else leaf_type(from_numpy(array.dtype))
     at = tuple(0 if n else i.value for n, i in zip(numbers, indices))

@@ -16,10 +16,7 @@ def settings(code: CodeType) -> dict[int, str]:
     give."""
     if "set" not in code.co_names:
         return {}
-    try:
-        flow = flow_of(code)
-    except Exception:  # code that is not understood runs as it is
-        return {}
+    flow = flow_of(code)
     instructions = flow.body.instructions
     number = {id(i): at for at, i in enumerate(instructions)}
     calls = {id(n.by): n for b in flow.blocks for n in b.made if n.kind == "call"}

@@ -4,6 +4,7 @@ type on each is cast to one that holds them all, as Numba unifies them; so too w
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import weakref
@@ -12,6 +13,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from .... import seam
+from ....seam import CuteError
 from ..arithmetic.number import Number
 from .effects import rules
 from .flow import UNDEFINED, Block, Flow, Node, live_variables
@@ -83,10 +85,10 @@ _NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GE
 @functools.lru_cache(maxsize=1024)
 def may_need_casts(code: CodeType) -> bool:
     """Whether a value may have several types where ways meet, for all that is seen without the arguments' types."""
-    try:
-        return not code.co_flags & _NO_FUNCTION and _may_need_casts(code)
-    except Exception:  # code that is not understood runs as it is
+    if code.co_flags & _NO_FUNCTION:
         return False
+    with inferring(code.co_name):
+        return _may_need_casts(code)
 
 
 def _may_need_casts(code: CodeType) -> bool:
@@ -247,10 +249,8 @@ class Specialised:
     def _variant(self, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> FunctionType:
         jitted, plain, plans = self.jitted, self.jitted.plain, self.jitted.plans
         if key not in plans:
-            try:
+            with inferring(plain.__name__):
                 plans[key] = jitted.casts(args, kwargs)
-            except Exception:  # what is not understood runs as it is
-                plans[key] = ()
         if not plans[key]:
             return plain
         code = rewritten(jitted.code, plans[key])
@@ -278,11 +278,12 @@ class Tools:
         space, names = plain.__globals__, plain.__code__.co_freevars
         cells = dict(zip(names, plain.__closure__ or ()))
 
-        def find_global(name: str) -> Any:
-            return space[name] if name in space else space["__builtins__"][name]
+        def find_global(name: str) -> Type:
+            found = space if name in space else space["__builtins__"]
+            return type_of(found[name]) if name in found else None
 
         def find_free(name: str) -> Type:
-            return type_of(cells[name].cell_contents) if free is None else free[name]
+            return _type_in(cells[name]) if free is None else free[name]
 
         return Surroundings(find_global, find_free, self._jitted, self._effects, self._safe, self._range, self._backend)
 
@@ -292,6 +293,28 @@ class Tools:
             return found and (lambda plain, named: found([this, *plain], named))
         jitted = f.jitted if isinstance(f, Specialised) else getattr(f, "__cute_jitted__", None)
         return jitted.infer if isinstance(jitted, Jitted) else None
+
+
+def _type_in(cell: Any) -> Type:
+    """Return the type of a variable of a function around; None if it is not set yet."""
+    try:
+        return type_of(cell.cell_contents)
+    except ValueError:  # it is empty
+        return None
+
+
+@contextlib.contextmanager
+def inferring(name: str) -> Iterator[None]:
+    """Infer types in a function of this name: a fault of that is an error in words, at the line that runs."""
+    try:
+        yield
+    except CuteError:
+        raise
+    except Exception as e:
+        raise CuteError(
+            f"{name}: internal error while the types of its variables are inferred, {type(e).__name__}: {e}; please "
+            "report it with the function"
+        ) from e
 
 
 def specialised(fn: FunctionType, plain: FunctionType, tools: Tools) -> Any:

@@ -131,15 +131,19 @@ def _like(value: Any) -> Any:
     return copy
 
 
+NO_VALUE = object()
+
+
 def value_of(t: Type) -> Any:
-    """A value of a type: any number for a number. ValueError if there is none."""
+    """Return a value of a type: any number for a number. NO_VALUE if none is known."""
     if isinstance(t, DType):
         return CLASSES[t].make(0)
     if isinstance(t, Known) and not isinstance(t.value, RecordOf):
         return t.value
     if type(t) is tuple:
-        return tuple(map(value_of, t))
-    raise ValueError(t)
+        values = tuple(map(value_of, t))
+        return NO_VALUE if any(v is NO_VALUE for v in values) else values
+    return NO_VALUE
 
 
 def number_type(t: Type) -> DType | None:
@@ -248,11 +252,16 @@ def key_of(value: Any) -> Any:
         return _static_key(value)
     if kind in _ITERATORS:  # of a comprehension, each time another: its class is all that is known of it
         return kind
+    return (kind, value) if is_hashable(value) else kind
+
+
+def is_hashable(value: Any) -> bool:
+    """Return whether an object may be a key."""
     try:
         hash(value)
     except TypeError:
-        return kind
-    return kind, value
+        return False
+    return True
 
 
 _EMPTY: tuple[Iterable[Any], ...] = ((), [], range(0), range(1 << 65), {}, set(), zip(), enumerate(()))

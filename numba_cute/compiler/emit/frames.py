@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects in the frame of a function that is being lowered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import cgutils
+
+_SLOTS = "_cute_slots"
+
+
+def make_slot(builder: Any, contents: ir.Type, name: str = "", model: Any = None) -> Any:
+    """Return the address of a new slot in the frame. model: that of the object in it, which may hold others."""
+    slot = cgutils.alloca_once(builder, contents, name=name)
+    builder.function.__dict__.setdefault(_SLOTS, []).append((model, slot))
+    return slot
+
+
+def slots_of(function: Any) -> list[tuple[Any, Any]]:
+    """Return the models and addresses of a function's slots."""
+    return function.__dict__.get(_SLOTS, [])  # type: ignore[no-any-return]

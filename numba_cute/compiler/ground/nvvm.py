@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands for libNVVM while kernels are typed and lowered to be checked: Numba asks it for two constants alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.cuda.cudadrv import nvvm
+from numba.cuda.cudadrv.error import NvvmSupportError
+
+
+class _StandIn:
+    """Answers what Numba asks libNVVM when it makes a module. What is made so comes to no libNVVM: there is none."""
+
+    data_layout: str = nvvm._datalayout
+
+    @staticmethod
+    def get_ir_version() -> tuple[int, int, int, int]:
+        return 2, 0, 3, 2
+
+
+_without: list[None] = []
+
+
+@contextmanager
+def without_nvvm() -> Iterator[None]:
+    """Make modules for the front end alone: libNVVM need not be installed."""
+    _without.append(None)
+    try:
+        yield
+    finally:
+        _without.pop()
+
+
+def standing_in(library: Callable[[], Any]) -> Callable[[], Any]:
+    """Make of Numba's libNVVM one for which something else stands within `without_nvvm`, where it is not installed."""
+
+    @functools.wraps(library, updated=())
+    def made() -> Any:
+        try:
+            return library()
+        except NvvmSupportError:
+            if not _without:
+                raise
+            return _StandIn
+
+    return made

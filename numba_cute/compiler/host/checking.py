@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`check`: all that the front end refuses in a kernel, with neither libNVVM nor a GPU.
+
+The kernel is typed and lowered to LLVM IR as `compile` does it, so what is refused, where, and in which words, is the
+same; nothing of it is kept, but that it was accepted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.core.compiler_lock import global_compiler_lock
+
+from ..ground.building import building
+from ..ground.nvvm import without_nvvm
+from ..ground.target import compiling_for
+from .lowering import lowered, was_lowered
+from .offline import types_of
+
+
+def check(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
+    """Refuse what `compile` refuses of a kernel before libNVVM sees it: with the same error.
+
+    kernel: what `cuda.jit` made. args: all of its arguments, static ones as they are. arch: the target.
+    """
+    py_func, options = kernel.py_func, dict(kernel.targetoptions)
+    bounds = options.get("launch_bounds")
+    with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), building(py_func, bounds):
+        argtypes = types_of(kernel, args, arch)
+        if not was_lowered(py_func, argtypes, options, cc):
+            lowered(py_func, argtypes, options, cc)
