@@ -13,7 +13,7 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.error import NvvmSupportError
 
 
-class _StandIn:
+class StandIn:
     """Answers what Numba asks libNVVM when it makes a module. What is made so comes to no libNVVM: there is none."""
 
     data_layout: str = nvvm._datalayout
@@ -46,6 +46,6 @@ def standing_in(library: Callable[[], Any]) -> Callable[[], Any]:
         except (NvvmSupportError, DynamicLibNotFoundError):
             if not _without:
                 raise
-            return _StandIn
+            return StandIn
 
     return made
