@@ -26,7 +26,7 @@ from ..pipeline import (
     ProducerHandle,
     make_pipeline_state,
 )
-from ..seam import CuteError, Int, current, traced
+from ..seam import CuteError, Int, current, quotient, remainder, traced
 from ..tensor.pointer import Pointer
 from .operations import MULTICASTS, PAIRS, TMA_LOADS, UMMAS, WGMMAS, OperationTypeEnum, one_of
 from .tma import StageBarrier
@@ -149,7 +149,7 @@ def create_pipeline_state_at(pipeline: Any, user_type: PipelineUserType, count: 
     the stages. user_type: PipelineUserType.Producer or Consumer. Any thread. No instruction but arithmetic."""
     state = make_pipeline_state(user_type, pipeline.num_stages)
     stages = pipeline.num_stages
-    return PipelineState(stages, count, count % stages, (count // stages & 1) ^ state.phase)
+    return PipelineState(stages, count, remainder(count, stages), (quotient(count, stages) & 1) ^ state.phase)
 
 
 @traced

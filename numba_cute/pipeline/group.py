@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from ..isa.rows.special import sreg, sreg_cluster
-from ..seam import CuteError, Leaf, StaticEnum, static
+from ..seam import CuteError, Leaf, StaticEnum, quotient, static
 
 __all__ = ["Agent", "CooperativeGroup", "MbarrierLayout", "PipelineOp", "PipelineUserType"]
 
@@ -122,7 +122,7 @@ def known_arrivals(group: CooperativeGroup) -> int | None:
 
 def arriving_once(group: CooperativeGroup, threads: int, times: int = 1) -> CooperativeGroup:
     """Return the arrivals of a group where each `threads` of its threads make `times` of them together."""
-    return CooperativeGroup(Agent.Thread, (arrivals(group) + (threads - 1)) // threads * times)
+    return CooperativeGroup(Agent.Thread, quotient(arrivals(group) + (threads - 1), threads) * times)
 
 
 def counted(side: str, group: CooperativeGroup) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import Int32
 from ..layout import make_layout
-from ..seam import CuteError, Int, current, static, struct, traced
+from ..seam import CuteError, Int, current, quotient, static, struct, traced
 from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, make_rmem_tensor, make_tensor
 
@@ -77,7 +77,7 @@ def contiguous_group_search(
     def look(group: Any) -> None:
         begin, end = (dtypes.Int32(offsets[group + i]) for i in (0, 1))
         before = dtypes.Int32(seen[0])
-        after = before + (end - begin + (tile - 1)) // tile
+        after = before + quotient(end - begin + (tile - 1), tile)
 
         def found() -> None:
             state.cur_group_idx = dtypes.Int32(group) + 1

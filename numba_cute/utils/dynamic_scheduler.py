@@ -19,7 +19,7 @@ from ..isa.rows.cluster import mapa, st_async
 from ..isa.rows.fence import fence_acq_rel, fence_proxy_async
 from ..isa.rows.mbarrier import mbarrier_complete_tx
 from ..isa.rows.sync import elect_sync
-from ..seam import CuteError, Int, current, static, struct, traced
+from ..seam import CuteError, Int, current, quotient, remainder, static, struct, traced
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, shared_address
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo, check_params, work_at
@@ -75,7 +75,8 @@ class ClcDynamicPersistentTileScheduler:
         cm, cn, _ = params.cluster_shape_mnk
         x, y, z = (dtypes.Int32(i) for i in block_idx)
         first = _linear(params, x, y, z)
-        return ClcDynamicPersistentTileScheduler(params, clc_response_ptr, x % cm, y % cn, first, 0)
+        at = remainder(x, cm), remainder(y, cn)
+        return ClcDynamicPersistentTileScheduler(params, clc_response_ptr, *at, first, 0)
 
     @staticmethod
     def get_grid_shape(params: ClcDynamicPersistentTileSchedulerParams) -> tuple[int, int, int]:
@@ -152,7 +153,8 @@ class DynamicPersistentTileScheduler:
         x, y, z = (dtypes.Int32(i) for i in block_idx)
         clusters = dtypes.Int32(grid_dim[2])
         address = dtypes.Uint64(pointer.address)
-        return DynamicPersistentTileScheduler(params, response_ptr, address, clusters, x % cm, y % cn, z, 0)
+        at = remainder(x, cm), remainder(y, cn)
+        return DynamicPersistentTileScheduler(params, response_ptr, address, clusters, *at, z, 0)
 
     @staticmethod
     def get_grid_shape(params: PersistentTileSchedulerParams, max_active_clusters: int) -> tuple[int, int, int]:
@@ -227,4 +229,4 @@ def _linear(params: PersistentTileSchedulerParams, x: Any, y: Any, z: Any) -> An
     """The place of a CTA's cluster in the grid, x first."""
     m, n, _ = params.problem_shape_ncluster_mnl
     cm, cn, _ = params.cluster_shape_mnk
-    return x // cm + m * (y // cn + n * z)
+    return quotient(x, cm) + m * (quotient(y, cn) + n * z)

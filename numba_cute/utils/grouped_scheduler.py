@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import dtypes, layout
 from ..dtypes import Int32
-from ..seam import CuteError, Int, static, struct, traced
+from ..seam import CuteError, Int, quotient, remainder, static, struct, traced
 from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import (
@@ -76,20 +76,20 @@ class GroupedGemmTileSchedulerHelper:
     def clusters_of(self, m: Int, n: Int) -> tuple[Any, Any]:
         """Count the clusters of a problem along M and N, of `m` and `n` elements."""
         tile_m, tile_n, _ = self.cluster_tile_shape_mnk
-        return (m + (tile_m - 1)) // tile_m, (n + (tile_n - 1)) // tile_n
+        return quotient(m + (tile_m - 1), tile_m), quotient(n + (tile_n - 1), tile_n)
 
     @traced
     def tiles_k(self, k: Int) -> Any:
         """Count the tiles of a problem along K, of `k` elements."""
         tile_k = self.cluster_tile_shape_mnk[2]
-        return (k + (tile_k - 1)) // tile_k
+        return quotient(k + (tile_k - 1), tile_k)
 
     @traced
     def cta_tile(self, index: Int, cta_m: Int, cta_n: Int, clusters_m: Int) -> tuple[Any, Any]:
         """Return the tile (m, n) of the CTA at (cta_m, cta_n) of the `index`-th cluster of its group, which has
         `clusters_m` clusters along M."""
         cm, cn, _ = self.tile_sched_params.cluster_shape_mnk
-        return index % clusters_m * cm + cta_m, index // clusters_m * cn + cta_n
+        return remainder(index, clusters_m) * cm + cta_m, quotient(index, clusters_m) * cn + cta_n
 
     def find_group(self, index: Int, problem_shape_mnkl: Any) -> Any:
         """Go on to the group that holds the `index`-th cluster, the last one at most, and return its number.
@@ -187,7 +187,8 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         cm, cn, _ = params.cluster_shape_mnk
         x, y, z = (dtypes.Int32(i) for i in block_idx)
         clusters = dtypes.Int32(grid_dim[2])
-        return StaticPersistentGroupTileScheduler(params, clusters, z, x % cm, y % cn, 0, helper, sizes)
+        at = remainder(x, cm), remainder(y, cn)
+        return StaticPersistentGroupTileScheduler(params, clusters, z, *at, 0, helper, sizes)
 
     @traced
     def _scheduled(self) -> WorkTileInfo:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32
-from ..seam import CuteError, Int, current, static, struct, traced
+from ..seam import CuteError, Int, current, quotient, remainder, static, struct, traced
 from ..seam.guards.messages import how_static
 
 __all__ = [
@@ -65,7 +65,7 @@ class PersistentTileSchedulerParams:
         """The clusters along M, N and L: the tiles divided by the cluster's shape, rounded up."""
         m, n, batch = self.problem_shape_ntile_mnl
         cm, cn, _ = self.cluster_shape_mnk
-        return (m + (cm - 1)) // cm, (n + (cn - 1)) // cn, batch
+        return quotient(m + (cm - 1), cm), quotient(n + (cn - 1), cn), batch
 
     @property
     def num_clusters(self) -> Any:
@@ -86,7 +86,7 @@ class PersistentTileSchedulerParams:
         m, n, batch = self.problem_shape_ncluster_mnl
         layer: Any = 0
         if not (isinstance(batch, int) and batch == 1):
-            layer, index = index // (m * n), index % (m * n)
+            layer, index = quotient(index, m * n), remainder(index, m * n)
         if self.raster_along_m:
             cn, cm = _grouped(index, n, m, self.swizzle_size)
         else:
@@ -114,14 +114,14 @@ def check_params(what: str, params: Any, kind: type) -> None:
 
 def _grouped(index: Any, extent: Any, other: Any, group: int) -> tuple[Any, Any]:
     """(x, y) of the `index`-th place: x runs within groups of `group`, then y over `other`, then the next group."""
-    which, rest = index // (other * group), index % (other * group)
+    which, rest = quotient(index, other * group), remainder(index, other * group)
     if group == 1:
         return which, rest
     b = current()
     first = which * group
     left = extent - first
     width = b.select(b.compare("<", left, group), left, group)
-    return first + rest % width, rest // width
+    return first + remainder(rest, width), quotient(rest, width)
 
 
 @struct
@@ -147,7 +147,7 @@ class StaticPersistentTileScheduler:
         cm, cn, _ = params.cluster_shape_mnk
         x, y, z = (dtypes.Int32(i) for i in block_idx)
         clusters = dtypes.Int32(grid_dim[2])
-        return StaticPersistentTileScheduler(params, clusters, z, x % cm, y % cn, 0)
+        return StaticPersistentTileScheduler(params, clusters, z, remainder(x, cm), remainder(y, cn), 0)
 
     @staticmethod
     def get_grid_shape(params: PersistentTileSchedulerParams, max_active_clusters: int) -> tuple[int, int, int]:
@@ -199,14 +199,17 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
         cm, cn, _ = params.cluster_shape_mnk
         x, y, z = (dtypes.Int32(i) for i in block_idx)
         clusters = dtypes.Int32(grid_dim[2])
-        return StaticPersistentRuntimeTileScheduler(params, clusters, z, x % cm, y % cn, 0, inner_mode)
+        at = remainder(x, cm), remainder(y, cn)
+        return StaticPersistentRuntimeTileScheduler(params, clusters, z, *at, 0, inner_mode)
 
     @traced
     def get_current_work(self) -> WorkTileInfo:
         """Return the cluster to do now, as a WorkTileInfo that is always valid."""
         m, n, _ = self.params.problem_shape_ncluster_mnl
         index = self.current_work_linear_idx
-        at = (index // n, index % n, 0) if self.inner_mode == 1 else (index % m, index // m, 0)
+        along = n if self.inner_mode == 1 else m
+        which, rest = quotient(index, along), remainder(index, along)
+        at = (which, rest, 0) if self.inner_mode == 1 else (rest, which, 0)
         return WorkTileInfo(at, True)
 
     @traced
