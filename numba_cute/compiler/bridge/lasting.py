@@ -62,7 +62,7 @@ def lasts(ty: Any) -> bool:
 def _of_value(ty: Value) -> bool:
     found: bool | None = ty.__dict__.get("_cute_lasts")
     if found is None:
-        found = ty._cute_lasts = _of_spec(ty.spec)  # type: ignore[attr-defined]
+        found = ty._cute_lasts = _of_spec(ty.spec)
     return found
 
 

@@ -68,7 +68,9 @@ def in_words(e: BaseException, callee: str) -> CuteError:
     if _is_ours(e):
         file, line = _innermost(e)
         return at_line_of(Fault(f"this is a fault of numba-cute: {said} ({file}:{line}): please report it"), e)
-    return at_line_of(_also(type(e))(f"{callee} raised {said} while the kernel was compiled"), e)
+    kind: Any = type(e)
+    told: CuteError = _also(kind)(f"{callee} raised {said} while the kernel was compiled")
+    return at_line_of(told, e)
 
 
 @functools.cache
