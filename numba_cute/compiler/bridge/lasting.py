@@ -11,7 +11,7 @@ from numba.cuda import types
 
 from ...seam.constexpr import Constexpr
 from ...seam.held import python_of
-from ...seam.plain import Maker
+from ...seam.plain import Maker, is_users_module
 from ...seam.recording import recording
 from ...seam.whose import is_library
 from ..ground.building import known_launch
@@ -102,4 +102,6 @@ def is_lasting_value(obj: Any) -> bool:
 
 def _is_simple(obj: Any) -> bool:
     """Say whether a field of an object of this library holds nothing of a user's."""
-    return not isinstance(obj, (FunctionType, type)) or is_lasting_value(obj)
+    if isinstance(obj, type):
+        return not is_users_module(obj.__module__)
+    return not isinstance(obj, FunctionType) or is_lasting_value(obj)
