@@ -13,6 +13,7 @@ from numba.cuda.errors import UnsupportedBytecodeError
 
 from ...seam import CuteError, language as say
 from ...seam.words import no_static_shape
+from .faults import is_numbas
 
 SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and_": "&",
@@ -116,6 +117,8 @@ def refusal(error: BaseException) -> CuteError | None:
         return CuteError(words)
     if isinstance(error, NUMBAS):
         return CuteError(f"Numba does not compile this: {_core(text)}")
+    if isinstance(error, (KeyError, AttributeError, AssertionError)) and is_numbas(error):
+        return CuteError(f"Numba does not compile this: {type(error).__name__}: {_core(text)}")
     return None
 
 
