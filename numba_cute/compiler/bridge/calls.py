@@ -382,7 +382,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
     memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))
-    known, reached = memory(), contextlib.nullcontext()
+    known = memory()
+    reached: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if all(map(lasts, (receiver, *types_))):
         memo, known = (*memo, *setting()), LASTING
     else:
@@ -425,7 +426,7 @@ def _is_shared(fn: Any) -> bool:
 
 def name_of(receiver: Any, key: Any) -> str:
     """Name what a call calls."""
-    spec = receiver.spec if isinstance(receiver, Value) else ("node", getattr(receiver, "cls", type(receiver)))
+    spec: Any = receiver.spec if isinstance(receiver, Value) else ("node", getattr(receiver, "cls", type(receiver)))
     while spec[0] == "partial":
         spec = spec[2][0]
     held = spec[2] if spec[0] == "const" else spec[1] if spec[0] == "node" else receiver

@@ -13,7 +13,7 @@ from ...seam.ground.packages import is_library
 from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import python_of
-from ...seam.marks.plain import Maker
+from ...seam.marks.plain import Maker, is_users_module
 from ..ground.building import known_launch
 from ..ground.target import current_arch
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
@@ -62,7 +62,7 @@ def lasts(ty: Any) -> bool:
 def _of_value(ty: Value) -> bool:
     found: bool | None = ty.__dict__.get("_cute_lasts")
     if found is None:
-        found = ty._cute_lasts = _of_spec(ty.spec)  # type: ignore[attr-defined]
+        found = ty._cute_lasts = _of_spec(ty.spec)
     return found
 
 
@@ -102,4 +102,6 @@ def is_lasting_value(obj: Any) -> bool:
 
 def _is_simple(obj: Any) -> bool:
     """Say whether a field of an object of this library holds nothing of a user's."""
-    return not isinstance(obj, (FunctionType, type)) or is_lasting_value(obj)
+    if isinstance(obj, type):
+        return not is_users_module(obj.__module__)
+    return not isinstance(obj, FunctionType) or is_lasting_value(obj)

@@ -99,10 +99,10 @@ class _Reached:
         names, attributes = names_of(fn.__code__)
         self._attributes |= attributes
         for n in sorted(names):
-            value = self._state(f"the global `{n}`", lambda n=n: fn.__globals__.get(n, _MISSING))
+            value = self._state(f"the global `{n}`", functools.partial(fn.__globals__.get, n, _MISSING))
             self._todo.append((n, value))
         for n, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
-            self._todo.append((n, self._state(f"`{n}` around {fn.__name__}", lambda cell=cell: _content(cell))))
+            self._todo.append((n, self._state(f"`{n}` around {fn.__name__}", functools.partial(_content, cell))))
         for n, value in _defaults(fn):
             self._todo.append((n, value))
         held = self._state(f"an attribute of {fn.__name__}", lambda: _attributes(fn))
@@ -140,13 +140,13 @@ class _Reached:
         """Look at what of a module is named by some code that was reached."""
         for path, module in self._modules:
             for n in sorted(self._attributes & vars(module).keys()):
-                value = self._state(f"`{path}.{n}`", lambda m=module, n=n: vars(m).get(n, _MISSING))
+                value = self._state(f"`{path}.{n}`", functools.partial(vars(module).get, n, _MISSING))
                 self._todo.append((f"{path}.{n}", value))
         self._modules = []
 
     def _class(self, path: str, cls: Any) -> None:
         for base in cls.__mro__[:-1]:
-            held = self._state(f"a class attribute of {base.__name__}", lambda base=base: _attributes(base))
+            held = self._state(f"a class attribute of {base.__name__}", functools.partial(_attributes, base))
             for n, x in held.items():
                 for part in (x, *(getattr(x, p, None) for p in ("__func__", "fget", "fset", "func"))):
                     if part is not None:

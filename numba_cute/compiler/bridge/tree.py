@@ -86,7 +86,7 @@ _EXACT = (int, bool, str, bytes, type(None), FunctionType, BuiltinFunctionType, 
 
 def _told_apart(obj: Any) -> Any:
     """Return what tells an object from others that are equal to it; None if it is itself enough."""
-    cls = type(obj)
+    cls: Any = type(obj)
     if cls in _EXACT or cls.__eq__ is object.__eq__ or isinstance(obj, enum.Enum) or is_library(cls.__module__):
         return None
     return repr(obj) if cls in (float, complex) or isinstance(obj, np.generic) else ("object", id(obj))

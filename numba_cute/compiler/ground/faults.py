@@ -45,14 +45,14 @@ def may_be_jitted(e: BaseException) -> bool:
         return True
     if isinstance(e, CuteError):
         return not isinstance(e, (InternalError, Final))
-    if _raised_in(e, _NUMBA):
+    if is_numbas(e):
         return True
     return isinstance(e, _LACKING) and not _is_ours(e) and not _is_raised(e)
 
 
 def tells_more(e: BaseException) -> bool:
     """Say whether what tracing raised is what is wrong, where Numba refuses the function too."""
-    if isinstance(e, Signal) or _raised_in(e, _NUMBA):
+    if isinstance(e, Signal) or is_numbas(e):
         return False
     return isinstance(e, CuteError) or not any(name in str(e) for name in _STAND_INS)
 
@@ -67,7 +67,9 @@ def in_words(e: BaseException, callee: str) -> CuteError:
     if _is_ours(e):
         return at_line_of(internal_error(callee, e), e)
     said = f"{type(e).__name__}: {e}"
-    return at_line_of(_also(type(e))(f"{callee} raised {said} while the kernel was compiled"), e)
+    kind: Any = type(e)
+    told: CuteError = _also(kind)(f"{callee} raised {said} while the kernel was compiled")
+    return at_line_of(told, e)
 
 
 @functools.cache
@@ -101,15 +103,16 @@ def _is_ours(e: BaseException) -> bool:
     return not isinstance(e, UnknownName) and is_library_file(_innermost(e)[0])
 
 
-def _raised_in(e: BaseException, packages: frozenset[str]) -> bool:
+def is_numbas(e: BaseException) -> bool:
+    """Say whether a line of Numba's raised an exception."""
     at = _last(e)
-    return at is not None and package_of(at.tb_frame.f_globals.get("__name__")) in packages
+    return at is not None and package_of(at.tb_frame.f_globals.get("__name__")) in _NUMBA
 
 
 def _is_raised(e: BaseException) -> bool:
     """Say whether a `raise` of the user's made an exception: it is meant, not Python's."""
     at = _last(e)
-    if at is None or _raised_in(e, _NUMBA):
+    if at is None or is_numbas(e):
         return False
     code = at.tb_frame.f_code.co_code
     return at.tb_lasti >= 0 and dis.opname[code[at.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")

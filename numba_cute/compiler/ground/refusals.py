@@ -134,8 +134,9 @@ def refusal(error: BaseException) -> CuteError | None:
 
 def _is_numbas(error: BaseException) -> bool:
     """Say whether Numba's own code met an error of Python's while it typed or lowered a function."""
-    module = _module(error.__traceback__)
-    return isinstance(error, Exception) and module.startswith("numba.") and not module.startswith(_DRIVER)
+    if not isinstance(error, Exception) or not is_numbas(error):
+        return False
+    return not _module(error.__traceback__).startswith(_DRIVER)
 
 
 def _is_operator(trace: TracebackType | None) -> bool:

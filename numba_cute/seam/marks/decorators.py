@@ -213,6 +213,10 @@ def struct(cls: type[T]) -> type[T]:
     """
     if not isinstance(cls, type) or not cls.__flags__ & 1 << 9:  # of Python's own, which nobody may change
         raise CuteError(f"struct: {shown(cls)} is no class of yours: write one with annotated fields")
+    if not is_made(vars(cls).get("__setattr__", missing)):
+        raise CuteError(
+            f"struct: {cls.__name__} has its own __setattr__, which a kernel does not call: give it a method that sets"
+        )
     cls = says_names(cls)
     types = {}
     for base in reversed(cls.__mro__):

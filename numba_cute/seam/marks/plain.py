@@ -24,7 +24,9 @@ from ..ground.packages import package_of
 from .decorators import is_static_class, is_struct_class, is_traced
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
-_FOREIGN = frozenset(("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax"))
+_FOREIGN = frozenset(
+    ("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax", "ml_dtypes")
+)
 _ARRAYS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
 _NOT_PLAIN = (enum.Enum, BaseException, tuple, Leaf, type)
 
