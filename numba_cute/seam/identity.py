@@ -13,6 +13,7 @@ from typing import Any
 
 from .plain import is_plain_function, is_users
 
+
 def asks_for_identity(fn: Any) -> bool:
     """Say whether a plain function, or one that it names, asks for the identity or by `type` for the class of what may
     be an object of a kernel."""

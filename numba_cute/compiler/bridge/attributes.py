@@ -25,7 +25,7 @@ from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, struct_operators, structs
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
-from .values import abstract, concrete, numba_type, refuse_own_setattr
+from .values import abstract, concrete, numba_type, refuse_other_length, refuse_own_setattr
 
 
 def _is_method(obj: Any, attr: str) -> bool:
@@ -112,6 +112,7 @@ def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
     if isinstance(target, StructRef):
         try:
             refuse_own_setattr(target.cls)
+            refuse_other_length(target, attr, value)
         except CuteError as e:
             raise as_typing_error(e) from e
     if not isinstance(target, Value):

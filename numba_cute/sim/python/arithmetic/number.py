@@ -17,7 +17,7 @@ import numpy as np
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
 from ....seam import shown
-from ....seam.language import kind_of, NO_KEY
+from ....seam.language import NO_KEY, kind_of
 from ....seam.plain import is_users_frame
 from .compute import limits
 from .overloads import TYPES

@@ -12,7 +12,6 @@ from ....seam.language import NO_DICT, PRINT_KEYWORD, no_global, no_print, no_su
 from ....seam.plain import is_plain_class
 from .number import Number
 
-
 JITTED = "__cute_jitted__"
 """The global of a function's that says that Numba alone compiles it."""
 
