@@ -41,7 +41,8 @@ def _walked(x: Any) -> Any:
 
 
 def _contains(where: Any, x: Any) -> Any:
-    found = objects.is_object(x) or (isinstance(where, tuple) and any(map(objects.is_object, where)))
+    held = (x, *where) if isinstance(where, (tuple, list)) else (x,)
+    found = any(objects.is_object(item) or isinstance(item, list) for item in held)
     return objects.contains(where, x) if found else operator.contains(where, x)
 
 

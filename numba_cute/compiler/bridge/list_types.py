@@ -8,7 +8,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from numba.cuda import types, typing
+from numba.cuda import types
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model
 from numba.cuda.typing.templates import AbstractTemplate
@@ -76,29 +76,6 @@ def alike(ty: types.BaseTuple, items: Sequence[types.Type]) -> types.Type:
     return list_type(items) if is_list(ty) else types.BaseTuple.from_types(items)
 
 
-def _comparison(op: Any) -> None:
-    @contexts.template(op)
-    class Template(AbstractTemplate):
-        """A list is equal to no tuple; which list a value is, its type does not say."""
-
-        prefer_literal = True
-
-        def generic(self, args: Any, kws: Any) -> Any:
-            if not any(map(is_list, args)) or not all(isinstance(a, types.BaseTuple) for a in args):
-                return None
-            if all(map(is_list, args)):
-                return None  # as Numba compares tuples
-            return typing.signature(types.literal(op in (operator.ne, operator.is_not)), *args)
-
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return context.get_constant_generic(builder, types.boolean, op in (operator.ne, operator.is_not))
-
-    for kind in (ListOf, UniListOf):
-        for other in (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple):
-            contexts.lower(op, kind, other)(lower)
-            contexts.lower(op, other, kind)(lower)
-
-
 @contexts.call_rule
 def _refuse_lazy(func: Any, args: Any) -> Any:
     key = getattr(func, "typing_key", None)
@@ -111,8 +88,8 @@ def _refuse_lazy(func: Any, args: Any) -> Any:
 def _refuse_identity(func: Any, args: Any) -> Any:
     if getattr(func, "typing_key", func) not in (operator.is_, operator.is_not):
         return None
-    if all(isinstance(a, types.BaseTuple) for a in args) and is_list(args[0]) == is_list(args[1]):
-        what = "lists" if is_list(args[0]) else "tuples"
+    if all(isinstance(a, types.BaseTuple) for a in args):
+        what = "lists" if any(map(is_list, args)) else "tuples"
         raise as_typing_error(CuteError(f"`is` of two {what} in a kernel: compare what they hold, by `==`"))
     return None
 
@@ -124,5 +101,3 @@ class _Unknown(AbstractTemplate):
 
 contexts.template(map)(type("_Unknown", (_Unknown,), {}))
 contexts.template(filter)(type("_Unknown", (_Unknown,), {}))
-for _op in (operator.eq, operator.ne, operator.is_, operator.is_not):
-    _comparison(_op)

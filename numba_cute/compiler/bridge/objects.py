@@ -24,6 +24,7 @@ from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts
+from .list_types import is_list
 from .object_types import StructRef
 from .values import Kept, StructProxy, abstract, concrete, numba_type, slot_of
 
@@ -159,7 +160,7 @@ def _equal_fields(a: Any, b: Any) -> Any:
 
 def _equal_values(a: Any, b: Any) -> Any:
     """Compare what a field or a tuple holds."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    if any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list)):
         return len(a) == len(b) and _all(equal(x, y) for x, y in zip(a, b))
     numbers = (bool, int, float)
     if type(a) is Number or type(b) is Number:
@@ -183,7 +184,7 @@ def _all(results: Iterable[Any]) -> Any:
 
 def contains(where: Any, x: Any) -> Any:
     """Return what `x in where` is, of an object of the user's or of a tuple that is searched for one."""
-    if isinstance(where, tuple):
+    if isinstance(where, (tuple, list)):
         found = [True if item is x else equal(item, x) for item in where]
         return opposite(_all(opposite(truth(r)) for r in found))
     result = _asked(where, "__contains__", x)
@@ -287,7 +288,9 @@ for _n in ("getitem", "setitem", "call"):
 
 
 def _holds_objects(ty: Any) -> bool:
-    return isinstance(ty, StructRef) or (isinstance(ty, types.BaseTuple) and any(map(_holds_objects, ty)))
+    """Say whether a type is one of objects or lists, or holds such a one: these Numba does not compare."""
+    tuples = isinstance(ty, types.BaseTuple)
+    return isinstance(ty, StructRef) or is_list(ty) or (tuples and any(map(_holds_objects, ty)))
 
 
 @contexts.call_rule
@@ -313,6 +316,10 @@ def _signature(op: Any, args: Any) -> Any:
     fn = _OPERATORS.get(op) if any(map(_holds_objects, args)) else None
     if op in _OF_ITEMS and len(args) == 1 and isinstance(args[0], types.BaseTuple):
         return _typed(_OF_ITEMS[op], args)
+    if op in (operator.eq, operator.ne) and fn is not None and all(isinstance(a, types.BaseTuple) for a in args):
+        return _typed(fn, args)
+    if op is operator.contains and fn is not None and isinstance(args[0], types.BaseTuple):
+        return _typed(fn, args)
     if fn is None or not all(isinstance(a, StructRef) for a in (args if op in _IDENTITY else args[: len(args) == 1])):
         return None
     return _typed(fn, args)
@@ -384,6 +391,8 @@ def _register(op: Any) -> None:
         _lower(op, StructRef, StructRef)
         for kinds in ((StructRef, types.Any), (types.Any, StructRef)) if op not in _IDENTITY else ():
             _lower(op, *kinds)
+    if op in (operator.eq, operator.ne):
+        _lower(op, types.BaseTuple, types.BaseTuple)
 
 
 for _op in _OPERATORS:

@@ -382,6 +382,15 @@ def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
         )
 
 
+def refuse_other_length(ref: StructRef, name: str, have: types.Type) -> None:
+    """Raise a CuteError if a field that is a tuple or a list is set to one that is none, or of another length."""
+    want = ref.types.get(name)
+    if isinstance(want, types.BaseTuple):
+        same = isinstance(have, types.BaseTuple) and len(have) == len(want) and is_list(have) == is_list(want)
+        if not same:
+            _check_assignment(ref, name, have)
+
+
 # ---------------------------------------------------------------- in traced code
 
 

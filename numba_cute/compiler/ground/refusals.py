@@ -15,6 +15,7 @@ from numba.cuda.errors import UnsupportedBytecodeError
 from ...seam import CuteError
 from ...seam.guards.messages import NO_ALIGNMENT, NO_NEW_ARRAY, no_static_shape
 from ...seam.source import language as say
+from .faults import is_numbas
 
 SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and_": "&",

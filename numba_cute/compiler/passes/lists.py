@@ -281,9 +281,23 @@ class _Lists:
             if isinstance(v, ir.Expr) and v.op == "getattr" and v.value.name in self.names
         }  # fmt: skip
 
+    def _aliases(self, changing: set[str]) -> None:
+        """Raise a CuteError, with its line, for a list of two names of the source that changes under one of them."""
+        groups: dict[str, set[str]] = {n: {n} for n in self.names}
+        for _, inst in statements(self._ir.blocks):
+            value = inst.value if isinstance(inst, ir.Assign) else None
+            if not isinstance(value, ir.Var) or not {value.name, inst.target.name} <= self.names:
+                continue
+            group = groups[value.name] | groups[inst.target.name]
+            groups.update(dict.fromkeys(group, group))
+            own = sorted(n for n in group if not n.startswith("$"))
+            if len(own) > 1 and group & changing:
+                raise located(CuteError(_second(own[0], inst)), inst.loc)
+
     def refuse_second_holders(self) -> None:
         """Raise a CuteError, with its line, for a list that is handed on and then changed."""
         changing = {v.name for _, i in statements(self._ir.blocks) if (v := self.changed(i)) is not None}
+        self._aliases(changing)
         cfg = None
         for place, inst in list(statements(self._ir.blocks)) if changing else ():
             for var in self.holds(inst):

@@ -270,6 +270,8 @@ class Rebuilder:
         found = self._classes.get(cls)
         if found is None:
             bases = tuple(self.struct_class(b) for b in cls.__bases__ if seam.is_struct_class(b))
+            if cls in self._classes:  # a method of a base names this class
+                return self._classes[cls]
             members = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
             found = self._classes[cls] = type(cls.__name__, (*bases, cls), members)
             self._classes[found] = found
@@ -284,6 +286,8 @@ class Rebuilder:
         found = self._classes.get(cls)
         if found is None:
             bases = tuple(self._plain_class(b) for b in cls.__bases__ if b is not object)
+            if cls in self._classes:  # a method of a base names this class
+                return self._classes[cls]
             found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
             self._classes[found] = found
             for name, member in vars(cls).items():
