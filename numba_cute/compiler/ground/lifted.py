@@ -85,7 +85,9 @@ def _replaced(code: CodeType, text: bytes) -> CodeType:
 _functions: dict[Any, FunctionType] = {}
 
 
-def lifted_function(code: CodeType, space: dict[str, Any], module: Any, defaults: tuple[Any, ...] | None) -> FunctionType:
+def lifted_function(
+    code: CodeType, space: dict[str, Any], module: Any, defaults: tuple[Any, ...] | None
+) -> FunctionType:
     """Return the function of lifted code: the same one each time, as long as the defaults are the same. NotLifted: there
     is none."""
     key = code, id(space), tuple((type(d), d) for d in defaults or ())  # the function keeps its globals alive

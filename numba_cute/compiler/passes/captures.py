@@ -17,8 +17,8 @@ from numba.cuda.core.ir_utils import get_definition, guard
 
 from ...seam import CuteError
 from ..ground.errors import located
-from .definitions import Place, statements
 from ..ground.lifted import NotLifted, lifted_function, sets_free
+from .definitions import Place, statements
 
 
 def hand_on(func_ir: Any) -> bool:

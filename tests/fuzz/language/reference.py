@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +28,7 @@ class Undefined(Exception):
     """The operation has no one meaning on a GPU: a division by zero, a shift by more bits than there are."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _typed(operation: Any, kinds: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """Return the types that Numba casts the operands to, and the result's."""
     context = cuda_target.typing_context
