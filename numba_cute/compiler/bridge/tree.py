@@ -21,6 +21,7 @@ from numba.cuda import types
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
+from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .leaf_types import Multiple, leaf_type, multiple
 
 Spec = tuple[Any, ...]
@@ -56,6 +57,8 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if type(obj) is functools.partial:
         held = (obj.func, *obj.args, *obj.keywords.values())
         return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
+    if kind is FunctionType and obj.__closure__ is not None and any(map(_changes, _cells(obj))):
+        return flatten(_as_partial(obj), leaves)
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
@@ -97,6 +100,35 @@ def constants(spec: Spec) -> tuple[Any, ...]:
     if spec[0] == "leaf":
         return ()
     return (spec[2],) if spec[0] == "const" else tuple(x for s in spec[-1] for x in constants(s))
+
+
+def _cells(fn: FunctionType) -> list[Any]:
+    """Return what a closure's variables hold, as far as they are set."""
+    found = []
+    for cell in fn.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not set yet, as the function's own name
+            continue
+    return found
+
+
+def _changes(obj: Any) -> bool:
+    """Say whether what a closure holds is known at run time alone."""
+    return isinstance(obj, (seam.Leaf, ByReference)) or isinstance(obj, tuple) and any(map(_changes, obj))
+
+
+def _as_partial(fn: FunctionType) -> Any:
+    """Return a closure over run-time values as a partial of a function that takes them. CuteError: there is none."""
+    name = sets_free(fn.__code__)
+    if name is not None:
+        raise CuteError(f"{fn.__name__} sets {name}, which is not its own, and is handed on: let it return the value")
+    try:
+        function = lifted_function(fn.__code__, fn.__globals__, fn.__module__, fn.__defaults__)
+    except NotLifted:
+        text = f"{fn.__name__} holds values of run time for a function in it: pass them as arguments"
+        raise CuteError(text) from None
+    return functools.partial(function, *_cells(fn))
 
 
 def unflatten(spec: Spec, leaves: Any) -> Any:

@@ -10,7 +10,6 @@ two differ, and the closure is refused.
 from __future__ import annotations
 
 import functools
-from types import FunctionType
 from typing import Any
 
 from numba.cuda.core import ir
@@ -18,8 +17,8 @@ from numba.cuda.core.ir_utils import get_definition, guard
 
 from ...seam import CuteError
 from ..ground.errors import located
+from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .definitions import Place, statements
-from .lifted import NotLifted, lifted, sets_free
 
 
 def hand_on(func_ir: Any) -> bool:
@@ -27,24 +26,33 @@ def hand_on(func_ir: Any) -> bool:
     found = [(place, inst) for place, inst in statements(func_ir.blocks) if _is_closure(inst)]
     changed = False
     for place, inst in reversed(found):  # what stands behind a statement is changed before it
-        captured = _captured(func_ir, inst)
-        if captured and not all(_is_constant(func_ir, v) for v in captured):
-            changed |= _make(func_ir, place, inst, captured)
+        held = [*_captured(func_ir, inst), *_items(func_ir, inst.value.defaults)]
+        if not all(_is_constant(func_ir, v) for v in held):
+            changed |= _make(func_ir, place, inst, _captured(func_ir, inst))
     return changed
 
 
 def _is_closure(inst: Any) -> bool:
     value = inst.value if isinstance(inst, ir.Assign) else None
-    return isinstance(value, ir.Expr) and value.op == "make_function" and bool(value.code.co_freevars)
+    return isinstance(value, ir.Expr) and value.op == "make_function"
 
 
 def _captured(func_ir: Any, inst: Any) -> list[Any]:
     """Return the variables that a closure holds."""
-    held = guard(get_definition, func_ir, inst.value.closure)
+    return _items(func_ir, inst.value.closure)
+
+
+def _items(func_ir: Any, var: Any) -> list[Any]:
+    """Return the items of a tuple that a function is made with; none where there is no tuple."""
+    held = guard(get_definition, func_ir, var) if isinstance(var, ir.Var) else var
+    if isinstance(held, ir.Const):
+        return [ir.Const(v, held.loc) for v in held.value]
     return list(held) if isinstance(held, tuple) else list(getattr(held, "items", ()))
 
 
 def _is_constant(func_ir: Any, var: Any) -> bool:
+    if not isinstance(var, ir.Var):
+        return True
     return isinstance(guard(get_definition, func_ir, var), (ir.Const, ir.Global, ir.FreeVar))
 
 
@@ -52,29 +60,31 @@ def _make(func_ir: Any, place: Place, inst: Any, captured: list[Any]) -> bool:
     """Put a partial in a closure's place; False where Numba is to say what is wrong with it."""
     expr = inst.value
     name = expr.code.co_name
-    again = sets_free(expr.code) or _set_again(func_ir, place, inst, {v.name for v in captured})
+    own, again = sets_free(expr.code), _set_again(func_ir, place, inst, {v.name for v in captured})
+    if own is not None:
+        text = f"{name} sets {own}, which is not its own, and is handed on: let it return the value"
+        raise located(CuteError(text), inst.loc)
     if again is not None:
         text = f"{name} is handed on, and {again}, which it reads, is set afterwards: pass {again} as an argument"
         raise located(CuteError(text), inst.loc)
-    defaults = guard(get_definition, func_ir, expr.defaults) if expr.defaults is not None else ()
-    items = getattr(defaults, "items", defaults)
-    given = [guard(get_definition, func_ir, v) if isinstance(v, ir.Var) else v for v in items or ()]
+    defaults = _items(func_ir, expr.defaults)
+    known = [guard(get_definition, func_ir, v) if isinstance(v, ir.Var) else v for v in defaults]
+    constants = tuple(v.value if isinstance(v, (ir.Const, ir.Global, ir.FreeVar)) else None for v in known)
+    function = func_ir.func_id.func
     try:
-        code = lifted(expr.code)
+        fn = lifted_function(expr.code, function.__globals__, function.__module__, constants or None)
     except NotLifted:
         return False
-    if not all(isinstance(d, ir.Const) for d in given):
-        return False
-    space = func_ir.func_id.func.__globals__
-    fn = FunctionType(code, space, name, tuple(d.value for d in given) or None)
-    fn.__module__ = func_ir.func_id.func.__module__
+    taking = expr.code.co_varnames[: expr.code.co_argcount]
+    named = zip(taking[len(taking) - len(defaults) :], defaults, known)
     block = func_ir.blocks[place.label]
-    partial, function = (block.scope.redefine(f"$numba_cute_{n}", inst.loc) for n in ("partial", "function"))
+    partial, made = (block.scope.redefine(f"$numba_cute_{n}", inst.loc) for n in ("partial", "function"))
     block.body[place.index : place.index] = [
         ir.Assign(ir.Global("partial", functools.partial, inst.loc), partial, inst.loc),
-        ir.Assign(ir.Global(name, fn, inst.loc), function, inst.loc),
+        ir.Assign(ir.Global(name, fn, inst.loc), made, inst.loc),
     ]
-    inst.value = ir.Expr.call(partial, [function, *captured], (), inst.loc)
+    keywords = tuple((n, v) for n, v, k in named if not isinstance(k, (ir.Const, ir.Global, ir.FreeVar)))
+    inst.value = ir.Expr.call(partial, [made, *captured], keywords, inst.loc)
     return True
 
 
@@ -119,9 +129,17 @@ def _aliases(func_ir: Any, name: str) -> set[str] | None:
             if isinstance(value, ir.Var):
                 grows |= inst.target.name not in names
                 names.add(inst.target.name)
-            elif not (isinstance(value, ir.Expr) and value.op == "call"):
+            elif not isinstance(value, ir.Expr) or value.op != "call" or _is_method(func_ir, value):
                 return None
+            else:  # a function may give it back
+                grows |= inst.target.name not in names
+                names.add(inst.target.name)
     return names
+
+
+def _is_method(func_ir: Any, call: Any) -> bool:
+    """Say whether an attribute is called, as `append` of a list, which keeps what it is given."""
+    return getattr(guard(get_definition, func_ir, call.func), "op", None) == "getattr"
 
 
 def _after(func_ir: Any, place: Place, until: Any) -> list[tuple[Place, Any]]:

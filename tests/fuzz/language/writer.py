@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs of the kernel's language: objects that alias, lists, dicts, register tensors, closures, returns, loops
-and early exits, amid integers of all widths and signs.
+"""Random programs of the kernel's language: objects that alias, lists, dicts, register tensors, closures, returns,
+loops and early exits, amid integers of all widths and signs.
 
 A program speaks of a few things only, so that what is refused of one construct hides nothing of the others. Integers
 are cut to some thousands: nothing wraps around but where its type says so.
@@ -212,7 +212,9 @@ class Writer:
             lambda: self.line(f"{i} {self.pick(['+', '-', '^', '|'])}= {e(1)}", f"{i} %= 1009"),
             lambda: self.line(f"{i}, {self.pick(INTS)} = {self.pick(INTS)}, {self.pick(INTS)}"),
             lambda: self.line(f"o[tid, {self.below(4)}] = {e(1)}"),
-            lambda: self.line(f"if {self.condition()} and tid == {self.below(4)}:", f"    o[tid, 7] = {e(1)}", "    return"),
+            lambda: self.line(
+                f"if {self.condition()} and tid == {self.below(4)}:", f"    o[tid, 7] = {e(1)}", "    return"
+            ),
             lambda: self.line(f"if (w1 := ({e(1)}) % 100) > {self.below(50)}:", f"    {i} = w1"),
         ]  # fmt: skip
         if self.has("objects"):
@@ -335,9 +337,8 @@ class Writer:
         if self.has("dicts"):
             self.line("d0 = {'p': m, 'q': tid}")
         if self.has("registers"):
-            self.line(
-                *(f"{r} = cute.make_rmem_tensor(3, cute.Int64)\n{r}.fill({v})" for r, v in (("r0", 1), ("r1", 2)))
-            )
+            for r, v in (("r0", 1), ("r1", 2)):
+                self.line(f"{r} = cute.make_rmem_tensor(3, cute.Int64)", f"{r}.fill({v})")
         for _ in range(2 + self.below(self.statements)):
             self.statement(2)
         self.line(*(f"o[tid, {j}] = {i}" for j, i in enumerate(INTS)), "o[tid, 3] = x0.n + x0.k * 1000")

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import dis
-from types import CodeType
+from types import CodeType, FunctionType
+from typing import Any
 
 _ONE = frozenset(("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_AND_CLEAR"))
 _TWO = frozenset(("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"))
@@ -79,3 +80,22 @@ def _replaced(code: CodeType, text: bytes) -> CodeType:
         co_posonlyargcount=code.co_posonlyargcount and code.co_posonlyargcount + count,
         co_flags=code.co_flags & ~16 | (64 if not code.co_cellvars else 0),
     )  # fmt: skip
+
+
+_functions: dict[Any, FunctionType] = {}
+
+
+def lifted_function(
+    code: CodeType, space: dict[str, Any], module: Any, defaults: tuple[Any, ...] | None
+) -> FunctionType:
+    """Return the function of lifted code: the same one each time, as long as the defaults are the same. NotLifted: there
+    is none."""
+    key = code, id(space), tuple((type(d), d) for d in defaults or ())  # the function keeps its globals alive
+    try:
+        found = _functions.get(key)
+    except TypeError:  # a default that has no hash
+        raise NotLifted from None
+    if found is None:
+        found = _functions[key] = FunctionType(lifted(code), space, code.co_name, defaults)
+        found.__module__ = module
+    return found
