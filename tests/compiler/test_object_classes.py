@@ -431,7 +431,7 @@ o[3] = f(3)
 o[4] = type(n) is int
 o[5] = type(n) is float
 """),
-    "setattr user": ("does not call the class's own `__setattr__`", """
+    "setattr user": ("A has its own __setattr__", """
 class A:
     def __init__(self, n):
         self.n = n

@@ -12,10 +12,10 @@ from numba.cuda import dispatcher, types
 from numba.cuda.typing.typeof import Purpose, typeof
 
 import numba_cute as cute
+from numba_cute import InternalError
 from numba_cute.compiler.bridge import values
 from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.seam import traced
-from numba_cute.seam.ground.error import Fault
 from tests.native import Native
 
 
@@ -170,7 +170,7 @@ def test_a_fault_of_this_library_is_told_as_one(monkeypatch, fault):
 
     broken.__globals__  # noqa: B018
     monkeypatch.setattr(values, "leaf_type", _in_library(broken))
-    with pytest.raises(Fault, match="this is a fault of numba-cute") as error:
+    with pytest.raises(InternalError, match="this is a fault of numba-cute") as error:
         compiled(lambda n: n + 1)
     assert "test_tracing.py:" in str(error.value)
 
