@@ -62,24 +62,21 @@ class S2(S):
 """
 
 RIGHT = {
-    "isinstance plain in kernel": ("""
-""", """
+    "isinstance plain in kernel": ("", """
 x = V(n)
 o[0] = isinstance(x, V)
 o[1] = isinstance(x, W)
 o[2] = isinstance(x, (P, V))
 o[3] = isinstance(W(n), V)
 o[4] = isinstance(x, object)
-o[5] = isinstance(SimpleNamespace(a=n), SimpleNamespace)
-"""),
+o[5] = isinstance(SimpleNamespace(a=n), SimpleNamespace)"""),
     "isinstance in helper traced": ("""
 def f(x):
     return 1 if isinstance(x, V) else 0
 """, """
 x = V(n)
 o[0] = f(x)
-o[1] = f(W(n)) + f(P(n, m)) * 2
-"""),
+o[1] = f(W(n)) + f(P(n, m)) * 2"""),
     "isinstance in helper branching": ("""
 def f(x, n):
     if n > 2:
@@ -87,54 +84,45 @@ def f(x, n):
     return 7
 """, """
 o[0] = f(V(n), n)
-o[1] = f(P(n, m), n)
-"""),
-    "struct isinstance": ("""
-""", """
+o[1] = f(P(n, m), n)"""),
+    "struct isinstance": ("", """
 s = S(n)
 o[0] = isinstance(s, S)
 o[1] = isinstance(S2(n), S)
 o[2] = isinstance(s, S2)
-o[3] = isinstance(s, V)
-"""),
+o[3] = isinstance(s, V)"""),
     "struct isinstance traced": ("""
 def f(x):
     return 1 if isinstance(x, S) else 0
 """, """
 o[0] = f(S(n))
-o[1] = f(S2(n))
-"""),
-    "type is": ("""
-""", """
+o[1] = f(S2(n))"""),
+    "type is": ("", """
 x = V(n)
 o[0] = type(x) is V
 o[1] = type(x) is W
 o[2] = type(W(n)) is V
 o[3] = type(x) == V
-o[4] = issubclass(type(W(n)), V)
-"""),
+o[4] = issubclass(type(W(n)), V)"""),
     "type is traced": ("""
 def f(x):
     return type(x) is V
 """, """
 o[0] = f(V(n))
-o[1] = f(W(n))
-"""),
+o[1] = f(W(n))"""),
     "__class__": ("""
 def f(x):
     return x.__class__ is V
 """, """
 o[0] = f(V(n))
 o[1] = f(W(n))
-o[2] = V(n).__class__ is V
-"""),
+o[2] = V(n).__class__ is V"""),
     "class name": ("""
 def f(x):
     return len(type(x).__name__)
 """, """
 o[0] = f(SimpleNamespace(a=n))
-o[1] = f(V(n))
-"""),
+o[1] = f(V(n))"""),
     "identity": ("""
 def f(x, y):
     return (x is y) * 1 + (x is x) * 10 + (x is not y) * 100
@@ -147,8 +135,7 @@ o[2] = f(x, x)
 o[3] = f(x, y)
 z = x
 o[4] = z is x
-o[5] = x is not y
-"""),
+o[5] = x is not y"""),
     "identity field": ("""
 def f(s):
     return s.a is s.b
@@ -160,25 +147,20 @@ o[0] = f(s)
 o[1] = f(t)
 o[2] = s.a is x
 o[3] = s.a is s.b
-o[4] = t.a is t.b
-"""),
-    "eq default identity": ("""
-""", """
+o[4] = t.a is t.b"""),
+    "eq default identity": ("", """
 x = V(n)
 y = V(n)
 o[0] = x == x
 o[1] = x == y
-o[2] = x != y
-"""),
-    "eq dataclass": ("""
-""", """
+o[2] = x != y"""),
+    "eq dataclass": ("", """
 x = P(n, m)
 o[0] = x == P(n, m)
 o[1] = x == P(n, m + 1)
 o[2] = x != P(n, m)
 o[3] = P(1, 2) == P(1, 2)
-o[4] = x == V(n)
-"""),
+o[4] = x == V(n)"""),
     "eq dataclass traced": ("""
 def f(x, y):
     return (x == y) * 1 + (x != y) * 2
@@ -186,32 +168,26 @@ def f(x, y):
 x = P(n, m)
 o[0] = f(x, P(n, m))
 o[1] = f(x, P(n, m + 1))
-o[2] = f(x, V(n))
-"""),
-    "eq own": ("""
-""", """
+o[2] = f(x, V(n))"""),
+    "eq own": ("", """
 x = Eq(n)
 o[0] = x == Eq(n + 10)
 o[1] = x != Eq(n + 10)
-o[2] = x == Eq(n + 1)
-"""),
+o[2] = x == Eq(n + 1)"""),
     "eq own traced": ("""
 def f(x, y):
     return (x == y) * 1 + (x != y) * 2
 """, """
 x = Eq(n)
 o[0] = f(x, Eq(n + 10))
-o[1] = f(x, Eq(n + 1))
-"""),
-    "in tuple of objects": ("""
-""", """
+o[1] = f(x, Eq(n + 1))"""),
+    "in tuple of objects": ("", """
 x = V(n)
 y = V(n)
 z = V(n)
 o[0] = x in (y, x)
 o[1] = x in (y, z)
-o[2] = x not in (y, z)
-"""),
+o[2] = x not in (y, z)"""),
     "in tuple of objects traced": ("""
 def f(x, t):
     return x in t
@@ -220,16 +196,12 @@ x = V(n)
 y = V(n)
 o[0] = f(x, (y, x))
 o[1] = f(x, (y, y))
-o[2] = f(Eq(n), (Eq(n + 1), Eq(n + 10)))
-"""),
-    "in dataclasses": ("""
-""", """
+o[2] = f(Eq(n), (Eq(n + 1), Eq(n + 10)))"""),
+    "in dataclasses": ("", """
 x = P(n, m)
 o[0] = x in (P(m, n), P(n, m))
-o[1] = x in (P(m, n), P(n, n))
-"""),
-    "box": ("""
-""", """
+o[1] = x in (P(m, n), P(n, n))"""),
+    "box": ("", """
 b = Box(n)
 o[0] = len(b)
 o[1] = n in b
@@ -237,8 +209,7 @@ o[2] = m in b
 o[3] = bool(b)
 o[4] = 1 if b else 0
 o[5] = b[2]
-o[6] = not b
-"""),
+o[6] = not b"""),
     "box traced": ("""
 def f(b, n, m):
     return len(b), n in b, m in b, b[2]
@@ -247,8 +218,7 @@ p, q, r, s = f(Box(n), n, m)
 o[0] = p
 o[1] = q
 o[2] = r
-o[3] = s
-"""),
+o[3] = s"""),
     "bool default": ("""
 def f(b):
     return 1 if b else 0
@@ -257,8 +227,7 @@ x = V(n)
 o[0] = 1 if x else 0
 o[1] = f(x)
 o[2] = bool(x)
-o[3] = not x
-"""),
+o[3] = not x"""),
     "bool len": ("""
 class L:
     def __init__(self, n):
@@ -271,15 +240,13 @@ def f(b):
 x = L(n)
 o[0] = 1 if x else 0
 o[1] = f(x)
-o[2] = len(x)
-"""),
+o[2] = len(x)"""),
     "hash": ("""
 def f(x):
     return hash(x)
 """, """
 o[0] = hash(Eq(n))
-o[1] = f(Eq(n))
-"""),
+o[1] = f(Eq(n))"""),
     "callable object": ("""
 def f(g, v):
     return g(v)
@@ -287,18 +254,15 @@ def f(g, v):
 c = Cb(n)
 o[0] = c(m)
 o[1] = f(c, m)
-o[2] = callable(c)
-"""),
-    "numbers isinstance": ("""
-""", """
+o[2] = callable(c)"""),
+    "numbers isinstance": ("", """
 o[0] = isinstance(n, int)
 o[1] = isinstance(n, float)
 o[2] = isinstance(n, bool)
 o[3] = isinstance(n > 2, bool)
 o[4] = isinstance(n > 2, int)
 o[5] = isinstance(n * 0.5, float)
-o[6] = isinstance(n, (float, int))
-"""),
+o[6] = isinstance(n, (float, int))"""),
     "numbers isinstance traced": ("""
 def f(x):
     return isinstance(x, int) * 1 + isinstance(x, float) * 2 + isinstance(x, bool) * 4
@@ -308,8 +272,7 @@ o[1] = f(n * 0.5)
 o[2] = f(n > 2)
 o[3] = f(3)
 o[4] = f(2.5)
-o[5] = f(True)
-"""),
+o[5] = f(True)"""),
     "isinstance branch kinds": ("""
 def f(x):
     if isinstance(x, int):
@@ -323,23 +286,18 @@ def f(x):
 o[0] = f(n)
 o[1] = f((m, 2))
 o[2] = f(None)
-o[3] = f(V(n))
-"""),
-    "tuple isinstance": ("""
-""", """
+o[3] = f(V(n))"""),
+    "tuple isinstance": ("", """
 t = (n, m)
 o[0] = isinstance(t, tuple)
 o[1] = isinstance(t, list)
 o[2] = isinstance(n, tuple)
 o[3] = isinstance([n, m], list)
-o[4] = isinstance([n, m], tuple)
-"""),
-    "issubclass": ("""
-""", """
+o[4] = isinstance([n, m], tuple)"""),
+    "issubclass": ("", """
 o[0] = issubclass(W, V)
 o[1] = issubclass(V, W)
-o[2] = issubclass(type(V(n)), V)
-"""),
+o[2] = issubclass(type(V(n)), V)"""),
     "hasattr getattr": ("""
 def f(x):
     return hasattr(x, "n") * 1 + hasattr(x, "q") * 2
@@ -348,8 +306,7 @@ x = V(n)
 o[0] = hasattr(x, "n")
 o[1] = hasattr(x, "q")
 o[2] = f(x)
-o[3] = getattr(x, "n")
-"""),
+o[3] = getattr(x, "n")"""),
     "dataclass order": ("""
 @dataclasses.dataclass(order=True)
 class O:
@@ -359,36 +316,27 @@ def f(x, y):
     return x < y
 """, """
 o[0] = O(n, m) < O(n, n)
-o[1] = f(O(n, m), O(m, n))
-"""),
-    "frozen eq hash": ("""
-""", """
+o[1] = f(O(n, m), O(m, n))"""),
+    "frozen eq hash": ("", """
 o[0] = F(n, m) == F(n, m)
 o[1] = F(1, 2) == F(1, 2)
-o[2] = F(n, m) is F(n, m)
-"""),
-    "simplenamespace eq": ("""
-""", """
+o[2] = F(n, m) is F(n, m)"""),
+    "simplenamespace eq": ("", """
 o[0] = SimpleNamespace(a=n) == SimpleNamespace(a=n)
-o[1] = SimpleNamespace(a=n) == SimpleNamespace(a=m)
-"""),
-    "struct eq is": ("""
-""", """
+o[1] = SimpleNamespace(a=n) == SimpleNamespace(a=m)"""),
+    "struct eq is": ("", """
 x = S(n)
 y = S(n)
 o[0] = x == y
 o[1] = x is x
 o[2] = x is y
-o[3] = x == x
-"""),
-    "none eq object": ("""
-""", """
+o[3] = x == x"""),
+    "none eq object": ("", """
 x = V(n)
 o[0] = x == None
 o[1] = x is None
 o[2] = x != None
-o[3] = x is not None
-"""),
+o[3] = x is not None"""),
     "match class": ("""
 def f(x):
     match x:
@@ -398,8 +346,7 @@ def f(x):
             return a + b
     return 0
 """, """
-o[0] = f(V(n))
-"""),
+o[0] = f(V(n))"""),
     "singledispatch-like type(self)": ("""
 class T:
     def __init__(self, n):
@@ -408,8 +355,7 @@ class T:
         return type(self)(self.n * 2)
 """, """
 o[0] = T(n).twice().n
-o[1] = type(T(n))(m).n
-"""),
+o[1] = type(T(n))(m).n"""),
 }  # fmt: skip
 
 
@@ -429,8 +375,7 @@ o[1] = f(n * 0.5)
 o[2] = f(n > 2)
 o[3] = f(3)
 o[4] = type(n) is int
-o[5] = type(n) is float
-"""),
+o[5] = type(n) is float"""),
     "setattr user": ("A has its own __setattr__", """
 class A:
     def __init__(self, n):
@@ -441,29 +386,18 @@ class A:
 a = A(n)
 o[0] = a.n
 a.n = m
-o[1] = a.n
-"""),
-    "hash of a place": ("the object's place in memory", """
-""", """
-o[0] = hash(V(n))
-"""),
-    "hash of run time": ('cannot be hashed', """
-""", """
-o[0] = hash(F(n, m))
-"""),
-    "frozen": ('frozen', """
-""", """
+o[1] = a.n"""),
+    "hash of a place": ("the object's place in memory", "", """
+o[0] = hash(V(n))"""),
+    "hash of run time": ('cannot be hashed', "", """
+o[0] = hash(F(n, m))"""),
+    "frozen": ('frozen', "", """
 x = F(n, m)
-x.x = 3
-"""),
-    "in without contains": ('no `__contains__`', """
-""", """
-o[0] = n in V(n)
-"""),
-    "len without len": ('len', """
-""", """
-o[0] = len(V(n))
-"""),
+x.x = 3"""),
+    "in without contains": ('no `__contains__`', "", """
+o[0] = n in V(n)"""),
+    "len without len": ('len', "", """
+o[0] = len(V(n))"""),
 }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def _type(x: types.Type) -> Any:
 
 def _callable(x: types.Type) -> bool:
     if isinstance(x, StructRef):
-        return callable(x.cls) and hasattr(x.cls, "__call__")
+        return member_of(x.cls, "__call__") is not None
     if isinstance(x, Value):
         return callable(abstract(x, None, Tracer()))
     return isinstance(x, types.Callable)
@@ -109,7 +109,7 @@ _FACTS: dict[Any, Callable[..., Any]] = {
 
 @contexts.call_rule
 def _resolve_class_fact(func: Any, args: Any) -> Any:
-    key = getattr(func, "typing_key", None)
+    key: Any = getattr(func, "typing_key", None)
     answer = _FACTS.get(key) if callable(key) else None
     if answer is None:
         return None
@@ -129,7 +129,9 @@ def _resolve_class_fact(func: Any, args: Any) -> Any:
 
 def _compared(a: types.Type, b: types.Type) -> bool:
     """Refuse to compare what `type` gives of a number with the class that Python has for it."""
-    kinds = [class_of_number(x.instance_type) if isinstance(x, types.NumberClass) else _named(x) for x in (a, b)]
+    kinds: list[Any] = [
+        class_of_number(x.instance_type) if isinstance(x, types.NumberClass) else _named(x) for x in (a, b)
+    ]
     if kinds[0] is kinds[1] and isinstance(a, types.NumberClass) != isinstance(b, types.NumberClass):
         name = kinds[0].__name__
         raise CuteError(f"type(x) is {name}: a number at run time has a type with a width; ask isinstance(x, {name})")

@@ -43,7 +43,7 @@ def _slot(x: Any) -> StructProxy:
     return x if type(x) is StructProxy else slot_of(x)
 
 
-def _class(x: Any) -> type:
+def _class(x: Any) -> Any:
     return _slot(x)._ty.cls if is_object(x) else x.__class__
 
 

@@ -50,10 +50,10 @@ class StructProxy(tree.ByReference):
         object.__setattr__(self, "_ty", ty)
         object.__setattr__(self, "_ptr", ptr)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         """Return the object's own class, for `isinstance` and whoever asks for it by name."""
-        return self._ty.cls
+        return self._ty.cls  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         raw = inspect.getattr_static(self._ty.cls, name, None) if name not in self._ty.types else None

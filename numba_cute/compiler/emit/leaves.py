@@ -118,7 +118,7 @@ class Number(seam.Leaf):
 
     __complex__ = __float__
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         """Return for `isinstance` in the user's Python the class that Python has for such a number."""
         return class_of_number(self.type) or Number if is_users_frame(sys._getframe(1)) else Number

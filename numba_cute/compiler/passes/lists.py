@@ -8,9 +8,8 @@ is handed on and changed afterwards is refused, as two would be seen where Pytho
 
 from __future__ import annotations
 
-import functools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -21,9 +20,9 @@ from numba.cuda.core.ir_utils import build_definitions, replace_vars
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
-from ..bridge import objects
 from ..ground.errors import located
 from .definitions import Place, statements
+from .list_methods import delete_item, is_empty, method_of, repeated, set_item
 
 _GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
 _CHANGING = (*_GROWING, "reverse", "sort")
@@ -35,80 +34,6 @@ _READS = (
     seam.const_expr, operator.not_,
 )  # fmt: skip
 """Functions that keep nothing of a list that they are given."""
-
-
-@functools.cache
-def _method(name: str) -> Callable[..., Any]:
-    if name in ("count", "remove"):
-        return _count if name == "count" else _remove
-
-    @seam.traced
-    def call(items: Any, *args: Any) -> Any:
-        """Return the items after a method of a list's was called, and what it gave."""
-        changed = list(items)
-        result = getattr(changed, name)(*args)
-        return tuple(changed), result
-
-    return call
-
-
-@seam.traced
-def _set_item(items: Any, index: Any, value: Any) -> Any:
-    """Return the items after one, or a part of them, was set."""
-    changed = list(items)
-    changed[_static(index)] = value
-    return tuple(changed)
-
-
-@seam.traced
-def _delete_item(items: Any, index: Any) -> Any:
-    """Return the items without one, or a part of them."""
-    changed = list(items)
-    del changed[_static(index)]
-    return tuple(changed)
-
-
-@seam.traced
-def _repeated(items: Any, count: Any) -> Any:
-    """Return the items so many times over."""
-    if not isinstance(count, int):
-        raise CuteError(f"a list times {count!r}: the number must be static")
-    return items * count
-
-
-@seam.traced
-def _is_empty(items: Any) -> bool:
-    """Return `not items`."""
-    return len(items) == 0
-
-
-@seam.traced
-def _count(items: Any, x: Any) -> Any:
-    """Return the items, and how many of them are equal to x."""
-    total: Any = 0
-    for found in (objects.equal(item, x) for item in items):
-        total = total + found if isinstance(found, bool) else seam.current().operate("add", total, found)  # type: ignore[attr-defined]
-    return items, total
-
-
-@seam.traced
-def _remove(items: Any, x: Any) -> Any:
-    """Return the items without the first that is equal to x."""
-    for at, item in enumerate(items):
-        found = objects.equal(item, x)
-        if not isinstance(found, bool):
-            raise CuteError("x.remove(…) of a list: which item it is must be static; use a register tensor")
-        if found:
-            return items[:at] + items[at + 1 :], None
-    raise CuteError("x.remove(…) of a list: no item is equal to it")
-
-
-def _static(index: Any) -> Any:
-    if isinstance(index, slice):
-        raise CuteError("x[a:b] = … and del x[a:b] of a list: a kernel sets and deletes items one by one")
-    if not seam.is_static(index):
-        raise CuteError(f"x[{index!r}] = … of a list: its index must be static; use a register tensor")
-    return index
 
 
 @seam.traced
@@ -149,7 +74,7 @@ def tuples_for_lists(func_ir: Any) -> bool:
 
 
 def refuse_growing(func_ir: Any) -> None:
-    """Raise a CuteError, with its line, for a list that still grows in a loop of run time when all others are copied."""
+    """Raise a CuteError, with its line, for a list that grows in a loop of run time when all others are copied."""
     made = _Lists(func_ir)
     for _, inst in statements(func_ir.blocks):
         if made.changed(inst) is not None and _grows(inst):
@@ -329,7 +254,8 @@ class _Lists:
 
     def rewritten(self, inst: Any, place: Place, waiting: set[str]) -> list[Any] | None:
         """Return the statements for one that makes, changes or hands on a list; None if it stays."""
-        scope, value = self._ir.blocks[place.label].scope, getattr(inst, "value", None)
+        scope = self._ir.blocks[place.label].scope
+        value: Any = getattr(inst, "value", None)
         changed = self.changed(inst)
         if changed is not None:
             return None if changed.name in waiting else self._change(inst, changed, scope)
@@ -340,7 +266,7 @@ class _Lists:
         before = self._handed_on(inst, scope, waiting)
         if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and inst.target.name not in waiting:
             if value.op == "unary" and value.fn is operator.not_ and value.value.name in self.names - waiting:
-                made, new = self._call_of(_is_empty, [value.value], scope, inst.loc)
+                made, new = self._call_of(is_empty, [value.value], scope, inst.loc)
                 return [*made, ir.Assign(new, inst.target, inst.loc)]
             if value.op == "build_list":
                 inst.value = value = _marked(ir.Expr.build_tuple(value.items, inst.loc))
@@ -384,7 +310,7 @@ class _Lists:
         if method.attr == "copy":
             inst.value = lst
             return [inst]
-        made, pair = self._call_of(_method(method.attr), [lst, *inst.value.args], scope, loc)
+        made, pair = self._call_of(method_of(method.attr), [lst, *inst.value.args], scope, loc)
         items, result = (ir.Expr.static_getitem(pair, i, None, loc) for i in (0, 1))
         if method.attr in _CHANGING:
             made.append(ir.Assign(_marked(items), lst, loc))
@@ -394,9 +320,9 @@ class _Lists:
         """Rewrite `x[i] = y`, `del x[i]` and `x += y`; the method that a statement takes is called later."""
         loc = inst.loc
         if isinstance(inst, (ir.SetItem, ir.StaticSetItem)):
-            made, new = self._call_of(_set_item, [lst, _index(inst), inst.value], scope, loc)
+            made, new = self._call_of(set_item, [lst, _index(inst), inst.value], scope, loc)
         elif isinstance(inst, ir.DelItem):
-            made, new = self._call_of(_delete_item, [lst, inst.index], scope, loc)
+            made, new = self._call_of(delete_item, [lst, inst.index], scope, loc)
         elif inst.value.op == "inplace_binop":
             return self._grown(inst, lst, scope)
         else:
@@ -405,7 +331,7 @@ class _Lists:
 
     def _grown(self, inst: Any, lst: Any, scope: Any) -> list[Any]:
         loc, method = inst.loc, "extend" if inst.value.immutable_fn is operator.add else "__imul__"
-        made, pair = self._call_of(_method(method), [lst, inst.value.rhs], scope, loc)
+        made, pair = self._call_of(method_of(method), [lst, inst.value.rhs], scope, loc)
         made.append(ir.Assign(_marked(ir.Expr.static_getitem(pair, 0, None, loc)), lst, loc))
         return [*made, ir.Assign(lst, inst.target, loc)]
 
@@ -437,7 +363,7 @@ class _Lists:
             inst.value = ir.Const(same is (value.fn is operator.is_), loc)
         elif value.fn is operator.mul:
             items, count = (value.lhs, value.rhs) if sides[0] else (value.rhs, value.lhs)
-            made, new = self._call_of(_repeated, [items, count], scope, loc)
+            made, new = self._call_of(repeated, [items, count], scope, loc)
             return [*made, ir.Assign(_marked(ir.Expr.cast(new, loc)), inst.target, loc)]
         elif value.fn in (operator.eq, operator.ne) and not all(sides):
             made, new = self._call_of(as_list, [value.lhs if sides[0] else value.rhs], scope, loc)
@@ -511,8 +437,8 @@ def _one_name_each(func_ir: Any) -> None:
 
 
 def _root(name: str, made: dict[str, list[Any]], own: set[str], built: set[str]) -> str:
-    """Return the name that all assignments of a temporary one copy, and that one's in turn; of a name of the source that
-    is given once, to a list that is made once, that list's."""
+    """Return the name that all assignments of a temporary one copy, and that one's in turn; of a name of the source
+    that is given once, to a list that is made once, that list's."""
     seen = {name}
     while True:
         sources = {v.name if isinstance(v, ir.Var) else "" for v in made.get(name, ())} - {name}

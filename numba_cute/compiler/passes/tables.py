@@ -56,7 +56,7 @@ def refuse_others(func_ir: Any, items: bool = False) -> None:
     for _, inst in statements(func_ir.blocks) if tables else ():
         if _is_dict(inst, tables) or isinstance(inst, ir.Del):
             continue
-        value = inst.value if isinstance(inst, ir.Assign) else None
+        value: Any = inst.value if isinstance(inst, ir.Assign) else None
         item = isinstance(value, ir.Expr) and value.op in ("getitem", "static_getitem")
         read = {v.name for v in (inst.list_vars() if value is None else _read(value))}
         if tables & read and not (item and not items and value.value.name in tables):

@@ -35,7 +35,7 @@ class Snapshot:
     cute_of: ClassVar[type] = object
     cute_left: ClassVar[dict[str, str]] = {}
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         """Return the class of the object that this stands for, to the user's Python."""
         return type(self).cute_of if is_users_frame(sys._getframe(1)) else type(self)

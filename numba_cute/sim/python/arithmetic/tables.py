@@ -41,8 +41,8 @@ class Table(dict[Any, Any]):
     def _refuse(self, *_: Any) -> NoReturn:
         raise CuteError(NO_DICT)
 
-    __setitem__ = __delitem__ = __iter__ = __len__ = __contains__ = __or__ = __eq__ = __ne__ = _refuse  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iter__ = __len__ = __contains__ = __or__ = __eq__ = __ne__ = _refuse
+    __hash__ = None
 
     def __getattribute__(self, name: str) -> Any:
         if name in _METHODS:

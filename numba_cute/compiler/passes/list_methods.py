@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What methods and operators of lists do to the tuples that stand for them in kernels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ... import seam
+from ...seam import CuteError
+from ..bridge import objects
+
+
+@functools.cache
+def method_of(name: str) -> Callable[..., Any]:
+    if name in ("count", "remove"):
+        return _count if name == "count" else _remove
+
+    @seam.traced
+    def call(items: Any, *args: Any) -> Any:
+        """Return the items after a method of a list's was called, and what it gave."""
+        changed = list(items)
+        result = getattr(changed, name)(*args)
+        return tuple(changed), result
+
+    return call
+
+
+@seam.traced
+def set_item(items: Any, index: Any, value: Any) -> Any:
+    """Return the items after one, or a part of them, was set."""
+    changed = list(items)
+    changed[_static(index)] = value
+    return tuple(changed)
+
+
+@seam.traced
+def delete_item(items: Any, index: Any) -> Any:
+    """Return the items without one, or a part of them."""
+    changed = list(items)
+    del changed[_static(index)]
+    return tuple(changed)
+
+
+@seam.traced
+def repeated(items: Any, count: Any) -> Any:
+    """Return the items so many times over."""
+    if not isinstance(count, int):
+        raise CuteError(f"a list times {count!r}: the number must be static")
+    return items * count
+
+
+@seam.traced
+def is_empty(items: Any) -> bool:
+    """Return `not items`."""
+    return len(items) == 0
+
+
+@seam.traced
+def _count(items: Any, x: Any) -> Any:
+    """Return the items, and how many of them are equal to x."""
+    total: Any = 0
+    for found in (objects.equal(item, x) for item in items):
+        total = total + found if isinstance(found, bool) else seam.current().operate("add", total, found)  # type: ignore[attr-defined]
+    return items, total
+
+
+@seam.traced
+def _remove(items: Any, x: Any) -> Any:
+    """Return the items without the first that is equal to x."""
+    for at, item in enumerate(items):
+        found = objects.equal(item, x)
+        if not isinstance(found, bool):
+            raise CuteError("x.remove(…) of a list: which item it is must be static; use a register tensor")
+        if found:
+            return items[:at] + items[at + 1 :], None
+    raise CuteError("x.remove(…) of a list: no item is equal to it")
+
+
+def _static(index: Any) -> Any:
+    if isinstance(index, slice):
+        raise CuteError("x[a:b] = … and del x[a:b] of a list: a kernel sets and deletes items one by one")
+    if not seam.is_static(index):
+        raise CuteError(f"x[{index!r}] = … of a list: its index must be static; use a register tensor")
+    return index
