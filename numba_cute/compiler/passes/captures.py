@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closures over run-time values that are handed on: a closure is what `functools.partial` makes of a function that takes
-the closure's variables as its first arguments.
+"""Closures over run-time values that are handed on: a closure is what `functools.partial` makes of a function that
+takes the closure's variables as its first arguments.
 
 Numba makes functions only of closures over constants, and inlines those that are called by their name. A partial holds
 the values of the variables, and Python's closure the variables: where one is set again before the closure is used, the
