@@ -88,7 +88,7 @@ def _make(func_ir: Any, place: Place, inst: Any, captured: list[Any]) -> bool:
     return True
 
 
-def _set_again(func_ir: Any, place: Place, made: Any, names: set[str]) -> str | None:
+def _set_again(func_ir: Any, place: Place, made: Any, names: set[str]) -> Any:
     """Return a variable of a closure that is set after it was made and before it is used; None if there is none. A
     closure that more than a name holds is used anywhere."""
     aliases = _aliases(func_ir, made.target.name)
