@@ -88,8 +88,7 @@ _functions: dict[Any, FunctionType] = {}
 def lifted_function(
     code: CodeType, space: dict[str, Any], module: Any, defaults: tuple[Any, ...] | None
 ) -> FunctionType:
-    """Return the function of lifted code: the same one each time, as long as the defaults are the same. NotLifted: there
-    is none."""
+    """Return the function of lifted code, the same one each time for the same defaults. NotLifted: there is none."""
     key = code, id(space), tuple((type(d), d) for d in defaults or ())  # the function keeps its globals alive
     try:
         found = _functions.get(key)

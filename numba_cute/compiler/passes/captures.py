@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closures over run-time values that are handed on: a closure is what `functools.partial` makes of a function that takes
-the closure's variables as its first arguments.
+"""Closures over run-time values that are handed on: a closure is what `functools.partial` makes of a function that
+takes the closure's variables as its first arguments.
 
 Numba makes functions only of closures over constants, and inlines those that are called by their name. A partial holds
 the values of the variables, and Python's closure the variables: where one is set again before the closure is used, the
@@ -88,7 +88,7 @@ def _make(func_ir: Any, place: Place, inst: Any, captured: list[Any]) -> bool:
     return True
 
 
-def _set_again(func_ir: Any, place: Place, made: Any, names: set[str]) -> str | None:
+def _set_again(func_ir: Any, place: Place, made: Any, names: set[str]) -> Any:
     """Return a variable of a closure that is set after it was made and before it is used; None if there is none. A
     closure that more than a name holds is used anywhere."""
     aliases = _aliases(func_ir, made.target.name)

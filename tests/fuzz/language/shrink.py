@@ -17,7 +17,8 @@ def _shorter(source: str) -> Iterator[str]:
     places = []
     for at, node in enumerate(ast.walk(ast.parse(source))):
         for field in ("body", "orelse"):
-            for i, statement in enumerate(getattr(node, field, None) or [] if not isinstance(node, (ast.Lambda, ast.IfExp)) else []):  # fmt: skip
+            statements = getattr(node, field, None)
+            for i, statement in enumerate(statements if isinstance(statements, list) else []):
                 places.append((-(statement.end_lineno - statement.lineno), at, field, i))  # type: ignore[operator]
     for _, at, field, i in sorted(places):
         for inner in (False, True):
