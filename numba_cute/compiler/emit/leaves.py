@@ -114,7 +114,8 @@ class Number(seam.Leaf):
     __int__ = __index__
 
     def __float__(self) -> float:
-        raise RunTimeCondition(f"a static number is needed here, and this one ({self.type}) is known only at run time")
+        words = f"a static number is needed here, and this one ({self.type}) is known only at run time"
+        raise seam.signalled(RunTimeCondition(words))
 
     __complex__ = __float__
 
