@@ -258,13 +258,12 @@ def _binary(name: str, reflected: str, sign: str) -> Callable[[Any, Any], Any]:
 
 
 _OPERATORS: dict[Any, Callable[..., Any]] = {
-    operator.eq: equal, operator.ne: unequal, operator.is_: same, operator.is_not: lambda a, b: opposite(same(a, b)),
+    operator.eq: equal, operator.ne: unequal,
     operator.contains: contains, bool: truth, operator.truth: truth, operator.not_: lambda x: opposite(truth(x)),
     len: length, hash: hashed,
 }  # fmt: skip
 _OF_ITEMS: dict[Any, Callable[..., Any]] = {all: _are_all, any: _is_any, sorted: _sorted}
 """Of a tuple, whatever it holds."""
-_IDENTITY = (operator.is_, operator.is_not)
 _OPERATORS |= {getattr(operator, n): _binary(f"__{n}__", f"__{r}__", s) for n, (r, s) in _ORDERED.items()}
 
 
@@ -273,7 +272,7 @@ def _of_proxy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _op, _fn in _OPERATORS.items():
-    if _op not in (operator.is_, operator.is_not, operator.truth, operator.not_):
+    if _op not in (operator.truth, operator.not_):
         setattr(StructProxy, f"__{_op.__name__.strip('_')}__", _of_proxy(_fn))
 for _n, _sign in _BINARY.items():
     _short = _n.strip("_")
@@ -320,7 +319,7 @@ def _signature(op: Any, args: Any) -> Any:
         return _typed(fn, args)
     if op is operator.contains and fn is not None and isinstance(args[0], types.BaseTuple):
         return _typed(fn, args)
-    if fn is None or not all(isinstance(a, StructRef) for a in (args if op in _IDENTITY else args[: len(args) == 1])):
+    if fn is None or not all(isinstance(a, StructRef) for a in args[: len(args) == 1]):
         return None
     return _typed(fn, args)
 
@@ -389,7 +388,7 @@ def _register(op: Any) -> None:
             _lower(op, kind, StructRef)
     else:
         _lower(op, StructRef, StructRef)
-        for kinds in ((StructRef, types.Any), (types.Any, StructRef)) if op not in _IDENTITY else ():
+        for kinds in ((StructRef, types.Any), (types.Any, StructRef)):
             _lower(op, *kinds)
     if op in (operator.eq, operator.ne):
         _lower(op, types.BaseTuple, types.BaseTuple)

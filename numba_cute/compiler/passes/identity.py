@@ -176,7 +176,8 @@ class Held:
             return effects.of((Value, func.spec, (*own, *sig.args)))
         dispatcher = func.dispatcher if isinstance(func, (BoundJitted, types.Dispatcher)) else None
         function = getattr(dispatcher, "py_func", None)
-        return effects_of((function, (*own, *sig.args)))
+        found: Effects | None = effects_of((function, (*own, *sig.args)))
+        return found
 
     def _done(
         self, place: Site, inst: Any, known: Effects, groups: list[Objects]
