@@ -278,7 +278,6 @@ def test_the_pipelines_are_those_of_the_library():
     def made(pair):
         found = []
 
-        @cuda.jit
         def kernel():
             found.append(type(ext.create_pipeline(1, *pair, 32, 32)[0]).__name__)
 
