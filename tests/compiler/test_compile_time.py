@@ -268,7 +268,7 @@ def test_kernels_of_one_process_are_inferred_in_one_context():
 
 @cuda.jit
 def comprehending(out):
-    for i in range(16):
+    for i in cute.range_constexpr(16):
         out[i] = sum([x * 0.5 for x in (i, 2 * i)])
 
 

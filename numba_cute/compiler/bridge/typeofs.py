@@ -9,10 +9,12 @@ from __future__ import annotations
 import enum
 import functools
 import threading
+import warnings
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.cuda import types
 from numba.cuda.typing.typeof import Purpose, typeof, typeof_impl
 
@@ -73,7 +75,9 @@ _asking = _Asking()
 
 def type_of_argument(value: Any) -> Any:
     """Return the type of an argument of a kernel of this library. ValueError: it can be none."""
-    return _asked(lambda: True, typeof, value, Purpose.argument)
+    with warnings.catch_warnings():  # of a tuple of functions: a kernel calls each by itself
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        return _asked(lambda: True, typeof, value, Purpose.argument)
 
 
 def _asked(ours: Callable[[], bool], find: Callable[..., Any], *args: Any) -> Any:

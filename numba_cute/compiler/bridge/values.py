@@ -252,7 +252,7 @@ def _held(ty: types.Type, by_address: bool) -> types.Type:
     if isinstance(ty, StructRef):
         return StructPointer(ty.cls, ty.fields) if by_address or not seam.is_struct_class(ty.cls) else ty
     if isinstance(ty, types.BaseTuple):
-        return types.BaseTuple.from_types([_held(t, True) for t in ty])
+        return alike(ty, [_held(t, True) for t in ty])
     return ty
 
 
@@ -291,7 +291,7 @@ def settle_before(values: list[Any], tracer: Tracer) -> None:
 def seen_type(ty: types.Type) -> types.Type:
     """Return the type that a field has for those who read it."""
     if isinstance(ty, types.BaseTuple):
-        return types.BaseTuple.from_types([seen_type(t) for t in ty])
+        return alike(ty, [seen_type(t) for t in ty])
     return ty.target if isinstance(ty, StructPointer) else ty
 
 

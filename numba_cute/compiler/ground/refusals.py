@@ -135,7 +135,7 @@ def refusal(error: BaseException) -> CuteError | None:
 
 def _is_numbas(error: BaseException) -> bool:
     """Say whether Numba's own code met an error of Python's while it typed or lowered a function."""
-    if not isinstance(error, Exception) or not is_numbas(error):
+    if not isinstance(error, Exception) or isinstance(error, Warning) or not is_numbas(error):
         return False
     return not _module(error.__traceback__).startswith(_DRIVER)
 

@@ -259,7 +259,7 @@ def is_hashable(value: Any) -> bool:
     """Return whether an object may be a key."""
     try:
         hash(value)
-    except TypeError:
+    except (TypeError, seam.CuteError):  # or what it holds is known only at run time
         return False
     return True
 
