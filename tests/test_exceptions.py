@@ -16,7 +16,6 @@ FOREIGN = "another library's errors have no class in common"
 ENGINE = "a thread, a process or a device of another ends so, and it is told"
 DOOR = "the door of the library: what is no refusal is put into words"
 TOLD = "a candidate that fails is told of beside those that do not"
-SIMULATOR = "of the simulator's inference: it is to go"
 
 ALLOWED = {
     ("compiler/calls.py", "type_call"): (1, USERS),
@@ -28,15 +27,13 @@ ALLOWED = {
     ("seam/facade.py", "call"): (3, DOOR),
     ("seam/facade.py", "operator"): (1, DOOR),
     ("seam/leaf.py", "to"): (1, USERS),
-    ("seam/shown.py", "shown"): (1, USERS),
-    ("sim/backend.py", "issue"): (1, ENGINE),
+    ("seam/naming.py", "shown"): (1, USERS),
+    ("seam/pythons.py", "difference"): (1, "of a Python that is not known anything may be raised"),
     ("sim/grid.py", "execute"): (1, ENGINE),
     ("sim/launch.py", "once"): (1, ENGINE),
     ("sim/launch.py", "_thread"): (1, ENGINE),
-    ("sim/infer.py", "computed"): (1, SIMULATOR),
-    ("sim/settings.py", "settings"): (1, SIMULATOR),
-    ("sim/specialise.py", "may_need_casts"): (1, SIMULATOR),
-    ("sim/specialise.py", "_variant"): (1, SIMULATOR),
+    ("sim/infer.py", "_given"): (1, USERS),
+    ("sim/specialise.py", "inferring"): (1, DOOR),
     ("testing/children.py", "_serve"): (1, ENGINE),
     ("testing/clocks.py", "_nvml"): (1, FOREIGN),
     ("testing/closeness.py", "to_numpy"): (1, FOREIGN),

@@ -90,7 +90,9 @@ def source(lines: list[str], place: str, engine: str) -> str:
             out.append(f"f{i} = lambda a, b: {line}")
         elif place != "body":
             out += ["@cuda.jit(device=True)"] * (place == "jitted") + [f"def f{i}(a, b):", f"    return {line}"]
-    out += ["@cuda.jit", "def kernel(codes, values, x, y):", "    t = cuda.threadIdx.x", "    a, b = x[t], y[t]"]
+    # what notes results is Python, which the front end of a kernel of `cuda.jit` would refuse
+    out += ["@cuda.jit"] * (engine != "simulated")
+    out += ["def kernel(codes, values, x, y):", "    t = cuda.threadIdx.x", "    a, b = x[t], y[t]"]
     if ours:
         out.append("    cute.const_expr(True)")
     for i, line in enumerate(lines):

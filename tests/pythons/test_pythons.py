@@ -14,11 +14,10 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.compiler.host.native import known, launcher, moulds, sites, trusted
-from numba_cute.seam.ground import pythons
+from numba_cute.seam.ground import bytecode, pythons
 from numba_cute.seam.ground.bytecode import operations
 from numba_cute.seam.ground.pythons import Inside, PythonWarning
 from numba_cute.seam.hooks import casting
-from numba_cute.seam.source import bytecode
 from numba_cute.sim.python import unrolled
 from numba_cute.sim.python.jitted import rewrite
 
@@ -26,8 +25,10 @@ from ..native import Native
 from . import __main__ as every
 
 PACKAGE = Path(cute.__file__).parent
-READERS = {"seam/ground/bytecode.py", "sim/python/jitted/bytecode.py", "sim/python/jitted/flow.py", "compiler/patches.py",
-           "compiler/passes/comprehensions.py"}  # fmt: skip
+READERS = {
+    "seam/ground/bytecode.py", "sim/python/jitted/bytecode.py", "sim/python/jitted/flow.py", "compiler/patches.py",
+    "compiler/ground/faults.py", "compiler/ground/lifted.py", "compiler/passes/comprehensions.py",
+}  # fmt: skip
 """The files that know Python's instructions by themselves: what others ask is in seam/ground/bytecode.py."""
 
 
