@@ -285,7 +285,9 @@ class Rebuilder:
         """A plain class of the user's with its functions rebuilt: a subclass of it."""
         found = self._classes.get(cls)
         if found is None:
-            bases = tuple(self._plain_class(b) for b in cls.__bases__ if b is not object)
+            bases = tuple(
+                self._plain_class(b) for b in cls.__bases__ if is_plain_class(b)
+            )  # Python's own stay as they are
             if cls in self._classes:  # a method of a base names this class
                 return self._classes[cls]
             found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
