@@ -13,6 +13,7 @@ import numba_cute as cute
 from numba_cute import arch, nvgpu, pipeline
 from numba_cute.runtime import from_dlpack
 
+from ..native import Native
 
 BACK = np.arange(32)[::-1]
 RECORD = np.dtype([("x", np.float32), ("n", np.int32)])
