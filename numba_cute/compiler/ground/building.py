@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.cuda.core.compiler_lock import global_compiler_lock
 
 from ...seam import CuteError
@@ -100,10 +102,15 @@ class building:
             errors.forget()
         _LAUNCHES.append((getattr(self.py_func, "__cute_cluster__", None), self.threads))
         _KERNELS.append(Kernel(self.py_func))
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        # Of a tuple of functions, each of which a kernel calls by itself.
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         seldom.__enter__()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         seldom.__exit__()
+        self._warnings.__exit__(kind, error, trace)
         _LAUNCHES.pop()
         _KERNELS.pop()
         memory.end()

@@ -56,7 +56,7 @@ def tuples_for_lists(func_ir: Any) -> bool:
     """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that change outside of loops."""
     _one_name_each(func_ir)
     made = _Lists(func_ir)
-    if not made.names:
+    if not made.any:
         return False
     made.refuse_second_holders()
     waiting = made.waiting()
@@ -88,7 +88,8 @@ GROWS = (
 
 
 class _Lists:
-    """The lists of a function as its IR is now. names: the variables that are lists that it makes itself."""
+    """The lists of a function as its IR is now. any: whether it makes one. names: the variables that are nothing but
+    lists that it makes itself."""
 
     def __init__(self, func_ir: Any) -> None:
         self._ir = func_ir
@@ -100,7 +101,8 @@ class _Lists:
             if isinstance(inst, ir.Assign):
                 self._made.setdefault(inst.target.name, []).append(inst.value)
         self.names: set[str] = set()
-        if any(map(self._begins_list, (v for vs in self._made.values() for v in vs))):
+        self.any = any(map(self._begins_list, (v for vs in self._made.values() for v in vs)))
+        if self.any:
             self.names = set(self._made)
             while wrong := {n for n in self.names if not all(map(self._is_list, self._made[n]))}:
                 self.names -= wrong
