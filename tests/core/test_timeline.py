@@ -152,7 +152,7 @@ def test_off_a_kernel_compiles_to_what_it_would_be_without():
 
 
 def twin(kernel, args, arch="sm_90a"):
-    with recorded(Recorder(16, 16)), host.apart(host.of_twins):
+    with recorded(Recorder(16, 16)):
         return cute.compile(kernel, args, arch=arch)
 
 
