@@ -21,7 +21,7 @@ HELD = [
 ]
 
 
-@pytest.mark.parametrize("source", HELD[::9])
+@pytest.mark.parametrize("source", HELD[::13])
 def test_a_directed_program_means_what_python_means(source):
     found = engines.run(source)
     assert found.kind in engines.GOOD, (found, source)
@@ -34,11 +34,10 @@ def test_each_directed_program_means_what_python_means(source):
     assert found.kind in engines.GOOD, (found, source)
 
 
-UNTIL_OBJECTS_ARE_ONE = {15, 22}
-"""Seeds that hold once functions give back references, and objects have their classes."""
+SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] if seed >= 24 else []) for seed in range(40)]
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(40)) - UNTIL_OBJECTS_ARE_ONE))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_program_computes_nothing_else_than_python(seed):
     found = engines.run(Writer(Seeded(seed)).source())
     assert not found.kind.startswith("wrong"), (found, Writer(Seeded(seed)).source())
