@@ -433,7 +433,7 @@ o[0] = k
 x = list(map(dbl, (n, m)))
 o[1] = x[1]
 o[2] = sum(map(lambda v: v + 1, (n, m)))"""),
-    "sorted runtime": ('cannot decide compile-time control flow', "", """
+    "sorted runtime": ('order must be static', "", """
 x = sorted((n, m))
 o[0] = x[0]"""),
     "min key": ('no such argument of `min`', "", """

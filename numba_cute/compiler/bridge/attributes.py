@@ -26,7 +26,7 @@ from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, struct_operators, structs
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
-from .values import abstract, concrete, numba_type, refuse_other_length
+from .values import abstract, concrete, numba_type, refuse_other_values
 
 
 def _is_method(obj: Any, attr: str) -> bool:
@@ -117,7 +117,7 @@ def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
     if isinstance(target, StructRef):
         try:
             plain.refuse_own_setting(target.cls, attr)
-            refuse_other_length(target, attr, value)
+            refuse_other_values(target, attr, value)
         except CuteError as e:
             raise as_typing_error(e) from e
     if not isinstance(target, Value):

@@ -257,10 +257,12 @@ def _held(ty: types.Type, by_address: bool) -> types.Type:
 
 
 def _run_time(ty: types.Type) -> types.Type:
-    """Return a type of numbers, or of a tuple of them, without their values."""
+    """Return a type of numbers, or of a tuple of them, without their values. Integers have 64 bits, as what is computed
+    of them has: the field may be set to that."""
     if isinstance(ty, types.BaseTuple):
         return alike(ty, [_run_time(t) for t in ty])
-    return types.unliteral(ty)
+    ty = types.unliteral(ty)
+    return types.int64 if isinstance(ty, types.Integer) and ty != types.uint64 else ty
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
@@ -365,30 +367,50 @@ def store_field(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> No
     tracer.builder.store(model.as_data(tracer.builder, value), _address(proxy, name, tracer))
 
 
-def _fits(ty: types.Type, have: types.Type) -> bool:
+def _fits(cls: type, ty: types.Type, have: types.Type) -> bool:
     number = (types.Integer, types.Float, types.Boolean)
-    return seen_type(ty) in (have, plain_type(have)) or (
-        isinstance(ty, number) and not isinstance(ty, types.Literal) and isinstance(types.unliteral(have), number)
-    )
+    if seen_type(ty) in (have, plain_type(have)):
+        return True
+    have = types.unliteral(have)
+    if not isinstance(ty, number) or isinstance(ty, types.Literal) or not isinstance(have, number):
+        return False
+    return seam.is_struct_class(cls) or _holds_all(ty, have)
+
+
+def _holds_all(ty: Any, have: Any) -> bool:
+    """Say whether a field of a plain class keeps every number of a type as it is: Python's would change its type."""
+    if isinstance(ty, types.Float):
+        return not isinstance(have, types.Float) or have.bitwidth <= ty.bitwidth
+    if isinstance(ty, types.Boolean) or isinstance(have, types.Float):
+        return isinstance(have, types.Boolean)
+    return isinstance(have, types.Boolean) or have.signed <= ty.signed
 
 
 def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
     if name not in ref.types:
         raise seam.UnknownName(no_field(ref.cls.__name__, name, ref.types))
-    if not _fits(ref.types[name], have):
-        raise CuteError(
-            f"{ref.cls.__name__}.{name} was made as {ref.types[name]} and cannot become {have}: "
+    if not _fits(ref.cls, ref.types[name], have):
+        remedy = (
             "annotate the field with a DType if it changes at run time"
+            if seam.is_struct_class(ref.cls)
+            else "make it with a value of that type, or convert what it is set to"
         )
+        raise CuteError(f"{ref.cls.__name__}.{name} was made as {ref.types[name]} and cannot become {have}: {remedy}")
 
 
-def refuse_other_length(ref: StructRef, name: str, have: types.Type) -> None:
-    """Raise a CuteError if a field that is a tuple or a list is set to one that is none, or of another length."""
+_NUMBERS = (types.Number, types.Boolean)
+
+
+def refuse_other_values(ref: StructRef, name: str, have: types.Type) -> None:
+    """Raise a CuteError if a field that is a tuple or a list is set to one that is none, or of another length, and a
+    number of a plain object to one that it does not hold."""
     want = ref.types.get(name)
     if isinstance(want, types.BaseTuple):
         same = isinstance(have, types.BaseTuple) and len(have) == len(want) and is_list(have) == is_list(want)
         if not same:
             _check_assignment(ref, name, have)
+    elif isinstance(want, _NUMBERS) and not isinstance(want, types.Literal) and not seam.is_struct_class(ref.cls):
+        _check_assignment(ref, name, have)
 
 
 # ---------------------------------------------------------------- in traced code

@@ -24,7 +24,9 @@ class TypeInference(NopythonTypeInference):
 
     def run_pass(self, state: Any) -> bool:
         try:
-            return bool(super().run_pass(state))
+            done = bool(super().run_pass(state))
+            _refuse_nones(state)
+            return done
         except NumbaTypeError:  # all may be typed, and then only the result's type is refused
             if not isinstance(state.return_type, types.Array):
                 raise
@@ -36,6 +38,24 @@ class TypeInference(NopythonTypeInference):
                 "have the caller make that, and pass it"
             ), _first_return(state.func_ir),
         )  # fmt: skip
+
+
+def _refuse_nones(state: Any) -> None:
+    """Refuse a result, or a variable, that is None on some ways: Numba ends the thread where it reads such a one."""
+    if isinstance(state.return_type, types.Optional):
+        words = f"{state.func_id.func_name} returns {state.return_type.type} on one way and None on another"
+        raise located(
+            CuteError(f"{words}: a kernel's functions give one type; return a number that says so"),
+            _first_return(state.func_ir),
+        )
+    for block in state.func_ir.blocks.values():
+        for inst in block.find_insts(ir.Assign):
+            ty = state.typemap[inst.target.name]
+            if isinstance(ty, types.Optional):
+                words = f"{inst.target.unversioned_name} is {ty.type} on one way to here and None on another"
+                raise located(
+                    CuteError(f"{words}: kernels need one type; use two names, or a number that says so"), inst.loc
+                )
 
 
 def _has_own_arrays(typemap: Any) -> bool:
