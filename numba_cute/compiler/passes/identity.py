@@ -316,7 +316,8 @@ def _live_after(found: Held) -> dict[int, set[str]]:
             if isinstance(inst.value, ir.Expr) and inst.value.op == "phi":
                 phis[label].add(inst.target.name)
                 for v, at in zip(inst.value.incoming_values, inst.value.incoming_blocks):
-                    coming.setdefault(at, set()).add(v.name)
+                    if v is not ir.UNDEFINED:  # the name has no value on this way
+                        coming.setdefault(at, set()).add(v.name)
         live: set[str] = set()
         for inst in reversed(block.body):
             _step_back(inst, live)
