@@ -195,8 +195,8 @@ def functions_and_types_pass_on_what_is_undefined(mended):
         t = cuda.threadIdx.x
         x = cute.make_rmem_tensor(2, F32)
         x[1] = a[t]
-        low = np.sqrt(np.float32(max(float(abs(round(math.exp(x[0])))), 1.0)))
-        high = np.sqrt(np.float32(max(float(abs(round(math.exp(x[1] / 100)))), 1.0)))
+        low = np.log2(np.float32(max(float(abs(round(math.exp(x[0])))), 1.0)))
+        high = np.log2(np.float32(max(float(abs(round(math.exp(x[1] / 100)))), 1.0)))
         out[t] = high if mended else low
 
     return kernel

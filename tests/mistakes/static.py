@@ -28,7 +28,7 @@ def loop_unrolled_to_a_float(t):
         t[0, 0] = i
 
 
-@mistake("range_constexpr: its step is", tensor(8, 4))
+@mistake("range: its step is 0", tensor(8, 4))
 def loop_unrolled_by_steps_of_nothing(t):
     for i in cute.range_constexpr(0, 4, 0):  # wrong
         t[0, 0] = i

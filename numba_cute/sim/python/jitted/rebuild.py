@@ -41,6 +41,9 @@ from .rewrite import rewritten
 from .specialise import Tools, specialised
 from .typing_backend import TypingBackend
 
+_HOOKS = frozenset(("__subclasshook__", "__init_subclass__", "__class_getitem__", "__set_name__"))
+"""Members that Python's own machinery calls, as `isinstance` does for every subclass: no kernel's code."""
+
 _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
           "syncthreads_and", "syncthreads_or", "syncwarp", "shared", "local", "const", "atomic", "warpsize",
           "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "all_sync", "any_sync", "eq_sync",
@@ -294,7 +297,7 @@ class Rebuilder:
             self._classes[found] = found
             for name, member in vars(cls).items():
                 mine = self._member(self._undecorated(member))
-                if mine is not member and not _is_generated(member):
+                if mine is not member and name not in _HOOKS and not _is_generated(member):
                     setattr(found, name, _as_python_wants(name, mine))
         return found
 
