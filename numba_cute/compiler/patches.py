@@ -164,7 +164,7 @@ PATCHES: tuple[Patch, ...] = (
         why="to compile for a target that is named, with no GPU",
     ),
     Patch(
-        compiler.nvvm, "NVVM", nvvm.standing_in, digest="5e913592818aad98",
+        compiler.nvvm.NVVM, "__new__", nvvm.standing_in, digest="4222940a11867111",
         why="to type and lower kernels where libNVVM is not installed",
         reads=(compiler.nvvm.add_ir_version, codegen.JITCUDACodegen._create_empty_module),
     ),

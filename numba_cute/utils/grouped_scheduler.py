@@ -89,7 +89,9 @@ class GroupedGemmTileSchedulerHelper:
         """Return the tile (m, n) of the CTA at (cta_m, cta_n) of the `index`-th cluster of its group, which has
         `clusters_m` clusters along M."""
         cm, cn, _ = self.tile_sched_params.cluster_shape_mnk
-        return remainder(index, clusters_m) * cm + cta_m, quotient(index, clusters_m) * cn + cta_n
+        at = dtypes.Uint32(index)  # behind the last tile there is none, and what is said of it nobody reads
+        m, n = dtypes.Int32(remainder(at, clusters_m)), dtypes.Int32(quotient(at, clusters_m))
+        return m * cm + cta_m, n * cn + cta_n
 
     def find_group(self, index: Int, problem_shape_mnkl: Any) -> Any:
         """Go on to the group that holds the `index`-th cluster, the last one at most, and return its number.

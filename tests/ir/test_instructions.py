@@ -14,7 +14,7 @@ from numba_cute.ir import atoms, instructions as ir, spelling
 from numba_cute.ir.fields import described_value
 from numba_cute.ir.registry import element_name
 from numba_cute.nvgpu import cpasync, tcgen05, warp, warpgroup
-from numba_cute.nvgpu.common.by_row import legal_values
+from numba_cute.nvgpu.common.by_row import choices, legal_values
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
@@ -25,7 +25,7 @@ from ..atoms.test_umma_scaled import check_product, operation
 def simplest(cls):
     """An operation of this class, each field the first value that its rows allow."""
     given, fields = {}, {}
-    for choice in getattr(cls, "choices", ()):
+    for choice in choices(cls) if hasattr(cls, "choices") else ():
         value = legal_values(cls, choice, tuple(given.items()))[0]
         fields[choice.field] = value
         given |= choice.sets(value)

@@ -278,7 +278,7 @@ def test_lanes_that_run_together_compute_what_each_alone_does(monkeypatch, kinds
         out[0, t], out[1, t], out[2, t], out[3, t] = x + y, x - y, x * y, x / y
         out[4, t], out[5, t], out[6, t], out[7, t] = x // y, x % y, -x, +y
         out[8, t], out[9, t], out[10, t] = x < y, x == y, not x
-        out[11, t], out[12, t], out[13, t] = min(x, y), max(x, y), abs(+x)
+        out[11, t], out[12, t], out[13, t] = min(+x, +y), max(+x, +y), abs(+x)
         out[14, t], out[15, t], out[16, t] = int(x), np.float32(y), np.int8(x)
         out[17, t], out[18, t] = math.sqrt(+x), (x + 1) * 3
         if integers:

@@ -202,11 +202,11 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
 def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: Any, kws: Any, memo: Any) -> Any:
     """Return the signature of a call that is not traced, for a reason that is no error of anybody's: Numba has the
     function itself, or compiles it. Else what tracing raised is said."""
-    if not may_be_jitted(why):
-        raise as_typing_error(in_words(why, name_of(receiver, key))) from why
     known = _known_to_numba(receiver)
     if known is not None:
         return _numba_call(key, receiver, known, args, kws)
+    if not may_be_jitted(why):
+        raise as_typing_error(in_words(why, name_of(receiver, key))) from why
     fn = _plain_function(receiver, find)
     if fn is None:
         raise as_typing_error(in_words(why, name_of(receiver, key))) from why

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cuda.pathfinder import DynamicLibNotFoundError
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.error import NvvmSupportError
 
@@ -36,16 +34,16 @@ def without_nvvm() -> Iterator[None]:
         _without.pop()
 
 
-def standing_in(library: Callable[[], Any]) -> Callable[[], Any]:
-    """Make of Numba's libNVVM one for which something else stands within `without_nvvm`, where it is not installed."""
+def standing_in(new: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make of how Numba finds libNVVM one for which something else stands within `without_nvvm`, where it is not
+    installed."""
 
-    @functools.wraps(library, updated=())
-    def made() -> Any:
+    def found(cls: Any) -> Any:
         try:
-            return library()
-        except (NvvmSupportError, DynamicLibNotFoundError):
+            return new(cls)
+        except NvvmSupportError:
             if not _without:
                 raise
-            return StandIn
+            return _StandIn
 
-    return made
+    return found
