@@ -85,7 +85,7 @@ def test_neither_libnvvm_nor_a_gpu_is_needed(monkeypatch, error):
     def absent(cls):
         raise error("libnvvm is not here")
 
-    monkeypatch.setattr(nvvm.NVVM.__wrapped__, "__new__", absent)
+    monkeypatch.setattr(nvvm.NVVM, "get_ir_version", absent)
 
     @cuda.jit
     def kernel(out, n):

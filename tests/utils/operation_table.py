@@ -68,7 +68,7 @@ def types(cls: Any) -> str:
     held = cases(cls, "a_type", "b_type", "d_type")
     for d in _distinct(c["d_type"] for c in held):
         pairs = _distinct((c["a_type"], c["b_type"]) for c in held if c["d_type"] == d)
-        own = any(c.field == "b_dtype" for c in choices(cls))
+        own = any(c.field == "b_dtype" for c in by_row.choices(cls))
         into.setdefault(tuple(pairs if own else [(a, b) for a, b in pairs if a == b]), []).append(d)
     out = []
     for pairs, ds in into.items():

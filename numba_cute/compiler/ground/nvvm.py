@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cuda.pathfinder import DynamicLibNotFoundError
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.error import NvvmSupportError
 
@@ -39,11 +40,13 @@ def standing_in(new: Callable[[Any], Any]) -> Callable[[Any], Any]:
     installed."""
 
     def found(cls: Any) -> Any:
-        try:
+        if not _without:
             return new(cls)
-        except NvvmSupportError:
-            if not _without:
-                raise
-            return _StandIn
+        try:
+            library = new(cls)
+            library.get_ir_version()  # what there is of it is loaded
+        except (NvvmSupportError, DynamicLibNotFoundError):
+            return StandIn
+        return library
 
     return found

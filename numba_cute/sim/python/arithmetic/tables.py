@@ -50,7 +50,7 @@ class Table(dict[Any, Any]):
         return super().__getattribute__(name)
 
 
-_METHODS = frozenset(n for n in dir(dict) if not n.startswith("_"))
+_METHODS = frozenset(n for n in dir(dict) if not n.startswith("_")) - {"keys"}  # which `**` asks for
 
 
 class Unusable:
