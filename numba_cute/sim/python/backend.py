@@ -188,11 +188,11 @@ class SimBackend:
                 f"misaligned: {m.describe()} accesses {space} address {address:#x} at {m.place}, "
                 f"which was promised to be a multiple of {align} bytes"
             )
+        if space == "generic" and self.run.memory.find(address) is None:
+            own = self._numba_array(m, address, nbytes, write)  # before clusters: the host's heap may lie as low as they
+            if own is not None:
+                return own
         if space == "gmem" or (space == "generic" and (address >> 32 or self.run.memory.find(address))):
-            if space == "generic" and self.run.memory.find(address) is None:
-                own = self._numba_array(m, address, nbytes, write)
-                if own is not None:
-                    return own
             a = self.run.memory.at(address, nbytes, m, write)
             for tell in self.run.watch.accesses:
                 tell(m, a, a.region(address, nbytes), write)
