@@ -23,7 +23,7 @@ from ..seam import CuteError
 from . import pipeline
 from .bridge import devices, typeofs
 from .emit import entry
-from .ground import nvvm, target
+from .ground import nvvm, places, target
 from .host import caching, debugging, disk_cache, kernel, kernels
 from .host.native import sites
 from .passes import inlining, lower, methods, ssa, uses
@@ -185,6 +185,18 @@ PATCHES: tuple[Patch, ...] = (
         typed_passes, "dead_code_elimination", inlining.IN_OVERLOADS.keeping_stores, digest="7977aa3c30f839c5",
         why="to keep stores through views, which it takes for dead",
         reads=(typed_passes.InlineOverloads.run_pass,),
+    ),
+    Patch(
+        interpreter.Interpreter, "_iter_inst", places.placing_statements, digest="83a19b5842fb4647",
+        why="to know which instruction a statement comes from",
+    ),
+    Patch(
+        interpreter.Interpreter, "_start_new_block", places.placing_blocks, digest="866ef0e19a9244c0",
+        why="to know at which instruction a block begins",
+    ),
+    Patch(
+        inline_closurecall, "inline_closure_call", places.placing_inlined, digest="83be479aa1a8370f",
+        why="to know by which call a statement was inlined",
     ),
     Patch(
         ir.Inst, "_rec_list_vars", uses.listing, digest="5f5b9ac2595737e6",

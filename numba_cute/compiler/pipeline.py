@@ -27,6 +27,7 @@ from .passes.inference import TypeInference
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
 from .passes.lower import Lowering
+from .passes.meetings import ForgetParts, NoteMeetings
 from .passes.methods import Methods
 from .passes.reading import ReadCode
 from .passes.settings import Settings
@@ -39,7 +40,10 @@ def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make of Numba's `define_pipelines` one that gives a function of this library what it needs besides."""
 
     def define(self: Any) -> Any:
-        return _extended(define_pipelines(self), self.state)
+        pipelines = _extended(define_pipelines(self), self.state)
+        if memory.compiling():
+            _noting(pipelines)
+        return pipelines
 
     return define
 
@@ -84,6 +88,17 @@ def _read(state: Any) -> None:
         return
     with HANDLERS.none():
         ExtractByteCode().run_pass(state)
+
+
+def _noting(pipelines: Any) -> None:
+    """Add what notes where values are converted."""
+    after = {NopythonTypeInference: NoteMeetings, InlineClosureLikes: ForgetParts}
+    for manager in pipelines:
+        for present, _ in list(manager.passes):
+            for kind, noting in after.items():
+                if issubclass(present, kind):
+                    manager.add_pass_after(noting, present)
+        manager.finalize()
 
 
 def _replace(pipelines: Any, old: type, new: type) -> None:

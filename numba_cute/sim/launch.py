@@ -42,6 +42,7 @@ from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, array_of, tracked
 from .python.backend import SimBackend, cast
+from ..typed.meetings import Meetings
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
@@ -178,7 +179,8 @@ class Simulated:
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
-        args = self._compiled(static_arguments(self.kernel, args, named))
+        args = static_arguments(self.kernel, args, named)
+        self._compiled(args)
         threads = block[0] * block[1] * block[2]
         if threads > MAX_THREADS:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
@@ -195,12 +197,14 @@ class Simulated:
         finally:
             restore(after)
 
-    def _compiled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Compile the kernel, if that is wanted, or have the front end judge one of `cuda.jit`; gives its arguments."""
-        judge = COMPILER.check if self.target is None else COMPILER.compile
-        if self.target is not None or hasattr(self.kernel, "py_func"):
-            judge(self.kernel, args, self.target or self.arch)
-        return args
+    def _compiled(self, args: tuple[Any, ...]) -> None:
+        """Compile the kernel, if that is wanted."""
+        if self.target is not None:
+            COMPILER.compile(self.kernel, args, self.target)
+
+    def _judged(self, args: tuple[Any, ...]) -> Meetings:
+        """Have the front end judge a kernel of `cuda.jit`, and tell where it converts values."""
+        return COMPILER.check(self.kernel, args, self.arch) if hasattr(self.kernel, "py_func") else {}
 
     def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> None:
         """One run, whose error says what runs the same order again."""
@@ -218,24 +222,25 @@ class Simulated:
         grid, block, smem: the launch configuration. args: the kernel's arguments. seed: of the order, None: the usual
         one. deviations: choices other than the seed's, by step. before: is to hold the memory as it is now.
         """
+        meetings = self._judged(args)
         fn, args = taken(self.kernel, args)
         if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
             held: Snapshot = [] if before is None else before
             try:
-                return self._once(grid, block, smem, args, seed, deviations, held, True)
+                return self._once(grid, block, smem, args, meetings, seed, deviations, held, True)
             except Exception as e:  # reports are of single lanes, so that errors too are found one by one
                 restore(held)
                 held.clear()
                 why = e
-            run = self._once(grid, block, smem, args, seed, deviations, before, False)
+            run = self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
             if _is_fault(why):
                 warnings.warn(f"{fn.__name__}: {TOGETHER_FAILED} ({why!r})", SimWarning, stacklevel=4)
             return run
-        return self._once(grid, block, smem, args, seed, deviations, before, False)
+        return self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
 
     def _once(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
-        seed: int | None, deviations: dict[int, int] | None, before: Snapshot | None, shared: bool,
+        meetings: Meetings, seed: int | None, deviations: dict[int, int] | None, before: Snapshot | None, shared: bool,
     ) -> Run:  # fmt: skip
         """One run. shared: lanes run together."""
         fn = python_function(self.kernel)
@@ -250,7 +255,7 @@ class Simulated:
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
         cuda = LaneStandIn if shared else CudaStandIn
-        rebuilder = Rebuilder(run, cuda, partial(arguments.take, name="a global", captured=True))
+        rebuilder = Rebuilder(run, cuda, partial(arguments.take, name="a global", captured=True), meetings)
         body = rebuilder.kernel(self.kernel, fn)
         if before is not None:
             before += memory.copies()
@@ -296,7 +301,8 @@ class Exploration:
         return partial(self._explore, *self.simulated.configured(config))
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
-        args = self.simulated._compiled(static_arguments(self.simulated.kernel, args, named))
+        args = static_arguments(self.simulated.kernel, args, named)
+        self.simulated._compiled(args)
         before: Snapshot = []
 
         def run(choices: dict[int, int]) -> dict[int, int]:

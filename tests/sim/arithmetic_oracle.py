@@ -7,6 +7,7 @@ import functools
 import math
 import struct
 from typing import Any
+from unittest import mock
 
 import numba
 import numpy as np
@@ -15,7 +16,9 @@ from numba.cuda.descriptor import cuda_target
 
 from numba_cute import dtypes
 from numba_cute.compiler.emit.leaves import scalar_type
+from numba_cute.seam.hooks.engines import COMPILER
 from numba_cute.sim import simulate
+from numba_cute.sim.launch import Simulated
 from numba_cute.sim.python.arithmetic.number import Number, from_python
 from numba_cute.sim.python.arithmetic.overloads import TYPES
 
@@ -83,13 +86,19 @@ def on_cpu(function: Any, *args: Any) -> tuple[Any, Any]:
 
 
 def in_simulator(function: Any, *args: Any, checks: bool = False) -> tuple[Any, Any]:
-    """The same of the simulator, whose kernel calls it as a device function."""
+    """The same of the simulator, whose kernel calls it as a device function: a plain one, which may show what it sees,
+    with what the front end found in one that calls it as this one does."""
     device, seen = cuda.jit(device=True)(function), []
+    judged: dict[str, Any] = {"device": device}
+    names = ", ".join(f"x{i}" for i in range(len(args)))
+    exec(f"def kernel({names}): device({names})", judged)
+    meetings = COMPILER.check(cuda.jit(judged["kernel"]), args, "sm_90a")
 
     def kernel(*values: Any) -> None:
         seen.append(device(*values))
 
-    simulate(kernel, checks=checks)[1, 1](*args)
+    with mock.patch.object(Simulated, "_judged", lambda *_: meetings):
+        simulate(kernel, checks=checks)[1, 1](*args)
     (value,) = seen
     return [from_python(x).dtype for x in flat(value)], value
 

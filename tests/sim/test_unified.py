@@ -334,7 +334,7 @@ def test_kernels_compute_in_the_types_that_the_compiler_gives_variables(monkeypa
 def exchanged(out, i):
     """What meets other threads, or lies in shared memory, has a type too."""
     t = cuda.threadIdx.x
-    shared, local = cuda.shared.array(32, cute.Int64), cuda.local.array((2, 2), np.int64)
+    shared, local = cuda.shared.array(32, np.int64), cuda.local.array((2, 2), np.int64)
     shared[t], local[1, 0] = i[t], i[t]
     cuda.syncthreads()
     x, y, z, old = cuda.shfl_sync(-1, i[t], 0), shared[t], local[1, 0], cuda.atomic.add(i, 32, 0)

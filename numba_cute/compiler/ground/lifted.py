@@ -83,6 +83,13 @@ def _replaced(code: CodeType, text: bytes) -> CodeType:
 
 
 _functions: dict[Any, FunctionType] = {}
+_written: dict[CodeType, CodeType] = {}
+"""By lifted code, which is as long, the code as the user wrote it."""
+
+
+def written(code: CodeType) -> CodeType:
+    """Return what code was before it was lifted; itself if it was not."""
+    return _written.get(code, code)
 
 
 def lifted_function(
@@ -97,4 +104,5 @@ def lifted_function(
     if found is None:
         found = _functions[key] = FunctionType(lifted(code), space, code.co_name, defaults)
         found.__module__ = module
+        _written[found.__code__] = code
     return found

@@ -15,11 +15,13 @@ from typing import Any
 from numba.cuda.core.base import OverloadSelector
 from numba.cuda.core.targetconfig import ConfigStack
 
+from ...typed.meetings import Meetings
+
 
 class Memory:
     """What was found of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
-    became, by dispatcher and arguments' types. effects: what calls do with objects, by the key of their lowering, and
+    became, by dispatcher and arguments' types. meetings: where values are converted, by code. effects: what calls do with objects, by the key of their lowering, and
     of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py)."""
 
     def __init__(self) -> None:
@@ -27,6 +29,7 @@ class Memory:
         self.jitted: dict[Any, Any] = {}
         self.dispatchers: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
+        self.meetings: Meetings = {}
         self.effects: dict[Any, Any] = {}
         self._lowerings: dict[Any, OverloadSelector] = {}
         self._before: dict[Any, dict[Any, Any]] = {}

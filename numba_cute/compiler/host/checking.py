@@ -2,7 +2,7 @@
 """`check`: all that the front end refuses in a kernel, with neither libNVVM nor a GPU.
 
 The kernel is typed and lowered to LLVM IR as `compile` does it, so what is refused, where, and in which words, is the
-same; nothing of it is kept, but that it was accepted.
+same; of it is kept where values are converted (`typed.meetings`).
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from typing import Any
 from numba.cuda.core.compiler_lock import global_compiler_lock
 
 from ...isa.form.targets import ARCHES
+from ...typed.meetings import Meetings
 from ..ground.building import building
 from ..ground.nvvm import without_nvvm
 from ..ground.target import compiling_for
-from .lowering import lowered, was_lowered
+from .lowering import meetings_of
 from .offline import types_of
 
 
-def check(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
-    """Refuse what `compile` refuses of a kernel before libNVVM sees it: with the same error.
+def check(kernel: Any, args: tuple[Any, ...], arch: str) -> Meetings:
+    """Refuse what `compile` refuses of a kernel before libNVVM sees it, with the same error; gives where it converts
+    values.
 
     kernel: what `cuda.jit` made. args: all of its arguments, static ones as they are. arch: the target; of one that
     `compile` does not have, and the simulator alone runs, nothing is refused.
     """
     if arch not in ARCHES:
-        return
+        return {}
     py_func, options = kernel.py_func, dict(kernel.targetoptions)
     bounds = options.get("launch_bounds")
     with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), _quiet(), building(py_func, bounds):
         argtypes = types_of(kernel, args, arch)
-        if not was_lowered(py_func, argtypes, options, cc):
-            lowered(py_func, argtypes, options, cc)
+        return meetings_of(py_func, argtypes, options, cc)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import numba.cuda.dispatcher as cuda_dispatcher
 from numba.cuda import types
 
 from ...seam.source.language import refuse_code
+from ...typed.meetings import Meetings
+from ..ground.memory import memory
 from ..ground.ownership import owns
 
 
@@ -29,18 +31,21 @@ def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> An
         py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
         fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
     )  # fmt: skip
-    _lowered.setdefault(py_func, set()).add(_key(argtypes, options, cc))
+    _lowered.setdefault(py_func, {})[_key(argtypes, options, cc)] = memory().meetings
     return result
 
 
-def was_lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> bool:
-    """Say whether a kernel's function was lowered for the same before. As in Numba's dispatchers it is one function's
-    types that count: what its globals are by now is not asked."""
-    return _key(argtypes, options, cc) in _lowered.get(py_func, ())
+def meetings_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Meetings:
+    """Return where a kernel converts values; it is lowered for that, if it was not for the same before. As in Numba's
+    dispatchers it is one function's types that count: what its globals are by now is not asked."""
+    key = _key(argtypes, options, cc)
+    if key not in _lowered.get(py_func, ()):
+        lowered(py_func, argtypes, options, cc)
+    return _lowered[py_func][key]
 
 
-_lowered: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
-"""By a function, for what it was lowered."""
+_lowered: weakref.WeakKeyDictionary[Any, dict[Any, Meetings]] = weakref.WeakKeyDictionary()
+"""By a function and what it was lowered for, where it converts values."""
 
 
 def _key(argtypes: Any, options: dict[str, Any], cc: Any) -> Any:

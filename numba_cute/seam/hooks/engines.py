@@ -14,8 +14,9 @@ def _absent(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
     raise CuteError("simulate: compile=True needs the compiler, which is not there: leave it out")
 
 
-def _unchecked(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
-    """Refuse nothing: there is no front end."""
+def _unchecked(kernel: Any, args: tuple[Any, ...], arch: str) -> Any:
+    """Refuse nothing, and know of no conversion: there is no front end."""
+    return {}
 
 
 @dataclasses.dataclass
@@ -23,11 +24,12 @@ class Compiler:
     """The question; as made here, without a compiler.
 
     compile: compile a kernel on example arguments for a target; its errors are those of `cute.compile`.
-    check: refuse what the compiler's front end refuses in a kernel that `cuda.jit` made, for all of its arguments.
+    check: refuse what the compiler's front end refuses in a kernel that `cuda.jit` made, for all of its arguments, and
+    tell where it converts values (`typed.meetings`).
     """
 
     compile: Callable[[Any, tuple[Any, ...], str], Any] = _absent
-    check: Callable[[Any, tuple[Any, ...], str], None] = _unchecked
+    check: Callable[[Any, tuple[Any, ...], str], Any] = _unchecked
 
 
 COMPILER = Compiler()

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from .... import seam
-from ....dtypes import DType
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library
 from ....seam.ground.places import at_line, line_naming
@@ -29,7 +28,8 @@ from ....seam.marks.plain import is_plain_class, is_users
 from ....seam.source.class_statements import without_classes
 from ....seam.source.language import RESULT, refuse_code, result_line
 from ....seam.source.with_statements import without_with
-from ..arithmetic.functions import is_pure, python_functions
+from ....typed.meetings import Meetings
+from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
 from ..arithmetic.tables import JITTED, Unusable, is_unusable, print_of
@@ -37,9 +37,8 @@ from ..dropped import watched
 from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
+from .conversions import Conversions, Plan
 from .rewrite import rewritten
-from .specialise import Tools, specialised
-from .typing_backend import TypingBackend
 
 _HOOKS = frozenset(("__subclasshook__", "__init_subclass__", "__class_getitem__", "__set_name__"))
 """Members that Python's own machinery calls, as `isinstance` does for every subclass: no kernel's code."""
@@ -119,15 +118,15 @@ class _Atomics:
 
 class Rebuilder:
     """Replaces what one run's functions refer to. stand_in: the class of what stands for numba.cuda. unwrap: is applied
-    to static objects (see launch.py)."""
+    to static objects (see launch.py). meetings: where the front end converts values."""
 
-    def __init__(self, run: Any, stand_in: type[CudaStandIn], unwrap: Any) -> None:
+    def __init__(self, run: Any, stand_in: type[CudaStandIn], unwrap: Any, meetings: Meetings) -> None:
         self.run, self.unwrap = run, unwrap
         self.cuda: Any = stand_in(run, sys.modules.get("numba.cuda"), self.replace)
         self.cuda.atomic = _Atomics(self.cuda.atomic)
         self._extensions = run.extensions = Extensions(self.function)
         self._builtins = python_functions()
-        self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
+        self._conversions = Conversions(meetings)
         self._functions: dict[int, Any] = {}
         self._globals: dict[tuple[int, bool, bool], dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
@@ -144,20 +143,6 @@ class Rebuilder:
                 mine = getattr(getattr(self.cuda, group), name, None)
                 if mine is not None and not name.startswith("_"):
                     self._stubs[id(stub)] = mine
-
-    def _typing_backend(self) -> TypingBackend:
-        backend = TypingBackend(self.run)
-        backend.struct_class = self.struct_class
-        return backend
-
-    def _may_try(self, f: Any) -> bool:
-        """Whether a callable leaves no trace, or none where it asks the backend: so that it may be called only to see
-        the type of what it gives."""
-        f = getattr(f, "__func__", f)
-        if seam.is_struct_class(f):
-            return seam.is_made(f.__init__)
-        static = seam.is_static_class(f) or seam.is_static_class(type(f))
-        return static or seam.is_traced(f) or isinstance(f, (DType, NumbaType)) or is_pure(f)
 
     def function(self, fn: FunctionType, jitted: bool = False) -> Any:
         """`fn`, its globals and closure replaced. jitted: Numba alone compiles it; other functions may be Python's."""
@@ -178,12 +163,15 @@ class Rebuilder:
             space["__builtins__"] = self._builtins | {"print": printing}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
-        new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
         named = fn.__kwdefaults__
-        new.__kwdefaults__ = named and {k: from_python_float(v) for k, v in named.items()}
-        made = self._functions[id(fn)] = specialised(
-            fn, new, self._tools
-        )  # before its surroundings: it may call itself
+
+        def make(plan: Plan) -> FunctionType:
+            new = FunctionType(rewritten(fn.__code__, plan), space, fn.__name__, defaults, cells or None)
+            new.__kwdefaults__ = named and {k: from_python_float(v) for k, v in named.items()}
+            return new
+
+        # before its surroundings: it may call itself
+        made = self._functions[id(fn)] = self._conversions.function(fn.__code__, make)
         for name in names:
             if name in fn.__globals__:
                 value = fn.__globals__[name]
@@ -211,7 +199,8 @@ class Rebuilder:
         """`fn`, which Numba compiles, as `function` gives it; refused when it is called if it has what no kernel has of
         Python."""
         try:
-            refuse_code(without_classes(without_with(fn)))
+            fn = without_classes(without_with(fn))
+            refuse_code(fn)
         except seam.CuteError as e:
             return _refusing(e)
         return self.function(fn, jitted=True)

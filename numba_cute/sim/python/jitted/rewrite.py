@@ -4,48 +4,53 @@ function on what lies on the stack. Lines, names and everything else stay as the
 
 from __future__ import annotations
 
+import bisect
 import functools
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-from ....dtypes import DType
 from ....seam import after_set
 from ....seam.ground.pythons import Inside, knows_bytecode
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from ..arithmetic.tables import table
 from .bytecode import VERSION, Body, Instruction, decode, encode
+from .conversions import ORIGINS, Cast, Plan, caster, follows_calls
 from .settings import settings
 from .symbols import operator_name
-from .types import caster
 
 _MORE_STACK = 3
 
 
 @functools.lru_cache(maxsize=4096)
-def rewritten(code: CodeType, casts: tuple[Any, ...] = ()) -> CodeType:
-    """The code, and all the code inside it, with Numba's operators. casts: see `specialise.Cast`. CuteError: on a
-    Python whose bytecode is another than those that are known."""
+def rewritten(code: CodeType, plan: Plan = ()) -> CodeType:
+    """The code, and all the code inside it, with Numba's operators, and casts. CuteError: on a Python whose bytecode is
+    another than those that are known."""
     REWRITING.require()
-    return _rewritten(code, casts)
+    return _rewritten(code, dict(plan), follows_calls(plan))
 
 
-def _rewritten(code: CodeType, casts: tuple[Any, ...] = ()) -> CodeType:
+def _rewritten(code: CodeType, plan: dict[CodeType, tuple[Cast, ...]], follows: bool = False) -> CodeType:
     body = decode(code)
-    consts = list(map(_constant, code.co_consts))
+    was = {id(i): 2 * i.offset for i in body.instructions} if follows else {}
+    consts = [_constant(c, plan, follows) for c in code.co_consts]
     sets = {id(body.instructions[at]): name for at, name in settings(code).items()}
+    casts = plan.get(code, ())
     out = replaced(_cast(code, body.instructions, casts, consts) if casts else body.instructions, consts)
     out = _with_settings(code, out, sets, consts) if sets else out
-    return encode(code, Body(out, _handlers(body, out)), tuple(consts), _MORE_STACK)
+    made = encode(code, Body(out, _handlers(body, out)), tuple(consts), _MORE_STACK)
+    if follows:
+        ORIGINS[made] = [(2 * i.offset, was[id(i)]) for i in out if id(i) in was]
+    return made
 
 
-def _constant(value: Any) -> Any:
+def _constant(value: Any, plan: dict[CodeType, tuple[Cast, ...]], follows: bool) -> Any:
     """A constant as kernels have it: floats are numbers of a type, ints are static."""
     if isinstance(value, CodeType):
-        return _rewritten(value)
+        return _rewritten(value, plan, follows)
     if isinstance(value, tuple):
-        return tuple(map(_constant, value))
+        return tuple(_constant(v, plan, follows) for v in value)
     if type(value) is float:
         return from_python(value)
     return wide(value) if type(value) is int and value >= 1 << 63 and value < 1 << 64 else value
@@ -59,13 +64,16 @@ def _handlers(body: Body, out: list[Instruction]) -> list[Any]:
 
 
 def _cast(
-    code: CodeType, instructions: list[Instruction], casts: tuple[Any, ...], consts: list[Any]
+    code: CodeType, instructions: list[Instruction], casts: Sequence[Cast], consts: list[Any]
 ) -> list[Instruction]:
     """The instructions with casts before and after some of them."""
-    before: dict[int, list[Any]] = {}
-    after: dict[int, list[Any]] = {}
+    before: dict[int, list[Cast]] = {}
+    after: dict[int, list[Cast]] = {}
+    offsets = [i.offset for i in instructions]
     for c in casts:
-        (after if c.after else before).setdefault(c.at, []).append(c)
+        at = bisect.bisect_left(offsets, c.at // 2)  # of one with a long argument, it is where that begins
+        passed_by = instructions[at].name == "END_FOR"  # by a loop that ends
+        (after if c.after or passed_by else before).setdefault(at, []).append(c)
     out: list[Instruction] = []
     for at, i in enumerate(instructions):
         out += _with_casts(code, i, before.get(at, ()), consts)
@@ -74,7 +82,7 @@ def _cast(
     return out
 
 
-def _with_casts(code: CodeType, i: Instruction, casts: Sequence[Any], consts: list[Any]) -> list[Instruction]:
+def _with_casts(code: CodeType, i: Instruction, casts: Sequence[Cast], consts: list[Any]) -> list[Instruction]:
     """An instruction after casts, which are jumped to in its place."""
     if not casts:
         return [i]
@@ -89,19 +97,20 @@ def _with_casts(code: CodeType, i: Instruction, casts: Sequence[Any], consts: li
     return [i, *made[1:], moved]
 
 
-def _one_cast(code: CodeType, cast: Any, position: Any, consts: list[Any]) -> list[Instruction]:
-    call = [
-        Instruction(
-            "LOAD_CONST",
-            constant(caster(cast.to) if isinstance(cast.to, (DType, tuple)) else cast.to, consts),
-            position,
-        ),
-        *call_below(1, position),
-    ]
+def _one_cast(code: CodeType, cast: Cast, position: Any, consts: list[Any]) -> list[Instruction]:
+    call = [Instruction("LOAD_CONST", constant(caster(cast.to), consts), position), *call_below(1, position)]
     if cast.variable is None:
         return call
-    at = code.co_varnames.index(cast.variable)
-    return [Instruction("LOAD_FAST", at, position), *call, Instruction("STORE_FAST", at, position)]
+    kind, at = _variable(code, cast.variable)
+    return [Instruction(f"LOAD_{kind}", at, position), *call, Instruction(f"STORE_{kind}", at, position)]
+
+
+def _variable(code: CodeType, name: str) -> tuple[str, int]:
+    """How code reads and sets a variable, and its number."""
+    if name in (*code.co_cellvars, *code.co_freevars):
+        own = code.co_varnames if VERSION >= (3, 11) else ()
+        return "DEREF", (*own, *(n for n in code.co_cellvars if n not in own), *code.co_freevars).index(name)
+    return "FAST", code.co_varnames.index(name)
 
 
 def _with_settings(
@@ -224,7 +233,7 @@ def _difference() -> str | None:
     again = encode(code, decode(code), code.co_consts, 0)
     if _laid_out(again) != _laid_out(code):
         return "code is another when it is put together again"
-    found = FunctionType(_rewritten(code), _example.__globals__)(5)
+    found = FunctionType(_rewritten(code, {}), _example.__globals__)(5)
     return None if found == _example(5) else f"rewritten code gives {found}, not {_example(5)}"
 
 

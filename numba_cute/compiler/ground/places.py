@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where in a function's bytecode a statement of Numba's IR comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+from numba.cuda.core import bytecode, ir
+
+from ...typed.meetings import NOWHERE
+from .lifted import written
+from .memory import compiling
+
+
+class Place(ir.Loc):
+    """A line of the source, and the instruction. code: which holds it. offset: in it. sites: those of the calls by which
+    the code was inlined, outermost first."""
+
+    code: CodeType
+    offset: int = NOWHERE
+    sites: tuple[int, ...] = ()
+
+
+def _placed(loc: Any, code: CodeType, offset: int) -> Place:
+    """Return a line's place at an instruction that Numba has at `offset`: it puts one before the function's own."""
+    made = Place(loc.filename, loc.line, loc.col, loc.maybe_decorator)
+    made.code, made.offset = written(code), max(offset - bytecode._FIXED_OFFSET, 0)
+    return made
+
+
+def placing_statements(each: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
+    """Make of the method by which Numba goes over a function's instructions one that tells statements where they are,
+    while a kernel is compiled."""
+
+    def placed(self: Any) -> Iterator[Any]:
+        for found in each(self):
+            if compiling():
+                self.loc = _placed(self.loc, self.func_id.code, found[0].offset)
+            yield found
+
+    return placed
+
+
+def placing_blocks(start: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
+    """Make of the method by which Numba begins a block one that tells it where it is, while a kernel is compiled."""
+
+    def placed(self: Any, offset: int) -> None:
+        if compiling():
+            self.loc = _placed(self.loc, self.func_id.code, offset)
+        start(self, offset)
+
+    return placed
+
+
+
+def placing_inlined(inline: Callable[..., Any]) -> Callable[..., Any]:
+    """Make of the function by which Numba inlines a call one that tells the statements where the call was."""
+
+    def placed(func_ir: Any, space: Any, block: Any, at: int, *args: Any, **named: Any) -> Any:
+        call = block.body[at].loc
+        made = inline(func_ir, space, block, at, *args, **named)
+        if isinstance(call, Place):
+            places = {id(x.loc): x.loc for b in made[0].values() for x in (b, *b.body) if isinstance(x.loc, Place)}
+            for place in places.values():
+                place.sites = (call.offset, *place.sites)
+        return made
+
+    return placed

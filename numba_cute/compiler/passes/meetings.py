@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the front end converts, and where: noted for the simulator (`typed.meetings`)."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterable
+from types import CodeType
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.core import ir
+from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+
+from ...typed.descriptions import Constant, Description, Group, Scalar
+from ...typed.meetings import LITERALS, NOWHERE, Kind, Meeting, Version, differs
+from ..ground.lifted import written
+from ..ground.memory import memory
+from ..ground.places import Place
+from ..inspection.described import described
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class ForgetParts(AnalysisPass):
+    """Forget where a block begins that is the rest of another: where functions were inlined, the two share a place."""
+
+    _name = "numba_cute_forget_parts"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        begun: set[int] = set()
+        for _, block in sorted(state.func_ir.blocks.items()):
+            if id(block.loc) in begun:
+                block.loc = ir.Loc(block.loc.filename, block.loc.line, block.loc.col, block.loc.maybe_decorator)
+            begun.add(id(block.loc))
+        return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class NoteMeetings(AnalysisPass):
+    _name = "numba_cute_note_meetings"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        code = written(state.func_id.code)
+        memory().meetings.setdefault(code, set()).add(_Reader(state, code).version())
+        return False
+
+
+def kind_of(ty: types.Type) -> Kind:
+    """Return what the simulator converts to, for values of a type; None if they are no numbers."""
+    if isinstance(ty, types.BaseTuple):
+        return _group(tuple(map(kind_of, ty)))
+    return _kind(described(ty))
+
+
+def _kind(d: Description) -> Kind:
+    if isinstance(d, Scalar):
+        return d.dtype
+    if isinstance(d, Constant):
+        return LITERALS.get(type(d.value))
+    return _group(tuple(map(_kind, d.items))) if isinstance(d, Group) else None
+
+
+def _group(kinds: tuple[Kind, ...]) -> Kind:
+    return kinds if any(k is not None for k in kinds) else None
+
+
+class _Reader:
+    """Reads one function as Numba typed it, before its phis become copies. code: as the user wrote it."""
+
+    def __init__(self, state: Any, code: CodeType) -> None:
+        self._state, self._code, self._types, self._calls = state, code, state.typemap, state.calltypes
+        blocks = state.func_ir.blocks.values()
+        self._made = {s.target.name: s for block in blocks for s in block.body if isinstance(s, ir.Assign)}
+        phis = [s.value for s in self._made.values() if isinstance(s.value, ir.Expr) and s.value.op == "phi"]
+        given = [s.value for s in self._made.values() if isinstance(s.value, ir.Var) and _returns(s.loc)]
+        self._handed_on = {
+            v.name for v in (*given, *(v for p in phis for v in p.incoming_values)) if isinstance(v, ir.Var)
+        }
+        self._found: dict[tuple[CodeType, tuple[int, ...], int, str | None, bool], set[tuple[Kind, Kind]]] = {}
+
+    def version(self) -> Version:
+        """Return what the function was made of, with each that was inlined in it."""
+        for block in self._state.func_ir.blocks.values():
+            for inst in block.body:
+                if isinstance(inst, ir.Assign):
+                    self._assign(inst, block)
+        meetings: dict[CodeType, set[Meeting]] = {}
+        matters = {
+            (code, *where) for (code, _, *where), pairs in self._found.items() if any(differs(*pair) for pair in pairs)
+        }
+        for (code, sites, *where), pairs in self._found.items():
+            if (code, *where) in matters:
+                meetings.setdefault(code, set()).update(Meeting(sites, *where, came, to) for came, to in pairs)
+        lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
+        given = tuple(map(kind_of, self._state.args))[lifted:]
+        return Version(given, frozenset((code, frozenset(found)) for code, found in meetings.items()))
+
+    def _is_own(self, loc: Any) -> bool:
+        """Say whether a statement is the function's, not of one that was inlined in it."""
+        return _offset(loc) == NOWHERE or loc.code is self._code
+
+    def _kind(self, var: Any) -> Kind:
+        return kind_of(self._types[var.name])
+
+    def _assign(self, inst: Any, block: Any) -> None:
+        to, value = self._kind(inst.target), inst.value
+        op = value.op if isinstance(value, ir.Expr) else None
+        if to is None:
+            return
+        if op == "phi":
+            self._phi(inst, block, to)
+        elif op == "cast" and self._is_own(inst.loc):  # what the function returns
+            self._meet(inst.loc, None, [value.value], kind_of(self._state.return_type))
+        elif isinstance(value, ir.Var):
+            if self._is_own(inst.loc) or not _returns(inst.loc) or inst.target.name not in self._handed_on:
+                self._meet(inst.loc, None, [value], to)
+        elif op is not None and op != "cast":
+            given = self._types[value.value.name].first_type if op == "pair_first" else self._given(value)
+            if given is not None:
+                self._note(inst.loc, None, True, kind_of(given), to)
+
+    def _given(self, expr: Any) -> Any:
+        """Return the type in which an expression is computed; None where it is the variable's."""
+        return getattr(self._calls.get(expr), "return_type", None)
+
+    def _phi(self, inst: Any, block: Any, to: Kind) -> None:
+        values = [v for v in inst.value.incoming_values if isinstance(v, ir.Var)]
+        whole = len(values) == len(inst.value.incoming_values)
+        name = inst.target.name.split(".")[0]
+        places = [getattr(self._made.get(v.name), "loc", None) for v in values]
+        if whole and _offset(block.loc) != NOWHERE and (name.startswith("$phi") or not name.startswith("$")):
+            self._meet(block.loc, None if name.startswith("$") else name, values, to)
+        elif whole and all(map(_returns, places)):  # of a function that was inlined
+            for v, place in zip(values, places):
+                self._meet(place, None, [v], to)
+        else:
+            self._meet(None, name, values, to)
+
+    def _meet(self, loc: Any, variable: str | None, values: Iterable[Any], to: Kind) -> None:
+        for v in values:
+            self._note(loc, variable, False, self._kind(v), to)
+
+    def _note(self, loc: Any, variable: str | None, after: bool, came: Kind, to: Kind) -> None:
+        code, sites = (loc.code, loc.sites) if _offset(loc) != NOWHERE else (self._code, ())
+        self._found.setdefault((code, sites, _offset(loc), variable, after), set()).add((came, to))
+
+
+def _offset(loc: Any) -> int:
+    return loc.offset if isinstance(loc, Place) else NOWHERE
+
+
+def _returns(loc: Any) -> bool:
+    return _offset(loc) != NOWHERE and dis.opname[loc.code.co_code[loc.offset]] in ("RETURN_VALUE", "RETURN_CONST")

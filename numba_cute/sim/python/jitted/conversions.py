@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of a kernel with the conversions that the front end found (`typed.meetings`): where ways through the code
+meet, a value gets the type that the variable has there; so too what a function returns.
+
+A function that the front end made for several types of arguments has code for each. One that it did not compile (it was
+traced, or the kernel is a plain function) converts nothing.
+"""
+
+from __future__ import annotations
+
+import bisect
+import inspect
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any, NamedTuple
+
+from ....dtypes import DType
+from ....seam import CuteError
+from ....typed.meetings import LITERALS, NOWHERE, Kind, Meeting, Meetings, Version, differs
+from ..arithmetic.lanes import Lanes
+from ..arithmetic.number import Number
+from ..arithmetic.operators import casts
+
+
+Pairs = tuple[tuple[Kind, Kind], ...]
+"""The types that values have, and those that they get."""
+
+
+class Cast(NamedTuple):
+    """What is cast where. at: the offset of the instruction before which it is, or `after` it. variable: its name, or
+    None for what lies on top of the stack. to: how, by the calls (the offsets in the code around, outermost first) that
+    have led to the code; by () if all are alike."""
+
+    at: int
+    variable: str | None
+    after: bool
+    to: tuple[tuple[tuple[int, ...], Pairs], ...]
+
+
+Plan = tuple[tuple[CodeType, tuple[Cast, ...]], ...]
+"""The casts of a function's code, and of the code in it."""
+
+
+class Unclear(CuteError):
+    """The simulator cannot tell which of several conversions is meant."""
+
+
+class Conversions:
+    """The conversions of a kernel's functions. meetings: as the front end found them."""
+
+    def __init__(self, meetings: Meetings) -> None:
+        self._meetings = meetings
+        self._plans: dict[CodeType, dict[Version, Plan]] = {}
+
+    def function(self, code: CodeType, make: Callable[[Plan], FunctionType]) -> Any:
+        """Return what a run calls: `make` gives the function with casts."""
+        versions = self._meetings.get(code, ())
+        plans = {v: _plan(code, v, self._meetings) for v in versions}
+        if len(set(plans.values())) < 2:
+            return make(next(iter(plans.values()), ()))
+        return Versions(code, plans, make)
+
+
+class Versions:
+    """A function of which there is code for several types of arguments."""
+
+    def __init__(self, code: CodeType, plans: dict[Version, Plan], make: Callable[[Plan], FunctionType]) -> None:
+        self._code, self._plans, self._make = code, plans, make
+        self._made: dict[Plan, FunctionType] = {}
+        self._chosen: dict[Any, FunctionType] = {}
+        plain = self._function(())
+        self._signature = inspect.signature(plain)
+        self.__name__, self.__doc__ = plain.__name__, plain.__doc__
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        given = self._signature.bind(*args, **named)
+        given.apply_defaults()
+        kinds = tuple(map(kind_of, given.arguments.values()))
+        if kinds not in self._chosen:
+            self._chosen[kinds] = self._choose(kinds)
+        return self._chosen[kinds](*args, **named)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def _choose(self, kinds: Sequence[Kind]) -> FunctionType:
+        found = {plan for version, plan in self._plans.items() if _fits(version.given, kinds)}
+        if len(found) != 1:
+            raise _unclear(self._code, "its arguments' types")
+        return self._function(found.pop())
+
+    def _function(self, plan: Plan) -> FunctionType:
+        if plan not in self._made:
+            self._made[plan] = self._make(plan)
+        return self._made[plan]
+
+
+def _unclear(code: CodeType, what: str) -> CuteError:
+    return Unclear(
+        f"{code.co_name}: it is compiled in several ways, which convert its variables to different types, and the "
+        f"simulator cannot tell them apart by {what}: convert to one type where the variable is set, as cute.Int64(x)"
+    )
+
+
+def _fits(given: Sequence[Kind], kinds: Sequence[Kind]) -> bool:
+    """Say whether arguments may be those that a version was made for: their numbers are of its types."""
+    return len(given) != len(kinds) or all(
+        _fits(a, b) if type(a) is type(b) is tuple else a is None or b is None or a is b for a, b in zip(given, kinds)
+    )
+
+
+def kind_of(value: Any) -> Kind:
+    """Return the type of a number, or of those of a tuple; None for anything else."""
+    if isinstance(value, Number):
+        return value.dtype
+    if type(value) is Lanes:
+        return value.dtype or LITERALS[int]
+    if isinstance(value, tuple):
+        kinds = tuple(map(kind_of, value))
+        return kinds if any(k is not None for k in kinds) else None
+    return LITERALS.get(type(value))
+
+
+# ---------------------------------------------------------------- casts
+
+
+def _plan(code: CodeType, version: Version, meetings: Meetings) -> Plan:
+    """Return the casts of a function made for some types, and of the functions in it, inlined or not."""
+    held = dict(version.meetings)
+    found = [(code, _casts(code, held.get(code, ())))]
+    for inner in _inside(code):
+        if inner in held:
+            found.append((inner, _casts(inner, held[inner])))
+        elif inner in meetings:
+            found += _of_handed_on(inner, meetings)
+    return tuple((c, made) for c, made in found if made)
+
+
+def _of_handed_on(code: CodeType, meetings: Meetings) -> Plan:
+    """Return the casts of a function in another that is compiled by itself: the same for all types of arguments."""
+    plans = {_plan(code, v, meetings) for v in meetings[code]}
+    if len(plans) > 1:
+        raise _unclear(code, "where it is made")
+    return plans.pop()
+
+
+def _inside(code: CodeType) -> Iterable[CodeType]:
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield const
+            yield from _inside(const)
+
+
+def _casts(code: CodeType, meetings: Iterable[Meeting]) -> tuple[Cast, ...]:
+    """Return casts in the order of the code. CuteError: an instruction has several for values of one type."""
+    found: dict[tuple[int, bool, str | None], dict[tuple[int, ...], dict[Kind, Kind]]] = {}
+    for m in meetings:
+        pairs = found.setdefault((m.at, m.after, m.variable), {}).setdefault(m.sites, {})
+        if m.at == NOWHERE or pairs.setdefault(m.came, m.to) != m.to:
+            raise _unclear(code, f"the way that led to {m.variable or 'here'}")
+    made = (Cast(at, variable, after, _by_site(sites)) for (at, after, variable), sites in found.items())
+    return tuple(sorted(made, key=lambda c: (c.at, c.after, c.variable or "")))
+
+
+def _by_site(found: dict[tuple[int, ...], dict[Kind, Kind]]) -> Any:
+    """Return casts by the calls that led to them; by () where they do not differ."""
+    alike: dict[Kind, Kind] = {}
+    for pairs in found.values():
+        if any(alike.setdefault(came, to) != to for came, to in pairs.items()):
+            return tuple((sites, tuple(pairs.items())) for sites, pairs in found.items())
+    return (((), tuple(alike.items())),)
+
+
+def follows_calls(plan: Plan) -> bool:
+    """Say whether some casts depend on the calls that led to them."""
+    return any(len(cast.to) > 1 for _, made in plan for cast in made)
+
+
+ORIGINS: weakref.WeakKeyDictionary[CodeType, list[tuple[int, int]]] = weakref.WeakKeyDictionary()
+"""Of rewritten code whose functions ask by which call they run: the offsets of instructions, and what they were."""
+
+
+def _origin(frame: FrameType) -> int:
+    """Return the offset, in the code as it was written, of the instruction that a frame runs."""
+    offsets = ORIGINS.get(frame.f_code)
+    if offsets is None:
+        return NOWHERE
+    return offsets[bisect.bisect_right(offsets, (frame.f_lasti, sys.maxsize)) - 1][1]  # it may lie in its caches
+
+
+def caster(to: tuple[tuple[tuple[int, ...], Pairs], ...]) -> Callable[[Any], Any]:
+    """Return what casts values, by the types that they have; what is no number stays as it is."""
+    if len(to) == 1:
+        return _of_pairs(to[0][1])
+    casters = {sites: _of_pairs(pairs) for sites, pairs in to}
+    most = max(map(len, casters))
+
+    def cast(x: Any) -> Any:
+        frame, sites = sys._getframe(1), ()
+        while len(sites) < most and sites not in casters and frame.f_back is not None:
+            frame = frame.f_back
+            sites = (_origin(frame), *sites)
+        return casters[sites](x)
+
+    return cast
+
+
+def _of_pairs(pairs: Pairs) -> Callable[[Any], Any]:
+    to = {came: _to(kind) for came, kind in pairs if differs(came, kind)}
+    if len({kind for _, kind in pairs}) == 1 and to:
+        return next(iter(to.values()))
+    return lambda x: f(x) if (f := to.get(kind_of(x))) is not None else x
+
+
+def _to(kind: Kind) -> Callable[[Any], Any]:
+    if isinstance(kind, DType):
+        table = casts(kind)
+        literal = next((c for c, k in LITERALS.items() if k is kind and c is not float), None)  # it computes as such
+        return lambda x: x if type(x) is literal else table[type(x)](x)
+    each = [_itself if k is None else _to(k) for k in kind]
+
+    def cast(x: Any) -> Any:
+        made = (f(y) for f, y in zip(each, x))
+        return tuple(made) if type(x) is tuple else type(x)._make(made)
+
+    return cast
+
+
+def _itself(x: Any) -> Any:
+    return x
