@@ -133,14 +133,28 @@ class _Reader:
         values = [v for v in inst.value.incoming_values if isinstance(v, ir.Var)]
         whole = len(values) == len(inst.value.incoming_values)
         name = inst.target.name.split(".")[0]
-        places = [getattr(self._made.get(v.name), "loc", None) for v in values]
-        if whole and _offset(block.loc) != NOWHERE and (name.startswith("$phi") or not name.startswith("$")):
-            self._meet(block.loc, None if name.startswith("$") else name, values, to)
-        elif whole and all(map(_returns, places)):  # of a function that was inlined
-            for v, place in zip(values, places):
+        variable = None if name.startswith("$") else name
+        begins, to = self._beginning(block, inst.target, to)
+        returns = [getattr(self._made.get(v.name), "loc", None) for v in values]
+        if whole and begins is not None and (name.startswith("$phi") or variable is not None):
+            self._meet(begins, variable, values, to)
+        elif whole and all(map(_returns, returns)):  # of a function that was inlined
+            for v, place in zip(values, returns):
                 self._meet(place, None, [v], to)
         else:
             self._meet(None, name, values, to)
+
+    def _beginning(self, block: Any, var: Any, to: Kind) -> tuple[Any, Kind]:
+        """Return where in the code a block begins (None: nowhere), and what a variable is converted to there. One that
+        Numba put before a loop's head, for those of its ways that lead back, begins at the head."""
+        empty = all(isinstance(getattr(s, "value", None), ir.Expr) and s.value.op == "phi" for s in block.body[:-1])
+        if _offset(block.loc) == NOWHERE and empty and isinstance(block.terminator, ir.Jump):
+            block = self._state.func_ir.blocks[block.terminator.target]
+            for s in block.body[:-1]:
+                phi = isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "phi"
+                if phi and any(v.name == var.name for v in s.value.incoming_values if isinstance(v, ir.Var)):
+                    to = self._kind(s.target)
+        return (block.loc if _offset(block.loc) != NOWHERE else None), to
 
     def _meet(self, loc: Any, variable: str | None, values: Iterable[Any], to: Kind) -> None:
         for v in values:
