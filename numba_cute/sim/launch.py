@@ -23,6 +23,7 @@ from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
 from ..seam.marks.constexpr import LAUNCHER, Constexpr, is_host, static_arguments
 from ..seam.source.language import no_argument
+from ..typed.meetings import Meetings
 from .checks import chosen
 from .explore import explore
 from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library
@@ -42,7 +43,6 @@ from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, array_of, tracked
 from .python.backend import SimBackend, cast
-from ..typed.meetings import Meetings
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace

@@ -21,7 +21,6 @@ from numba_cute.compiler.passes import lower, unroll
 from numba_cute.compiler.passes.ssa import in_ssa_form
 from numba_cute.compiler.passes.uses import uses_and_definitions
 from numba_cute.seam import traced
-from numba_cute.sim.python.jitted.specialise import Jitted
 
 
 def straight(a, b):
@@ -261,26 +260,3 @@ def test_inference_remembers_while_one_function_of_a_kernel_is_compiled():
 
 def test_kernels_of_one_process_are_inferred_in_one_context():
     assert contexts.typing_context() is contexts.typing_context()  # Numba's templates keep what each context asked
-
-
-# ---------------------------------------------------------------- the simulator
-
-
-@cuda.jit
-def comprehending(out):
-    for i in cute.range_constexpr(16):
-        out[i] = sum([x * 0.5 for x in (i, 2 * i)])
-
-
-def test_a_comprehensions_code_is_judged_once(monkeypatch):
-    calls, casts = [], Jitted.casts
-
-    def counting(self, args, kwargs):
-        calls.append(self.code.co_name)
-        return casts(self, args, kwargs)
-
-    monkeypatch.setattr(Jitted, "casts", counting)
-    out = np.zeros(16)
-    cute.simulate(comprehending)[1, 1](out)
-    assert out.tolist() == [1.5 * i for i in range(16)]
-    assert len(calls) == len(set(calls)), calls

@@ -85,14 +85,16 @@ def on_cpu(function: Any, *args: Any) -> tuple[Any, Any]:
     return [NAMES.get(str(numba.core.types.unliteral(t))) for t in several], value
 
 
-def in_simulator(function: Any, *args: Any, checks: bool = False) -> tuple[Any, Any]:
-    """The same of the simulator, whose kernel calls it as a device function: a plain one, which may show what it sees,
-    with what the front end found in one that calls it as this one does."""
+def in_simulator(function: Any, *args: Any, checks: bool = False, judged: bool = False) -> tuple[Any, Any]:
+    """The same of the simulator, whose kernel calls it as a device function: a plain one, which may show what it sees.
+    judged: it converts where the front end does in a kernel that calls the function as this one does."""
     device, seen = cuda.jit(device=True)(function), []
-    judged: dict[str, Any] = {"device": device}
-    names = ", ".join(f"x{i}" for i in range(len(args)))
-    exec(f"def kernel({names}): device({names})", judged)
-    meetings = COMPILER.check(cuda.jit(judged["kernel"]), args, "sm_90a")
+    meetings = {}
+    if judged:
+        space: dict[str, Any] = {"device": device}
+        names = ", ".join(f"x{i}" for i in range(len(args)))
+        exec(f"def kernel({names}): device({names})", space)
+        meetings = COMPILER.check(cuda.jit(space["kernel"]), args, "sm_90a")
 
     def kernel(*values: Any) -> None:
         seen.append(device(*values))

@@ -54,7 +54,6 @@ def placing_blocks(start: Callable[[Any, int], None]) -> Callable[[Any, int], No
     return placed
 
 
-
 def placing_inlined(inline: Callable[..., Any]) -> Callable[..., Any]:
     """Make of the function by which Numba inlines a call one that tells the statements where the call was."""
 

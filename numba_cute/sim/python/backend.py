@@ -189,7 +189,9 @@ class SimBackend:
                 f"which was promised to be a multiple of {align} bytes"
             )
         if space == "generic" and self.run.memory.find(address) is None:
-            own = self._numba_array(m, address, nbytes, write)  # before clusters: the host's heap may lie as low as they
+            own = self._numba_array(
+                m, address, nbytes, write
+            )  # before clusters: the host's heap may lie as low as they
             if own is not None:
                 return own
         if space == "gmem" or (space == "generic" and (address >> 32 or self.run.memory.find(address))):

@@ -16,13 +16,16 @@ from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ....dtypes import DType
 from ....seam import CuteError
+from ....seam.ground.error import InternalError
 from ....typed.meetings import LITERALS, NOWHERE, Kind, Meeting, Meetings, Version, differs
 from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
-from ..arithmetic.operators import casts
-
+from ..arithmetic.operators import casts as casts_to, type_of_class
+from ..arithmetic.undefined import Undefined
 
 Pairs = tuple[tuple[Kind, Kind], ...]
 """The types that values have, and those that they get."""
@@ -120,7 +123,7 @@ def kind_of(value: Any) -> Kind:
     if isinstance(value, tuple):
         kinds = tuple(map(kind_of, value))
         return kinds if any(k is not None for k in kinds) else None
-    return LITERALS.get(type(value))
+    return LITERALS.get(type(value)) or (type_of_class(type(value)) if isinstance(value, np.generic) else None)
 
 
 # ---------------------------------------------------------------- casts
@@ -190,33 +193,45 @@ def _origin(frame: FrameType) -> int:
     return offsets[bisect.bisect_right(offsets, (frame.f_lasti, sys.maxsize)) - 1][1]  # it may lie in its caches
 
 
-def caster(to: tuple[tuple[tuple[int, ...], Pairs], ...]) -> Callable[[Any], Any]:
-    """Return what casts values, by the types that they have; what is no number stays as it is."""
-    if len(to) == 1:
-        return _of_pairs(to[0][1])
-    casters = {sites: _of_pairs(pairs) for sites, pairs in to}
+def caster(code: CodeType, cast: Cast) -> Callable[[Any], Any]:
+    """Return what casts values by the types that they have. InternalError, when it is called: a value has a type that
+    the front end did not find there."""
+    casters = {sites: _of_pairs(code, cast, dict(pairs)) for sites, pairs in cast.to}
+    if len(casters) == 1:
+        return next(iter(casters.values()))
     most = max(map(len, casters))
 
-    def cast(x: Any) -> Any:
+    def asking(x: Any) -> Any:
         frame, sites = sys._getframe(1), ()
         while len(sites) < most and sites not in casters and frame.f_back is not None:
             frame = frame.f_back
             sites = (_origin(frame), *sites)
         return casters[sites](x)
 
-    return cast
+    return asking
 
 
-def _of_pairs(pairs: Pairs) -> Callable[[Any], Any]:
-    to = {came: _to(kind) for came, kind in pairs if differs(came, kind)}
-    if len({kind for _, kind in pairs}) == 1 and to:
-        return next(iter(to.values()))
-    return lambda x: f(x) if (f := to.get(kind_of(x))) is not None else x
+def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any], Any]:
+    casts = {came: _to(kind) if differs(came, kind) else _itself for came, kind in to.items()}
+
+    def convert(x: Any) -> Any:
+        kind = kind_of(x)
+        if isinstance(x, Undefined):
+            return x
+        if kind not in casts:
+            found = ", ".join(map(str, casts))
+            raise InternalError(
+                f"{code.co_name}: {cast.variable or 'a value'} is {kind} in the simulator, where the front end has "
+                f"{found}: this is a fault of numba-cute, please report it with the function"
+            )
+        return casts[kind](x)
+
+    return convert
 
 
 def _to(kind: Kind) -> Callable[[Any], Any]:
     if isinstance(kind, DType):
-        table = casts(kind)
+        table = casts_to(kind)
         literal = next((c for c, k in LITERALS.items() if k is kind and c is not float), None)  # it computes as such
         return lambda x: x if type(x) is literal else table[type(x)](x)
     each = [_itself if k is None else _to(k) for k in kind]

@@ -98,7 +98,7 @@ def _with_casts(code: CodeType, i: Instruction, casts: Sequence[Cast], consts: l
 
 
 def _one_cast(code: CodeType, cast: Cast, position: Any, consts: list[Any]) -> list[Instruction]:
-    call = [Instruction("LOAD_CONST", constant(caster(cast.to), consts), position), *call_below(1, position)]
+    call = [Instruction("LOAD_CONST", constant(caster(code, cast), consts), position), *call_below(1, position)]
     if cast.variable is None:
         return call
     kind, at = _variable(code, cast.variable)
