@@ -26,7 +26,7 @@ from . import __main__ as every
 
 PACKAGE = Path(cute.__file__).parent
 READERS = {
-    "seam/ground/bytecode.py", "sim/python/jitted/bytecode.py", "sim/python/jitted/flow.py", "compiler/patches.py",
+    "compiler/passes/meetings.py", "seam/ground/bytecode.py", "sim/python/jitted/bytecode.py", "sim/python/jitted/settings.py", "compiler/patches.py",
     "compiler/ground/faults.py", "compiler/ground/lifted.py", "compiler/passes/comprehensions.py",
 }  # fmt: skip
 """The files that know Python's instructions by themselves: what others ask is in seam/ground/bytecode.py."""

@@ -21,8 +21,9 @@ from ...typed.meetings import Meetings
 class Memory:
     """What was found of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
-    became, by dispatcher and arguments' types. meetings: where values are converted, by code. effects: what calls do with objects, by the key of their lowering, and
-    of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py)."""
+    became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). effects: what
+    calls do with objects, by the key of their lowering, and of functions that Numba compiles, by the function and its
+    arguments' types (bridge/effects.py)."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}

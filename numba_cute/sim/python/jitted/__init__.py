@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code of kernels as the simulator runs it: Python's own, with Numba's operators, whose variables have one type.
 
-`bytecode` takes a code object apart and puts it together; `rewrite` replaces operators. `flow` and `opcodes` find what
-each value comes from, `infer` its type, and `specialise` where it must be cast because ways through the code meet.
+`bytecode` takes a code object apart and puts it together; `rewrite` replaces operators. `conversions` casts where ways
+through the code meet, as the front end found it.
 """

@@ -115,12 +115,12 @@ def _fits(given: Sequence[Kind], kinds: Sequence[Kind]) -> bool:
 
 
 def kind_of(value: Any) -> Kind:
-    """Return the type of a number, or of those of a tuple; None for anything else."""
+    """Return the type of a number, or of those of a tuple or list; None for anything else."""
     if isinstance(value, Number):
         return value.dtype
     if type(value) is Lanes:
         return value.dtype or LITERALS[int]
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         kinds = tuple(map(kind_of, value))
         return kinds if any(k is not None for k in kinds) else None
     return LITERALS.get(type(value)) or (type_of_class(type(value)) if isinstance(value, np.generic) else None)
@@ -237,7 +237,10 @@ def _to(kind: Kind) -> Callable[[Any], Any]:
     each = [_itself if k is None else _to(k) for k in kind]
 
     def cast(x: Any) -> Any:
-        made = (f(y) for f, y in zip(each, x))
+        made = [f(y) for f, y in zip(each, x)]
+        if isinstance(x, list):
+            x[:] = made  # for all who hold it
+            return x
         return tuple(made) if type(x) is tuple else type(x)._make(made)
 
     return cast

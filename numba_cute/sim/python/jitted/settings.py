@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 from types import CodeType
 
-from .flow import Node, accesses
-from .opcodes import flow_of
+from .bytecode import Instruction, decode
+
+_ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_ABSOLUTE", "JUMP_BACKWARD",
+         "JUMP_BACKWARD_NO_INTERRUPT")  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)
@@ -16,16 +19,35 @@ def settings(code: CodeType) -> dict[int, str]:
     give."""
     if "set" not in code.co_names:
         return {}
-    flow = flow_of(code)
-    instructions = flow.body.instructions
+    instructions = decode(code).instructions
+    heights = _heights(instructions)
+    found = {}
+    for at, (x, asked) in enumerate(zip(instructions, instructions[1:])):
+        if x.name.startswith("LOAD_FAST") and asked.name in ("LOAD_METHOD", "LOAD_ATTR") and asked.value == "set":
+            name = x.value[-1] if isinstance(x.value, tuple) else x.value
+            given = heights[id(asked)]  # with what the call gives in the place of x
+            first = at + 2 + (heights[id(instructions[at + 2])] == given)  # which puts the first argument on it
+            last = next((n for n in range(first, len(instructions)) if heights.get(id(instructions[n])) == given), 0)
+            if instructions[last].name == "POP_TOP":
+                found[last] = name
+    return found
+
+
+def _heights(instructions: list[Instruction]) -> dict[int, int]:
+    """Return how many values lie on the stack before each instruction, by its id, as far as no exception leads to it."""
+    found: dict[int, int] = {}
     number = {id(i): at for at, i in enumerate(instructions)}
-    calls = {id(n.by): n for b in flow.blocks for n in b.made if n.kind == "call"}
-    out = {}
-    for at, i in enumerate(instructions[1:], 1):
-        call = calls.get(id(instructions[at - 1])) if i.name == "POP_TOP" else None
-        attribute: Node | None = call.args[0].found() if call is not None else None
-        if attribute is not None and attribute.kind == "attr" and attribute.data == "set":
-            before = accesses(instructions[number[id(attribute.by)] - 1])
-            if before and before[-1][0] == "read" and before[-1][1] in code.co_varnames:
-                out[at] = before[-1][1]
-    return out
+    todo = [(0, 0)]
+    while todo:
+        at, height = todo.pop()
+        while at < len(instructions) and id(instructions[at]) not in found:
+            i = instructions[at]
+            found[id(i)] = height
+            arg = i.arg if i.opcode >= dis.HAVE_ARGUMENT else None
+            if i.target is not None:
+                todo.append((number[id(i.target)], height + dis.stack_effect(i.opcode, arg, jump=True)))
+            if i.name in _ENDS:
+                break
+            height += dis.stack_effect(i.opcode, arg, jump=False)
+            at += 1
+    return found
