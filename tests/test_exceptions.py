@@ -32,8 +32,6 @@ ALLOWED = {
     ("sim/grid.py", "execute"): (1, ENGINE),
     ("sim/launch.py", "once"): (1, ENGINE),
     ("sim/launch.py", "_thread"): (1, ENGINE),
-    ("sim/infer.py", "_given"): (1, USERS),
-    ("sim/specialise.py", "inferring"): (1, DOOR),
     ("testing/children.py", "_serve"): (1, ENGINE),
     ("testing/clocks.py", "_nvml"): (1, FOREIGN),
     ("testing/closeness.py", "to_numpy"): (1, FOREIGN),

@@ -26,8 +26,9 @@ from . import __main__ as every
 
 PACKAGE = Path(cute.__file__).parent
 READERS = {
-    "compiler/passes/meetings.py", "seam/ground/bytecode.py", "sim/python/jitted/bytecode.py", "sim/python/jitted/settings.py", "compiler/patches.py",
+    "seam/ground/bytecode.py", "sim/python/jitted/bytecode.py", "sim/python/jitted/settings.py", "compiler/patches.py",
     "compiler/ground/faults.py", "compiler/ground/lifted.py", "compiler/passes/comprehensions.py",
+    "compiler/passes/meetings.py",
 }  # fmt: skip
 """The files that know Python's instructions by themselves: what others ask is in seam/ground/bytecode.py."""
 

@@ -15,8 +15,8 @@ from .memory import compiling
 
 
 class Place(ir.Loc):
-    """A line of the source, and the instruction. code: which holds it. offset: in it. sites: the offsets of the calls by
-    which the code was inlined, outermost first."""
+    """A line of the source, and the instruction. code: which holds it. offset: in it. sites: the offsets of the calls
+    by which the code was inlined, outermost first."""
 
     code: CodeType
     offset: int = NOWHERE

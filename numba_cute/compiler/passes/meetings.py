@@ -82,7 +82,7 @@ class _Reader:
         self._handed_on = {
             v.name for v in (*given, *(v for p in phis for v in p.incoming_values)) if isinstance(v, ir.Var)
         }
-        self._found: dict[tuple[CodeType, tuple[int, ...], int, str | None, bool], set[tuple[Kind, Kind]]] = {}
+        self._found: set[tuple[CodeType, Meeting]] = set()
 
     def version(self) -> Version:
         """Return what the function was made of, with each that was inlined in it."""
@@ -91,12 +91,10 @@ class _Reader:
                 if isinstance(inst, ir.Assign):
                     self._assign(inst, block)
         meetings: dict[CodeType, set[Meeting]] = {}
-        matters = {
-            (code, *where) for (code, _, *where), pairs in self._found.items() if any(differs(*pair) for pair in pairs)
-        }
-        for (code, sites, *where), pairs in self._found.items():
-            if (code, *where) in matters:
-                meetings.setdefault(code, set()).update(Meeting(sites, *where, came, to) for came, to in pairs)
+        matter = {(code, m.at, m.variable, m.after) for code, m in self._found if differs(m.came, m.to)}
+        for code, m in self._found:
+            if (code, m.at, m.variable, m.after) in matter:
+                meetings.setdefault(code, set()).add(m)
         lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
         given = tuple(map(kind_of, self._state.args))[lifted:]
         return Version(given, frozenset((code, frozenset(found)) for code, found in meetings.items()))
@@ -162,7 +160,7 @@ class _Reader:
 
     def _note(self, loc: Any, variable: str | None, after: bool, came: Kind, to: Kind) -> None:
         code, sites = (loc.code, loc.sites) if _offset(loc) != NOWHERE else (self._code, ())
-        self._found.setdefault((code, sites, _offset(loc), variable, after), set()).add((came, to))
+        self._found.add((code, Meeting(sites, _offset(loc), variable, after, came, to)))
 
 
 def _offset(loc: Any) -> int:

@@ -202,7 +202,7 @@ def caster(code: CodeType, cast: Cast) -> Callable[[Any], Any]:
     most = max(map(len, casters))
 
     def asking(x: Any) -> Any:
-        frame, sites = sys._getframe(1), ()
+        frame, sites = sys._getframe(1), tuple[int, ...]()
         while len(sites) < most and sites not in casters and frame.f_back is not None:
             frame = frame.f_back
             sites = (_origin(frame), *sites)

@@ -34,7 +34,7 @@ def settings(code: CodeType) -> dict[int, str]:
 
 
 def _heights(instructions: list[Instruction]) -> dict[int, int]:
-    """Return how many values lie on the stack before each instruction, by its id, as far as no exception leads to it."""
+    """Return how many values lie on the stack before each instruction, by its id; none where only exceptions lead."""
     found: dict[int, int] = {}
     number = {id(i): at for at, i in enumerate(instructions)}
     todo = [(0, 0)]
