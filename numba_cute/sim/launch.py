@@ -59,8 +59,8 @@ def simulate(
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
-    kernel: a @cuda.jit kernel or a plain Python function; or what launches some, a function, method or object with a
-    `__call__` that `cute.jit` marks. cluster: CTAs of a cluster, an int or up to three (None: the kernel's own, or 1).
+    kernel: a @cuda.jit kernel; a plain Python function, which is not typed as a kernel is; or what launches some, a
+    function, method or object that `cute.jit` marks. cluster: CTAs of a cluster, an int or up to three (None: its own).
     seed: None for a fixed order of threads; an int permutes it, and copies then complete at random. arch: the target
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
@@ -72,8 +72,7 @@ def simulate(
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")
-    if isinstance(seed, np.integer):
-        seed = int(seed)
+    seed = int(seed) if isinstance(seed, np.integer) else seed
     if seed is not None and type(seed) is not int:
         raise CuteError(f"simulate: seed {seed!r} is not an int (or None, for the order in which threads come)")
     if not isinstance(arch, str):
@@ -180,7 +179,8 @@ class Simulated:
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
         args = static_arguments(self.kernel, args, named)
-        self._compiled(args)
+        if self.target is not None:
+            COMPILER.compile(self.kernel, args, self.target)
         threads = block[0] * block[1] * block[2]
         if threads > MAX_THREADS:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
@@ -196,11 +196,6 @@ class Simulated:
                 self._replayably(grid, block, smem, args, seed)
         finally:
             restore(after)
-
-    def _compiled(self, args: tuple[Any, ...]) -> None:
-        """Compile the kernel, if that is wanted."""
-        if self.target is not None:
-            COMPILER.compile(self.kernel, args, self.target)
 
     def _judged(self, args: tuple[Any, ...]) -> Meetings:
         """Have the front end judge a kernel of `cuda.jit`, and tell where it converts values."""
@@ -302,7 +297,8 @@ class Exploration:
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
         args = static_arguments(self.simulated.kernel, args, named)
-        self.simulated._compiled(args)
+        if self.simulated.target is not None:
+            COMPILER.compile(self.simulated.kernel, args, self.simulated.target)
         before: Snapshot = []
 
         def run(choices: dict[int, int]) -> dict[int, int]:
@@ -489,9 +485,8 @@ class Arguments:
         return copy
 
     def _handle(self, record: TensorMapRecord, name: str) -> int:
-        handle = self._handles.get(record)
-        if handle is not None:
-            return handle
+        if record in self._handles:
+            return self._handles[record]
         # A map may begin before its array: then where each box lies is checked as it is copied.
         if record.address >= self._begins.get(record, record.address):
             held = self.memory.find(record.address)

@@ -17,7 +17,7 @@ from numba.cuda.cudadrv.error import NvvmSupportError
 import numba_cute as cute
 from numba_cute import simulate
 from numba_cute.compiler.ground.nvvm import StandIn
-from numba_cute.compiler.host import checking
+from numba_cute.compiler.host import checking, lowering
 
 BODIES = {
     "a dict that is asked at run time": "d = {5: 7}\nout[t] = d.get(n, 9)",
@@ -106,8 +106,8 @@ def test_the_layout_that_stands_for_libnvvms_is_its_own():
 @pytest.fixture
 def lowered(monkeypatch):
     """The functions that were lowered for a check."""
-    done, lower = [], checking.lowered
-    monkeypatch.setattr(checking, "lowered", lambda f, *rest: [done.append(f.__name__), lower(f, *rest)][1])
+    done, lower = [], lowering.lowered
+    monkeypatch.setattr(lowering, "lowered", lambda f, *rest: [done.append(f.__name__), lower(f, *rest)][1])
     return done
 
 

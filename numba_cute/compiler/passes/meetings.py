@@ -12,12 +12,14 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
-from ...typed.descriptions import Constant, Description, Group, Scalar
+from ...seam import CuteError
 from ...typed.meetings import LITERALS, NOWHERE, Kind, Meeting, Version, differs
+from ..bridge.leaf_types import Multiple
+from ..bridge.object_types import Value
+from ..emit.leaves import dtype_of
 from ..ground.lifted import written
 from ..ground.memory import memory
 from ..ground.places import Place
-from ..inspection.described import described
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -53,21 +55,27 @@ class NoteMeetings(AnalysisPass):
 
 def kind_of(ty: types.Type) -> Kind:
     """Return what the simulator converts to, for values of a type; None if they are no numbers."""
+    if isinstance(ty, Value):
+        return _of_spec(ty.spec)
+    if isinstance(ty, (types.Omitted, types.Literal)):
+        return LITERALS.get(type(ty.value if isinstance(ty, types.Omitted) else ty.literal_value))
     if isinstance(ty, types.BaseTuple):
-        return _group(tuple(map(kind_of, ty)))
-    return _kind(described(ty))
+        return _group(map(kind_of, ty))
+    try:
+        return dtype_of(ty.literal_type if isinstance(ty, Multiple) else ty)
+    except CuteError:  # no number, or one that this library has no type for
+        return None
 
 
-def _kind(d: Description) -> Kind:
-    if isinstance(d, Scalar):
-        return d.dtype
-    if isinstance(d, Constant):
-        return LITERALS.get(type(d.value))
-    return _group(tuple(map(_kind, d.items))) if isinstance(d, Group) else None
+def _of_spec(spec: Any) -> Kind:
+    if spec[0] == "tuple":
+        return _group(map(_of_spec, spec[1]))
+    return kind_of(spec[1]) if spec[0] == "leaf" else LITERALS.get(type(spec[2])) if spec[0] == "const" else None
 
 
-def _group(kinds: tuple[Kind, ...]) -> Kind:
-    return kinds if any(k is not None for k in kinds) else None
+def _group(kinds: Iterable[Kind]) -> Kind:
+    found = tuple(kinds)
+    return found if any(k is not None for k in found) else None
 
 
 class _Reader:
