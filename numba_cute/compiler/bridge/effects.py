@@ -20,7 +20,7 @@ from ..emit.leaves import RegFile
 from ..ground.memory import effects_of
 from . import tree
 from .leaf_types import Registers
-from .object_types import StructPointer, StructRef, Value
+from .object_types import StructRef, Value
 
 NEW = -1
 Sources = frozenset[int]
@@ -81,11 +81,6 @@ def kinds(ty: Any) -> frozenset[Any]:
     if isinstance(ty, types.Optional):
         return kinds(ty.type)
     return kinds(ty.this) if isinstance(getattr(ty, "this", None), types.Type) else frozenset()
-
-
-def embeds(ty: Any) -> bool:
-    """Say whether a field of this type lies in its object."""
-    return isinstance(ty, StructRef) and not isinstance(ty, StructPointer)
 
 
 # ---------------------------------------------------------------- of traced calls

@@ -20,7 +20,7 @@ from ..ground.errors import as_typing_error
 from . import contexts, struct_operators
 from .object_types import BoundJitted, BoundTraced, StructRef
 from .struct_operators import dispatcher_of
-from .values import StructProxy, concrete, load_field, numba_type, proxy_get, seen_type, store_field
+from .values import StructProxy, concrete, load_field, numba_type, proxy_get, store_field
 
 
 def is_jitted(cls: type, name: str) -> bool:
@@ -42,7 +42,7 @@ class StructAttributes(AttributeTemplate):
 
     def generic_resolve(self, typ: StructRef, attr: str) -> Any:
         if attr in typ.types:
-            return seen_type(typ.types[attr])
+            return typ.types[attr]
         raw = inspect.getattr_static(typ.cls, attr, None)
         if inspect.isfunction(raw):
             if seam.is_traced(raw) or is_plain_class(typ.cls):

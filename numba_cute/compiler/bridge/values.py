@@ -30,10 +30,10 @@ from ..emit.leaves import Number, RegFile, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
-from .effects import embeds, objects_in
+from .effects import objects_in
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .list_types import alike, is_list, list_type
-from .object_types import StructPointer, StructRef, Value
+from .object_types import StructRef, Value
 from .shared_arrays import SharedArray
 
 _I32 = ir.IntType(32)
@@ -214,7 +214,7 @@ def _numeric(leaf: Any) -> bool:
 
 def _field_type(cls: type, name: str, value: Any) -> types.Type:
     wanted = cls.__cute_types__[name]  # type: ignore[attr-defined]
-    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else _held(plain_type(numba_type(value)), False)
+    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else plain_type(numba_type(value))
 
 
 def plain_type(ty: types.Type) -> types.Type:
@@ -244,16 +244,7 @@ def type_of_plain(obj: Any) -> StructRef:
 
 def _plain_field(value: Any, changes: bool) -> types.Type:
     ty = numba_type(value)
-    return _held(plain_type(_run_time(ty)) if changes else ty, True)
-
-
-def _held(ty: types.Type, by_address: bool) -> types.Type:
-    """Return a type as a field has it: mutable objects are held by their address, but a struct in a struct."""
-    if isinstance(ty, StructRef):
-        return StructPointer(ty.cls, ty.fields) if by_address or not seam.is_struct_class(ty.cls) else ty
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [_held(t, True) for t in ty])
-    return ty
+    return plain_type(_run_time(ty)) if changes else ty
 
 
 def _run_time(ty: types.Type) -> types.Type:
@@ -288,13 +279,6 @@ def settle_before(values: list[Any], tracer: Tracer) -> None:
             )
         if not isinstance(x, (RegFile, tree.ByReference)):
             _keep(x, tracer)
-
-
-def seen_type(ty: types.Type) -> types.Type:
-    """Return the type that a field has for those who read it."""
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [seen_type(t) for t in ty])
-    return ty.target if isinstance(ty, StructPointer) else ty
 
 
 class Kept:
@@ -347,14 +331,11 @@ def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
 
 
 def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
-    """Return a field as an LLVM value; an embedded struct as the address of its place."""
-    ty = proxy._ty.types[name]
+    """Return a field as an LLVM value."""
     if name not in proxy._ty.stored:
         return None
-    place = _address(proxy, name, tracer)
-    if embeds(ty):
-        return place
-    return tracer.context.data_model_manager[ty].from_data(tracer.builder, tracer.builder.load(place))
+    model = tracer.context.data_model_manager[proxy._ty.types[name]]
+    return model.from_data(tracer.builder, tracer.builder.load(_address(proxy, name, tracer)))
 
 
 def _store(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
@@ -369,7 +350,7 @@ def store_field(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> No
 
 def _fits(cls: type, ty: types.Type, have: types.Type) -> bool:
     number = (types.Integer, types.Float, types.Boolean)
-    if seen_type(ty) in (have, plain_type(have)):
+    if ty in (have, plain_type(have)):
         return True
     have = types.unliteral(have)
     if not isinstance(ty, number) or isinstance(ty, types.Literal) or not isinstance(have, number):
@@ -426,7 +407,7 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     ref, tracer = proxy._ty, _tracer()
     if name in ref.types:
         value = None if tracer.builder is None else load_field(proxy, name, tracer)
-        found = abstract(seen_type(ref.types[name]), value, tracer)
+        found = abstract(ref.types[name], value, tracer)
         if tracer.trail is not None:
             tracer.trail.note(found, tracer.trail.of(proxy))
         return found
@@ -464,7 +445,7 @@ def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     plain.refuse_own_setting(proxy._ty.cls, name)
     _check_assignment(proxy._ty, name, numba_type(value))
-    if tracer.trail is not None and not embeds(proxy._ty.types[name]):
+    if tracer.trail is not None:
         tracer.trail.store(proxy, value)
     if tracer.builder is not None and name in proxy._ty.stored:
         _store(proxy, name, value, tracer)
