@@ -92,7 +92,7 @@ def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
 def _is_users(fn: Any) -> bool:
     """Say whether a function, a bound method or a class is a plain one of the user's."""
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
-    return plain.is_plain_function(fn) or plain.is_plain_class(fn) or isinstance(fn, plain.Maker)
+    return plain.is_plain_function(fn) or plain.is_plain_class(fn)
 
 
 def _signatures(fn: Callable[..., Any], kws: Any) -> tuple[inspect.Signature, inspect.Signature]:
@@ -109,7 +109,6 @@ def _signatures(fn: Callable[..., Any], kws: Any) -> tuple[inspect.Signature, in
 
 
 def _of_callable(fn: Callable[..., Any]) -> inspect.Signature:
-    fn = fn.cls if isinstance(fn, plain.Maker) else fn
     if fn is functools.partial:
         return inspect.Signature([
             inspect.Parameter("function", inspect.Parameter.POSITIONAL_ONLY),
@@ -430,7 +429,6 @@ def name_of(receiver: Any, key: Any) -> str:
     while spec[0] == "partial":
         spec = spec[2][0]
     held = spec[2] if spec[0] == "const" else spec[1] if spec[0] == "node" else receiver
-    held = held.cls if isinstance(held, plain.Maker) else held
     name = getattr(held, "__name__", type(held).__name__)
     return f"{name}.{receiver_attr}" if (receiver_attr := key[2] if key[0] is BoundTraced else "") else str(name)
 

@@ -185,7 +185,6 @@ class CuteTypingContext(CUDATypingContext):
         if (
             val is functools.partial
             or plain.is_plain_function(val)
-            or isinstance(val, plain.Maker)
             or (isinstance(val, type) and plain.is_plain_class(val))
         ):
             return Value(("const", type(val), val))

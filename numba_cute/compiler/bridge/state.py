@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.cuda.dispatcher import CUDADispatcher
 
-from ...seam.marks.plain import Maker, is_plain_class, is_users_module
+from ...seam.marks.plain import is_plain_class, is_users_module
 from ..ground.faults import Final
 from ..ground.ownership import names_of
 
@@ -87,8 +87,6 @@ class _Reached:
                 self._class(path, obj)
         elif isinstance(obj, CUDADispatcher):
             self._look(path, obj.py_func)
-        elif isinstance(obj, Maker):
-            self._look(path, obj.cls)
         elif type(obj).__module__ in _ITERATORS and hasattr(type(obj), "__next__"):
             self._state(f"the iterator `{path}`", lambda: _position(obj))
         elif is_plain_class(type(obj)):

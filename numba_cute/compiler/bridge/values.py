@@ -34,6 +34,7 @@ from .effects import objects_in
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .list_types import alike, is_list, list_type
 from .object_types import StructRef, Value
+from .settings import set_later
 from .shared_arrays import SharedArray
 
 _I32 = ir.IntType(32)
@@ -236,7 +237,7 @@ def type_of_plain(obj: Any) -> StructRef:
     """Return the type of an object of a plain class that traced code made. What its methods set later is known at run
     time alone; mutable objects in it are held by their address."""
     plain.refuse_own_access(type(obj))
-    changing = plain.varying(obj)
+    changing = set_later(type(obj))
     return StructRef(
         type(obj), tuple((name, _plain_field(x, name in changing)) for name, x in plain.fields_of(obj).items())
     )

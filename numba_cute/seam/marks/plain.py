@@ -9,15 +9,13 @@ the kernel is compiled is taken, as of a `traced` one; only where that asks for 
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 import inspect
 import sys
-from types import CodeType, FunctionType, SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from ..ground.bytecode import operations
 from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.packages import package_of
@@ -106,23 +104,6 @@ def ordinary_signature(sig: inspect.Signature) -> inspect.Signature:
     return inspect.Signature(made, __validate_parameters__=False)  # one without a default may follow one with
 
 
-@dataclasses.dataclass(frozen=True)
-class Maker:
-    """The constructor of a plain class in a function that sets some fields later. cls: the class. changing: the fields'
-    names."""
-
-    cls: type
-    changing: frozenset[str]
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """Make an object."""
-        made = self.cls(*args, **named)
-        if isinstance(made, self.cls):
-            refuse_own_access(self.cls)
-            object.__setattr__(made, _CHANGING, self.changing)
-        return made
-
-
 def refuse_own_access(cls: Any) -> None:
     """Raise a CuteError if objects of a plain class keep or find their fields otherwise than in their `__dict__`."""
     if (
@@ -147,37 +128,6 @@ def refuse_own_setting(cls: Any, name: str) -> None:
         raise CuteError(f"{cls.__name__}.{name} = …: {cls.__name__} {why}: make a new object, or write a method")
 
 
-_CHANGING = "__cute_changing__"
-
-
-def varying(obj: Any) -> frozenset[str]:
-    """Return the names of a plain object's fields that are set after its constructor: what they hold is known at run
-    time alone."""
-    found: frozenset[str] = vars(obj).get(_CHANGING, frozenset())
-    cls: Any = type(obj)
-    return found | _set_by_methods(cls)
-
-
-def _set_by_methods(cls: Any) -> frozenset[str]:
-    """Return the names of what a class's methods, as they are now, set."""
-    found: set[str] = set()
-    for base in cls.__mro__[:-1]:
-        for name, member in vars(base).items():
-            if name in ("__init__", "__post_init__", "__new__"):
-                continue
-            for fn in (member, getattr(member, "__func__", None), getattr(member, "fget", None)):
-                code = getattr(getattr(fn, "py_func", fn), "__code__", None)
-                if isinstance(code, CodeType):
-                    found |= _set_in(code)
-    return frozenset(found)
-
-
-@functools.lru_cache(maxsize=4096)
-def _set_in(code: CodeType) -> set[str]:
-    found = {o.value for o in operations(code) if o.name == "STORE_ATTR"}
-    return found.union(*(_set_in(c) for c in code.co_consts if isinstance(c, CodeType)))
-
-
 def fields_of(obj: Any) -> dict[str, Any]:
     """Return the fields of an object of a plain class, in the order of their names."""
-    return {name: value for name, value in sorted(vars(obj).items()) if name != _CHANGING}
+    return dict(sorted(vars(obj).items()))
