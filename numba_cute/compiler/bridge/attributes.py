@@ -18,7 +18,7 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.ground.names import UnknownName, member_of, no_field, unknown
+from ...seam.ground.names import UnknownName, unknown
 from ...seam.marks import plain
 from ...seam.marks.host_objects import function_of, is_snapshot, python_of
 from ...seam.source.language import immutable
@@ -112,8 +112,6 @@ def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
 
 @contexts.setattr_rule
 def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
-    if isinstance(target, StructRef) and attr not in target.types and member_of(target.cls, attr) is None:
-        raise as_typing_error(UnknownName(no_field(target.cls.__name__, attr, target.types)))
     if isinstance(target, StructRef):
         try:
             plain.refuse_own_setting(target.cls, attr)

@@ -386,7 +386,7 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     if all(map(lasts, (receiver, *types_))):
         memo, known = (*memo, *setting()), LASTING
     else:
-        reached = unchanged(name_of(receiver, key), fn, *map(static_of, types_))
+        reached = unchanged(name_of(receiver, key), typing_tracer, fn, *map(static_of, types_))
     result = known.results.get(memo)
     if result is None:
         names = list(folded.parameters)
@@ -398,7 +398,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
                 trail.note(x, frozenset((i,)))
         with reached:
             given = run(fn, real, [values[i] for i in order], typing_tracer)
-            result = numba_type(given)
+            with seam.running(typing_tracer):
+                result = numba_type(given)
         full = (*key, (receiver,) * first + types_)
         known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result

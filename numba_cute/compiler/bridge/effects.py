@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from numba.cuda import types
@@ -128,6 +129,9 @@ def objects_in(value: Any) -> Iterator[Any]:
             yield from objects_in(x)
     elif kind is functools.partial:
         yield from objects_in((value.func, *value.args, *value.keywords.values()))
+    elif kind is FunctionType:
+        for x in tree.cells(value):
+            yield from objects_in(x)
     elif kind.__name__ == "method" and hasattr(value, "__self__"):
         yield from objects_in(value.__self__)
     elif seam.is_struct_class(kind) or plain.is_plain(value):

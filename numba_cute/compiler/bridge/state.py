@@ -32,10 +32,11 @@ Read = Callable[[], Any]
 
 
 @contextmanager
-def unchanged(what: str, *roots: Any) -> Iterator[None]:
-    """Run traced code of the user's. Final: it changed something that it reached from `roots` and that stays when it
-    is over. what: the function's name."""
+def unchanged(what: str, tracer: Any, *roots: Any) -> Iterator[None]:
+    """Run traced code of the user's, and tell its tracer what stands outside of it. Final: it changed something that it
+    reached from `roots` and that stays when it is over. what: the function's name."""
     before = _Reached(roots)
+    tracer.outside = before.holds
     yield
     changed = before.changed()
     if changed is not None:
@@ -63,6 +64,10 @@ class _Reached:
                     self._look(path, obj)
                 if not self._todo:
                     self._look_at_modules()
+
+    def holds(self, obj: Any) -> bool:
+        """Say whether an object was there before."""
+        return self._seen.get(id(obj)) is obj
 
     def changed(self) -> str | None:
         """Name what is not what it was; None if all is."""

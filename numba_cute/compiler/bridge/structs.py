@@ -115,19 +115,7 @@ def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -
     """Store a value, which Numba has cast to the field's type; what the type says whole cannot change."""
     ref, kind = sig.args
     raw = inspect.getattr_static(ref.cls, attr, None)
-    if isinstance(raw, property) and raw.fset is not None:
-        struct_operators.call(context, builder, dispatcher_of(raw.fset), (ref, kind), args)
-        return
     if isinstance(raw, property):
-        raise CuteError(f"{ref.cls.__name__}.{attr} is a property without a setter: it cannot be assigned")
-    if attr not in ref.stored:
-        remedy = (
-            "make it with a run-time value, as cute.Int32(0),"
-            if is_plain_class(ref.cls)
-            else "annotate the field with a DType"
-        )
-        raise CuteError(
-            f"{ref.cls.__name__}.{attr} is static ({ref.types[attr]}) and cannot be assigned: {remedy} if it changes "
-            "at run time"
-        )
-    store_field(StructProxy(ref, args[0]), attr, args[1], Tracer(context, builder))
+        struct_operators.call(context, builder, dispatcher_of(raw.fset), (ref, kind), args)
+    elif attr in ref.stored:
+        store_field(StructProxy(ref, args[0]), attr, args[1], Tracer(context, builder))

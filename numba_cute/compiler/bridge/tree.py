@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
-A spec is a nested tuple: ("leaf", numba type), ("tuple", specs), ("node", class, specs) for an instance of a
-`static` class, ("partial", (number of arguments, names), specs) for a `functools.partial`, or ("const", type, object)
-for anything else, which must be hashable.
+A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("node", class, specs)
+for an instance of a `static` class, ("partial", (number of arguments, names), specs) for a `functools.partial`, or
+("const", type, object) for anything else, which must be hashable.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import dataclasses
 import enum
 import functools
 import math
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -21,6 +22,7 @@ from numba.cuda import types
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
+from ...seam.marks.plain import is_plain
 from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .leaf_types import Multiple, leaf_type, multiple
 
@@ -31,6 +33,15 @@ class ByReference:
     """An object of traced code that is no value: what its name stands for may change."""
 
     __slots__ = ()
+
+
+_typing: list[Callable[[Any], types.Type]] = []
+
+
+def types_objects(type_of: Callable[[Any], types.Type]) -> Callable[[Any], types.Type]:
+    """Decorate the one function that gives the type of an object of a kernel, which stands above (bridge/values.py)."""
+    _typing.append(type_of)
+    return type_of
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
@@ -57,13 +68,15 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if type(obj) is functools.partial:
         held = (obj.func, *obj.args, *obj.keywords.values())
         return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
-    if kind is FunctionType and obj.__closure__ is not None and any(map(_changes, _cells(obj))):
+    if kind is FunctionType and obj.__closure__ is not None and any(map(_changes, cells(obj))):
         return flatten(_as_partial(obj), leaves)
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
-    if seam.is_struct_class(type(obj)) or isinstance(obj, ByReference):
-        raise CuteError(f"{type(obj).__name__} is held by reference: it cannot be part of an immutable object")
+    if _changes(obj):
+        (type_of,) = _typing
+        leaves.append(obj)
+        return ("leaf", type_of(obj))
     try:
         hash(obj)
     except TypeError:
@@ -102,7 +115,7 @@ def constants(spec: Spec) -> tuple[Any, ...]:
     return (spec[2],) if spec[0] == "const" else tuple(x for s in spec[-1] for x in constants(s))
 
 
-def _cells(fn: FunctionType) -> list[Any]:
+def cells(fn: FunctionType) -> list[Any]:
     """Return what a closure's variables hold, as far as they are set."""
     found = []
     for cell in fn.__closure__ or ():
@@ -114,8 +127,12 @@ def _cells(fn: FunctionType) -> list[Any]:
 
 
 def _changes(obj: Any) -> bool:
-    """Say whether what a closure holds is known at run time alone."""
-    return isinstance(obj, (seam.Leaf, ByReference)) or isinstance(obj, tuple) and any(map(_changes, obj))
+    """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
+    if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
+        return True
+    if isinstance(obj, tuple):
+        return any(map(_changes, obj))
+    return is_plain(obj) and any(map(_changes, vars(obj).values()))
 
 
 def _as_partial(fn: FunctionType) -> Any:
@@ -128,7 +145,7 @@ def _as_partial(fn: FunctionType) -> Any:
     except NotLifted:
         text = f"{fn.__name__} holds values of run time for a function in it: pass them as arguments"
         raise CuteError(text) from None
-    return functools.partial(function, *_cells(fn))
+    return functools.partial(function, *cells(fn))
 
 
 def unflatten(spec: Spec, leaves: Any) -> Any:

@@ -33,7 +33,7 @@ from . import tree
 from .effects import objects_in
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .list_types import alike, is_list, list_type
-from .object_types import StructRef, Value
+from .object_types import BoundJitted, BoundTraced, StructRef, Value
 from .settings import set_later
 from .shared_arrays import SharedArray
 
@@ -88,10 +88,15 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return tracer.lists.lend(items) if is_list(ty) else items
     if isinstance(ty, Value):
         b = tracer.builder
-        leaves = (make_leaf(t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
+        parts = ((t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
+        leaves = (StructProxy(t, x) if isinstance(t, StructRef) else make_leaf(t, x) for t, x in parts)
         return tree.unflatten(ty.spec, leaves)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
+    if isinstance(ty, BoundTraced) and isinstance(ty.this, StructRef):
+        return getattr(StructProxy(ty.this, value), ty.attr)
+    if isinstance(ty, BoundJitted):
+        return functools.partial(ty.dispatcher, StructProxy(ty.this, value))
     if isinstance(ty, types.Array):
         return _array(ty, value, tracer)
     if isinstance(ty, types.SliceType):
@@ -156,6 +161,7 @@ _DTYPES = {
 }  # fmt: skip
 
 
+@tree.types_objects
 def numba_type(obj: Any) -> types.Type:
     """Return the Numba type of what traced code returned."""
     if isinstance(obj, Number):
@@ -201,7 +207,10 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
     value = context.get_value_type(ty)(None) if not leaves else ir.Constant(context.get_value_type(ty), ir.Undefined)
     for i, (leaf, t) in enumerate(zip(leaves, ty.leaves)):
         scalar = types.uint64 if t is TENSOR_MAP else types.unliteral(t)
-        member = tracer.ir(leaf, scalar) if _numeric(leaf) else leaf.ir
+        if isinstance(t, StructRef):
+            member = concrete(leaf, t, tracer)
+        else:
+            member = tracer.ir(leaf, scalar) if _numeric(leaf) else leaf.ir
         value = b.insert_value(value, member, i)
     return value
 
@@ -227,20 +236,34 @@ def plain_type(ty: types.Type) -> types.Type:
     return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
 
 
+_OUTSIDE = (
+    "a {0} that was made outside of the kernel is one for all threads, and a kernel cannot hold it: pass what its "
+    "fields are made from, and construct it in the kernel"
+)
+
+
 def type_of_instance(obj: Any) -> StructRef:
     """Return the type of a struct that traced code made."""
     cls = type(obj)
+    if "_cute_region" not in vars(obj):
+        raise CuteError(_OUTSIDE.format(cls.__name__))
     return StructRef(cls, tuple((name, _field_type(cls, name, getattr(obj, name))) for name in cls.__cute_fields__))
 
 
+_SHADOWED = (bool, int, float)
+
+
 def type_of_plain(obj: Any) -> StructRef:
-    """Return the type of an object of a plain class that traced code made. What its methods set later is known at run
-    time alone; mutable objects in it are held by their address."""
+    """Return the type of an object of a plain class that traced code made. What is set later is known at run time
+    alone; of a class attribute that is set later the object has its own from the beginning."""
     plain.refuse_own_access(type(obj))
     changing = set_later(type(obj))
-    return StructRef(
-        type(obj), tuple((name, _plain_field(x, name in changing)) for name, x in plain.fields_of(obj).items())
-    )
+    held = vars(obj) | {n: x for n in changing - vars(obj).keys() if type(x := getattr(obj, n, None)) in _SHADOWED}
+    fields = tuple((name, _plain_field(x, name in changing)) for name, x in sorted(held.items()))
+    ty, stands_outside = StructRef(type(obj), fields), getattr(seam.current_or(None), "outside", None)
+    if ty.stored and stands_outside is not None and stands_outside(obj):
+        raise CuteError(_OUTSIDE.format(type(obj).__name__))
+    return ty
 
 
 def _plain_field(value: Any, changes: bool) -> types.Type:
@@ -384,9 +407,22 @@ _NUMBERS = (types.Number, types.Boolean)
 
 
 def refuse_other_values(ref: StructRef, name: str, have: types.Type) -> None:
-    """Raise a CuteError if a field that is a tuple or a list is set to one that is none, or of another length, and a
-    number of a plain object to one that it does not hold."""
-    want = ref.types.get(name)
+    """Raise a CuteError if what is set cannot be: a property without a setter, a field that the type says whole, one
+    that is a tuple or a list to what is none, or of another length, and a number of a plain object to one that it does
+    not hold."""
+    want, raw = ref.types.get(name), inspect.getattr_static(ref.cls, name, None)
+    if isinstance(raw, property):
+        if raw.fset is None:
+            raise CuteError(f"{ref.cls.__name__}.{name} is a property without a setter: it cannot be assigned")
+        return
+    if want is None:
+        raise seam.UnknownName(no_field(ref.cls.__name__, name, ref.types))
+    if name not in ref.stored and want != have:
+        struct = seam.is_struct_class(ref.cls)
+        remedy = "annotate the field with a DType" if struct else "make it with a run-time value, as cute.Int32(0),"
+        raise CuteError(
+            f"{ref.cls.__name__}.{name} is static ({want}) and cannot be assigned: {remedy} if it changes at run time"
+        )
     if isinstance(want, types.BaseTuple):
         same = isinstance(have, types.BaseTuple) and len(have) == len(want) and is_list(have) == is_list(want)
         if not same:

@@ -126,8 +126,3 @@ def refuse_own_setting(cls: Any, name: str) -> None:
         frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
         why = "is frozen" if frozen else "has its own __setattr__, which a kernel calls in the constructor alone"
         raise CuteError(f"{cls.__name__}.{name} = …: {cls.__name__} {why}: make a new object, or write a method")
-
-
-def fields_of(obj: Any) -> dict[str, Any]:
-    """Return the fields of an object of a plain class, in the order of their names."""
-    return dict(sorted(vars(obj).items()))
