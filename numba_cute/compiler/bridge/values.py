@@ -276,6 +276,8 @@ def _run_time(ty: types.Type) -> types.Type:
     of them has: the field may be set to that."""
     if isinstance(ty, types.BaseTuple):
         return alike(ty, [_run_time(t) for t in ty])
+    if isinstance(ty, types.StringLiteral):
+        return ty
     ty = types.unliteral(ty)
     return types.int64 if isinstance(ty, types.Integer) and ty != types.uint64 else ty
 
