@@ -24,6 +24,7 @@ from ...seam.marks.host_objects import function_of, is_snapshot, python_of
 from ...seam.source.language import immutable
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.refusals import kind
 from . import contexts, struct_operators, structs
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
 from .values import abstract, concrete, numba_type, refuse_other_values
@@ -118,6 +119,9 @@ def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
             refuse_other_values(target, attr, value)
         except CuteError as e:
             raise as_typing_error(e) from e
+    if isinstance(target, types.BaseTuple):
+        refused = CuteError(immutable(kind(str(target)), attr))
+        raise as_typing_error(refused) from refused
     if not isinstance(target, Value):
         return None
     tracer = Tracer()

@@ -16,7 +16,7 @@ import math
 import operator
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, GeneratorType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
@@ -32,11 +32,11 @@ from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.source.class_statements import without_classes
 from ...seam.source.identity import asks_for_class, asks_for_identity
-from ...seam.source.language import no_operator, refuse_code
+from ...seam.source.language import GENERATOR, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from ..ground.faults import in_words, may_be_jitted, tells_more
+from ..ground.faults import Final, in_words, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
 from ..ground.ownership import adopting
 from ..ground.refusals import NUMBAS, SIGNS, kind
@@ -280,9 +280,10 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
     own = (receiver,) if key[0] is BoundTraced else tuple(map(numba_type, first))
     held = {n: numba_type(x) for n, x in named.items() if n not in dict(kws)}
     whole = (*own, *args), {**dict(kws), **held}
-    with adopting(fn) if asks_for_class(fn) else nullcontext():  # Numba's `is` and `isinstance` are others
+    compiled = dispatcher.py_func
+    with adopting(compiled) if asks_for_class(fn) else nullcontext():  # Numba's `is` and `isinstance` are others
         template, pysig, given, none = contexts.ours_if_refused(
-            fn, whole[0], lambda: dispatcher.get_call_template(*whole)
+            compiled, whole[0], lambda: dispatcher.get_call_template(*whole)
         )
     inner = template(contexts.typing_context()).apply(given, none)
     names = list(pysig.parameters)
@@ -398,6 +399,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
                 trail.note(x, frozenset((i,)))
         with reached:
             given = run(fn, real, [values[i] for i in order], typing_tracer)
+            if isinstance(given, GeneratorType):
+                raise Final(GENERATOR)
             with seam.running(typing_tracer):
                 result = numba_type(given)
         full = (*key, (receiver,) * first + types_)

@@ -6,27 +6,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
 
 from numba.cuda import types
 
 from ...seam import is_struct_class
-from ...seam.ground.bytecode import Operation, operations
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_plain_class, is_users_module
+from ...seam.source.settings import functions_of, set_by_methods, stores_of
 from ..ground.memory import memory
 from ..ground.ownership import names_of
 from .object_types import Value
-
-_CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
-
-
-class _Stores(NamedTuple):
-    """The names of the attributes that code sets. own: of its first argument. others: of anything else."""
-
-    own: frozenset[str]
-    others: frozenset[str]
 
 
 def begin_at(function: Any, args: Any) -> None:
@@ -58,8 +49,7 @@ def _in_spec(spec: Any) -> Iterator[Any]:
 def set_later(cls: Any) -> frozenset[str]:
     """Return the names that functions of this kernel set in objects of a class that they are given, and its methods in
     their own."""
-    methods = [stores_of(code).own for name, fn in _functions(cls) if name not in _CONSTRUCTORS and (code := _code(fn))]
-    return frozenset().union(*methods, _set_by_others())
+    return set_by_methods(cls) | _set_by_others()
 
 
 def _set_by_others() -> frozenset[str]:
@@ -92,8 +82,8 @@ def _reached(roots: Any) -> Iterator[frozenset[str]]:
         elif isinstance(x, MethodType):
             todo += (x.__func__, x.__self__)
         elif isinstance(x, type):
-            own = [m for n, m in _functions(x) if n != "__new__"] if is_plain_class(x) or is_struct_class(x) else []
-            methods.update(map(id, own))
+            own = [m for n, m in functions_of(x) if n != "__new__"] if is_plain_class(x) or is_struct_class(x) else []
+            methods.update(id(m) for m in own if not isinstance(m, staticmethod))
             todo += own
         elif fn is not None and is_users_module(fn.__globals__.get("__name__")):
             todo += _named(fn)
@@ -118,45 +108,3 @@ def _named(fn: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # not set yet
             continue
-
-
-def _functions(cls: Any) -> Iterator[tuple[str, Any]]:
-    """Go over what a class and its bases have that may be a function, with its name."""
-    for base in cls.__mro__[:-1]:
-        for name, member in vars(base).items():
-            for part in (member, *(getattr(member, p, None) for p in ("__func__", "fget", "fset", "func"))):
-                if python_of(part) is not None:
-                    yield name, part
-
-
-def _code(fn: Any) -> Any:
-    return getattr(python_of(fn), "__code__", None)
-
-
-@functools.lru_cache(maxsize=4096)
-def stores_of(code: CodeType) -> _Stores:
-    """Return the names of the attributes that code, and the functions in it, sets."""
-    done = operations(code)
-    this = code.co_varnames[:1] if code.co_argcount else ()
-    own: set[str] = set()
-    others: set[str] = set()
-    for at, o in enumerate(done):
-        if o.name == "STORE_ATTR":
-            holder = done[_holder(done, at)]
-            (own if holder.name == "LOAD_FAST" and (holder.value,) == this else others).add(o.value)
-    if any(o.name == "LOAD_GLOBAL" and o.value == "setattr" for o in done):
-        others |= {c for c in code.co_consts if isinstance(c, str)}
-    for const in code.co_consts:
-        if isinstance(const, CodeType):
-            others |= stores_of(const).own | stores_of(const).others
-    return _Stores(frozenset(own), frozenset(others))
-
-
-def _holder(done: tuple[Operation, ...], at: int) -> int:
-    """Return the place of what gives the object in which a STORE_ATTR sets: of `x.n += …` that which is read before."""
-    if done[at - 1].name not in ("SWAP", "ROT_TWO"):
-        return at - 1
-    for i in range(at - 1, 0, -1):
-        if done[i][:2] == ("LOAD_ATTR", done[at].value) and done[i - 1].name in ("COPY", "DUP_TOP"):
-            return i - 2
-    return at - 1

@@ -68,7 +68,7 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if type(obj) is functools.partial:
         held = (obj.func, *obj.args, *obj.keywords.values())
         return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
-    if kind is FunctionType and obj.__closure__ is not None and any(map(_changes, cells(obj))):
+    if kind is FunctionType and _changes(obj):
         return flatten(_as_partial(obj), leaves)
     if seam.is_static_class(type(obj)):
         cls = type(obj)
@@ -130,9 +130,24 @@ def _changes(obj: Any) -> bool:
     """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
     if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
         return True
-    if isinstance(obj, tuple):
-        return any(map(_changes, obj))
-    return is_plain(obj) and any(map(_changes, vars(obj).values()))
+    parts: Any = obj if isinstance(obj, tuple) else ()
+    if isinstance(obj, functools.partial):
+        parts = (obj.func, *obj.args, *obj.keywords.values())
+    elif type(obj) is FunctionType:
+        parts = (*cells(obj), *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values())
+    elif is_plain(obj):
+        parts = vars(obj).values()
+    if any(obj is x for x in _looking):
+        return False
+    _looking.append(obj)
+    try:
+        return any(map(_changes, parts))
+    finally:
+        _looking.pop()
+
+
+_looking: list[Any] = []
+"""What `_changes` looks into: a function may hold itself."""
 
 
 def _as_partial(fn: FunctionType) -> Any:
@@ -140,12 +155,18 @@ def _as_partial(fn: FunctionType) -> Any:
     name = sets_free(fn.__code__)
     if name is not None:
         raise CuteError(f"{fn.__name__} sets {name}, which is not its own, and is handed on: let it return the value")
+    code, defaults = fn.__code__, fn.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    named = {n: d for n, d in zip(names, defaults) if _changes(d)}
+    if any(map(_changes, (fn.__kwdefaults__ or {}).values())):
+        raise CuteError(f"{fn.__name__} has a keyword-only default of run time: pass it as an argument")
     try:
-        function = lifted_function(fn.__code__, fn.__globals__, fn.__module__, fn.__defaults__)
+        known = tuple(None if n in named else d for n, d in zip(names, defaults))
+        function = lifted_function(code, fn.__globals__, fn.__module__, known or None)
     except NotLifted:
         text = f"{fn.__name__} holds values of run time for a function in it: pass them as arguments"
         raise CuteError(text) from None
-    return functools.partial(function, *cells(fn))
+    return functools.partial(function, *cells(fn), **named)
 
 
 def unflatten(spec: Spec, leaves: Any) -> Any:

@@ -94,7 +94,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
     if isinstance(ty, BoundTraced) and isinstance(ty.this, StructRef):
-        return getattr(StructProxy(ty.this, value), ty.attr)
+        with seam.running(tracer):
+            return getattr(StructProxy(ty.this, value), ty.attr)
     if isinstance(ty, BoundJitted):
         return functools.partial(ty.dispatcher, StructProxy(ty.this, value))
     if isinstance(ty, types.Array):
@@ -178,7 +179,7 @@ def numba_type(obj: Any) -> types.Type:
         return slot_of(obj)._ty
     if seam.is_struct_class(type(obj)):
         return type_of_instance(obj)
-    if plain.is_plain(obj):
+    if plain.is_plain_class(type(obj)):
         return type_of_plain(obj)
     if isinstance(obj, (tuple, list)):
         made = list_type if type(obj) is list else types.BaseTuple.from_types

@@ -159,4 +159,4 @@ def _core(text: str) -> str:
     """Return what Numba's error says first."""
     lines = [line.strip() for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "During:", 'File "'))]
-    return said[0] if said else text.strip()
+    return re.sub(r"\bcute\.(\w+)\.\d+", r"\1", said[0] if said else text.strip())

@@ -36,7 +36,7 @@ _TEXT = (
     "@cute.kernel makes texts of what is static"
 )
 _TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
-_GENERATOR = "a generator in a kernel: use a list, `[f(x) for x in …]`, or a loop"
+GENERATOR = "a generator in a kernel: use a list, `[f(x) for x in …]`, or a loop"
 _COROUTINE = "`async def` of a kernel: its threads run at once; write `def`"
 _SET = _OPCODES["BUILD_SET"]
 
@@ -84,7 +84,7 @@ def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
             yield words, line
         if isinstance(o.value, CodeType):
             if o.value.co_flags & inspect.CO_GENERATOR:
-                yield _GENERATOR, line
+                yield GENERATOR, line
             yield from _refused(o.value, texts)
 
 

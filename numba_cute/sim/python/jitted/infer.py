@@ -15,6 +15,7 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import Boolean, DType, Int64
+from ....seam.marks.plain import is_plain
 from ..arithmetic import cases
 from ..arithmetic.compute import unary_operation
 from ..arithmetic.functions import Range
@@ -50,7 +51,8 @@ class Surroundings(NamedTuple):
     find_global, find_free: the types of a global and of a variable of a function around, by name. jitted: of a callable
     what gives the type of its result from those of its arguments, or None. effects: the same, by the callable, of those
     that may not be called. safe: whether a callable may be called to
-    see what it gives. range: what stands for `range`. backend: of traced code that is called.
+    see what it gives. range: what stands for `range`. backend: of traced code that is called. changing: which fields
+    of a class's objects are set after their constructor.
     """
 
     find_global: Callable[[str], Type]
@@ -60,6 +62,7 @@ class Surroundings(NamedTuple):
     safe: Callable[[Any], bool]
     range: Any
     backend: Any
+    changing: Callable[[type], frozenset[str]]
 
 
 class Ways(NamedTuple):
@@ -377,7 +380,8 @@ class Inference:
         if isinstance(own, property) and seam.is_struct_class(type(value)):
             getter = self.around.jitted(own.fget)
             return getter([owner], {}) if getter is not None else None
-        return _given(lambda x: getattr(x, name), [owner])
+        found = _given(lambda x: getattr(x, name), [owner])
+        return loosened(found) if is_plain(value) and name in self.around.changing(type(value)) else found
 
     def _item(self, node: Node) -> Type:
         container, index = self._all(node.args)

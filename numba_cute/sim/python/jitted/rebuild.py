@@ -7,6 +7,7 @@ Nothing here imports Numba: a kernel that uses it has brought it.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
 import operator
@@ -159,8 +160,9 @@ class Rebuilder:
         static = seam.is_static_class(f) or seam.is_static_class(type(f))
         return static or seam.is_traced(f) or isinstance(f, (DType, NumbaType)) or is_pure(f)
 
-    def function(self, fn: FunctionType, jitted: bool = False) -> Any:
-        """`fn`, its globals and closure replaced. jitted: Numba alone compiles it; other functions may be Python's."""
+    def function(self, fn: FunctionType, jitted: bool = False, is_method: bool = False) -> Any:
+        """`fn`, its globals and closure replaced. jitted: Numba alone compiles it; other functions may be Python's.
+        is_method: its first argument is an object of the class that it stands in."""
         try:
             fn = without_with(fn)
         except seam.CuteError as e:  # only the kernel knows whether it calls what bears such a name
@@ -169,6 +171,7 @@ class Rebuilder:
         if found is not None:
             return found
         self._keep.append(fn)
+        self._tools.note(fn, is_method)
         names = _names(fn.__code__)
         key = (id(fn.__globals__), prints.prints(fn), jitted)
         space = self._globals.get(key)
@@ -177,10 +180,7 @@ class Rebuilder:
             printing = prints.print if prints.prints(fn) else print_of if jitted else self._builtins["print"]
             space["__builtins__"] = self._builtins | {"print": printing}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
-        defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
-        new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
-        named = fn.__kwdefaults__
-        new.__kwdefaults__ = named and {k: from_python_float(v) for k, v in named.items()}
+        new = FunctionType(rewritten(fn.__code__), space, fn.__name__, None, cells or None)
         made = self._functions[id(fn)] = specialised(
             fn, new, self._tools
         )  # before its surroundings: it may call itself
@@ -195,7 +195,14 @@ class Rebuilder:
                 cell.cell_contents = self.replace(old.cell_contents, names)
             except ValueError:  # an empty cell stays empty
                 continue
+        new.__defaults__ = fn.__defaults__ and tuple(map(self._default, fn.__defaults__))
+        new.__kwdefaults__ = fn.__kwdefaults__ and {k: self._default(v) for k, v in fn.__kwdefaults__.items()}
+        new.__dict__.update((k, self._default(v)) for k, v in fn.__dict__.items() if not k.startswith("__"))
         return made
+
+    def _default(self, value: Any) -> Any:
+        """What stands for a default, or an attribute of a function: floats have their type, as those in the code."""
+        return self.replace(value) if isinstance(value, float) or callable(value) else value
 
     def _captured(self, fn: FunctionType, name: str, names: frozenset[str]) -> Any:
         """Replace what a global of `fn` is: an error is of the line that names it."""
@@ -239,6 +246,8 @@ class Rebuilder:
             return watched(value)
         if isinstance(value, (float, np.generic)):
             return from_python(value)
+        if isinstance(value, BuiltinFunctionType) and getattr(builtins, value.__name__, None) is value:
+            return self._builtins.get(value.__name__, value)
         if isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
             isinstance(value, type) and issubclass(value, np.generic)
         ):
@@ -307,12 +316,13 @@ class Rebuilder:
             return staticmethod(python_of(member) or member.__func__)
         return (python_of(member) or member) if getattr(member, "__cute_host__", False) else member
 
-    def _member(self, member: Any) -> Any:
+    def _member(self, member: Any, is_method: bool = True) -> Any:
         """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
         if isinstance(member, FunctionType):
-            return member if seam.is_made(member) or seam.is_traced(member) else self.function(member)
+            kept = seam.is_made(member) or seam.is_traced(member)
+            return member if kept else self.function(member, is_method=is_method)
         if isinstance(member, (staticmethod, classmethod)):
-            return type(member)(self._member(member.__func__))
+            return type(member)(self._member(member.__func__, isinstance(member, classmethod)))
         if isinstance(member, property):
             return property(*(f and self._member(f) for f in (member.fget, member.fset, member.fdel)))
         return member
@@ -424,11 +434,6 @@ def _is_generated(member: Any) -> bool:
 
 def _is_cuda(member: Any) -> bool:
     return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
-
-
-def from_python_float(value: Any) -> Any:
-    """A default: floats have their type, as those in the code have."""
-    return from_python(value) if isinstance(value, float) else value
 
 
 def _names(code: CodeType) -> frozenset[str]:

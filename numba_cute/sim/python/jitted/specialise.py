@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from .... import seam
 from ....seam import CuteError
+from ....seam.source.settings import set_by_methods, stores_of
 from ..arithmetic.number import Number
 from .effects import rules
 from .flow import UNDEFINED, Block, Flow, Node, live_variables
@@ -78,7 +79,9 @@ def _ends(flow: Flow) -> list[Block]:
     return [b for b in flow.blocks if b.returned is not None]
 
 
-_BLIND = Surroundings(lambda name: None, lambda name: None, lambda f: None, {}, lambda f: False, None, None)
+_BLIND = Surroundings(
+    lambda name: None, lambda name: None, lambda f: None, {}, lambda f: False, None, None, lambda cls: frozenset()
+)
 _NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -238,7 +241,8 @@ class Specialised:
         return (self._found(args, kwargs) if found is None else found)(*args)
 
     def _found(self, args: Sequence[Any], kwargs: dict[str, Any]) -> FunctionType:
-        key = (*map(key_of, args), *((k, key_of(v)) for k, v in sorted(kwargs.items())))
+        changing = self.jitted.tools.changing
+        key = (*(key_of(a, changing) for a in args), *((k, key_of(v, changing)) for k, v in sorted(kwargs.items())))
         found = self._variants.get(key)
         if found is None:
             found = self._variants[key] = self._variant(key, args, kwargs)
@@ -261,6 +265,9 @@ class Specialised:
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else MethodType(self, owner)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.jitted.plain, name)
+
 
 class Tools:
     """What inference asks of a run. cuda: what stands for numba.cuda. safe, range: see `Surroundings`. backend: makes
@@ -270,6 +277,22 @@ class Tools:
         self._cuda, self._safe, self._range, self._make_backend = cuda, safe, range, backend
         self._backend: Any = None
         self._effects: dict[Any, Any] = {}
+        self._stored: set[str] = set()
+        self._changing: dict[type, frozenset[str]] = {}
+
+    def note(self, fn: FunctionType, is_method: bool) -> None:
+        """Note what a function of the run sets in objects that it is given."""
+        found = stores_of(fn.__code__)
+        new = (found.others if is_method else found.own | found.others) - self._stored
+        if new:
+            self._stored |= new
+            self._changing = {}
+
+    def changing(self, cls: type) -> frozenset[str]:
+        """Return the fields of a class's objects that functions of the run set after the constructor."""
+        if cls not in self._changing:
+            self._changing[cls] = set_by_methods(cls) | self._stored
+        return self._changing[cls]
 
     def around(self, plain: FunctionType, free: dict[str, Type] | None) -> Surroundings:
         """What a rewritten function refers to. free: see `Jitted`."""
@@ -285,7 +308,9 @@ class Tools:
         def find_free(name: str) -> Type:
             return _type_in(cells[name]) if free is None else free[name]
 
-        return Surroundings(find_global, find_free, self._jitted, self._effects, self._safe, self._range, self._backend)
+        return Surroundings(
+            find_global, find_free, self._jitted, self._effects, self._safe, self._range, self._backend, self.changing
+        )
 
     def _jitted(self, f: Any) -> Any:
         if isinstance(f, MethodType):

@@ -13,6 +13,7 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import Boolean, DType, Int64
+from ....seam.marks.plain import is_plain
 from ..arithmetic.lanes import Apart, Lanes, LaneVector
 from ..arithmetic.number import CLASSES, Number
 from ..arithmetic.operators import casts, type_of_class
@@ -227,8 +228,8 @@ def _itself(x: Any) -> Any:
     return x
 
 
-def key_of(value: Any) -> Any:
-    """What tells arguments apart for `type_of_argument`."""
+def key_of(value: Any, changing: Changing) -> Any:
+    """What tells arguments apart for `type_of_argument`. changing: says which fields of a class's objects are set."""
     kind = type(value)
     if kind is Lanes:
         return value.dtype or Int64
@@ -237,7 +238,7 @@ def key_of(value: Any) -> Any:
     if kind in (int, bool, float):
         return kind
     if kind is tuple:
-        return tuple(map(key_of, value))
+        return tuple(key_of(v, changing) for v in value)
     if isinstance(value, np.ndarray):
         return kind, value.dtype, value.ndim
     if isinstance(value, LaneVector):
@@ -246,13 +247,30 @@ def key_of(value: Any) -> Any:
         return kind, value.every.dtype, value.every.ndim
     if isinstance(value, Record):
         return kind, value._array.dtype
-    if seam.is_struct_class(kind):
-        return kind, tuple((n, key_of(v)) for n, v in vars(value).items())
+    if seam.is_struct_class(kind) or is_plain(value):
+        if any(value is x for x in _holding):
+            return kind
+        _holding.append(value)
+        try:
+            return kind, tuple((n, _key_of_field(n, v, changing)) for n, v in vars(value).items())
+        finally:
+            _holding.pop()
     if seam.is_static_class(kind):
-        return _static_key(value)
+        return _static_key(value, changing)
     if kind in _ITERATORS:  # of a comprehension, each time another: its class is all that is known of it
         return kind
     return (kind, value) if is_hashable(value) else kind
+
+
+Changing = Callable[[type], frozenset[str]]
+_holding: list[Any] = []
+"""The objects whose fields are looked at: one that holds itself is not looked at in itself."""
+
+
+def _key_of_field(name: str, value: Any, changing: Changing) -> Any:
+    """What tells a field's values apart: a number that no function sets is known."""
+    key = key_of(value, changing)
+    return (key, value) if key in (int, bool) and name not in changing(type(_holding[-1])) else key
 
 
 def is_hashable(value: Any) -> bool:
@@ -268,12 +286,12 @@ _EMPTY: tuple[Iterable[Any], ...] = ((), [], range(0), range(1 << 65), {}, set()
 _ITERATORS = frozenset(type(iter(x)) for x in _EMPTY)
 
 
-def _static_key(value: Any) -> Any:
+def _static_key(value: Any, changing: Changing) -> Any:
     held = value.__dict__
     found = held.get(_KEY)
     if found is None:
         fields = dataclasses.fields(value)
-        found = held[_KEY] = (type(value), *(key_of(held.get(f.name)) for f in fields))
+        found = held[_KEY] = (type(value), *(key_of(held.get(f.name), changing) for f in fields))
     return found
 
 
