@@ -105,6 +105,12 @@ def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -
         return concrete(result, _type_of(result), tracer)
 
 
+@lowering_registry.lower_getattr_generic(types.NamedTuple)
+@lowering_registry.lower_getattr_generic(types.NamedUniTuple)
+def _named_tuple_getattr(context: Any, builder: Any, typ: Any, val: Any, attr: str) -> Any:
+    return builder.extract_value(val, typ.fields.index(attr)) if attr in typ.fields else val  # of a method
+
+
 @lowering_registry.lower_getattr(types.Number, "to")
 @lowering_registry.lower_getattr(types.Boolean, "to")
 def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:

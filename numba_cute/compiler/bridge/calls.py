@@ -16,7 +16,7 @@ import math
 import operator
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import FunctionType, GeneratorType, SimpleNamespace
+from types import FunctionType, GeneratorType, MethodType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
@@ -257,16 +257,21 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
     except (CuteError, AttributeError):  # there is no such function, which tracing said
         return None
     if isinstance(fn, functools.partial):
-        fn = fn.func
-        if isinstance(fn, FunctionType) and fn.__code__.co_flags & inspect.CO_VARARGS:
+        held, fn = len(fn.args), fn.func
+        code = getattr(fn, "__code__", None)
+        if code is not None and code.co_flags & inspect.CO_VARARGS and held > code.co_argcount:
             return None  # which of the arguments it holds are among those, Numba does not say
     fn = getattr(fn, "__func__", fn)
     return fn if plain.is_plain_function(fn) and plain.is_users(fn) else None
 
 
 def _held_by(receiver: Any, value: Any, tracer: Tracer) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments that what is called gives itself, by place and by name: those of a partial function."""
-    if not isinstance(receiver, Value) or receiver.spec[0] != "partial":
+    """Return the arguments that what is called gives itself, by place and by name: those of a partial function, and the
+    class of a class method."""
+    kind = receiver.spec[0] if isinstance(receiver, Value) else ""
+    if kind == "const" and isinstance(receiver.spec[2], MethodType):
+        return (receiver.spec[2].__self__,), {}
+    if kind != "partial":
         return (), {}
     made = abstract(receiver, value, tracer)
     return made.args, made.keywords

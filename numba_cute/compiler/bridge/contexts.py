@@ -168,6 +168,9 @@ class CuteTypingContext(CUDATypingContext):
             found = super().resolve_getattr(typ, attr)
         if found is None and attr in _OF_NUMBERS and isinstance(typ, (types.Number, types.Boolean)):
             return BoundTraced(typ, attr)
+        cls = getattr(typ, "instance_class", None) if found is None else None
+        if plain.is_named_tuple(cls) and inspect.isfunction(inspect.getattr_static(cls, attr, None)):
+            return BoundTraced(typ, attr)
         return found
 
     def resolve_value_type(self, val: Any) -> Any:
@@ -185,7 +188,8 @@ class CuteTypingContext(CUDATypingContext):
         if (
             val is functools.partial
             or plain.is_plain_function(val)
-            or (isinstance(val, type) and plain.is_plain_class(val))
+            or plain.is_plain_class(val)
+            or plain.is_named_tuple(val)
         ):
             return Value(("const", type(val), val))
         if val is NotImplemented or any(val is cls for cls in _CLASSES):

@@ -69,7 +69,7 @@ def _of_value(ty: Value) -> bool:
 def _of_spec(spec: Any) -> bool:
     kind = spec[0]
     if kind == "leaf":
-        return True
+        return not isinstance(spec[1], StructRef) or lasts(spec[1])
     if kind == "const":
         return is_lasting_value(spec[2])
     return (kind != "node" or _is_lasting_class(spec[1])) and all(map(_of_spec, spec[-1]))

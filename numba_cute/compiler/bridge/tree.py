@@ -73,10 +73,12 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
-    if _changes(obj):
+    if _changes(obj) and not isinstance(obj, tuple):
         (type_of,) = _typing
         leaves.append(obj)
         return ("leaf", type_of(obj))
+    if isinstance(obj, tuple) and not seam.is_static(obj):
+        raise CuteError(f"a {kind.__name__} cannot be part of an object that never changes: give it the items")
     try:
         hash(obj)
     except TypeError:

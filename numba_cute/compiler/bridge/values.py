@@ -69,6 +69,19 @@ class StructProxy(tree.ByReference):
     def __setattr__(self, name: str, value: Any) -> None:
         proxy_set(self, name, value)
 
+    def __copy__(self) -> Any:
+        """Do what `copy.copy` does of an object whose class says nothing else."""
+        cls = self._ty.cls
+        if hasattr(cls, "__copy__"):
+            return proxy_get(self, "__copy__")()
+        made = cls.__new__(cls) if seam.is_struct_class(cls) else object.__new__(cls)
+        for name in self._ty.types:
+            object.__setattr__(made, name, proxy_get(self, name))
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise CuteError(f"copy.deepcopy of a {self._ty.cls.__name__}: write a method that makes a new one")
+
 
 def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     """Make of a Numba type (and an LLVM value, when lowering) the object that traced code sees."""
@@ -85,6 +98,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
         items = tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+        if isinstance(ty, types.BaseNamedTuple):
+            return ty.instance_class._make(items)
         return tracer.lists.lend(items) if is_list(ty) else items
     if isinstance(ty, Value):
         b = tracer.builder
@@ -93,9 +108,9 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return tree.unflatten(ty.spec, leaves)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
-    if isinstance(ty, BoundTraced) and isinstance(ty.this, StructRef):
+    if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, types.BaseNamedTuple)):
         with seam.running(tracer):
-            return getattr(StructProxy(ty.this, value), ty.attr)
+            return getattr(abstract(ty.this, value, tracer), ty.attr)
     if isinstance(ty, BoundJitted):
         return functools.partial(ty.dispatcher, StructProxy(ty.this, value))
     if isinstance(ty, types.Array):
@@ -182,8 +197,9 @@ def numba_type(obj: Any) -> types.Type:
     if plain.is_plain_class(type(obj)):
         return type_of_plain(obj)
     if isinstance(obj, (tuple, list)):
-        made = list_type if type(obj) is list else types.BaseTuple.from_types
-        return made([numba_type(x) for x in obj])
+        items = [numba_type(x) for x in obj]
+        named = type(obj) if hasattr(obj, "_fields") else None
+        return list_type(items) if type(obj) is list else types.BaseTuple.from_types(items, named)
     if isinstance(obj, CUDADispatcher):
         return types.Dispatcher(obj)
     return Value(tree.flatten(obj, []))
@@ -454,6 +470,11 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     if name == "__class__":
         return ref.cls
     raw = inspect.getattr_static(ref.cls, name, None)
+    if isinstance(raw, functools.cached_property):
+        raise CuteError(
+            f"{ref.cls.__name__}.{name} is a cached_property, and an object in a kernel gets no new fields: make it a "
+            "property"
+        )
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
         try:

@@ -52,6 +52,11 @@ def is_plain(obj: Any) -> bool:
     return is_plain_class(type(obj)) and hasattr(obj, "__dict__")
 
 
+def is_named_tuple(cls: Any) -> bool:
+    """Say whether a class is one of the user's named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields") and _is_own(cls.__module__)
+
+
 def is_plain_function(fn: Any) -> bool:
     """Say whether a function is the user's, as Python has it: no decorator made anything else of it."""
     return isinstance(fn, FunctionType) and not is_traced(fn) and fn.__module__ != "builtins"

@@ -26,7 +26,7 @@ from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
 from ....seam.marks.host_objects import is_snapshot, python_of
-from ....seam.marks.plain import is_plain_class, is_users
+from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_module
 from ....seam.source.class_statements import without_classes
 from ....seam.source.language import RESULT, refuse_code, result_line
 from ....seam.source.with_statements import without_with
@@ -266,7 +266,7 @@ class Rebuilder:
             return found
         if isinstance(value, FunctionType) and not is_library(value.__module__):
             return self._extensions.function(value) or self.function(value)
-        if is_plain_class(value) and value is not SimpleNamespace:
+        if (is_plain_class(value) and value is not SimpleNamespace) or is_named_tuple(value):
             return self._plain_class(value)
         kind = type(value)
         if kind.__module__.startswith("numba.") and getattr(getattr(value, "dtype", None), "names", None):
@@ -320,6 +320,7 @@ class Rebuilder:
         """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
         if isinstance(member, FunctionType):
             kept = seam.is_made(member) or seam.is_traced(member)
+            kept |= not is_users_module(member.__globals__.get("__name__"))
             return member if kept else self.function(member, is_method=is_method)
         if isinstance(member, (staticmethod, classmethod)):
             return type(member)(self._member(member.__func__, isinstance(member, classmethod)))

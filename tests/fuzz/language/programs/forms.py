@@ -198,6 +198,16 @@ class P(NamedTuple):
 p = P(a[tid], n)
 q = p._replace(y=m)
 o[tid, 0] = q.x * q.y + p.y
+=== named tuple with a default
+class P(NamedTuple):
+    x: int
+    y: int = 2
+---
+p = P(a[tid])
+q = P(y=n, x=m)
+o[tid, 0] = p.x * 10 + p.y
+o[tid, 1] = q.x * 10 + q.y
+o[tid, 2] = len(p)
 === named tuple compared
 class P(NamedTuple):
     x: int

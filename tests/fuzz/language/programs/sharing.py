@@ -253,6 +253,8 @@ x = P(In(n), 1)
 y = copy.copy(x)
 y.a.k += a[tid]
 y.n = 9
+o[tid, 1] = 1 if y.a is x.a else 0
+o[tid, 2] = y.n + x.n
 o[tid, 0] = x.a.k * 100 + x.n
 === made in a loop around an old one
 {_HELD}
