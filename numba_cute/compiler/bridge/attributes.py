@@ -26,8 +26,9 @@ from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.refusals import kind
 from . import contexts, struct_operators, structs
+from .field_types import refuse_other_values
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
-from .values import abstract, concrete, numba_type, refuse_other_values
+from .values import abstract, concrete, numba_type
 
 
 def _is_method(obj: Any, attr: str) -> bool:

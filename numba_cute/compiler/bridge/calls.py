@@ -392,7 +392,7 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     if all(map(lasts, (receiver, *types_))):
         memo, known = (*memo, *setting()), LASTING
     else:
-        reached = unchanged(name_of(receiver, key), typing_tracer, fn, *map(static_of, types_))
+        reached = unchanged(name_of(receiver, key), typing_tracer, fn, *map(static_of, (receiver, *types_)))
     result = known.results.get(memo)
     if result is None:
         names = list(folded.parameters)
@@ -448,6 +448,8 @@ def static_of(ty: Any) -> Any:
         return tree.constants(ty.spec)
     if isinstance(ty, types.BaseTuple):
         return tuple(map(static_of, ty))
+    if isinstance(ty, StructRef):
+        return (ty.cls, *(static_of(t) for _, t in ty.fields))
     return ty.dispatcher if isinstance(ty, types.Dispatcher) else getattr(ty, "value", None)
 
 

@@ -23,7 +23,7 @@ from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
-from ...seam import CuteError
+from ...seam import CuteError, is_struct_class
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ..ground.building import building_kernel, kernel
@@ -192,6 +192,8 @@ class CuteTypingContext(CUDATypingContext):
             or plain.is_named_tuple(val)
         ):
             return Value(("const", type(val), val))
+        if is_struct_class(type(val)):
+            raise ValueError(f"Cannot determine Numba type of {type(val)}")  # which Numba says of the line
         if val is NotImplemented or any(val is cls for cls in _CLASSES):
             return Value(("const", type(val), val))
         return super().resolve_value_type(val)

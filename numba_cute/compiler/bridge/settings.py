@@ -63,8 +63,10 @@ def _set_by_others() -> frozenset[str]:
 def _reached(roots: Any) -> Iterator[frozenset[str]]:
     """Go over the user's functions and methods that are reached from some objects by the names in their code: what each
     sets in an object that is not a method's own."""
-    todo, seen, names, methods = list(roots), {}, set(), set()
-    modules: list[ModuleType] = []
+    todo, modules = list(roots), list[ModuleType]()
+    seen: dict[int, Any] = {}
+    names: set[str] = set()
+    methods: set[int] = set()
     while todo:
         x = todo.pop()
         if id(x) in seen:

@@ -150,7 +150,8 @@ class _Reached:
     def _class(self, path: str, cls: Any) -> None:
         for base in cls.__mro__[:-1]:
             held = self._state(f"a class attribute of {base.__name__}", functools.partial(_attributes, base))
-            for n, x in held.items():
+            own = {n: x for n, x in vars(base).items() if isinstance(x, FunctionType)}
+            for n, x in (held | own).items():
                 for part in (x, *(getattr(x, p, None) for p in ("__func__", "fget", "fset", "func"))):
                     if part is not None:
                         self._todo.append((f"{base.__name__}.{n}", part))

@@ -116,6 +116,7 @@ def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -
     ref, kind = sig.args
     raw = inspect.getattr_static(ref.cls, attr, None)
     if isinstance(raw, property):
-        struct_operators.call(context, builder, dispatcher_of(raw.fset), (ref, kind), args)
+        setter: Any = raw.fset
+        struct_operators.call(context, builder, dispatcher_of(setter), (ref, kind), args)
     elif attr in ref.stored:
         store_field(StructProxy(ref, args[0]), attr, args[1], Tracer(context, builder))

@@ -22,7 +22,7 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError
-from ...seam.ground.names import no_field, unknown
+from ...seam.ground.names import unknown
 from ...seam.marks import plain
 from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
@@ -31,8 +31,9 @@ from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
 from .effects import objects_in
-from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
-from .list_types import alike, is_list, list_type
+from .field_types import check_assignment, plain_type, run_time
+from .leaf_types import TENSOR_MAP, leaf_type, make_leaf
+from .list_types import is_list, list_type
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
 from .settings import set_later
 from .shared_arrays import SharedArray
@@ -244,18 +245,9 @@ def _field_type(cls: type, name: str, value: Any) -> types.Type:
     return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else plain_type(numba_type(value))
 
 
-def plain_type(ty: types.Type) -> types.Type:
-    """Return a type without what is known to divide its numbers: a field may be set to others."""
-    if isinstance(ty, Multiple):
-        return ty.literal_type
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [plain_type(t) for t in ty])
-    return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
-
-
 _OUTSIDE = (
-    "a {0} that was made outside of the kernel is one for all threads, and a kernel cannot hold it: pass what its "
-    "fields are made from, and construct it in the kernel"
+    "{0}: an object that was made outside of the kernel is one for all threads, and a kernel cannot hold it: pass what "
+    "its fields are made from, and construct it in the kernel"
 )
 
 
@@ -285,18 +277,7 @@ def type_of_plain(obj: Any) -> StructRef:
 
 def _plain_field(value: Any, changes: bool) -> types.Type:
     ty = numba_type(value)
-    return plain_type(_run_time(ty)) if changes else ty
-
-
-def _run_time(ty: types.Type) -> types.Type:
-    """Return a type of numbers, or of a tuple of them, without their values. Integers have 64 bits, as what is computed
-    of them has: the field may be set to that."""
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [_run_time(t) for t in ty])
-    if isinstance(ty, types.StringLiteral):
-        return ty
-    ty = types.unliteral(ty)
-    return types.int64 if isinstance(ty, types.Integer) and ty != types.uint64 else ty
+    return plain_type(run_time(ty)) if changes else ty
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
@@ -391,65 +372,6 @@ def store_field(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> No
     tracer.builder.store(model.as_data(tracer.builder, value), _address(proxy, name, tracer))
 
 
-def _fits(cls: type, ty: types.Type, have: types.Type) -> bool:
-    number = (types.Integer, types.Float, types.Boolean)
-    if ty in (have, plain_type(have)):
-        return True
-    have = types.unliteral(have)
-    if not isinstance(ty, number) or isinstance(ty, types.Literal) or not isinstance(have, number):
-        return False
-    return seam.is_struct_class(cls) or _holds_all(ty, have)
-
-
-def _holds_all(ty: Any, have: Any) -> bool:
-    """Say whether a field of a plain class keeps every number of a type as it is: Python's would change its type."""
-    if isinstance(ty, types.Float):
-        return not isinstance(have, types.Float) or have.bitwidth <= ty.bitwidth
-    if isinstance(ty, types.Boolean) or isinstance(have, types.Float):
-        return isinstance(have, types.Boolean)
-    return isinstance(have, types.Boolean) or have.signed <= ty.signed
-
-
-def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
-    if name not in ref.types:
-        raise seam.UnknownName(no_field(ref.cls.__name__, name, ref.types))
-    if not _fits(ref.cls, ref.types[name], have):
-        remedy = (
-            "annotate the field with a DType if it changes at run time"
-            if seam.is_struct_class(ref.cls)
-            else "make it with a value of that type, or convert what it is set to"
-        )
-        raise CuteError(f"{ref.cls.__name__}.{name} was made as {ref.types[name]} and cannot become {have}: {remedy}")
-
-
-_NUMBERS = (types.Number, types.Boolean)
-
-
-def refuse_other_values(ref: StructRef, name: str, have: types.Type) -> None:
-    """Raise a CuteError if what is set cannot be: a property without a setter, a field that the type says whole, one
-    that is a tuple or a list to what is none, or of another length, and a number of a plain object to one that it does
-    not hold."""
-    want, raw = ref.types.get(name), inspect.getattr_static(ref.cls, name, None)
-    if isinstance(raw, property):
-        if raw.fset is None:
-            raise CuteError(f"{ref.cls.__name__}.{name} is a property without a setter: it cannot be assigned")
-        return
-    if want is None:
-        raise seam.UnknownName(no_field(ref.cls.__name__, name, ref.types))
-    if name not in ref.stored and want != have:
-        struct = seam.is_struct_class(ref.cls)
-        remedy = "annotate the field with a DType" if struct else "make it with a run-time value, as cute.Int32(0),"
-        raise CuteError(
-            f"{ref.cls.__name__}.{name} is static ({want}) and cannot be assigned: {remedy} if it changes at run time"
-        )
-    if isinstance(want, types.BaseTuple):
-        same = isinstance(have, types.BaseTuple) and len(have) == len(want) and is_list(have) == is_list(want)
-        if not same:
-            _check_assignment(ref, name, have)
-    elif isinstance(want, _NUMBERS) and not isinstance(want, types.Literal) and not seam.is_struct_class(ref.cls):
-        _check_assignment(ref, name, have)
-
-
 # ---------------------------------------------------------------- in traced code
 
 
@@ -505,7 +427,7 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     plain.refuse_own_setting(proxy._ty.cls, name)
-    _check_assignment(proxy._ty, name, numba_type(value))
+    check_assignment(proxy._ty, name, numba_type(value))
     if tracer.trail is not None:
         tracer.trail.store(proxy, value)
     if tracer.builder is not None and name in proxy._ty.stored:

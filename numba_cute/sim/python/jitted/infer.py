@@ -50,9 +50,8 @@ class Surroundings(NamedTuple):
 
     find_global, find_free: the types of a global and of a variable of a function around, by name. jitted: of a callable
     what gives the type of its result from those of its arguments, or None. effects: the same, by the callable, of those
-    that may not be called. safe: whether a callable may be called to
-    see what it gives. range: what stands for `range`. backend: of traced code that is called. changing: which fields
-    of a class's objects are set after their constructor.
+    that may not be called. safe: whether a callable may be called to see what it gives. range: what stands for `range`.
+    backend: of traced code that is called. changing: which fields of a class's objects are set after their constructor.
     """
 
     find_global: Callable[[str], Type]
@@ -490,7 +489,6 @@ def _inner_result(inner: Inner, plain: list[Type], named: dict[str, Type]) -> Ty
     outer, code = inner.outer, inner.node.data
     flow = flow_of(code)
     values = bound(code, plain, named, outer._all(inner.node.args))
-
     around = outer.around._replace(find_free=inner.free)
     return returned(Inference(flow, list(map(loosened, values)), around))
 

@@ -246,8 +246,9 @@ class Rebuilder:
             return watched(value)
         if isinstance(value, (float, np.generic)):
             return from_python(value)
-        if isinstance(value, BuiltinFunctionType) and getattr(builtins, value.__name__, None) is value:
-            return self._builtins.get(value.__name__, value)
+        name = value.__name__ if isinstance(value, BuiltinFunctionType) else ""
+        if name and getattr(builtins, name, None) is value:
+            return self._builtins.get(name, value)
         if isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
             isinstance(value, type) and issubclass(value, np.generic)
         ):

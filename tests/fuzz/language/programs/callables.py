@@ -363,7 +363,7 @@ o[tid, 0] = Acc().each(lambda j: j * k, n).s
 === operator functions
 ---
 o[tid, 0] = operator.add(a[tid], n) * operator.mul(m, 2)
-o[tid, 1] = reduce(operator.add, (a[tid], n, m))
+o[tid, 1] = operator.neg(a[tid]) + operator.floordiv(a[tid], m)
 === attrgetter
 ---
 get = operator.attrgetter('k')
