@@ -17,7 +17,7 @@ from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes, 
 from ..seam.source.class_statements import without_classes
 from ..seam.source.language import refuse_code
 from ..seam.source.with_statements import without_with
-from .bridge import contexts
+from .bridge import contexts, settings
 from .ground import memory, ownership
 from .inspection import operations
 from .passes.audit import Audit
@@ -54,6 +54,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
     if not ownership.owns(state.func_id.func, state.args):
         return pipelines
     memory.loosen()
+    settings.begin_at(state.func_id.func, state.args)
     _read(state)
     mark(state.func_id)
     contexts.forget()

@@ -342,7 +342,7 @@ def _struct(cls: type[T]) -> type[T]:
     With a `struct.MemRange[dtype, n]`, a `struct.Align[member, bytes]` or a storage class among its annotations it
     describes memory, laid out as C does: `smem.allocate(cls)` makes one, `cls.size_in_bytes()` counts its bytes;
     methods are traced. Otherwise it is a mutable class that kernels hold by reference: a field annotated with a `DType`
-    is a run-time value of that type, any other field keeps what the constructor was given (structs are embedded), and
+    is a run-time value of that type, any other field keeps what the constructor was given (objects by reference), and
     methods are jitted. A class of element types alone is such a class, and `allocate` takes it too.
 
         @cute.struct

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classes of objects and numbers in kernels: Python, the simulator and compiled code give the same answers."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute.seam.marks.host_objects import as_argument
@@ -437,3 +441,41 @@ def test_an_argument_has_its_class(tile):
     Native(of_argument, args).run(1, *args)
     wide = type(tile) is Wide
     assert outs[0].tolist() == outs[1].tolist() == [1, wide, 10 * wide + 1, wide]
+
+
+class Plain:
+    def __init__(self, x):
+        self.x = x
+
+
+@dataclasses.dataclass
+class Record:
+    x: object
+
+
+@cute.struct
+class Struct:
+    x: object
+
+
+def negative(v, c):
+    if c > 3:
+        r = v.x
+    else:
+        r = cute.Uint8(1)
+    return -r
+
+
+@pytest.mark.parametrize("cls", [Plain, Record, Struct, SimpleNamespace])
+def test_a_function_is_typed_anew_for_objects_of_a_class_whose_fields_have_other_types(cls):
+    @cuda.jit
+    def kernel(out, c):
+        cute.const_expr(True)
+        out[0] = negative(cls(x=cute.Uint8(200)), c)
+        out[1] = negative(cls(x=cute.Uint32(200)), c)
+        out[2] = negative(cls(x=cute.Int32(200)), c)
+
+    simulated, computed = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    cute.simulate(kernel)[1, 1](simulated, 2)
+    Native(kernel, (computed, 2)).run(1, computed, 2)
+    assert list(simulated) == list(computed) == [255, 2**32 - 1, -1]

@@ -132,22 +132,31 @@ def test_methods_of_plain_objects_change_them():
     assert results(kernel, 8)[:4] == [1 + 3 + 5 + 7, 9, 1, 16]
 
 
-def test_what_cannot_be_is_refused():
-    def compiled(kernel):
-        cute.compile(kernel, (np.zeros(8, np.float32), 3))
-
+def test_fields_may_be_set_by_functions():
     @cute.jit
     def sets(p, k):
         p.n = k
 
     @cute.kernel
-    def set_elsewhere(out, k):
+    def kernel(out, k):
         p = SimpleNamespace(n=0)
         sets(p, k)
         out[0] = p.n
 
+    assert results(kernel, 7)[0] == 7
+
+
+def test_what_cannot_be_is_refused():
+    def compiled(kernel):
+        cute.compile(kernel, (np.zeros(8, np.float32), 3))
+
+    @cute.kernel
+    def text(out, k):
+        p = SimpleNamespace(n="a")
+        p.n = k
+
     with pytest.raises(cute.CuteError, match=r"SimpleNamespace.n is static .* run-time value"):
-        compiled(set_elsewhere)
+        compiled(text)
 
     @cute.kernel
     def no_field(out, k):

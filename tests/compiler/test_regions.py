@@ -72,12 +72,12 @@ def repeated(n):
 
 
 @traced
-def embedded(n):
+def shared(n):
     apart = Pair(n)
     o = Outer(apart, 3)
     inner = o.inner
     current().when(current().compare(">", n, 2), lambda: setattr(inner, "a", 40))
-    current().when(current().compare(">", n, 3), lambda: setattr(apart, "a", 50))  # o has its own
+    current().when(current().compare(">", n, 3), lambda: setattr(apart, "a", 50))
     current().loop(0, n, lambda i: setattr(o, "n", o.n + o.inner.a))
     return o.inner.a, o.n
 
@@ -94,7 +94,7 @@ def whole(n):
 def changing(n, out):
     out[0], out[1] = conditional(n)
     out[2], out[3] = repeated(n)
-    out[4], out[5] = embedded(n)
+    out[4], out[5] = shared(n)
     p = whole(n)
     p.a = p.a + 1
     out[6], out[7] = p.a, p.b
@@ -103,7 +103,7 @@ def changing(n, out):
 def wanted(n):
     a, b = (11, n if n < 5 else 7) if n > 2 else (1, 7)
     total = sum((i + 1) * (7 + i) for i in range(n)), sum(100 if i == 1 else 7 for i in range(n))
-    inner = 40 if n > 2 else n
+    inner = 50 if n > 3 else 40 if n > 2 else n
     return [a, b, *total, inner, 3 + n * inner, (-1 if n > 2 else n) + 1, 7]
 
 

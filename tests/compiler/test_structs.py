@@ -102,7 +102,7 @@ def nested(out, n):
     o = Nested(c, 1000)
     out[0] = o.turn() + o.turn()
     out[1] = o.inner.n
-    out[2] = c.n  # a struct kept in a field is a copy
+    out[2] = c.n  # a struct kept in a field is the same one
     a, b = two(n)
     a.bump()
     b.bump(2)
@@ -126,7 +126,7 @@ def branched(out, n):
 CASES = {
     "changes": (changes, 8, [9, 10, 10, 10, 0, 20]),
     "passed": (passed, 5, [8, 7, 15, 15, 5]),
-    "nested": (nested, 5, [2013, 7, 5, 6, 12]),
+    "nested": (nested, 5, [2013, 7, 7, 6, 12]),
     "branched": (branched, 10, [11, 2]),
 }
 

@@ -18,15 +18,17 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.ground.names import UnknownName, member_of, no_field, unknown
+from ...seam.ground.names import UnknownName, unknown
 from ...seam.marks import plain
 from ...seam.marks.host_objects import function_of, is_snapshot, python_of
 from ...seam.source.language import immutable
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.refusals import kind
 from . import contexts, struct_operators, structs
+from .field_types import refuse_other_values
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
-from .values import abstract, concrete, numba_type, refuse_other_values
+from .values import abstract, concrete, numba_type
 
 
 def _is_method(obj: Any, attr: str) -> bool:
@@ -104,6 +106,12 @@ def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -
         return concrete(result, _type_of(result), tracer)
 
 
+@lowering_registry.lower_getattr_generic(types.NamedTuple)
+@lowering_registry.lower_getattr_generic(types.NamedUniTuple)
+def _named_tuple_getattr(context: Any, builder: Any, typ: Any, val: Any, attr: str) -> Any:
+    return builder.extract_value(val, typ.fields.index(attr)) if attr in typ.fields else val  # of a method
+
+
 @lowering_registry.lower_getattr(types.Number, "to")
 @lowering_registry.lower_getattr(types.Boolean, "to")
 def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
@@ -112,14 +120,15 @@ def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
 
 @contexts.setattr_rule
 def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
-    if isinstance(target, StructRef) and attr not in target.types and member_of(target.cls, attr) is None:
-        raise as_typing_error(UnknownName(no_field(target.cls.__name__, attr, target.types)))
     if isinstance(target, StructRef):
         try:
             plain.refuse_own_setting(target.cls, attr)
             refuse_other_values(target, attr, value)
         except CuteError as e:
             raise as_typing_error(e) from e
+    if isinstance(target, types.BaseTuple):
+        refused = CuteError(immutable(kind(str(target)), attr))
+        raise as_typing_error(refused) from refused
     if not isinstance(target, Value):
         return None
     tracer = Tracer()

@@ -83,16 +83,17 @@ def _runs(ty: Any) -> bool:
 
 def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
     """Call `fn` with what traced code sees; raise a TypeError of Python's as a CuteError."""
-    objects = [abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
+    given = [abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
     try:
         with seam.running(tracer):
-            result = fn(*objects)
+            result = fn(*given)
     except CuteError:
         raise
     except TypeError as e:
-        raise CuteError(f"{fn.__name__}({', '.join(map(repr, objects))}): {e}") from e
-    if fn is _contains and any(map(_runs, kinds)):  # two leaves are equal here only if they are one
-        raise CuteError(f"{objects[1]!r} in {objects[0]!r}: what is known only at run time cannot be looked for")
+        raise CuteError(f"{fn.__name__}({', '.join(map(repr, given))}): {e}") from e
+    known = fn is not _contains or any(map(objects.holds_objects, kinds)) or not any(map(_runs, kinds))
+    if not known:  # two leaves are equal here only if they are one
+        raise CuteError(f"{given[1]!r} in {given[0]!r}: what is known only at run time cannot be looked for")
     return result
 
 

@@ -16,7 +16,7 @@ import math
 import operator
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, GeneratorType, MethodType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
@@ -32,11 +32,11 @@ from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.source.class_statements import without_classes
 from ...seam.source.identity import asks_for_class, asks_for_identity
-from ...seam.source.language import no_operator, refuse_code
+from ...seam.source.language import GENERATOR, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from ..ground.faults import in_words, may_be_jitted, tells_more
+from ..ground.faults import Final, in_words, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
 from ..ground.ownership import adopting
 from ..ground.refusals import NUMBAS, SIGNS, kind
@@ -92,7 +92,7 @@ def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
 def _is_users(fn: Any) -> bool:
     """Say whether a function, a bound method or a class is a plain one of the user's."""
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
-    return plain.is_plain_function(fn) or plain.is_plain_class(fn) or isinstance(fn, plain.Maker)
+    return plain.is_plain_function(fn) or plain.is_plain_class(fn)
 
 
 def _signatures(fn: Callable[..., Any], kws: Any) -> tuple[inspect.Signature, inspect.Signature]:
@@ -109,7 +109,6 @@ def _signatures(fn: Callable[..., Any], kws: Any) -> tuple[inspect.Signature, in
 
 
 def _of_callable(fn: Callable[..., Any]) -> inspect.Signature:
-    fn = fn.cls if isinstance(fn, plain.Maker) else fn
     if fn is functools.partial:
         return inspect.Signature([
             inspect.Parameter("function", inspect.Parameter.POSITIONAL_ONLY),
@@ -258,16 +257,21 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
     except (CuteError, AttributeError):  # there is no such function, which tracing said
         return None
     if isinstance(fn, functools.partial):
-        fn = fn.func
-        if isinstance(fn, FunctionType) and fn.__code__.co_flags & inspect.CO_VARARGS:
+        held, fn = len(fn.args), fn.func
+        code = getattr(fn, "__code__", None)
+        if code is not None and code.co_flags & inspect.CO_VARARGS and held > code.co_argcount:
             return None  # which of the arguments it holds are among those, Numba does not say
     fn = getattr(fn, "__func__", fn)
     return fn if plain.is_plain_function(fn) and plain.is_users(fn) else None
 
 
 def _held_by(receiver: Any, value: Any, tracer: Tracer) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments that what is called gives itself, by place and by name: those of a partial function."""
-    if not isinstance(receiver, Value) or receiver.spec[0] != "partial":
+    """Return the arguments that what is called gives itself, by place and by name: those of a partial function, and the
+    class of a class method."""
+    kind = receiver.spec[0] if isinstance(receiver, Value) else ""
+    if kind == "const" and isinstance(receiver.spec[2], MethodType):
+        return (receiver.spec[2].__self__,), {}
+    if kind != "partial":
         return (), {}
     made = abstract(receiver, value, tracer)
     return made.args, made.keywords
@@ -281,9 +285,10 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
     own = (receiver,) if key[0] is BoundTraced else tuple(map(numba_type, first))
     held = {n: numba_type(x) for n, x in named.items() if n not in dict(kws)}
     whole = (*own, *args), {**dict(kws), **held}
-    with adopting(fn) if asks_for_class(fn) else nullcontext():  # Numba's `is` and `isinstance` are others
+    compiled = dispatcher.py_func
+    with adopting(compiled) if asks_for_class(fn) else nullcontext():  # Numba's `is` and `isinstance` are others
         template, pysig, given, none = contexts.ours_if_refused(
-            fn, whole[0], lambda: dispatcher.get_call_template(*whole)
+            compiled, whole[0], lambda: dispatcher.get_call_template(*whole)
         )
     inner = template(contexts.typing_context()).apply(given, none)
     names = list(pysig.parameters)
@@ -387,7 +392,7 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     if all(map(lasts, (receiver, *types_))):
         memo, known = (*memo, *setting()), LASTING
     else:
-        reached = unchanged(name_of(receiver, key), fn, *map(static_of, types_))
+        reached = unchanged(name_of(receiver, key), typing_tracer, fn, *map(static_of, (receiver, *types_)))
     result = known.results.get(memo)
     if result is None:
         names = list(folded.parameters)
@@ -399,7 +404,10 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
                 trail.note(x, frozenset((i,)))
         with reached:
             given = run(fn, real, [values[i] for i in order], typing_tracer)
-            result = numba_type(given)
+            if isinstance(given, GeneratorType):
+                raise Final(GENERATOR)
+            with seam.running(typing_tracer):
+                result = numba_type(given)
         full = (*key, (receiver,) * first + types_)
         known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result
@@ -430,7 +438,6 @@ def name_of(receiver: Any, key: Any) -> str:
     while spec[0] == "partial":
         spec = spec[2][0]
     held = spec[2] if spec[0] == "const" else spec[1] if spec[0] == "node" else receiver
-    held = held.cls if isinstance(held, plain.Maker) else held
     name = getattr(held, "__name__", type(held).__name__)
     return f"{name}.{receiver_attr}" if (receiver_attr := key[2] if key[0] is BoundTraced else "") else str(name)
 
@@ -441,6 +448,8 @@ def static_of(ty: Any) -> Any:
         return tree.constants(ty.spec)
     if isinstance(ty, types.BaseTuple):
         return tuple(map(static_of, ty))
+    if isinstance(ty, StructRef):
+        return (ty.cls, *(static_of(t) for _, t in ty.fields))
     return ty.dispatcher if isinstance(ty, types.Dispatcher) else getattr(ty, "value", None)
 
 

@@ -23,7 +23,7 @@ from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
-from ...seam import CuteError
+from ...seam import CuteError, is_struct_class
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ..ground.building import building_kernel, kernel
@@ -168,6 +168,9 @@ class CuteTypingContext(CUDATypingContext):
             found = super().resolve_getattr(typ, attr)
         if found is None and attr in _OF_NUMBERS and isinstance(typ, (types.Number, types.Boolean)):
             return BoundTraced(typ, attr)
+        cls = getattr(typ, "instance_class", None) if found is None else None
+        if plain.is_named_tuple(cls) and inspect.isfunction(inspect.getattr_static(cls, attr, None)):
+            return BoundTraced(typ, attr)
         return found
 
     def resolve_value_type(self, val: Any) -> Any:
@@ -185,10 +188,12 @@ class CuteTypingContext(CUDATypingContext):
         if (
             val is functools.partial
             or plain.is_plain_function(val)
-            or isinstance(val, plain.Maker)
-            or (isinstance(val, type) and plain.is_plain_class(val))
+            or plain.is_plain_class(val)
+            or plain.is_named_tuple(val)
         ):
             return Value(("const", type(val), val))
+        if is_struct_class(type(val)):
+            raise ValueError(f"Cannot determine Numba type of {type(val)}")  # which Numba says of the line
         if val is NotImplemented or any(val is cls for cls in _CLASSES):
             return Value(("const", type(val), val))
         return super().resolve_value_type(val)

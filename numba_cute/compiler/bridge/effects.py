@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from numba.cuda import types
@@ -20,7 +21,7 @@ from ..emit.leaves import RegFile
 from ..ground.memory import effects_of
 from . import tree
 from .leaf_types import Registers
-from .object_types import StructPointer, StructRef, Value
+from .object_types import StructRef, Value
 
 NEW = -1
 Sources = frozenset[int]
@@ -83,11 +84,6 @@ def kinds(ty: Any) -> frozenset[Any]:
     return kinds(ty.this) if isinstance(getattr(ty, "this", None), types.Type) else frozenset()
 
 
-def embeds(ty: Any) -> bool:
-    """Say whether a field of this type lies in its object."""
-    return isinstance(ty, StructRef) and not isinstance(ty, StructPointer)
-
-
 # ---------------------------------------------------------------- of traced calls
 
 
@@ -133,6 +129,9 @@ def objects_in(value: Any) -> Iterator[Any]:
             yield from objects_in(x)
     elif kind is functools.partial:
         yield from objects_in((value.func, *value.args, *value.keywords.values()))
+    elif kind is FunctionType:
+        for x in tree.cells(value):
+            yield from objects_in(x)
     elif kind.__name__ == "method" and hasattr(value, "__self__"):
         yield from objects_in(value.__self__)
     elif seam.is_struct_class(kind) or plain.is_plain(value):

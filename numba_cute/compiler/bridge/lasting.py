@@ -13,7 +13,7 @@ from ...seam.ground.packages import is_library
 from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import python_of
-from ...seam.marks.plain import Maker, is_users_module
+from ...seam.marks.plain import is_users_module
 from ..ground.building import known_launch
 from ..ground.target import current_arch
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
@@ -69,7 +69,7 @@ def _of_value(ty: Value) -> bool:
 def _of_spec(spec: Any) -> bool:
     kind = spec[0]
     if kind == "leaf":
-        return True
+        return not isinstance(spec[1], StructRef) or lasts(spec[1])
     if kind == "const":
         return is_lasting_value(spec[2])
     return (kind != "node" or _is_lasting_class(spec[1])) and all(map(_of_spec, spec[-1]))
@@ -95,7 +95,7 @@ def is_lasting_value(obj: Any) -> bool:
         return _is_lasting_class(obj)
     if isinstance(obj, functools.partial):
         return all(map(is_lasting_value, (obj.func, *obj.args, *obj.keywords.values())))
-    if isinstance(obj, (Maker, Constexpr)) or python_of(obj) is not None or not _is_lasting_class(type(obj)):
+    if isinstance(obj, Constexpr) or python_of(obj) is not None or not _is_lasting_class(type(obj)):
         return False
     return all(map(_is_simple, getattr(obj, "__dict__", {}).values()))
 

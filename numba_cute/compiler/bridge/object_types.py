@@ -116,9 +116,7 @@ class StructRef(types.Type):
 
 @register_model(StructRef)
 class StructRefModel(Object, models.DataModel):
-    """A pointer; what it points to, where it is a field of a struct: those are embedded."""
-
-    embedded = True
+    """A pointer, also where it is stored."""
 
     def __init__(self, dmm: Any, fe: StructRef) -> None:
         super().__init__(dmm, fe)
@@ -137,48 +135,18 @@ class StructRefModel(Object, models.DataModel):
         return self.contents().as_pointer()
 
     def get_data_type(self) -> ir.Type:
-        return self.contents()
-
-    def as_data(self, builder: Any, value: Any) -> Any:
-        return builder.load(value)
-
-    def from_data(self, builder: Any, value: Any) -> Any:
-        raise CuteError(f"{self._fe_type.cls.__name__}: an embedded object is no copy")
-
-    def as_argument(self, builder: Any, value: Any) -> Any:
-        return value
-
-    def from_argument(self, builder: Any, value: Any) -> Any:
-        return value
-
-
-class StructPointer(StructRef):
-    """A `StructRef` as an object of a plain class, or a tuple in a field, holds it: by its address, so that it is the
-    same one there."""
-
-    @property
-    def target(self) -> StructRef:
-        """The type of what it points to."""
-        return StructRef(self.cls, self.fields)
-
-    @property
-    def key(self) -> Any:
-        return (StructPointer, *self._key)
-
-
-@register_model(StructPointer)
-class StructPointerModel(StructRefModel):
-    """An address, also where it is stored."""
-
-    embedded = False
-
-    def get_data_type(self) -> ir.Type:
         return self.get_value_type()
 
     def as_data(self, builder: Any, value: Any) -> Any:
         return value
 
     def from_data(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
         return value
 
 

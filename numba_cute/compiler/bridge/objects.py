@@ -287,10 +287,10 @@ for _n in ("getitem", "setitem", "call"):
 # ---------------------------------------------------------------- jitted code
 
 
-def _holds_objects(ty: Any) -> bool:
+def holds_objects(ty: Any) -> bool:
     """Say whether a type is one of objects or lists, or holds such a one: these Numba does not compare."""
     tuples = isinstance(ty, types.BaseTuple)
-    return isinstance(ty, StructRef) or is_list(ty) or (tuples and any(map(_holds_objects, ty)))
+    return isinstance(ty, StructRef) or is_list(ty) or (tuples and any(map(holds_objects, ty)))
 
 
 @contexts.call_rule
@@ -313,7 +313,7 @@ def _of_items(op: Any) -> Any:
 
 def _signature(op: Any, args: Any) -> Any:
     """Return the signature of an operator of objects; None if it is of none, or Numba's own holds."""
-    fn = _OPERATORS.get(op) if any(map(_holds_objects, args)) else None
+    fn = _OPERATORS.get(op) if any(map(holds_objects, args)) else None
     if op in _OF_ITEMS and len(args) == 1 and isinstance(args[0], types.BaseTuple):
         return _typed(_OF_ITEMS[op], args)
     if op in (operator.eq, operator.ne) and fn is not None and all(isinstance(a, types.BaseTuple) for a in args):

@@ -56,9 +56,6 @@ class Composite(Returned):
 class Object(Returned):
     """A model of an object: its value is an address."""
 
-    embedded = False
-    """Whether such a field lies in the object that has it."""
-
     def object_key(self) -> Any:
         """Return what is equal for all types whose objects may be the same one."""
         raise NotImplementedError
@@ -89,11 +86,7 @@ def _contents_layout(model: Any) -> Any:
     fields = model.fields()
     if fields is None:
         return model.contents()
-    return ir.LiteralStructType([_contents_layout(m) if _is_embedded(m) else _layout(m) for m in fields])
-
-
-def _is_embedded(model: Any) -> bool:
-    return isinstance(model, Object) and model.embedded
+    return ir.LiteralStructType([_layout(m) for m in fields])
 
 
 def _joined(builder: Any, ty: Any, parts: list[Any]) -> Any:
@@ -129,11 +122,7 @@ def _give_contents(model: Any, builder: Any, address: Any, places: Places) -> An
     parts = []
     for i, field in enumerate(fields):
         place = builder.gep(address, [_I32(0), _I32(i)], inbounds=True)
-        if _is_embedded(field):
-            places.append((field.object_key(), place))
-            parts.append(_give_contents(field, builder, place, places))
-        else:
-            parts.append(_give(field, builder, field.from_data(builder, builder.load(place)), places))
+        parts.append(_give(field, builder, field.from_data(builder, builder.load(place)), places))
     return _joined(builder, _contents_layout(model), parts)
 
 
@@ -154,7 +143,7 @@ def settle(function: Any) -> None:
     for asked, index, key, address in questions:
         builder = ir.IRBuilder()
         builder.position_before(asked)
-        slots = [p for model, slot in slots_of(function) for p in _places_of(builder, model, slot, key)]
+        slots = [slot for model, slot in slots_of(function) if _kind(model, slot) == key]
         same = [builder.icmp_unsigned("==", address, slot) for slot in slots]
         asked.operands = [functools.reduce(builder.or_, same, _FLAG(0)), _FLAG(0)]
         sources = _sources(address, (), stores, set())
@@ -223,16 +212,9 @@ def _use(inst: Any, operands: list[Any]) -> None:
         inst.aggregate, inst.value = operands
 
 
-def _places_of(builder: Any, model: Any, address: Any, key: Any) -> list[Any]:
-    """Return the addresses of the objects of a type in a slot: what it holds, and what that embeds."""
-    if model is None:
-        return [address] if address.type.pointee == key else []
-    found = [address] if model.object_key() == key else []
-    for i, field in enumerate(model.fields() or ()):
-        if _is_embedded(field):
-            place = builder.gep(address, [_I32(0), _I32(i)], inbounds=True)
-            found += _places_of(builder, field, place, key)
-    return found
+def _kind(model: Any, slot: Any) -> Any:
+    """Return the key of the object in a slot."""
+    return slot.type.pointee if model is None else model.object_key()
 
 
 # ---------------------------------------------------------------- in the one that called it
@@ -289,11 +271,7 @@ class _Taking:
             return
         for i, field in enumerate(fields):
             part, place = builder.extract_value(value, i), builder.gep(slot, [_I32(0), _I32(i)], inbounds=True)
-            if _is_embedded(field):
-                self.places.append((field.object_key(), place))
-                self._contents(field, part, place)
-            else:
-                builder.store(field.as_data(builder, self.take(field, part)), place)
+            builder.store(field.as_data(builder, self.take(field, part)), place)
 
 
 def _count(model: Any) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.cuda.dispatcher import CUDADispatcher
 
-from ...seam.marks.plain import Maker, is_plain_class, is_users_module
+from ...seam.marks.plain import is_plain_class, is_users_module
 from ..ground.faults import Final
 from ..ground.ownership import names_of
 
@@ -32,10 +32,11 @@ Read = Callable[[], Any]
 
 
 @contextmanager
-def unchanged(what: str, *roots: Any) -> Iterator[None]:
-    """Run traced code of the user's. Final: it changed something that it reached from `roots` and that stays when it
-    is over. what: the function's name."""
+def unchanged(what: str, tracer: Any, *roots: Any) -> Iterator[None]:
+    """Run traced code of the user's, and tell its tracer what stands outside of it. Final: it changed something that it
+    reached from `roots` and that stays when it is over. what: the function's name."""
     before = _Reached(roots)
+    tracer.outside = before.holds
     yield
     changed = before.changed()
     if changed is not None:
@@ -64,6 +65,10 @@ class _Reached:
                 if not self._todo:
                     self._look_at_modules()
 
+    def holds(self, obj: Any) -> bool:
+        """Say whether an object was there before."""
+        return self._seen.get(id(obj)) is obj
+
     def changed(self) -> str | None:
         """Name what is not what it was; None if all is."""
         for path, read, before in self._states:
@@ -87,8 +92,6 @@ class _Reached:
                 self._class(path, obj)
         elif isinstance(obj, CUDADispatcher):
             self._look(path, obj.py_func)
-        elif isinstance(obj, Maker):
-            self._look(path, obj.cls)
         elif type(obj).__module__ in _ITERATORS and hasattr(type(obj), "__next__"):
             self._state(f"the iterator `{path}`", lambda: _position(obj))
         elif is_plain_class(type(obj)):
@@ -147,7 +150,8 @@ class _Reached:
     def _class(self, path: str, cls: Any) -> None:
         for base in cls.__mro__[:-1]:
             held = self._state(f"a class attribute of {base.__name__}", functools.partial(_attributes, base))
-            for n, x in held.items():
+            own = {n: x for n, x in vars(base).items() if isinstance(x, FunctionType)}
+            for n, x in (held | own).items():
                 for part in (x, *(getattr(x, p, None) for p in ("__func__", "fget", "fset", "func"))):
                     if part is not None:
                         self._todo.append((f"{base.__name__}.{n}", part))

@@ -20,7 +20,7 @@ from ..ground.errors import as_typing_error
 from . import contexts, struct_operators
 from .object_types import BoundJitted, BoundTraced, StructRef
 from .struct_operators import dispatcher_of
-from .values import StructProxy, concrete, load_field, numba_type, proxy_get, seen_type, store_field
+from .values import StructProxy, concrete, load_field, numba_type, proxy_get, store_field
 
 
 def is_jitted(cls: type, name: str) -> bool:
@@ -42,7 +42,7 @@ class StructAttributes(AttributeTemplate):
 
     def generic_resolve(self, typ: StructRef, attr: str) -> Any:
         if attr in typ.types:
-            return seen_type(typ.types[attr])
+            return typ.types[attr]
         raw = inspect.getattr_static(typ.cls, attr, None)
         if inspect.isfunction(raw):
             if seam.is_traced(raw) or is_plain_class(typ.cls):
@@ -115,19 +115,8 @@ def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -
     """Store a value, which Numba has cast to the field's type; what the type says whole cannot change."""
     ref, kind = sig.args
     raw = inspect.getattr_static(ref.cls, attr, None)
-    if isinstance(raw, property) and raw.fset is not None:
-        struct_operators.call(context, builder, dispatcher_of(raw.fset), (ref, kind), args)
-        return
     if isinstance(raw, property):
-        raise CuteError(f"{ref.cls.__name__}.{attr} is a property without a setter: it cannot be assigned")
-    if attr not in ref.stored:
-        remedy = (
-            "make it with a run-time value, as cute.Int32(0),"
-            if is_plain_class(ref.cls)
-            else "annotate the field with a DType"
-        )
-        raise CuteError(
-            f"{ref.cls.__name__}.{attr} is static ({ref.types[attr]}) and cannot be assigned: {remedy} if it changes "
-            "at run time"
-        )
-    store_field(StructProxy(ref, args[0]), attr, args[1], Tracer(context, builder))
+        setter: Any = raw.fset
+        struct_operators.call(context, builder, dispatcher_of(setter), (ref, kind), args)
+    elif attr in ref.stored:
+        store_field(StructProxy(ref, args[0]), attr, args[1], Tracer(context, builder))

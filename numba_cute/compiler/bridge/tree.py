@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
-A spec is a nested tuple: ("leaf", numba type), ("tuple", specs), ("node", class, specs) for an instance of a
-`static` class, ("partial", (number of arguments, names), specs) for a `functools.partial`, or ("const", type, object)
-for anything else, which must be hashable.
+A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("node", class, specs)
+for an instance of a `static` class, ("partial", (number of arguments, names), specs) for a `functools.partial`, or
+("const", type, object) for anything else, which must be hashable.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import dataclasses
 import enum
 import functools
 import math
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -21,6 +22,7 @@ from numba.cuda import types
 from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
+from ...seam.marks.plain import is_plain
 from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .leaf_types import Multiple, leaf_type, multiple
 
@@ -31,6 +33,15 @@ class ByReference:
     """An object of traced code that is no value: what its name stands for may change."""
 
     __slots__ = ()
+
+
+_typing: list[Callable[[Any], types.Type]] = []
+
+
+def types_objects(type_of: Callable[[Any], types.Type]) -> Callable[[Any], types.Type]:
+    """Decorate the one function that gives the type of an object of a kernel, which stands above (bridge/values.py)."""
+    _typing.append(type_of)
+    return type_of
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
@@ -57,13 +68,17 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if type(obj) is functools.partial:
         held = (obj.func, *obj.args, *obj.keywords.values())
         return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
-    if kind is FunctionType and obj.__closure__ is not None and any(map(_changes, _cells(obj))):
+    if kind is FunctionType and _changes(obj):
         return flatten(_as_partial(obj), leaves)
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
-    if seam.is_struct_class(type(obj)) or isinstance(obj, ByReference):
-        raise CuteError(f"{type(obj).__name__} is held by reference: it cannot be part of an immutable object")
+    if _changes(obj) and not isinstance(obj, tuple):
+        (type_of,) = _typing
+        leaves.append(obj)
+        return ("leaf", type_of(obj))
+    if isinstance(obj, tuple) and not seam.is_static(obj):
+        raise CuteError(f"a {kind.__name__} cannot be part of an object that never changes: give it the items")
     try:
         hash(obj)
     except TypeError:
@@ -102,7 +117,7 @@ def constants(spec: Spec) -> tuple[Any, ...]:
     return (spec[2],) if spec[0] == "const" else tuple(x for s in spec[-1] for x in constants(s))
 
 
-def _cells(fn: FunctionType) -> list[Any]:
+def cells(fn: FunctionType) -> list[Any]:
     """Return what a closure's variables hold, as far as they are set."""
     found = []
     for cell in fn.__closure__ or ():
@@ -114,8 +129,27 @@ def _cells(fn: FunctionType) -> list[Any]:
 
 
 def _changes(obj: Any) -> bool:
-    """Say whether what a closure holds is known at run time alone."""
-    return isinstance(obj, (seam.Leaf, ByReference)) or isinstance(obj, tuple) and any(map(_changes, obj))
+    """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
+    if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
+        return True
+    parts: Any = obj if isinstance(obj, tuple) else ()
+    if isinstance(obj, functools.partial):
+        parts = (obj.func, *obj.args, *obj.keywords.values())
+    elif type(obj) is FunctionType:
+        parts = (*cells(obj), *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values())
+    elif is_plain(obj):
+        parts = vars(obj).values()
+    if any(obj is x for x in _looking):
+        return False
+    _looking.append(obj)
+    try:
+        return any(map(_changes, parts))
+    finally:
+        _looking.pop()
+
+
+_looking: list[Any] = []
+"""What `_changes` looks into: a function may hold itself."""
 
 
 def _as_partial(fn: FunctionType) -> Any:
@@ -123,12 +157,18 @@ def _as_partial(fn: FunctionType) -> Any:
     name = sets_free(fn.__code__)
     if name is not None:
         raise CuteError(f"{fn.__name__} sets {name}, which is not its own, and is handed on: let it return the value")
+    code, defaults = fn.__code__, fn.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    named = {n: d for n, d in zip(names, defaults) if _changes(d)}
+    if any(map(_changes, (fn.__kwdefaults__ or {}).values())):
+        raise CuteError(f"{fn.__name__} has a keyword-only default of run time: pass it as an argument")
     try:
-        function = lifted_function(fn.__code__, fn.__globals__, fn.__module__, fn.__defaults__)
+        known = tuple(None if n in named else d for n, d in zip(names, defaults))
+        function = lifted_function(code, fn.__globals__, fn.__module__, known or None)
     except NotLifted:
         text = f"{fn.__name__} holds values of run time for a function in it: pass them as arguments"
         raise CuteError(text) from None
-    return functools.partial(function, *_cells(fn))
+    return functools.partial(function, *cells(fn), **named)
 
 
 def unflatten(spec: Spec, leaves: Any) -> Any:

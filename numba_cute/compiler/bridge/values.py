@@ -22,7 +22,7 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError
-from ...seam.ground.names import no_field, unknown
+from ...seam.ground.names import unknown
 from ...seam.marks import plain
 from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
@@ -30,10 +30,12 @@ from ..emit.leaves import Number, RegFile, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
-from .effects import embeds, objects_in
-from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
-from .list_types import alike, is_list, list_type
-from .object_types import StructPointer, StructRef, Value
+from .effects import objects_in
+from .field_types import check_assignment, plain_type, run_time
+from .leaf_types import TENSOR_MAP, leaf_type, make_leaf
+from .list_types import is_list, list_type
+from .object_types import BoundJitted, BoundTraced, StructRef, Value
+from .settings import set_later
 from .shared_arrays import SharedArray
 
 _I32 = ir.IntType(32)
@@ -68,6 +70,19 @@ class StructProxy(tree.ByReference):
     def __setattr__(self, name: str, value: Any) -> None:
         proxy_set(self, name, value)
 
+    def __copy__(self) -> Any:
+        """Do what `copy.copy` does of an object whose class says nothing else."""
+        cls = self._ty.cls
+        if hasattr(cls, "__copy__"):
+            return proxy_get(self, "__copy__")()
+        made = cls.__new__(cls) if seam.is_struct_class(cls) else object.__new__(cls)
+        for name in self._ty.types:
+            object.__setattr__(made, name, proxy_get(self, name))
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise CuteError(f"copy.deepcopy of a {self._ty.cls.__name__}: write a method that makes a new one")
+
 
 def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     """Make of a Numba type (and an LLVM value, when lowering) the object that traced code sees."""
@@ -84,13 +99,21 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
         items = tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+        if isinstance(ty, types.BaseNamedTuple):
+            return ty.instance_class._make(items)
         return tracer.lists.lend(items) if is_list(ty) else items
     if isinstance(ty, Value):
         b = tracer.builder
-        leaves = (make_leaf(t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
+        parts = ((t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
+        leaves = (StructProxy(t, x) if isinstance(t, StructRef) else make_leaf(t, x) for t, x in parts)
         return tree.unflatten(ty.spec, leaves)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
+    if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, types.BaseNamedTuple)):
+        with seam.running(tracer):
+            return getattr(abstract(ty.this, value, tracer), ty.attr)
+    if isinstance(ty, BoundJitted):
+        return functools.partial(ty.dispatcher, StructProxy(ty.this, value))
     if isinstance(ty, types.Array):
         return _array(ty, value, tracer)
     if isinstance(ty, types.SliceType):
@@ -155,6 +178,7 @@ _DTYPES = {
 }  # fmt: skip
 
 
+@tree.types_objects
 def numba_type(obj: Any) -> types.Type:
     """Return the Numba type of what traced code returned."""
     if isinstance(obj, Number):
@@ -171,11 +195,12 @@ def numba_type(obj: Any) -> types.Type:
         return slot_of(obj)._ty
     if seam.is_struct_class(type(obj)):
         return type_of_instance(obj)
-    if plain.is_plain(obj):
+    if plain.is_plain_class(type(obj)):
         return type_of_plain(obj)
     if isinstance(obj, (tuple, list)):
-        made = list_type if type(obj) is list else types.BaseTuple.from_types
-        return made([numba_type(x) for x in obj])
+        items = [numba_type(x) for x in obj]
+        named = type(obj) if hasattr(obj, "_fields") else None
+        return list_type(items) if type(obj) is list else types.BaseTuple.from_types(items, named)
     if isinstance(obj, CUDADispatcher):
         return types.Dispatcher(obj)
     return Value(tree.flatten(obj, []))
@@ -200,7 +225,10 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
     value = context.get_value_type(ty)(None) if not leaves else ir.Constant(context.get_value_type(ty), ir.Undefined)
     for i, (leaf, t) in enumerate(zip(leaves, ty.leaves)):
         scalar = types.uint64 if t is TENSOR_MAP else types.unliteral(t)
-        member = tracer.ir(leaf, scalar) if _numeric(leaf) else leaf.ir
+        if isinstance(t, StructRef):
+            member = concrete(leaf, t, tracer)
+        else:
+            member = tracer.ir(leaf, scalar) if _numeric(leaf) else leaf.ir
         value = b.insert_value(value, member, i)
     return value
 
@@ -214,55 +242,42 @@ def _numeric(leaf: Any) -> bool:
 
 def _field_type(cls: type, name: str, value: Any) -> types.Type:
     wanted = cls.__cute_types__[name]  # type: ignore[attr-defined]
-    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else _held(plain_type(numba_type(value)), False)
+    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else plain_type(numba_type(value))
 
 
-def plain_type(ty: types.Type) -> types.Type:
-    """Return a type without what is known to divide its numbers: a field may be set to others."""
-    if isinstance(ty, Multiple):
-        return ty.literal_type
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [plain_type(t) for t in ty])
-    return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
+_OUTSIDE = (
+    "{0}: an object that was made outside of the kernel is one for all threads, and a kernel cannot hold it: pass what "
+    "its fields are made from, and construct it in the kernel"
+)
 
 
 def type_of_instance(obj: Any) -> StructRef:
     """Return the type of a struct that traced code made."""
     cls = type(obj)
+    if "_cute_region" not in vars(obj):
+        raise CuteError(_OUTSIDE.format(cls.__name__))
     return StructRef(cls, tuple((name, _field_type(cls, name, getattr(obj, name))) for name in cls.__cute_fields__))
 
 
+_SHADOWED = (bool, int, float)
+
+
 def type_of_plain(obj: Any) -> StructRef:
-    """Return the type of an object of a plain class that traced code made. What its methods set later is known at run
-    time alone; mutable objects in it are held by their address."""
+    """Return the type of an object of a plain class that traced code made. What is set later is known at run time
+    alone; of a class attribute that is set later the object has its own from the beginning."""
     plain.refuse_own_access(type(obj))
-    changing = plain.varying(obj)
-    return StructRef(
-        type(obj), tuple((name, _plain_field(x, name in changing)) for name, x in plain.fields_of(obj).items())
-    )
+    changing = set_later(type(obj))
+    held = vars(obj) | {n: x for n in changing - vars(obj).keys() if type(x := getattr(obj, n, None)) in _SHADOWED}
+    fields = tuple((name, _plain_field(x, name in changing)) for name, x in sorted(held.items()))
+    ty, stands_outside = StructRef(type(obj), fields), getattr(seam.current_or(None), "outside", None)
+    if ty.stored and stands_outside is not None and stands_outside(obj):
+        raise CuteError(_OUTSIDE.format(type(obj).__name__))
+    return ty
 
 
 def _plain_field(value: Any, changes: bool) -> types.Type:
     ty = numba_type(value)
-    return _held(plain_type(_run_time(ty)) if changes else ty, True)
-
-
-def _held(ty: types.Type, by_address: bool) -> types.Type:
-    """Return a type as a field has it: mutable objects are held by their address, but a struct in a struct."""
-    if isinstance(ty, StructRef):
-        return StructPointer(ty.cls, ty.fields) if by_address or not seam.is_struct_class(ty.cls) else ty
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [_held(t, True) for t in ty])
-    return ty
-
-
-def _run_time(ty: types.Type) -> types.Type:
-    """Return a type of numbers, or of a tuple of them, without their values. Integers have 64 bits, as what is computed
-    of them has: the field may be set to that."""
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [_run_time(t) for t in ty])
-    ty = types.unliteral(ty)
-    return types.int64 if isinstance(ty, types.Integer) and ty != types.uint64 else ty
+    return plain_type(run_time(ty)) if changes else ty
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
@@ -288,13 +303,6 @@ def settle_before(values: list[Any], tracer: Tracer) -> None:
             )
         if not isinstance(x, (RegFile, tree.ByReference)):
             _keep(x, tracer)
-
-
-def seen_type(ty: types.Type) -> types.Type:
-    """Return the type that a field has for those who read it."""
-    if isinstance(ty, types.BaseTuple):
-        return alike(ty, [seen_type(t) for t in ty])
-    return ty.target if isinstance(ty, StructPointer) else ty
 
 
 class Kept:
@@ -347,14 +355,11 @@ def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
 
 
 def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
-    """Return a field as an LLVM value; an embedded struct as the address of its place."""
-    ty = proxy._ty.types[name]
+    """Return a field as an LLVM value."""
     if name not in proxy._ty.stored:
         return None
-    place = _address(proxy, name, tracer)
-    if embeds(ty):
-        return place
-    return tracer.context.data_model_manager[ty].from_data(tracer.builder, tracer.builder.load(place))
+    model = tracer.context.data_model_manager[proxy._ty.types[name]]
+    return model.from_data(tracer.builder, tracer.builder.load(_address(proxy, name, tracer)))
 
 
 def _store(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
@@ -365,52 +370,6 @@ def _store(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
 def store_field(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
     model = tracer.context.data_model_manager[proxy._ty.types[name]]
     tracer.builder.store(model.as_data(tracer.builder, value), _address(proxy, name, tracer))
-
-
-def _fits(cls: type, ty: types.Type, have: types.Type) -> bool:
-    number = (types.Integer, types.Float, types.Boolean)
-    if seen_type(ty) in (have, plain_type(have)):
-        return True
-    have = types.unliteral(have)
-    if not isinstance(ty, number) or isinstance(ty, types.Literal) or not isinstance(have, number):
-        return False
-    return seam.is_struct_class(cls) or _holds_all(ty, have)
-
-
-def _holds_all(ty: Any, have: Any) -> bool:
-    """Say whether a field of a plain class keeps every number of a type as it is: Python's would change its type."""
-    if isinstance(ty, types.Float):
-        return not isinstance(have, types.Float) or have.bitwidth <= ty.bitwidth
-    if isinstance(ty, types.Boolean) or isinstance(have, types.Float):
-        return isinstance(have, types.Boolean)
-    return isinstance(have, types.Boolean) or have.signed <= ty.signed
-
-
-def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
-    if name not in ref.types:
-        raise seam.UnknownName(no_field(ref.cls.__name__, name, ref.types))
-    if not _fits(ref.cls, ref.types[name], have):
-        remedy = (
-            "annotate the field with a DType if it changes at run time"
-            if seam.is_struct_class(ref.cls)
-            else "make it with a value of that type, or convert what it is set to"
-        )
-        raise CuteError(f"{ref.cls.__name__}.{name} was made as {ref.types[name]} and cannot become {have}: {remedy}")
-
-
-_NUMBERS = (types.Number, types.Boolean)
-
-
-def refuse_other_values(ref: StructRef, name: str, have: types.Type) -> None:
-    """Raise a CuteError if a field that is a tuple or a list is set to one that is none, or of another length, and a
-    number of a plain object to one that it does not hold."""
-    want = ref.types.get(name)
-    if isinstance(want, types.BaseTuple):
-        same = isinstance(have, types.BaseTuple) and len(have) == len(want) and is_list(have) == is_list(want)
-        if not same:
-            _check_assignment(ref, name, have)
-    elif isinstance(want, _NUMBERS) and not isinstance(want, types.Literal) and not seam.is_struct_class(ref.cls):
-        _check_assignment(ref, name, have)
 
 
 # ---------------------------------------------------------------- in traced code
@@ -426,13 +385,18 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     ref, tracer = proxy._ty, _tracer()
     if name in ref.types:
         value = None if tracer.builder is None else load_field(proxy, name, tracer)
-        found = abstract(seen_type(ref.types[name]), value, tracer)
+        found = abstract(ref.types[name], value, tracer)
         if tracer.trail is not None:
             tracer.trail.note(found, tracer.trail.of(proxy))
         return found
     if name == "__class__":
         return ref.cls
     raw = inspect.getattr_static(ref.cls, name, None)
+    if isinstance(raw, functools.cached_property):
+        raise CuteError(
+            f"{ref.cls.__name__}.{name} is a cached_property, and an object in a kernel gets no new fields: make it a "
+            "property"
+        )
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
         try:
@@ -463,8 +427,8 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     plain.refuse_own_setting(proxy._ty.cls, name)
-    _check_assignment(proxy._ty, name, numba_type(value))
-    if tracer.trail is not None and not embeds(proxy._ty.types[name]):
+    check_assignment(proxy._ty, name, numba_type(value))
+    if tracer.trail is not None:
         tracer.trail.store(proxy, value)
     if tracer.builder is not None and name in proxy._ty.stored:
         _store(proxy, name, value, tracer)

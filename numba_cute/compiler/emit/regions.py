@@ -45,10 +45,9 @@ class Regions:
         self.signals: list[Any] = []
         self._made: list[Any] = []
 
-    def makes(self, made: Any, embedded: bool) -> Region:
-        """Note that a struct is made here; gives the place. embedded: it is another one's field, in that one's slot."""
-        if not embedded:
-            self._made.append(weakref.ref(made))
+    def makes(self, made: Any) -> Region:
+        """Note that a struct is made here; gives the place."""
+        self._made.append(weakref.ref(made))
         return self.regions[-1]
 
     @contextmanager

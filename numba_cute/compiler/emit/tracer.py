@@ -61,6 +61,8 @@ class Tracer(Regions, Vectors):
     """Whether a plain function of the user's is traced."""
     trail: Any = None
     """What follows the objects of the traced call that is typed (bridge/effects.py)."""
+    outside: Callable[[Any], bool] | None = None
+    """Say whether an object was there before the traced call that is typed, of a user's function."""
     operate: Callable[..., Any]
     """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]

@@ -25,7 +25,7 @@ from ...seam.ground.packages import is_library_file, package_of
 from ...seam.ground.places import at_line_of
 
 _LACKING = (TypeError, AttributeError, NotImplementedError)
-_STAND_INS = ("Number", "ArrayView", "StructProxy", "RegFile", "VectorLeaf", "Later", "CUDADispatcher", "Maker")
+_STAND_INS = ("Number", "ArrayView", "StructProxy", "RegFile", "VectorLeaf", "Later", "CUDADispatcher")
 """Classes of ours and of Numba's that Python's messages name, and users do not know."""
 _NUMBA = frozenset({"numba", "numba_cuda"})
 

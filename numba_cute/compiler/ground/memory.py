@@ -23,7 +23,8 @@ class Memory:
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
     became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). effects: what
     calls do with objects, by the key of their lowering, and of functions that Numba compiles, by the function and its
-    arguments' types (bridge/effects.py)."""
+    arguments' types (bridge/effects.py). roots: the kernel, and the host's objects that it is given. stored: the fields'
+    names that are set from there (bridge/settings.py)."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -32,6 +33,8 @@ class Memory:
         self.compiled: dict[Any, Any] = {}
         self.meetings: Meetings = {}
         self.effects: dict[Any, Any] = {}
+        self.roots: list[Any] = []
+        self.stored: frozenset[str] | None = None
         self._lowerings: dict[Any, OverloadSelector] = {}
         self._before: dict[Any, dict[Any, Any]] = {}
         self._passing: list[tuple[Any, Any]] = []

@@ -93,6 +93,10 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
         r"Cannot unify (.*) and (.*) for '\$?([\w.]+?)(?:\.\d+)*', defined",
         lambda a, b, n: say.no_unification(kind(a), kind(b)),
     ),
+    (
+        r"Can't unify return type from the following types: ([^\n]*)",
+        lambda types: say.no_result(*map(kind, (_split(types)[0], _split(types)[-1]))),
+    ),
     (r"wrong tuple length for .*?expected (\d+), got (\d+)", lambda n, g: say.wrong_count(n)),
     (r"tuple index out of range", lambda: say.OUT_OF_TUPLE),
     (
@@ -108,6 +112,7 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
     (r"Cannot cast (.*?) to (\w+): ", lambda a, b: say.no_cast(kind(a), kind(b))),
     (r"No conversion from (\S+) to none for", lambda ty: say.RESULT),
     (r"Alignment must be ", lambda: NO_ALIGNMENT),
+    (r"Unsupported use of cell variable", lambda: say.SET_FROM_INSIDE),
 )
 
 
@@ -159,4 +164,4 @@ def _core(text: str) -> str:
     """Return what Numba's error says first."""
     lines = [line.strip() for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "During:", 'File "'))]
-    return said[0] if said else text.strip()
+    return re.sub(r"\bcute\.(\w+)\.\d+", r"\1", said[0] if said else text.strip())

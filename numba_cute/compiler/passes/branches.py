@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Branches whose condition is known while a kernel is compiled: the way that is not taken is left out, so that it need
 not even have types. What is known before typing is asked first (`flag`, `x is None`, `kind is Kind.A`); what only types
-tell, as `cute.rank(x) == 2`, where the branch asks for it by `const_expr`, or for identity, as `x[1] is None`."""
+tell, as `cute.rank(x) == 2`, where the branch asks for it by `const_expr`, for identity, as `x[1] is None`, or for a
+field of an object."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from numba.cuda.core import ir
 from numba.cuda.core.analysis import compute_cfg_from_blocks
 
 from ... import seam
+from ...seam.marks.plain import is_plain_class
+from ..bridge.object_types import StructRef
 from .constants import Constants, NotConstant
 from .definitions import Place
 from .typed_constants import TypedConstants
@@ -22,7 +25,7 @@ _JUDGED = (bool, int, float, str, tuple, type(None))
 
 class Condition(NamedTuple):
     """A branch on `bool(x)`. label: of its block. place: of that call. asked: the variable x. constexpr: whether x is
-    what `const_expr` gave, or what `is` says."""
+    what `const_expr` gave, what `is` says, or a field of an object."""
 
     label: int
     place: Place
@@ -93,7 +96,22 @@ def _is_constexpr(var: Any, place: Place, known: Constants) -> bool:
     if isinstance(made, ir.Expr) and made.op == "unary" and made.fn is operator.not_:
         return _is_constexpr(made.value, at, known)
     identity = isinstance(made, ir.Expr) and made.op == "binop" and made.fn in (operator.is_, operator.is_not)
-    return identity or _calls(made, seam.const_expr, at, known)
+    return identity or _calls(made, seam.const_expr, at, known) or _is_field(made, at, known)
+
+
+def _is_field(made: Any, place: Place, known: Constants) -> bool:
+    """Say whether a value is a field, which may be static, of an object that a function is given or makes."""
+    if not isinstance(made, ir.Expr) or made.op != "getattr":
+        return False
+    holder, at = known.assignment(made.value, place) or (None, place)
+    if isinstance(holder, ir.Arg):
+        return holder.index < len(known.args) and isinstance(known.args[holder.index], StructRef)
+    if not isinstance(holder, ir.Expr) or holder.op != "call":
+        return False
+    try:
+        return is_plain_class(known.of(holder.func, at))
+    except NotConstant:
+        return False
 
 
 def _truth(known: Constants, condition: Condition) -> bool | None:

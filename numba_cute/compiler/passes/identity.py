@@ -110,11 +110,8 @@ class Held:
                 if items is not None:
                     self.items[inst.target.name] = items
         elif isinstance(inst, ir.SetAttr):
-            ty = self.typemap[inst.target.name]
-            field = ty.types.get(inst.attr) if isinstance(ty, StructRef) else None
-            what = self.vars[inst.value.name]
-            if what and not effects.embeds(field):
-                self._store(self.vars[inst.target.name], what, inst)
+            if self.vars[inst.value.name]:
+                self._store(self.vars[inst.target.name], self.vars[inst.value.name], inst)
         elif isinstance(inst, (ir.SetItem, ir.StaticSetItem)) and self.vars[inst.value.name]:
             if isinstance(self.typemap[inst.target.name], StructRef):
                 self._store(self.vars[inst.target.name], self.vars[inst.value.name], inst)
@@ -150,7 +147,7 @@ class Held:
     def _attribute(self, inst: Any, held: Objects, ty: Any) -> Objects:
         if not isinstance(ty, StructRef) or isinstance(self.typemap[inst.target.name], types.BoundFunction):
             return held
-        if inst.value.attr in ty.types and not effects.embeds(ty.types[inst.value.attr]):
+        if inst.value.attr in ty.types:
             inner = NONE.union(*(self.inside[x] if isinstance(x, Site) else frozenset((x,)) for x in held))
             return inner
         return self.reach(held)

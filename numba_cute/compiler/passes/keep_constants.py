@@ -25,7 +25,6 @@ from . import branches, lists, prints, ranges, sequences, tables, unroll
 from .at_most_once import take_once
 from .constants import Constants, NotConstant
 from .definitions import statements
-from .fields import keep_varying
 from .members import keep_members
 from .typed_constants import TypedConstants
 
@@ -48,7 +47,6 @@ class KeepConstants(FunctionPass):
         changed |= _settle(known)
         tables.refuse_others(func_ir)
         changed |= known.after(keep_members)
-        changed |= known.after(keep_varying)
         while _take_static_branches(state, known) or _unroll_some(state, known):
             changed = True
             known.forget()

@@ -121,9 +121,11 @@ class Sequences:
         return not isinstance(value, tuple) or (numbers and len(value) > _FEW)
 
     def _of_tuples(self, over: Any, place: Place) -> bool:
-        """Say whether a variable's type is a tuple of more than numbers."""
+        """Say whether a variable's type is a tuple of more than numbers of one type."""
         ty = self.type_of(over, place)
-        return isinstance(ty, types.BaseTuple) and not all(isinstance(t, _NUMBERS) for t in ty)
+        if not isinstance(ty, types.BaseTuple):
+            return False
+        return not all(isinstance(t, _NUMBERS) for t in ty) or len(set(map(types.unliteral, ty))) > 1
 
     def length(self, over: Any, place: Place) -> int | None:
         """Return the length of a tuple; None of anything else."""

@@ -209,7 +209,7 @@ def struct(cls: type[T]) -> type[T]:
     """Make `cls` a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
 
     A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor was
-    given: static things stay static, structs are embedded. Class attributes that are not fields are constants.
+    given: static things stay static, objects are held by reference. Class attributes that are not fields are constants.
     """
     if not isinstance(cls, type) or not cls.__flags__ & 1 << 9:  # of Python's own, which nobody may change
         raise CuteError(f"struct: {shown(cls)} is no class of yours: write one with annotated fields")
@@ -309,19 +309,15 @@ def _binding(fields: tuple[str, ...], optional: frozenset[str]) -> inspect.Signa
 
 
 def _struct_new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """The simulator has classes of its own, whose methods compute as a kernel does."""
+    """Make an object without fields. The simulator has classes of its own, whose methods compute as a kernel does; a
+    compiler is told where traced code makes it: its fields are values of that place."""
     backend = current_or(None)
     own = getattr(backend, "struct_class", None)
     made = object.__new__(cls if own is None else own(cls))
-    _begins(backend, made, False)
-    return made
-
-
-def _begins(backend: Any, made: Any, embedded: bool) -> None:
-    """Tell a compiler of a struct that traced code makes, and note where: its fields are values of that place."""
     makes = getattr(backend, "makes", None)
     if makes is not None:
-        made.__dict__["_cute_region"] = makes(made, embedded)
+        made.__dict__["_cute_region"] = makes(made)
+    return made
 
 
 def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -334,7 +330,6 @@ def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _struct_setattr(self: Any, name: str, value: Any) -> None:
-    """A struct kept in a field is embedded there: a copy, as in a kernel, not another name for the same one."""
     if name not in type(self).__cute_fields__ and member_of(type(self), name) is None:
         raise UnknownName(no_field(type(self).__name__, name, type(self).__cute_fields__))
     backend = current_or(None)
@@ -344,12 +339,6 @@ def _struct_setattr(self: Any, name: str, value: Any) -> None:
             f"{type(self).__name__}.{name} is set inside of a `when` or `loop` of traced code, but its object was "
             "begun outside and not whole yet: set all of its fields before"
         )
-    if name in type(self).__cute_fields__ and is_struct_class(type(value)):
-        copied = object.__new__(vars(type(value)).get("__cute_plain__", type(value)))
-        _begins(backend, copied, True)
-        for field in type(value).__cute_fields__:
-            setattr(copied, field, getattr(value, field))
-        value = copied
     hold = getattr(backend, "hold", None)
     object.__setattr__(self, name, value if hold is None else hold(type(self).__cute_types__.get(name), value))
 

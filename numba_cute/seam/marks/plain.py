@@ -9,15 +9,13 @@ the kernel is compiled is taken, as of a `traced` one; only where that asks for 
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 import inspect
 import sys
-from types import CodeType, FunctionType, SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from ..ground.bytecode import operations
 from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.packages import package_of
@@ -54,6 +52,11 @@ def is_plain(obj: Any) -> bool:
     return is_plain_class(type(obj)) and hasattr(obj, "__dict__")
 
 
+def is_named_tuple(cls: Any) -> bool:
+    """Say whether a class is one of the user's named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields") and _is_own(cls.__module__)
+
+
 def is_plain_function(fn: Any) -> bool:
     """Say whether a function is the user's, as Python has it: no decorator made anything else of it."""
     return isinstance(fn, FunctionType) and not is_traced(fn) and fn.__module__ != "builtins"
@@ -82,11 +85,12 @@ def _is_own(module: str) -> bool:
 
 def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
     """Return a function whose keyword-only parameters may be given by their place too: Numba knows no others. The
-    function itself, if it has none, or one without a default after one with, unless it is `compiled` alone."""
+    function itself, if it has none, or one without a default after one with, or after *args, unless it is `compiled`
+    alone."""
     code, defaults = fn.__code__, fn.__defaults__ or ()
     count, only = code.co_argcount, code.co_kwonlyargcount
     named = [n for n in code.co_varnames[count : count + only] if n in (fn.__kwdefaults__ or {})]
-    mixed = len(named) < only and (defaults or named)
+    mixed = len(named) < only and (defaults or named) or code.co_flags & inspect.CO_VARARGS
     if not only or (mixed and not compiled):
         return fn
     new: Any = FunctionType(
@@ -104,23 +108,6 @@ def ordinary_signature(sig: inspect.Signature) -> inspect.Signature:
     """Return a signature with ordinary parameters for the keyword-only ones, in their order."""
     made = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p for p in sig.parameters.values()]
     return inspect.Signature(made, __validate_parameters__=False)  # one without a default may follow one with
-
-
-@dataclasses.dataclass(frozen=True)
-class Maker:
-    """The constructor of a plain class in a function that sets some fields later. cls: the class. changing: the fields'
-    names."""
-
-    cls: type
-    changing: frozenset[str]
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """Make an object."""
-        made = self.cls(*args, **named)
-        if isinstance(made, self.cls):
-            refuse_own_access(self.cls)
-            object.__setattr__(made, _CHANGING, self.changing)
-        return made
 
 
 def refuse_own_access(cls: Any) -> None:
@@ -145,39 +132,3 @@ def refuse_own_setting(cls: Any, name: str) -> None:
         frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
         why = "is frozen" if frozen else "has its own __setattr__, which a kernel calls in the constructor alone"
         raise CuteError(f"{cls.__name__}.{name} = …: {cls.__name__} {why}: make a new object, or write a method")
-
-
-_CHANGING = "__cute_changing__"
-
-
-def varying(obj: Any) -> frozenset[str]:
-    """Return the names of a plain object's fields that are set after its constructor: what they hold is known at run
-    time alone."""
-    found: frozenset[str] = vars(obj).get(_CHANGING, frozenset())
-    cls: Any = type(obj)
-    return found | _set_by_methods(cls)
-
-
-def _set_by_methods(cls: Any) -> frozenset[str]:
-    """Return the names of what a class's methods, as they are now, set."""
-    found: set[str] = set()
-    for base in cls.__mro__[:-1]:
-        for name, member in vars(base).items():
-            if name in ("__init__", "__post_init__", "__new__"):
-                continue
-            for fn in (member, getattr(member, "__func__", None), getattr(member, "fget", None)):
-                code = getattr(getattr(fn, "py_func", fn), "__code__", None)
-                if isinstance(code, CodeType):
-                    found |= _set_in(code)
-    return frozenset(found)
-
-
-@functools.lru_cache(maxsize=4096)
-def _set_in(code: CodeType) -> set[str]:
-    found = {o.value for o in operations(code) if o.name == "STORE_ATTR"}
-    return found.union(*(_set_in(c) for c in code.co_consts if isinstance(c, CodeType)))
-
-
-def fields_of(obj: Any) -> dict[str, Any]:
-    """Return the fields of an object of a plain class, in the order of their names."""
-    return {name: value for name, value in sorted(vars(obj).items()) if name != _CHANGING}

@@ -36,7 +36,7 @@ _TEXT = (
     "@cute.kernel makes texts of what is static"
 )
 _TEXTS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
-_GENERATOR = "a generator in a kernel: use a list, `[f(x) for x in …]`, or a loop"
+GENERATOR = "a generator in a kernel: use a list, `[f(x) for x in …]`, or a loop"
 _COROUTINE = "`async def` of a kernel: its threads run at once; write `def`"
 _SET = _OPCODES["BUILD_SET"]
 
@@ -84,7 +84,7 @@ def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
             yield words, line
         if isinstance(o.value, CodeType):
             if o.value.co_flags & inspect.CO_GENERATOR:
-                yield _GENERATOR, line
+                yield GENERATOR, line
             yield from _refused(o.value, texts)
 
 
@@ -193,6 +193,12 @@ def no_unification(a: str, b: str) -> str:
     return f"a variable is {a} on one way to here and {b} on another: kernels need one type; use two names"
 
 
+def no_result(a: str, b: str) -> str:
+    """Write the message for a function that gives values of two types."""
+    why = "; what is static in one of them, as 0, may be made run-time, as cute.Int32(0)" if a == b else ""
+    return f"the function returns {a} on one way and {b} on another: kernels need one type{why}"
+
+
 def no_function(name: str, kinds: list[str]) -> str:
     """Write the message for a function that kernels do not have for values of these kinds."""
     return f"{name}({', '.join(kinds)}): kernels have no such function for these types"
@@ -247,6 +253,10 @@ def no_cast(given: str, wanted: str) -> str:
 
 PRINT_KEYWORD = (
     "print(…, sep=…): a kernel of @cuda.jit prints its arguments alone; one of @cute.kernel takes sep and end"
+)
+SET_FROM_INSIDE = (
+    "a comprehension, or a function in this one, sets a variable of this one (`:=`, `nonlocal`): write a loop, or let "
+    "the function return the value"
 )
 RESULT = "a kernel gives nothing back: write the result to an array"
 OUT_OF_TUPLE = "tuple index out of range"

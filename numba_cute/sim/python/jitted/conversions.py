@@ -73,12 +73,13 @@ class Versions:
         self._code, self._plans, self._make = code, plans, make
         self._made: dict[Plan, FunctionType] = {}
         self._chosen: dict[Any, FunctionType] = {}
-        plain = self._function(())
-        self._signature = inspect.signature(plain)
-        self.__name__, self.__doc__ = plain.__name__, plain.__doc__
+        self._plain = self._function(())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        given = self._signature.bind(*args, **named)
+        given = inspect.signature(self._plain).bind(*args, **named)
         given.apply_defaults()
         kinds = tuple(map(kind_of, given.arguments.values()))
         if kinds not in self._chosen:

@@ -7,6 +7,7 @@ Nothing here imports Numba: a kernel that uses it has brought it.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
 import operator
@@ -24,7 +25,7 @@ from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
 from ....seam.marks.host_objects import is_snapshot, python_of
-from ....seam.marks.plain import is_plain_class, is_users
+from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_module
 from ....seam.source.class_statements import without_classes
 from ....seam.source.language import RESULT, refuse_code, result_line
 from ....seam.source.with_statements import without_with
@@ -162,12 +163,12 @@ class Rebuilder:
             printing = prints.print if prints.prints(fn) else print_of if jitted else self._builtins["print"]
             space["__builtins__"] = self._builtins | {"print": printing}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
-        defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
-        named = fn.__kwdefaults__
+        variants: list[FunctionType] = []
+        attributes: dict[str, Any] = {}
 
         def make(plan: Plan) -> FunctionType:
-            new = FunctionType(rewritten(fn.__code__, plan), space, fn.__name__, defaults, cells or None)
-            new.__kwdefaults__ = named and {k: from_python_float(v) for k, v in named.items()}
+            new = FunctionType(rewritten(fn.__code__, plan), space, fn.__name__, None, cells or None)
+            variants.append(_with_attributes(new, attributes))
             return new
 
         # before its surroundings: it may call itself
@@ -183,7 +184,16 @@ class Rebuilder:
                 cell.cell_contents = self.replace(old.cell_contents, names)
             except ValueError:  # an empty cell stays empty
                 continue
+        attributes["__defaults__"] = fn.__defaults__ and tuple(map(self._default, fn.__defaults__))
+        attributes["__kwdefaults__"] = fn.__kwdefaults__ and {k: self._default(v) for k, v in fn.__kwdefaults__.items()}
+        attributes |= {k: self._default(v) for k, v in fn.__dict__.items() if not k.startswith("__")}
+        for new in variants:
+            _with_attributes(new, attributes)
         return made
+
+    def _default(self, value: Any) -> Any:
+        """What stands for a default, or an attribute of a function: floats have their type, as those in the code."""
+        return self.replace(value) if isinstance(value, float) or callable(value) else value
 
     def _captured(self, fn: FunctionType, name: str, names: frozenset[str]) -> Any:
         """Replace what a global of `fn` is: an error is of the line that names it."""
@@ -228,6 +238,9 @@ class Rebuilder:
             return watched(value)
         if isinstance(value, (float, np.generic)):
             return from_python(value)
+        name = value.__name__ if isinstance(value, BuiltinFunctionType) else ""
+        if name and getattr(builtins, name, None) is value:
+            return self._builtins.get(name, value)
         if isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
             isinstance(value, type) and issubclass(value, np.generic)
         ):
@@ -246,7 +259,7 @@ class Rebuilder:
             return found
         if isinstance(value, FunctionType) and not is_library(value.__module__):
             return self._extensions.function(value) or self.function(value)
-        if is_plain_class(value) and value is not SimpleNamespace:
+        if (is_plain_class(value) and value is not SimpleNamespace) or is_named_tuple(value):
             return self._plain_class(value)
         kind = type(value)
         if kind.__module__.startswith("numba.") and getattr(getattr(value, "dtype", None), "names", None):
@@ -299,7 +312,9 @@ class Rebuilder:
     def _member(self, member: Any) -> Any:
         """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
         if isinstance(member, FunctionType):
-            return member if seam.is_made(member) or seam.is_traced(member) else self.function(member)
+            kept = seam.is_made(member) or seam.is_traced(member)
+            kept |= not is_users_module(member.__globals__.get("__name__"))
+            return member if kept else self.function(member)
         if isinstance(member, (staticmethod, classmethod)):
             return type(member)(self._member(member.__func__))
         if isinstance(member, property):
@@ -406,6 +421,12 @@ def _as_python_wants(name: str, method: Any) -> Any:
     return call
 
 
+def _with_attributes(function: FunctionType, attributes: dict[str, Any]) -> FunctionType:
+    for name, value in attributes.items():
+        setattr(function, name, value)
+    return function
+
+
 def _is_generated(member: Any) -> bool:
     """Whether a method was not written, as those that a dataclass has."""
     return getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>"
@@ -413,11 +434,6 @@ def _is_generated(member: Any) -> bool:
 
 def _is_cuda(member: Any) -> bool:
     return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
-
-
-def from_python_float(value: Any) -> Any:
-    """A default: floats have their type, as those in the code have."""
-    return from_python(value) if isinstance(value, float) else value
 
 
 def _names(code: CodeType) -> frozenset[str]:
