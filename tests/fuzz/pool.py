@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -89,10 +90,8 @@ class Worker:
 
     def close(self) -> None:
         self._process.kill()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the GPU's driver holds it until that lets go
             self._process.wait(5.0)
-        except subprocess.TimeoutExpired:
-            pass  # the GPU's driver holds it; it ends when that lets go
 
 
 def run_all(
