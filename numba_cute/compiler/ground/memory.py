@@ -20,7 +20,8 @@ class Memory:
     """What was found of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
     became, by dispatcher and arguments' types. effects: what calls do with objects, by the key of their lowering, and
-    of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py)."""
+    of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py). ours: a function of
+    this library's has been met, so that what it calls is too."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -28,6 +29,7 @@ class Memory:
         self.dispatchers: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
         self.effects: dict[Any, Any] = {}
+        self.ours = False
         self._lowerings: dict[Any, OverloadSelector] = {}
         self._before: dict[Any, dict[Any, Any]] = {}
         self._passing: list[tuple[Any, Any]] = []

@@ -20,14 +20,6 @@ def asks_for_identity(fn: Any) -> bool:
     return _asks(fn, set())
 
 
-def asks_for_class(fn: Any) -> bool:
-    """Say whether a plain function asks for identities, or for the class of anything."""
-    return not _CLASSES.isdisjoint(_all_names(fn.__code__)) or asks_for_identity(fn)
-
-
-_CLASSES = frozenset(("isinstance", "issubclass", "type", "callable", "hasattr"))
-
-
 def _asks(fn: Any, seen: set[Any]) -> bool:
     if fn in seen:
         return False
