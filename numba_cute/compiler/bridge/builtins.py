@@ -18,7 +18,8 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.guards.messages import NO_STEP, no_array
+from ...seam.guards.messages import no_array
+from ...seam.marks.decorators import no_step
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, objects
@@ -127,7 +128,7 @@ def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
 @contexts.call_rule
 def _refuse_no_step(func: Any, args: Any) -> None:
     if getattr(func, "typing_key", func) is range and len(args) == 3 and getattr(args[2], "literal_value", 1) == 0:
-        raise as_typing_error(CuteError(NO_STEP))
+        raise as_typing_error(CuteError(no_step("range")))
 
 
 def _range(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -105,11 +105,10 @@ class Sequences:
         function, call = self._called(over, place)
         if function is builtins.range:  # asked first: types take long to find
             return True
-        if function is reversed and isinstance(self.type_of(call[0].args[0], call[1]), types.BaseTuple):
-            return False  # which Numba does not know
-        if function in (enumerate, zip, reversed):
-            return all(self._is_plain(a, call[1]) for a in call[0].args[:1] if function is not zip) and (
-                function is not zip or all(self._is_plain(a, call[1]) for a in call[0].args)
+        if function in _MAKERS:  # which Numba does not know of tuples
+            parts = call[0].args if function is zip else call[0].args[:1]
+            return not any(self.length(a, call[1]) is not None for a in parts) and all(
+                self._is_plain(a, call[1]) for a in parts
             )
         if function is not None:
             return function is not tuple and not self._of_tuples(over, place)
@@ -121,9 +120,11 @@ class Sequences:
         return not isinstance(value, tuple) or (numbers and len(value) > _FEW)
 
     def _of_tuples(self, over: Any, place: Place) -> bool:
-        """Say whether a variable's type is a tuple of more than numbers."""
+        """Say whether a variable's type is a tuple of more than numbers of one type."""
         ty = self.type_of(over, place)
-        return isinstance(ty, types.BaseTuple) and not all(isinstance(t, _NUMBERS) for t in ty)
+        if not isinstance(ty, types.BaseTuple):
+            return False
+        return len(set(map(types.unliteral, ty))) > 1 or not all(isinstance(t, _NUMBERS) for t in ty)
 
     def length(self, over: Any, place: Place) -> int | None:
         """Return the length of a tuple; None of anything else."""

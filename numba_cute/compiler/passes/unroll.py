@@ -16,11 +16,12 @@ from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, repla
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.guards.messages import NO_STATIC_BOUNDS, NO_STEP
+from ...seam.guards.messages import NO_STATIC_BOUNDS
+from ...seam.marks.decorators import no_step
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place
-from .typed_constants import Refused, TypedConstants, copied_statement
+from .typed_constants import TypedConstants, copied_statement
 from .uses import of_block
 
 LIMIT = 4096
@@ -62,18 +63,22 @@ def indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) ->
     """Return the indices of a loop, from the arguments of its `range_constexpr`."""
     try:
         bounds = [_bound(a, place, known, typed) for a in expr.args]
-    except Refused as e:
-        raise e.args[0] from None
     except NotConstant:
         raise located(CuteError(NO_STATIC_BOUNDS), expr.loc) from None
     if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:
-        raise located(CuteError(NO_STEP), expr.loc)
+        raise located(CuteError(no_step(_written(expr, place, known))), expr.loc)
     found = range(*bounds)
     if len(found) > LIMIT:
         raise _refusal(f"{len(found)} copies; the limit is {LIMIT}", expr)
     return found
+
+
+def _written(expr: Any, place: Place, known: Constants) -> str:
+    """Return the name by which a call's function is written."""
+    made, _ = known.assignment(expr.func, place) or (None, place)
+    return str(made.attr if isinstance(made, ir.Expr) else getattr(made, "name", "range"))
 
 
 def _refusal(why: str, expr: Any) -> CuteError:

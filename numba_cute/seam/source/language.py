@@ -15,6 +15,7 @@ from ..ground.bytecode import handlers, operations
 from ..ground.error import CuteError
 from ..ground.naming import article, described, type_name
 from ..ground.places import at_line, definition_of
+from ..marks.decorators import no_step
 from ..marks.prints import prints
 
 # ---------------------------------------------------------------- constructs
@@ -272,6 +273,7 @@ _OF_PYTHON: tuple[tuple[str, Any], ...] = (
     (r"exceptions must derive from BaseException", lambda: RAISED),
     (r"range object index out of range|list index out of range", lambda: OUT_OF_LIST),
     (r"tuple index out of range", lambda: OUT_OF_TUPLE),
+    (r"range\(\) arg 3 must not be zero", lambda: no_step("range")),
 )
 
 
