@@ -78,7 +78,8 @@ def indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) ->
 def _written(expr: Any, place: Place, known: Constants) -> str:
     """Return the name by which a call's function is written."""
     made, _ = known.assignment(expr.func, place) or (None, place)
-    return str(made.attr if isinstance(made, ir.Expr) else getattr(made, "name", "range"))
+    name = made.attr if isinstance(made, ir.Expr) else getattr(made, "name", "range")
+    return str(name).rpartition(".")[2]
 
 
 def _refusal(why: str, expr: Any) -> CuteError:

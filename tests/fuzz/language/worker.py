@@ -12,8 +12,9 @@ from .engines import run
 
 
 def outcome(source: str) -> dict[str, Any]:
+    asked = sys.argv
     try:
-        found = run(source, gpu="--gpu" in sys.argv, simulator="--no-simulator" not in sys.argv)
+        found = run(source, "--gpu" in asked, "--no-simulator" not in asked, "--once" in asked)
     except Lost as e:
         kind = "hung" if "does not end" in str(e) else "fault"
         return {"kind": kind, "python": "", "simulator": "", "compiled": str(e), GONE: True}
