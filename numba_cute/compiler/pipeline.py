@@ -14,6 +14,7 @@ from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes, ReconstructSSA
 
+from ..seam.ground.packages import package_of
 from ..seam.source.class_statements import without_classes
 from ..seam.source.language import refuse_code
 from ..seam.source.with_statements import without_with
@@ -51,10 +52,10 @@ def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _extended(pipelines: Any, state: Any) -> Any:
     if operations.is_recorded(state.func_id.func):
         _replace(pipelines, CUDANativeLowering, operations.RecordedLowering)
-    if not ownership.owns(state.func_id.func, state.args):
-        return pipelines
     memory.loosen()
     settings.begin_at(state.func_id.func, state.args)
+    if not _is_ours(state.func_id.func, state.args):
+        return pipelines
     _read(state)
     mark(state.func_id)
     contexts.forget()
@@ -76,6 +77,16 @@ def _extended(pipelines: Any, state: Any) -> Any:
         manager.add_pass_after(Statements, TypeInference)
         manager.finalize()
     return pipelines
+
+
+def _is_ours(function: Any, args: Any) -> bool:
+    """Say whether a function is this library's to compile: by itself, or because a function of this library calls it,
+    which is never Numba's own."""
+    known = memory.memory()
+    if ownership.owns(function, args):
+        known.ours = True
+        return True
+    return known.ours and package_of(function.__module__) != "numba"
 
 
 def _read(state: Any) -> None:

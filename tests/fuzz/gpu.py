@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import time
 from collections import Counter
@@ -20,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-LIMIT = 10.0
-"""Seconds that a kernel may run, far over what any needs."""
+from .device import Lost, launched
+from .pool import GONE, run_all, serve
 
 
 def is_plain(seed: int) -> bool:
@@ -42,79 +41,50 @@ def source_of(seed: int) -> str:
     return writer(Seeded(seed)).source()
 
 
-def outcome(seed: int) -> str:
-    """ "same", or what is wrong."""
-    from numba import cuda
-
+def compared(seed: int) -> str:
+    """Return "same", or what is wrong."""
     import numba_cute as cute
 
     from . import numbers
     from .build import THREADS, arguments, kernel_of, with_tensor
 
     kernel = kernel_of(source_of(seed))
-    host = numbers.arguments() if is_arithmetic(seed) else arguments()
-    there: tuple[Any, ...] = tuple(cuda.to_device(x) if isinstance(x, np.ndarray) else x for x in host)
-    arrays, here = there[: numbers.OUTPUTS if is_arithmetic(seed) else 2], host
-    if not is_plain(seed) and not is_arithmetic(seed):
-        here, there = with_tensor(here), with_tensor(there)
-    cute.simulate(kernel, checks=False)[1, THREADS](*here)
-    done = cuda.event()
-    kernel[1, THREADS](*there)
-    done.record()
-    end = time.monotonic() + LIMIT
-    while not done.query():
-        if time.monotonic() > end:
-            return "does not end"
-        time.sleep(0.0001)
-    wrong = [i for i, a in enumerate(arrays) if host[i].tobytes() != a.copy_to_host().tobytes()]
+    own = arguments if not is_arithmetic(seed) else numbers.arguments
+    here, there = own(), own()
+    taken = tuple if is_plain(seed) or is_arithmetic(seed) else with_tensor
+    cute.simulate(kernel, checks=False)[1, THREADS](*taken(here))
+    launched(kernel, THREADS, there, taken)
+    pairs = enumerate(zip(here, there))
+    wrong = [i for i, (x, y) in pairs if isinstance(x, np.ndarray) and x.tobytes() != y.tobytes()]
     return f"output {wrong[0]} differs" if wrong else "same"
 
 
-def work(seeds: list[int], at: Any, results: Any, deadline: float) -> None:
-    """Run seeds from position `at` on, until the time is over or a kernel hangs."""
-    import warnings
-
-    warnings.simplefilter("ignore")
-    while at.value < len(seeds) and time.time() < deadline:
-        seed = seeds[at.value]
-        at.value += 1
-        try:
-            found = outcome(seed)
-        except Exception as e:
-            found = f"{type(e).__name__}: {e}"
-        results.put((seed, found))
-        if found == "does not end":
-            results.close()
-            results.join_thread()
-            os._exit(1)
+def outcome(seed: int) -> dict[str, Any]:
+    try:
+        return {"kind": compared(seed)}
+    except Lost as e:
+        return {"kind": str(e), GONE: True}
+    except Exception as e:
+        return {"kind": f"{type(e).__name__}: {e}"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worker", action="store_true", help="be one of the processes")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=500)
     args = parser.parse_args()
-    began, deadline = time.time(), time.time() + args.seconds
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
-    lots = [list(range(args.first + j, args.first + args.count, args.jobs)) for j in range(args.jobs)]
-    at = [context.Value("i", 0) for _ in lots]
-    processes = [_start(context, work, lot, a, results, deadline) for lot, a in zip(lots, at)]
+    if args.worker:
+        return serve(outcome)
+    began = time.time()
+    seeds = ((f"seed {seed}", seed) for seed in range(args.first, args.first + args.count))
     found: dict[int, str] = {}
-    while any(p.is_alive() for p in processes) or not results.empty():
-        while not results.empty():
-            seed, text = results.get()
-            found[seed] = text
-            if text != "same":
-                print(f"seed {seed}: {text[:400]}", flush=True)
-        for j, process in enumerate(processes):
-            if not process.is_alive() and at[j].value < len(lots[j]) and time.time() < deadline - 5:
-                if at[j].value and lots[j][at[j].value - 1] not in found and results.empty():
-                    found[lots[j][at[j].value - 1]] = "its process died"
-                processes[j] = _start(context, work, lots[j], at[j], results, deadline)
-        time.sleep(0.05)
+    for one in run_all(seeds, args.jobs, ("tests.fuzz.gpu", "--worker"), args.seconds):
+        found[one["source"]] = one["kind"]
+        if one["kind"] != "same":
+            print(f"{one['label']}: {one['kind'][:400]}", flush=True)
     counts = Counter("same" if text == "same" else "not" for text in found.values())
     summary = {
         "ran": len(found), "same": counts["same"], "asked": args.count, "first": args.first,
@@ -125,12 +95,6 @@ def main() -> None:
     print({k: v for k, v in summary.items() if k != "not"})
     if os.environ.get("OUT"):
         (Path(os.environ["OUT"]) / "fuzz.json").write_text(json.dumps(summary, indent=1))
-
-
-def _start(context: Any, target: Any, *args: Any) -> Any:
-    process = context.Process(target=target, args=args)
-    process.start()
-    return process
 
 
 if __name__ == "__main__":

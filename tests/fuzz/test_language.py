@@ -9,8 +9,8 @@ import pytest
 
 from .choices import Seeded
 from .language import engines, programs, shrink
-from .language.pool import run_all
 from .language.writer import Writer
+from .pool import run_all
 
 KNOWN = set((Path(__file__).parent / "language" / "known.txt").read_text().splitlines())
 """Directed programs that do not hold yet; only shrinks."""

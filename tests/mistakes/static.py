@@ -28,10 +28,52 @@ def loop_unrolled_to_a_float(t):
         t[0, 0] = i
 
 
-@mistake("range: its step is 0", tensor(8, 4))
+@mistake("range_constexpr: its step is 0", tensor(8, 4))
 def loop_unrolled_by_steps_of_nothing(t):
     for i in cute.range_constexpr(0, 4, 0):  # wrong
         t[0, 0] = i
+
+
+@mistake("range: its step is 0", tensor(8, 4), np.int32(3))
+def loop_by_steps_of_nothing(t, n):
+    for i in range(0, n, 0):  # wrong
+        t[0, 0] = i
+
+
+@mistake("range: its step is 0", tensor(8, 4))
+def loop_asked_to_be_unrolled_by_steps_of_nothing(t):
+    for i in cute.range(0, 4, 0, unroll_full=True):  # wrong
+        t[0, 0] = i
+
+
+def static_steps_of_nothing(t):
+    for i in range(0, 4, 0):  # wrong
+        t[0, 0] = i
+
+
+@mistake("range: its step is 0", tensor(8, 4), where=static_steps_of_nothing)
+def loop_of_a_helper_by_steps_of_nothing(t):
+    static_steps_of_nothing(t)
+
+
+def unrolled_steps_of_nothing(t, n):
+    if n > 2:
+        for i in cute.range_constexpr(0, 4, 0):  # wrong
+            t[0, 0] = i
+
+
+@mistake("range_constexpr: its step is 0", tensor(8, 4), np.int32(3), where=unrolled_steps_of_nothing)
+def loop_of_a_compiled_helper_by_steps_of_nothing(t, n):
+    unrolled_steps_of_nothing(t, n)
+
+
+def assertion_that_fails(t):
+    assert 1 + 1 == 3, "sums"  # wrong
+
+
+@mistake("`assert 1 + 1 == 3` is false: sums", tensor(8, 4), where=assertion_that_fails)
+def assertion_of_a_helper(t):
+    assertion_that_fails(t)
 
 
 @mistake("const_expr", tensor(8, 4), np.int32(3))

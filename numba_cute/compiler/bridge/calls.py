@@ -15,7 +15,6 @@ import inspect
 import math
 import operator
 from collections.abc import Callable
-from contextlib import nullcontext
 from types import FunctionType, GeneratorType, MethodType, SimpleNamespace
 from typing import Any
 
@@ -31,14 +30,13 @@ from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.source.class_statements import without_classes
-from ...seam.source.identity import asks_for_class, asks_for_identity
+from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.faults import Final, in_words, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
-from ..ground.ownership import adopting
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
 from .lasting import is_lasting_value, lasts, setting
@@ -285,11 +283,7 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
     own = (receiver,) if key[0] is BoundTraced else tuple(map(numba_type, first))
     held = {n: numba_type(x) for n, x in named.items() if n not in dict(kws)}
     whole = (*own, *args), {**dict(kws), **held}
-    compiled = dispatcher.py_func
-    with adopting(compiled) if asks_for_class(fn) else nullcontext():  # Numba's `is` and `isinstance` are others
-        template, pysig, given, none = contexts.ours_if_refused(
-            compiled, whole[0], lambda: dispatcher.get_call_template(*whole)
-        )
+    template, pysig, given, none = dispatcher.get_call_template(*whole)
     inner = template(contexts.typing_context()).apply(given, none)
     names = list(pysig.parameters)
     rest = [i for i, n in enumerate(names) if i >= len(own) and n not in held]

@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.cuda import types, typing
 from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaError, NumbaNotImplementedError, TypingError
+from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
 from numba.cuda.datamodel import models
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.extending import register_model
@@ -29,7 +29,7 @@ from ...seam.marks import plain
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
-from ..ground.ownership import adopting, is_own_type, owns
+from ..ground.ownership import is_own_type
 from . import devices
 from .object_types import BoundTraced, StructRef, Value
 from .shared_arrays import in_shared_memory
@@ -139,14 +139,12 @@ class CuteTypingContext(CUDATypingContext):
             return in_shared_memory(func, super().resolve_function_type(func, args, kws))
 
     def _call_of_device_function(self, func: Any, args: Any, kws: Any) -> Any:
-        """Return the signature of a call of a device function. What may stand in a kernel may stand in one of plain
-        Numba's that it calls."""
+        """Return the signature of a call of a device function."""
         py_func = func.dispatcher.py_func
         devices.renew(func.dispatcher)
         if py_func.__code__.co_kwonlyargcount:
             return _call_by_names(self, func.dispatcher, args, kws)
-        resolve = super().resolve_function_type
-        return ours_if_refused(py_func, args, lambda: resolve(func, args, kws))
+        return super().resolve_function_type(func, args, kws)
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
         with _of_one_class():
@@ -206,18 +204,6 @@ class CuteTypingContext(CUDATypingContext):
         return super().resolve_setattr(target, attr, value)
 
 
-def ours_if_refused(py_func: Any, args: Any, compiled: Callable[[], Any]) -> Any:
-    """Return what `compiled` gives, which compiles a function for arguments of these types; where Numba refuses that,
-    it is compiled as this library's."""
-    try:
-        return compiled()
-    except NumbaError:
-        if owns(py_func, args):
-            raise
-    with adopting(py_func):
-        return compiled()
-
-
 def _call_by_names(context: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
     """Return the signature of a call of a device function that has keyword-only parameters, which Numba does not know:
     it is compiled for its arguments in their order."""
@@ -234,7 +220,7 @@ def _call_by_names(context: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
         lambda index, param, default: types.Omitted(default),
         lambda index, param, values: types.BaseTuple.from_types(list(values)),
     )  # fmt: skip
-    ours_if_refused(fn, given, lambda: dispatcher.compile_device(tuple(given)))
+    dispatcher.compile_device(tuple(given))
     template = make_concrete_template(f"CallTemplate({fn.__name__})", fn.__name__, dispatcher.nopython_signatures)
     return template(context).apply(tuple(given), {}).replace(pysig=pysig)
 
@@ -307,19 +293,18 @@ def typing_context() -> CuteTypingContext:
 
 class _OwnFirst:
     """An operator's implementations: this library's, if its own types or literals are given or it is `always` so, then
-    Numba's."""
+    Numba's; of anything else Numba's first."""
 
     def __init__(self, own: Any, shared: Any, always: bool) -> None:
         self._own, self._shared, self._always = own, shared, always
         self.append = shared.append
 
     def find(self, args: Any) -> Any:
-        if self._always or any(map(is_own_type, args)) or all(map(_is_literal, args)):
-            try:
-                return self._own.find(args)
-            except NumbaNotImplementedError:
-                pass
-        return self._shared.find(args)
+        first = self._always or any(map(is_own_type, args)) or all(map(_is_literal, args))
+        try:
+            return (self._own if first else self._shared).find(args)
+        except NumbaNotImplementedError:
+            return (self._shared if first else self._own).find(args)
 
 
 def _is_literal(ty: Any) -> bool:

@@ -22,7 +22,9 @@ from ...seam import CuteError, Signal
 from ...seam.ground.error import InternalError, internal_error
 from ...seam.ground.names import UnknownName
 from ...seam.ground.packages import is_library_file, package_of
-from ...seam.ground.places import at_line_of
+from ...seam.ground.places import at_line_of, line_of
+from ...seam.guards.messages import of_assertion
+from ...seam.source.language import words_of
 
 _LACKING = (TypeError, AttributeError, NotImplementedError)
 _STAND_INS = ("Number", "ArrayView", "StructProxy", "RegFile", "VectorLeaf", "Later", "CUDADispatcher")
@@ -66,6 +68,12 @@ def in_words(e: BaseException, callee: str) -> CuteError:
         return at_line_of(CuteError(str(e)), e)
     if _is_ours(e):
         return at_line_of(internal_error(callee, e), e)
+    at = line_of(e)
+    if type(e) is AssertionError and at is not None:
+        return at_line_of(of_assertion(e, at), e)
+    words = words_of(e)
+    if words is not None and not _is_raised(e):
+        return at_line_of(CuteError(words), e)
     said = f"{type(e).__name__}: {e}"
     kind: Any = type(e)
     told: CuteError = _also(kind)(f"{callee} raised {said} while the kernel was compiled")

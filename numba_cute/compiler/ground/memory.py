@@ -24,7 +24,8 @@ class Memory:
     became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). effects: what
     calls do with objects, by the key of their lowering, and of functions that Numba compiles, by the function and its
     arguments' types (bridge/effects.py). roots: the kernel, and the host's objects that it is given. stored: the fields'
-    names that are set from there (bridge/settings.py)."""
+    names that are set from there (bridge/settings.py). ours: a function of this library's has been met, so that what it
+    calls is too."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -35,6 +36,7 @@ class Memory:
         self.effects: dict[Any, Any] = {}
         self.roots: list[Any] = []
         self.stored: frozenset[str] | None = None
+        self.ours = False
         self._lowerings: dict[Any, OverloadSelector] = {}
         self._before: dict[Any, dict[Any, Any]] = {}
         self._passing: list[tuple[Any, Any]] = []

@@ -3,15 +3,13 @@
 
 All that the library changes in Numba asks here first, so that a function in which nothing is of numba_cute (no
 argument, no global or closure value that its code names, no function that it calls) goes through Numba as if numba_cute
-had never been imported. A device function that Numba refuses is this library's for the functions of this library that
-call it.
+had never been imported. What a function of this library calls is compiled as this library's for it (`pipeline`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -27,21 +25,7 @@ _MARKS = ("__cute_cluster__", "__cute_own__")
 
 def owns(py_func: Any, argtypes: Iterable[Any]) -> bool:
     """Say whether a function, called with arguments of these types, is this library's to compile."""
-    return any(py_func is f for f in _ADOPTED) or any(map(is_own_type, argtypes)) or _function(py_func, set())
-
-
-_ADOPTED: list[Any] = []
-"""The functions of Numba's that are compiled as this library's just now."""
-
-
-@contextmanager
-def adopting(py_func: Any) -> Iterator[None]:
-    """Compile a function as this library's, whatever it names."""
-    _ADOPTED.append(py_func)
-    try:
-        yield
-    finally:
-        _ADOPTED.pop()
+    return any(map(is_own_type, argtypes)) or _function(py_func, set())
 
 
 def _is_package(name: Any) -> bool:

@@ -8,6 +8,7 @@ kernel's end would be left out, because of a closure somewhere else in it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,10 +18,28 @@ from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.core.ir_utils import build_definitions
 from numba.cuda.core.typed_passes import InlineOverloads
 from numba.cuda.core.untyped_passes import InlineClosureLikes
+from numba.cuda.dispatcher import CUDADispatcher
 
+from ... import seam
+from ..bridge.calls import call_jitted
 from .captures import hand_on
 from .comprehensions import HANDLERS
 from .definitions import statements
+
+
+@seam.traced
+def _reduce(function: Any, items: Any, *start: Any) -> Any:
+    """Reduce a tuple, while the kernel is compiled."""
+    jitted = isinstance(function, CUDADispatcher)
+    return functools.reduce((lambda x, y: call_jitted(function, (x, y), {})) if jitted else function, items, *start)
+
+
+def _own_reduce(func_ir: Any) -> None:
+    """Let `reduce` be a function of this library's: Numba's goes over no tuple."""
+    for _, inst in statements(func_ir.blocks):
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(value, (ir.Global, ir.FreeVar)) and value.value is functools.reduce:
+            value.value = _reduce
 
 
 def _drop_functions(func_ir: Any) -> None:
@@ -89,6 +108,7 @@ class InlineClosures(InlineClosureLikes):
     _name = "numba_cute_inline_closures"
 
     def run_pass(self, state: Any) -> bool:
+        _own_reduce(state.func_ir)
         with IN_CLOSURES.running(), HANDLERS.none():
             changed = bool(super().run_pass(state))
         func_ir = state.func_ir

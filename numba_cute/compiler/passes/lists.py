@@ -42,9 +42,15 @@ def as_list(items: Any) -> Any:
     return list(items)
 
 
-def grows(block: Any) -> bool:
-    """Say whether a list grows in a block."""
-    return any(_grows(inst) for inst in block.body)
+def growth(blocks: list[Any]) -> Any:
+    """Return a statement by which a list grows in the blocks of a loop, other than one that each round makes anew;
+    None if none does."""
+    made = {i.target.name for b in blocks for i in b.body if isinstance(i, ir.Assign) and _makes(i.value)}
+    return next((i for b in blocks for i in b.body if _grows(i) and i.value.value.name not in made), None)
+
+
+def _makes(value: Any) -> bool:
+    return isinstance(value, ir.Expr) and value.op == "build_list"
 
 
 def _grows(inst: Any) -> bool:
@@ -159,14 +165,13 @@ class _Lists:
         return None
 
     def waiting(self) -> set[str]:
-        """Return the lists that grow in a loop, which is to be copied first."""
-        loops: set[int] = set().union(*(x.body for x in compute_cfg_from_blocks(self._ir.blocks).loops().values()))
-        found = set()
-        for label in loops:
-            for inst in self._ir.blocks[label].body:
-                var = self.changed(inst)
-                if var is not None and _grows(inst):
-                    found.add(var.name)
+        """Return the lists that grow in a loop, which is to be copied first, and that its rounds do not make anew."""
+        found: set[str] = set()
+        for loop in compute_cfg_from_blocks(self._ir.blocks).loops().values():
+            body = [inst for label in loop.body for inst in self._ir.blocks[label].body]
+            own = {i.target.name for i in body if isinstance(i, ir.Assign) and self._begins_list(i.value)}
+            grown = {var.name for i in body if _grows(i) and (var := self.changed(i)) is not None}
+            found |= grown - own
         return found
 
     # ------------------------------------------------------------ holders
@@ -417,7 +422,8 @@ def _replace(inst: Any, by: dict[str, Any]) -> None:
 
 def _one_name_each(func_ir: Any) -> None:
     """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
-    holds it under, and of others that it is given where it is made."""
+    holds it under, and of others that it is given where it is made; and each of its methods, which has another after
+    a condition among the arguments."""
     made: dict[str, list[Any]] = {}
     for _, inst in statements(func_ir.blocks):
         if isinstance(inst, ir.Assign):
@@ -425,6 +431,7 @@ def _one_name_each(func_ir: Any) -> None:
     built = {n for n, vs in made.items() if any(isinstance(v, ir.Expr) and v.op == "build_list" for v in vs)}
     if not built:
         return
+    built |= {n for n, vs in made.items() if len(vs) == 1 and _is_method(vs[0])}
     own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
     names: dict[str, Any] = {}
     for name in made:
@@ -436,6 +443,10 @@ def _one_name_each(func_ir: Any) -> None:
         replace_vars(func_ir.blocks, {n: scope.get_exact(r) for n, r in names.items()})
         for block in func_ir.blocks.values():
             block.body = [i for i in block.body if not _is_to_itself(i)]
+
+
+def _is_method(value: Any) -> bool:
+    return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in (*_CHANGING, *_READING)
 
 
 def _root(name: str, made: dict[str, list[Any]], own: set[str], built: set[str]) -> str:

@@ -55,6 +55,4 @@ def _before(block: Any, inst: Any, call: Any, function: Any) -> None:
     """Let a call be of another function."""
     name = block.scope.redefine("$numba_cute_range", call.loc)
     call.func = name
-    block.body.insert(
-        block.body.index(inst), ir.Assign(ir.Global(function.__name__, function, call.loc), name, call.loc)
-    )
+    block.body.insert(block.body.index(inst), ir.Assign(ir.Global("cute.range", function, call.loc), name, call.loc))

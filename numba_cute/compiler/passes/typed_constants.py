@@ -23,10 +23,6 @@ from .definitions import Place, statements
 from .ssa import in_ssa_form
 
 
-class Refused(Exception):
-    """Typing does not reach a variable: another statement is wrong, as the error in `args` says."""
-
-
 class TypedConstants:
     """The values of variables whose types are literals where a statement uses them. It is of one state of the IR."""
 
@@ -36,18 +32,19 @@ class TypedConstants:
 
     def of(self, var: Any, use: Place) -> Any:
         """Return the value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
-        mistake before it stopped typing, Refused with that."""
+        mistake before it stopped typing, that is raised."""
         found = _literal(self.type_of(var, use))
         if found is None or not isinstance(found[0], int):
             raise NotConstant
         return found[0]
 
     def type_of(self, var: Any, use: Place) -> Any:
-        """Return the type of a variable that the statement at `use` reads, None if it has none yet. Refused as `of`."""
+        """Return the type of a variable that the statement at `use` reads, None if it has none yet. What stopped typing
+        before it is raised, as by `of`."""
         if use not in self._found:
             self._found.update(self._types([use]))
         found = self._found[use].get(var.name)
-        if isinstance(found, Refused):
+        if isinstance(found, Exception):
             raise found
         return found
 
@@ -58,7 +55,7 @@ class TypedConstants:
         if missing:
             try:
                 self._found.update(self._types(missing))
-            except Refused:
+            except CuteError:
                 return [None] * len(reads)
         found = [self._found[use].get(var.name) for var, use in reads]
         return [_literal(x) for x in found]
@@ -84,7 +81,7 @@ class TypedConstants:
                 state.typingctx, state.targetctx, func_ir, state.args, state.return_type, raise_errors=False
             )
         except (NumbaError, *FAULTS) as e:  # which Numba does not hold back: no such name in a module, no such index
-            raise Refused(CuteError(str(e) or type(e).__name__)) from e
+            raise CuteError(str(e) or type(e).__name__) from e
 
 
 def _type(alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
@@ -94,7 +91,7 @@ def _type(alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
         return ty if _is_settled(alias.name, typed.typemap, assigned) else None
     # it may be that typing came no further than to a mistake
     before = [e for e in typed.typing_errors or () if lies_before(e, alias.loc)]
-    return Refused(before[0]) if before else None
+    return before[0] if before else None
 
 
 def _literal(ty: Any) -> tuple[Any] | None:

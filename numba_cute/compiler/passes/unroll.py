@@ -16,11 +16,12 @@ from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, repla
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.guards.messages import NO_STATIC_BOUNDS, NO_STEP
+from ...seam.guards.messages import NO_STATIC_BOUNDS
+from ...seam.marks.decorators import no_step
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place
-from .typed_constants import Refused, TypedConstants, copied_statement
+from .typed_constants import TypedConstants, copied_statement
 from .uses import of_block
 
 LIMIT = 4096
@@ -58,22 +59,30 @@ def is_range(expr: Any, place: Place, known: Constants) -> bool:
         return False
 
 
-def indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
-    """Return the indices of a loop, from the arguments of its `range_constexpr`."""
+def indices(
+    expr: Any, place: Place, known: Constants, typed: TypedConstants, unknown: CuteError | None = None
+) -> range:
+    """Return the indices of a loop, from the arguments of its `range_constexpr`. unknown: what is raised if they are
+    not static, in place of what is said of that function."""
     try:
         bounds = [_bound(a, place, known, typed) for a in expr.args]
-    except Refused as e:
-        raise e.args[0] from None
     except NotConstant:
-        raise located(CuteError(NO_STATIC_BOUNDS), expr.loc) from None
+        raise unknown or located(CuteError(NO_STATIC_BOUNDS), expr.loc) from None
     if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:
-        raise located(CuteError(NO_STEP), expr.loc)
+        raise located(CuteError(no_step(_written(expr, place, known))), expr.loc)
     found = range(*bounds)
     if len(found) > LIMIT:
         raise _refusal(f"{len(found)} copies; the limit is {LIMIT}", expr)
     return found
+
+
+def _written(expr: Any, place: Place, known: Constants) -> str:
+    """Return the name by which a call's function is written."""
+    made, _ = known.assignment(expr.func, place) or (None, place)
+    name = made.attr if isinstance(made, ir.Expr) else getattr(made, "name", "range")
+    return str(name).rpartition(".")[2]
 
 
 def _refusal(why: str, expr: Any) -> CuteError:

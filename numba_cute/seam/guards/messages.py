@@ -33,6 +33,11 @@ def assertion_at(file: str, line: int) -> ast.Assert | None:
     return max(found, key=lambda a: a.lineno, default=None)
 
 
+def of_assertion(e: AssertionError, at: tuple[str, int]) -> FalseAssertion:
+    """Return the error of an `assert`, at a file and line of the user's, that Python found false."""
+    return FalseAssertion(false_assertion(assertion_at(*at), e.args[0] if e.args else None))
+
+
 def false_assertion(statement: ast.Assert | None, message: Any = None) -> str:
     """Write the message of an `assert` that is false."""
     text = "assert …" if statement is None else f"`assert {ast.unparse(statement.test)}`"
@@ -48,7 +53,6 @@ NO_NEW_ARRAY = (
     "this makes a new array, for which kernels have no memory: compute its elements one by one, or write them to one "
     "of cuda.local.array"
 )
-NO_STEP = "range: its step is 0; a loop needs one that is not"
 NO_STATIC_UNROLLING = "range: unroll_full must be static, True or False"
 
 READ_ONLY_ARRAY = (

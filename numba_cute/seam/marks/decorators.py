@@ -260,9 +260,15 @@ def range_constexpr(*args: int) -> range:
     on them."""
     try:
         return range(*args)
-    except (TypeError, ValueError):
-        given = ", ".join(map(shown, args))
-        raise CuteError(f"range_constexpr({given}): give one to three static ints, the last, the step, not 0") from None
+    except ValueError:
+        raise CuteError(no_step("range_constexpr")) from None
+    except TypeError:
+        raise CuteError(f"range_constexpr({', '.join(map(shown, args))}): give one to three static ints") from None
+
+
+def no_step(name: str) -> str:
+    """Write the message for a range whose step is 0. name: of the function that is to make it, as the user wrote it."""
+    return f"{name}: its step is 0; a loop needs one that is not"
 
 
 @traced

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba_cute.seam.ground.error import CuteError
 from numba_cute.seam.ground.naming import shown
-from numba_cute.seam.marks.decorators import traced
+from numba_cute.seam.marks.decorators import no_step, traced
 
 __all__ = ["range"]
 
@@ -34,6 +34,7 @@ def range(
     """
     try:
         return builtins.range(*args)
-    except (TypeError, ValueError):
-        given = ", ".join(map(shown, args))
-        raise CuteError(f"range({given}): give one to three ints, the last, the step, not 0") from None
+    except ValueError:
+        raise CuteError(no_step("range")) from None
+    except TypeError:
+        raise CuteError(f"range({', '.join(map(shown, args))}): give one to three ints") from None

@@ -11,24 +11,13 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ..ground.bytecode import Operation, operations
-from ..marks.plain import is_named_tuple, is_plain_function, is_users
+from ..marks.plain import is_plain_function, is_users
 
 
 def asks_for_identity(fn: Any) -> bool:
     """Say whether a plain function, or one that it names, asks for the identity or by `type` for the class of what may
     be an object of a kernel."""
     return _asks(fn, set())
-
-
-def asks_for_class(fn: Any) -> bool:
-    """Say whether a plain function asks for identities, or for the class of anything, or names a named tuple's: Numba's
-    own ways with these are others."""
-    names = _all_names(fn.__code__)
-    named = any(is_named_tuple(fn.__globals__.get(n)) for n in names)
-    return named or not _CLASSES.isdisjoint(names) or asks_for_identity(fn)
-
-
-_CLASSES = frozenset(("isinstance", "issubclass", "type", "callable", "hasattr"))
 
 
 def _asks(fn: Any, seen: set[Any]) -> bool:

@@ -15,6 +15,7 @@ from ..ground.bytecode import handlers, operations
 from ..ground.error import CuteError
 from ..ground.naming import article, described, type_name
 from ..ground.places import at_line, definition_of
+from ..marks.decorators import no_step
 from ..marks.prints import prints
 
 # ---------------------------------------------------------------- constructs
@@ -127,8 +128,8 @@ NO_KEY = (
     "(`x == 5`), or look in a tuple (`x in (1, 2)`)"
 )
 NO_DICT = (
-    "a dict in a kernel: it is a table, of which only an item is asked for by a static key, as {ADD: add, MAX: max}[op]"
-    "; write `if`s, or make it outside of the kernel's functions"
+    "a dict in a kernel: it is a table, which is asked for items by static keys, as {ADD: add, MAX: max}[op], and gone "
+    "over; it does not change, and is not handed on: write `if`s, or make it outside of the kernel's functions"
 )
 
 
@@ -282,6 +283,7 @@ _OF_PYTHON: tuple[tuple[str, Any], ...] = (
     (r"exceptions must derive from BaseException", lambda: RAISED),
     (r"range object index out of range|list index out of range", lambda: OUT_OF_LIST),
     (r"tuple index out of range", lambda: OUT_OF_TUPLE),
+    (r"range\(\) arg 3 must not be zero", lambda: no_step("range")),
 )
 
 

@@ -14,7 +14,7 @@ from ...seam.ground.error import internal_error
 from ...seam.ground.names import UnknownName, explained
 from ...seam.ground.naming import type_name
 from ...seam.ground.places import definition_of, is_placed, line_of, mark_placed, placed, users_line
-from ...seam.guards.messages import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
+from ...seam.guards.messages import READ_ONLY_ARRAY, of_assertion
 from ...seam.marks.decorators import marked_classes
 from ...seam.source.language import immutable, no_attribute, words_of
 from .report import SimError, in_library
@@ -62,8 +62,7 @@ def _in_words(e: Exception, kernel: str) -> Exception:
     if type(e) is ValueError and str(e).endswith("is read-only"):  # NumPy says so of an array
         return CuteError(READ_ONLY_ARRAY).with_traceback(e.__traceback__)
     if type(e) is AssertionError and frame is not None and not in_library(frame.f_code) and at is not None:
-        words = false_assertion(assertion_at(*at), e.args[0] if e.args else None)
-        return FalseAssertion(words).with_traceback(e.__traceback__)
+        return of_assertion(e, at).with_traceback(e.__traceback__)
     if isinstance(e, FrozenInstanceError) and frame is not None and "self" in frame.f_locals:
         field = str(e).rpartition("field ")[2].strip("'")
         owner = type(frame.f_locals["self"]).__name__

@@ -12,12 +12,15 @@ import math
 import operator
 import re
 from collections import namedtuple
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from numba_cute.seam.hooks.engines import COMPILER
 
 from . import reference
 
@@ -40,11 +43,11 @@ class Ran:
     values: bytes | None = None
     error: str = ""
     words: bool = False  # the error is the library's or Numba's, at the user's line
-    printed: int = 0  # lines
+    printed: int | None = 0  # lines; None where nobody counts them
 
     def like(self, other: Ran) -> bool:
         """Say whether two ways wrote the same and printed as often."""
-        return self.values == other.values and self.printed == other.printed
+        return self.values == other.values and (self.printed is None or self.printed == other.printed)
 
 
 @dataclass
@@ -63,9 +66,10 @@ class Outcome:
 
 KINDS = (
     "same", "refused", "undefined", "wrong compiled", "wrong simulator", "wrong both", "compiled alone",
-    "simulator alone", "python refuses", "internal", "hung", "crash",
+    "simulator alone", "python refuses", "internal", "hung", "crash", "fault",
 )  # fmt: skip
-"""All equal; refused by both, in words; no one meaning on a GPU; …; taken by an engine, and refused by Python."""
+"""All equal; refused by both, in words; no one meaning on a GPU; …; taken by an engine, and refused by Python; …; the
+GPU's driver says that the kernel did what it must not."""
 GOOD = ("same", "refused", "undefined")
 
 
@@ -98,8 +102,8 @@ def _python(source: str) -> Ran:
         with contextlib.redirect_stdout(said):
             kernel = compiled_source(source, reference.NAMES)
             for reference.CUDA.threadIdx.x in range(THREADS):
-                kernel(*_taken(kernel, (*arrays, *args[3:])))
-    except reference.Undefined as e:
+                kernel(*_taken(kernel, (*arrays, *(reference.number("int64", x) for x in args[3:]))))
+    except (reference.Undefined, UnboundLocalError) as e:
         return Ran(error=f"Undefined: {e}")
     except Exception as e:
         return Ran(error=f"{type(e).__name__}: {e}", words=True)
@@ -144,6 +148,21 @@ def _compiled(source: str) -> Ran:
     return Ran(args[0].tobytes() + args[1].tobytes(), printed=native.printed)
 
 
+def _launched(source: str) -> Ran:
+    """Run a program on the GPU of this machine; a kernel that is lost there is the caller's."""
+    from ..device import Lost, launched
+
+    args = arguments()
+    try:
+        kernel = compiled_source(source, _real())
+        launched(kernel, THREADS, args, lambda there: _taken(kernel, there))
+    except Lost:
+        raise
+    except Exception as e:
+        return _failed(e)
+    return Ran(args[0].tobytes() + args[1].tobytes(), printed=None)
+
+
 def _failed(e: Exception) -> Ran:
     """Return an engine's error: in words if it is a CuteError, or Numba's with a line of the program."""
     from numba.cuda.core import errors
@@ -153,14 +172,29 @@ def _failed(e: Exception) -> Ran:
     text = f"{type(e).__name__}: {e}"
     at_line = "<program" in text or "<program" in "".join(getattr(e, "__notes__", ()))
     words = isinstance(e, cute.CuteError) or (isinstance(e, errors.NumbaError) and at_line)
-    internal = re.search(r"internal error|KeyError|AttributeError|AssertionError: |IndexError", text)
+    internal = re.search(r"internal error|InternalError|KeyError|AttributeError|AssertionError: |IndexError", text)
     return Ran(error=text, words=words and not internal and at_line)
 
 
-def run(source: str) -> Outcome:
-    """Run a program three ways and say how the results compare."""
-    python, simulator, compiled = _python(source), _simulated(source), _compiled(source)
-    return Outcome(_kind(python, simulator, compiled), python, simulator, compiled)
+@contextlib.contextmanager
+def _judged() -> Iterator[None]:
+    """Let the simulator take the compiler's word that a kernel is right: it has just compiled it."""
+    before, COMPILER.check = COMPILER.check, lambda *_: None
+    try:
+        yield
+    finally:
+        COMPILER.check = before
+
+
+def run(source: str, gpu: bool = False, simulator: bool = True, once: bool = False) -> Outcome:
+    """Run a program three ways and say how the results compare. gpu: compiled for this machine's GPU, not its
+    processor. simulator: False leaves it out, and takes what was compiled for it. once: what compiles is not typed
+    again for the simulator, which takes most of the time."""
+    python, compiled = _python(source), (_launched if gpu else _compiled)(source)
+    with _judged() if once and compiled.values is not None else contextlib.nullcontext():
+        simulated = _simulated(source) if simulator else compiled
+    kind = _kind(python, simulated, compiled)
+    return Outcome("wrong compiled" if kind == "wrong both" and not simulator else kind, python, simulated, compiled)
 
 
 def _kind(python: Ran, simulator: Ran, compiled: Ran) -> str:

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from .pool import run_all
+from ..pool import run_all
 
 TRIES = 300
 
@@ -33,8 +33,8 @@ def _shorter(source: str) -> Iterator[str]:
             yield ast.unparse(ast.fix_missing_locations(tree))
 
 
-def shrunk(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what came of the shortest program that fails as this one does."""
+def shrunk(found: dict[str, Any], command: tuple[str, ...]) -> dict[str, Any]:
+    """Return what came of the shortest program that fails as this one does; command: the workers'."""
     tries = 0
     while True:
         for source in _shorter(found["source"]):
@@ -43,7 +43,7 @@ def shrunk(found: dict[str, Any]) -> dict[str, Any]:
                 return found
             if "def kernel" not in source or source == found["source"]:
                 continue
-            new = next(iter(run_all([(found["label"], source)], 1)))
+            new = next(iter(run_all([(found["label"], source)], 1, command)))
             if new["kind"] == found["kind"] and new["compiled"][:20] == found["compiled"][:20]:
                 found = new
                 break

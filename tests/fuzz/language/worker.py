@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import warnings
+from typing import Any
 
+from ..device import Lost
+from ..pool import GONE, serve
 from .engines import run
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what programs print is not a result
-    for line in sys.stdin:
-        label, source = json.loads(line)
-        found = run(source)
-        told = {n: r.error or "ok" for n in ("python", "simulator", "compiled") for r in [getattr(found, n)]}
-        out.write(json.dumps({"label": label, "kind": found.kind, "source": source, **told}) + "\n")
-        out.flush()
+def outcome(source: str) -> dict[str, Any]:
+    asked = sys.argv
+    try:
+        found = run(source, "--gpu" in asked, "--no-simulator" not in asked, "--once" in asked)
+    except Lost as e:
+        kind = "hung" if "does not end" in str(e) else "fault"
+        return {"kind": kind, "python": "", "simulator": "", "compiled": str(e), GONE: True}
+    told = {n: r.error or "ok" for n in ("python", "simulator", "compiled") for r in [getattr(found, n)]}
+    return {"kind": found.kind, **told}
 
 
 if __name__ == "__main__":
-    main()
+    serve(outcome)

@@ -15,7 +15,8 @@ import numpy as np
 from ....dtypes import BFloat16, Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
 from ....seam.ground.naming import type_name
-from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
+from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING
+from ....seam.marks.decorators import no_step
 from ....seam.marks.host_objects import is_snapshot
 from ....seam.source.language import no_function, no_number_in
 from . import cases
@@ -272,12 +273,12 @@ class Range:
         return map(CLASSES[self.dtype].make, reversed(self.values))
 
 
-def unrolled_range(*args: Any) -> Any:
-    """What stands for `range_constexpr` in a kernel."""
+def unrolled_range(*args: Any, name: str = "range_constexpr") -> Any:
+    """What stands for `range_constexpr` in a kernel, or for another function's loops that are unrolled."""
     if not all(isinstance(x, int) for x in args):
         raise CuteError(NO_STATIC_BOUNDS)
     if args[2:] == (0,):
-        raise CuteError(NO_STEP)
+        raise CuteError(no_step(name))
     return range_constexpr(*args)
 
 
@@ -287,9 +288,9 @@ def range_of(*args: Any, **keywords: Any) -> Any:
     if not isinstance(keywords.get("unroll_full", False), (bool, int)):
         raise CuteError(NO_STATIC_UNROLLING)
     if keywords.get("unroll_full"):
-        return unrolled_range(*args)
+        return unrolled_range(*args, name="range")
     if len(args) == 3 and type_of_class(type(args[2])) is not None and value_of(args[2]) == 0:
-        raise CuteError(NO_STEP)
+        raise CuteError(no_step("range"))
     if all(type(x) is int for x in args):
         return builtins.range(*args)  # its indices too are static here
     types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]

@@ -3,31 +3,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT, WALL = 20.0, 600.0
 """Seconds of a processor that a program may take, far over what any needs, and seconds altogether."""
 MANY = 400
 """Programs after which a process is replaced: what it compiled is never given back."""
+LATEST = 20.0
+"""Seconds that programs still have when the time for all is over."""
+GONE = "gone"
+"""Key of an outcome whose process ends with it."""
+LANGUAGE = ("tests.fuzz.language.worker",)
 
 
 class Worker:
-    """A process that runs programs, one at a time."""
+    """A process that runs programs, one at a time. command: its module and that one's arguments."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.fuzz.language.worker"]
+    def __init__(self, command: tuple[str, ...] = LANGUAGE) -> None:
+        self._command = command
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"},
+            [sys.executable, "-m", *command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0", "NUMBA_CUTE_CACHE": "0"},
         )  # fmt: skip
         self.label, self.source, self.began, self.done = "", "", 0.0, 0
         self._buffer = b""
@@ -36,7 +44,7 @@ class Worker:
         self.label, self.source, self.began, self._used = label, source, time.monotonic(), self._seconds()
         assert self._process.stdin
         try:
-            self._process.stdin.write(json.dumps([label, source]).encode() + b"\n")
+            self._process.stdin.write(json.dumps(source).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # told by `result`
@@ -54,13 +62,21 @@ class Worker:
         if not self._buffer.endswith(b"\n"):
             return None
         line, self._buffer = self._buffer, b""
-        self.done += 1
-        return dict(json.loads(line))
+        found = json.loads(line)
+        self.done = MANY if found.pop(GONE, False) else self.done + 1
+        return {"label": self.label, "source": self.source, **found}
 
     def late(self) -> dict[str, Any] | None:
         """Return the outcome of a program that does not end."""
         used, waited = self._seconds() - self._used, time.monotonic() - self.began
         return self._lost("hung") if used > LIMIT or waited > WALL else None
+
+    def renewed(self) -> Worker:
+        """Return a worker for the next program: itself, while it is good for one."""
+        if self.done < MANY:
+            return self
+        self.close()
+        return Worker(self._command)
 
     def _seconds(self) -> float:
         """Return the seconds that the process has had a processor for."""
@@ -74,24 +90,25 @@ class Worker:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the GPU's driver holds it until that lets go
+            self._process.wait(5.0)
 
 
-def run_all(programs: Iterable[tuple[str, str]], jobs: int = 2) -> Iterator[dict[str, Any]]:
-    """Yield what came of each (label, source), in the order in which they end."""
+def run_all(
+    programs: Iterable[tuple[str, str]], jobs: int = 2, command: tuple[str, ...] = LANGUAGE, seconds: float = 1e9
+) -> Iterator[dict[str, Any]]:
+    """Yield what came of each (label, source), in the order in which they end; of those begun within some seconds."""
     left = iter(programs)
-    idle: list[Worker] = [Worker() for _ in range(jobs)]
+    idle: list[Worker] = [Worker(command) for _ in range(jobs)]
     busy: list[Worker] = []
+    end = time.monotonic() + seconds
     try:
         while True:
-            while idle and (program := next(left, None)) is not None:
-                worker = idle.pop()
-                if worker.done >= MANY:
-                    worker.close()
-                    worker = Worker()
+            while idle and time.monotonic() < end and (program := next(left, None)) is not None:
+                worker = idle.pop().renewed()
                 worker.give(*program)
                 busy.append(worker)
-            if not busy:
+            if not busy or time.monotonic() > end + LATEST:
                 return
             ready = select.select(busy, [], [], 0.5)[0]
             for worker in list(busy):
@@ -105,6 +122,15 @@ def run_all(programs: Iterable[tuple[str, str]], jobs: int = 2) -> Iterator[dict
             worker.close()
 
 
-def fails(kinds: frozenset[str]) -> Callable[[str], bool]:
-    """Return a test whether a source's outcome is one of these, for shrinking."""
-    return lambda source: next(iter(run_all([("", source)], 1)))["kind"] in kinds
+def serve(outcome: Callable[[Any], dict[str, Any]]) -> None:
+    """Be a worker: read programs from stdin, and write what `outcome` says of each, until there are none, or one says
+    that this process is gone."""
+    warnings.simplefilter("ignore")
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what programs print is not a result
+    for line in sys.stdin:
+        found = outcome(json.loads(line))
+        out.write(json.dumps(found) + "\n")
+        out.flush()
+        if found.get(GONE):
+            os._exit(1)  # at once: a context with a kernel that hangs is not to be waited for
