@@ -27,6 +27,7 @@ from .list_methods import delete_item, is_empty, method_of, repeated, set_item
 _GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
 _CHANGING = (*_GROWING, "reverse", "sort")
 _READING = ("count", "copy")
+_METHODS = (*_CHANGING, *_READING)
 _OF_LISTS = (list, sorted)
 """Functions that make a list."""
 _READS = (
@@ -74,9 +75,10 @@ def tuples_for_lists(func_ir: Any) -> bool:
 
 def refuse_growing(func_ir: Any) -> None:
     """Raise a CuteError, with its line, for a list that grows in a loop of run time when all others are copied."""
-    made = _Lists(func_ir, _assigned(func_ir.blocks))
-    for _, inst in statements(func_ir.blocks) if made.names else ():
-        if made.changed(inst) is not None and _grows(inst):
+    growing = [inst for block in func_ir.blocks.values() for inst in block.body if _grows(inst)]
+    made = _Lists(func_ir, _assigned(func_ir.blocks)) if growing else None
+    for inst in growing:
+        if made is not None and made.changed(inst) is not None:
             raise located(CuteError(GROWS), inst.loc)
 
 
@@ -260,36 +262,33 @@ class _Lists:
     def rewritten(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any] | None:
         """Return the statements for one that makes, changes or hands on a list; None if it stays."""
         value: Any = getattr(inst, "value", None)
-        if type(inst) is ir.Assign and type(value) is not ir.Expr:
+        op = value.op if type(inst) is ir.Assign and type(value) is ir.Expr else ""
+        if type(inst) is ir.Assign and not op:
             return None
+        if op == "getattr":  # of a method that changes a list or that a tuple lacks: its call finds it
+            taken = value.attr in _METHODS and value.value.name in self.names and value.value.name not in waiting
+            return [] if taken else None
+        if op == "call":
+            return self._called(inst, scope, waiting)
         changed = self.changed(inst)
         if changed is not None:
             return None if changed.name in waiting else self._change(inst, changed, scope)
-        if self._reads_method(value) and value.value.name not in waiting:
-            return []
-        if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and value.op == "call":
-            return self._called(inst, scope, waiting)
         before = self._handed_on(inst, scope, waiting)
-        if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and inst.target.name not in waiting:
-            if value.op == "unary" and value.fn is operator.not_ and value.value.name in self.names - waiting:
+        if op and inst.target.name not in waiting:
+            if op == "unary" and value.fn is operator.not_ and value.value.name in self.names - waiting:
                 made, new = self._call_of(is_empty, [value.value], scope, inst.loc)
                 return [*made, ir.Assign(new, inst.target, inst.loc)]
-            if value.op == "build_list":
+            if op == "build_list":
                 inst.value = value = _marked(ir.Expr.build_tuple(value.items, inst.loc))
                 return [*before, inst]
-            if value.op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
+            if op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
                 return [*before, *self._operate(inst, scope)]
         return [*before, inst] if before else None
-
-    def _reads_method(self, value: Any) -> bool:
-        """Say whether a value is a method that a list has and a tuple lacks, which its call finds."""
-        found = isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in _READING
-        return found and value.value.name in self.names
 
     def _called(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any] | None:
         """Rewrite `list(x)`, and calls of a list's methods and of what is handed a list."""
         call = inst.value
-        if self.function(call) is list and inst.target.name not in waiting:
+        if id(call) in self._begun and self.function(call) is list and inst.target.name not in waiting:
             function = scope.redefine("$numba_cute_tuple", inst.loc)
             made = ir.Assign(ir.Global("tuple", tuple, inst.loc), function, inst.loc)
             items = ir.Expr.call(function, call.args, (), inst.loc)
@@ -297,9 +296,9 @@ class _Lists:
                 items = ir.Expr.build_tuple([], inst.loc)
             inst.value = _marked(items)
             return [made, inst]
-        method = self._made.get(call.func.name, [None])[0]
+        method = self._made[call.func.name][0] if call.func.name in self._methods else None
         if isinstance(method, ir.Expr) and method.op == "getattr" and method.value.name in self.names - waiting:
-            if method.attr in (*_CHANGING, *_READING) and not call.kws:
+            if method.attr in _METHODS and not call.kws:
                 return self._call_method(inst, method, scope)
         before = self._handed_on(inst, scope, waiting)
         return [*before, inst] if before else None
@@ -322,17 +321,15 @@ class _Lists:
             made.append(ir.Assign(_marked(items), lst, loc))
         return [*made, ir.Assign(result, inst.target, loc)]
 
-    def _change(self, inst: Any, lst: Any, scope: Any) -> list[Any] | None:
-        """Rewrite `x[i] = y`, `del x[i]` and `x += y`; the method that a statement takes is called later."""
+    def _change(self, inst: Any, lst: Any, scope: Any) -> list[Any]:
+        """Rewrite `x[i] = y`, `del x[i]` and `x += y`."""
         loc = inst.loc
         if isinstance(inst, (ir.SetItem, ir.StaticSetItem)):
             made, new = self._call_of(set_item, [lst, _index(inst), inst.value], scope, loc)
         elif isinstance(inst, ir.DelItem):
             made, new = self._call_of(delete_item, [lst, inst.index], scope, loc)
-        elif inst.value.op == "inplace_binop":
-            return self._grown(inst, lst, scope)
         else:
-            return []  # getattr: its call says what changes
+            return self._grown(inst, lst, scope)
         return [*made, ir.Assign(new, lst, loc)]
 
     def _grown(self, inst: Any, lst: Any, scope: Any) -> list[Any]:
