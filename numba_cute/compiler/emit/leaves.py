@@ -47,9 +47,7 @@ _SCALARS: dict[dtypes.DType, types.Type] = {
 
 
 _DTYPES = {
-    t._code: d
-    for d, t in reversed(_SCALARS.items())
-    if d is not dtypes.TFloat32 and not (d.is_float and d.width <= 8)
+    t._code: d for d, t in reversed(_SCALARS.items()) if d is not dtypes.TFloat32 and not (d.is_float and d.width <= 8)
 }
 """By the number of a Numba type, since hashing one takes long; of several element types that it holds, the first."""
 

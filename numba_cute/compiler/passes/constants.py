@@ -77,10 +77,8 @@ class Constants:
         """Find the value that the assignment at a place gives, if it has one: statement by statement, so that none is
         found through a long chain of others."""
         if place not in self._found:
-            try:
+            with contextlib.suppress(NotConstant):
                 self._assigned(place)
-            except NotConstant:
-                pass
 
     def assignment(self, var: Any, use: Place) -> tuple[Any, Place] | None:
         """Return the right-hand side of the one assignment whose value the statement at `use` reads, and its place;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numba's reconstruction of SSA form, which goes, for each variable that is set twice, over the statements that name it.
+"""Numba's reconstruction of SSA form, which goes, for each variable that is set twice, over what names it.
 
-Numba's own goes over all of them, for each such variable twice: of a function with many unrolled loops a third of the
-time of all passes.
+Numba's own goes over all statements, for each such variable twice: of a function with many unrolled loops a third of
+the time of all passes.
 """
 
 from __future__ import annotations
