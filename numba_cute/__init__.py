@@ -4,67 +4,70 @@
 import sys as _sys
 import typing as _typing
 
-from . import (
-    arch as arch,
-    experimental as experimental,
-    inspecting as _inspecting,
-    math as math,
-    nvgpu as nvgpu,
-    pipeline as pipeline,
-    results as _results,  # noqa: F401 - what results are made of
-    runtime as runtime,
-    tilelang as tilelang,
-    utils as utils,
-)
-from .arch.events import *
-from .atoms.atom import *
-from .atoms.copy import *
-from .atoms.copy_atom import *
-from .atoms.gemm import *
-from .atoms.mma_atom import *
-from .atoms.parts import *
-from .compiler import *
-from .dtypes import *
-from .inspecting import *
-from .layout.algebra import *
-from .layout.basis import *
-from .layout.divides import *
-from .layout.image import *
-from .layout.int_tuple import *
-from .layout.inverses import *
-from .layout.kinds import *
-from .layout.layout import *
-from .layout.leaves import *
-from .layout.mapping import *
-from .layout.modes import *
-from .layout.ordered import *
-from .layout.products import *
-from .layout.recast import *
-from .layout.show import *
-from .layout.swizzle import *
-from .math import *
-from .nvgpu.common import CacheEvictionPriority as CacheEvictionPriority
-from .seam import (
-    Constexpr as Constexpr,
-    CuteError as CuteError,
-    InternalError as InternalError,
-    const_expr as const_expr,
-    range as range,
-    range_constexpr as range_constexpr,
-)
-from .seam.ground import names as _names
-from .seam.guards import facade as _facade
-from .tensor.algebra import *
-from .tensor.blas import *
-from .tensor.fastdivmod import *
-from .tensor.pointer import *
-from .tensor.printing import *
-from .tensor.ssa import *
-from .tensor.storage import *
-from .tensor.symbolic import *
-from .tensor.tensor import *
-from .tensor.whole import *
-from .timelines import *
+from .seam.ground.collecting import seldom as _seldom
+
+with _seldom:  # what an import makes stays
+    from . import (
+        arch as arch,
+        experimental as experimental,
+        inspecting as _inspecting,
+        math as math,
+        nvgpu as nvgpu,
+        pipeline as pipeline,
+        results as _results,  # noqa: F401 - what results are made of
+        runtime as runtime,
+        tilelang as tilelang,
+        utils as utils,
+    )
+    from .arch.events import *
+    from .atoms.atom import *
+    from .atoms.copy import *
+    from .atoms.copy_atom import *
+    from .atoms.gemm import *
+    from .atoms.mma_atom import *
+    from .atoms.parts import *
+    from .compiler import *
+    from .dtypes import *
+    from .inspecting import *
+    from .layout.algebra import *
+    from .layout.basis import *
+    from .layout.divides import *
+    from .layout.image import *
+    from .layout.int_tuple import *
+    from .layout.inverses import *
+    from .layout.kinds import *
+    from .layout.layout import *
+    from .layout.leaves import *
+    from .layout.mapping import *
+    from .layout.modes import *
+    from .layout.ordered import *
+    from .layout.products import *
+    from .layout.recast import *
+    from .layout.show import *
+    from .layout.swizzle import *
+    from .math import *
+    from .nvgpu.common import CacheEvictionPriority as CacheEvictionPriority
+    from .seam import (
+        Constexpr as Constexpr,
+        CuteError as CuteError,
+        InternalError as InternalError,
+        const_expr as const_expr,
+        range as range,
+        range_constexpr as range_constexpr,
+    )
+    from .seam.ground import names as _names
+    from .seam.guards import facade as _facade
+    from .tensor.algebra import *
+    from .tensor.blas import *
+    from .tensor.fastdivmod import *
+    from .tensor.pointer import *
+    from .tensor.printing import *
+    from .tensor.ssa import *
+    from .tensor.storage import *
+    from .tensor.symbolic import *
+    from .tensor.tensor import *
+    from .tensor.whole import *
+    from .timelines import *
 
 __version__ = "0.1.0"
 

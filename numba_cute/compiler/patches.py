@@ -121,7 +121,7 @@ def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="6d843dd5aa2dc2ec",
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="97322b8cd4dc176b",
         why="to give its own functions their passes and typing context", reads=(*ssa.LEANS_ON, *lower.LEANS_ON),
     ),
     Patch(

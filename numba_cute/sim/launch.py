@@ -67,7 +67,8 @@ def simulate(
     checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or the names of some
     (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline. compile: True to compile the
     kernel for `arch` too, before each launch, or another target for that: what libNVVM and the assembler refuse is then
-    said; what the front end refuses is said of any @cuda.jit kernel. NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, BarrierError, …).
+    said; what the front end refuses is said of any @cuda.jit kernel. NumPy arrays are used in place. Errors are SimError
+    and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")

@@ -16,11 +16,11 @@ from numba.cuda.lowering import CUDALower
 import numba_cute as cute
 from numba_cute.compiler.bridge import contexts
 from numba_cute.compiler.ground.building import building
-from numba_cute.compiler.ground.collecting import YOUNG, seldom
 from numba_cute.compiler.passes import lower, unroll
 from numba_cute.compiler.passes.ssa import in_ssa_form
 from numba_cute.compiler.passes.uses import uses_and_definitions
 from numba_cute.seam import traced
+from numba_cute.seam.ground.collecting import YOUNG, seldom
 
 
 def straight(a, b):

@@ -47,8 +47,9 @@ _SCALARS: dict[dtypes.DType, types.Type] = {
 
 
 _DTYPES = {
-    t: d for d, t in reversed(_SCALARS.items()) if d is not dtypes.TFloat32 and not (d.is_float and d.width <= 8)
-}  # of several types that one holds, the first
+    t._code: d for d, t in reversed(_SCALARS.items()) if d is not dtypes.TFloat32 and not (d.is_float and d.width <= 8)
+}
+"""By the number of a Numba type, since hashing one takes long; of several element types that it holds, the first."""
 
 
 def scalar_type(dtype: dtypes.DType) -> types.Type:
@@ -60,9 +61,9 @@ def scalar_type(dtype: dtypes.DType) -> types.Type:
 def dtype_of(ty: types.Type) -> dtypes.DType:
     """Return the element type of a Numba scalar type."""
     ty = types.unliteral(ty)
-    if ty in _DTYPES:
-        return _DTYPES[ty]
-    raise CuteError(f"a value of Numba type {ty} has no CuTe element type")
+    if ty._code not in _DTYPES:
+        raise CuteError(f"a value of Numba type {ty} has no CuTe element type")
+    return _DTYPES[ty._code]
 
 
 def class_of_number(ty: types.Type) -> type | None:

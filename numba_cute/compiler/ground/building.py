@@ -13,8 +13,8 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.cuda.core.compiler_lock import global_compiler_lock
 
 from ...seam import CuteError
+from ...seam.ground.collecting import seldom
 from . import errors, memory
-from .collecting import seldom
 
 Cluster = tuple[int, int, int]
 

@@ -23,9 +23,9 @@ class Memory:
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
     became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). effects: what
     calls do with objects, by the key of their lowering, and of functions that Numba compiles, by the function and its
-    arguments' types (bridge/effects.py). roots: the kernel, and the host's objects that it is given. stored: the fields'
-    names that are set from there (bridge/settings.py). ours: a function of this library's has been met, so that what it
-    calls is too."""
+    arguments' types (bridge/effects.py). roots: the kernel, and the host's objects that it is given. stored: the
+    fields' names that are set from there (bridge/settings.py). ours: a function of this library's has been met, so
+    that what it calls is too."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}

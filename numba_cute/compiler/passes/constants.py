@@ -76,8 +76,9 @@ class Constants:
     def learn(self, place: Place) -> None:
         """Find the value that the assignment at a place gives, if it has one: statement by statement, so that none is
         found through a long chain of others."""
-        with contextlib.suppress(NotConstant):
-            self._assigned(place)
+        if place not in self._found:
+            with contextlib.suppress(NotConstant):
+                self._assigned(place)
 
     def assignment(self, var: Any, use: Place) -> tuple[Any, Place] | None:
         """Return the right-hand side of the one assignment whose value the statement at `use` reads, and its place;

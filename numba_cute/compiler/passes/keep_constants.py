@@ -24,7 +24,7 @@ from ...seam import CuteError
 from . import branches, lists, prints, ranges, sequences, tables, unroll
 from .at_most_once import take_once
 from .constants import Constants, NotConstant
-from .definitions import statements
+from .definitions import Place, statements
 from .members import keep_members
 from .typed_constants import TypedConstants
 
@@ -46,7 +46,7 @@ class KeepConstants(FunctionPass):
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
         changed |= known.after(keep_members)
-        while _take_static_branches(state, known) or _unroll_some(state, known):
+        while _decide_by_types(state, known):
             changed = True
             known.forget()
             lists.tuples_for_lists(func_ir)
@@ -96,17 +96,20 @@ def _settle(known: _Known) -> bool:
     return changed
 
 
-def _take_static_branches(state: Any, known: _Known) -> bool:
-    """Leave out what is not reached because of conditions that only types tell."""
-    func_ir, now = state.func_ir, known.now()
-    return branches.prune_typed(func_ir, now, TypedConstants(state), unroll.pending(func_ir, now))
+def _decide_by_types(state: Any, facts: _Known) -> bool:
+    """Leave out what is not reached because of conditions that only types tell; if there is none, unroll some loops.
+    Say whether something changed."""
+    func_ir, known = state.func_ir, facts.now()
+    ranges = unroll.ranges(func_ir, known)
+    typed = TypedConstants(state, unroll.undecided(func_ir, ranges, known))
+    if branches.prune_typed(func_ir, known, typed, unroll.pending(func_ir, ranges)):
+        return True
+    return _unroll_some(func_ir, ranges, known, typed)
 
 
-def _unroll_some(state: Any, facts: _Known) -> bool:
+def _unroll_some(func_ir: Any, ranges: set[Place], known: Constants, typed: TypedConstants) -> bool:
     """Unroll the outermost `range_constexpr` loops, so that an inner bound may be an outer index's copy, as far as
     their bounds are known; or the first loop over a tuple. False if there is none."""
-    func_ir = state.func_ir
-    known, typed = facts.now(), TypedConstants(state)
     loops = sequences.Sequences(func_ir, known, typed)
     found: list[tuple[unroll.Loop, unroll.Items]] = []
     taken: set[int] = set()
@@ -114,7 +117,7 @@ def _unroll_some(state: Any, facts: _Known) -> bool:
         expr = inst.value if isinstance(inst, ir.Assign) else None
         if not isinstance(expr, ir.Expr) or expr.op not in ("call", "getiter") or place.label in taken:
             continue
-        if expr.op == "call" and unroll.is_range(expr, place, known):
+        if place in ranges:
             try:
                 loop = unroll.loop_at(func_ir.blocks, loops.cfg, place.label, place.index)
                 items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]

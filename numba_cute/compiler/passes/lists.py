@@ -9,7 +9,7 @@ is handed on and changed afterwards is refused, as two would be seen where Pytho
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +27,7 @@ from .list_methods import delete_item, is_empty, method_of, repeated, set_item
 _GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
 _CHANGING = (*_GROWING, "reverse", "sort")
 _READING = ("count", "copy")
+_METHODS = (*_CHANGING, *_READING)
 _OF_LISTS = (list, sorted)
 """Functions that make a list."""
 _READS = (
@@ -60,17 +61,16 @@ def _grows(inst: Any) -> bool:
 
 def tuples_for_lists(func_ir: Any) -> bool:
     """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that change outside of loops."""
-    _one_name_each(func_ir)
-    made = _Lists(func_ir)
+    made = _Lists(func_ir, _one_name_each(func_ir))
     if not made.any:
         return False
     made.refuse_second_holders()
     waiting = made.waiting()
     changed = False
-    for label, block in func_ir.blocks.items():
+    for block in func_ir.blocks.values():
         body: list[Any] = []
-        for at, inst in enumerate(block.body):
-            new = made.rewritten(inst, Place(label, at), waiting)
+        for inst in block.body:
+            new = made.rewritten(inst, block.scope, waiting)
             changed |= new is not None
             body += [inst] if new is None else new
         block.body = body
@@ -81,9 +81,10 @@ def tuples_for_lists(func_ir: Any) -> bool:
 
 def refuse_growing(func_ir: Any) -> None:
     """Raise a CuteError, with its line, for a list that grows in a loop of run time when all others are copied."""
-    made = _Lists(func_ir)
-    for _, inst in statements(func_ir.blocks):
-        if made.changed(inst) is not None and _grows(inst):
+    growing = [inst for block in func_ir.blocks.values() for inst in block.body if _grows(inst)]
+    made = _Lists(func_ir, _assigned(func_ir.blocks)) if growing else None
+    for inst in growing:
+        if made is not None and made.changed(inst) is not None:
             raise located(CuteError(GROWS), inst.loc)
 
 
@@ -95,54 +96,55 @@ GROWS = (
 
 class _Lists:
     """The lists of a function as its IR is now. any: whether it makes one. names: the variables that are nothing but
-    lists that it makes itself."""
+    lists that it makes itself; _methods: those that are such a list's methods."""
 
-    def __init__(self, func_ir: Any) -> None:
-        self._ir = func_ir
-        self._made: dict[str, list[Any]] = {}
-        self._read: set[str] = set()
-        for _, inst in statements(func_ir.blocks):
-            own = inst.target.name if isinstance(inst, ir.Assign) else ""
-            self._read |= {v.name for v in inst.list_vars() if v.name != own}
-            if isinstance(inst, ir.Assign):
-                self._made.setdefault(inst.target.name, []).append(inst.value)
-        self.names: set[str] = set()
-        self.any = any(map(self._begins_list, (v for vs in self._made.values() for v in vs)))
-        if self.any:
-            self.names = set(self._made)
-            while wrong := {n for n in self.names if not all(map(self._is_list, self._made[n]))}:
-                self.names -= wrong
+    def __init__(self, func_ir: Any, made: dict[str, list[Any]]) -> None:
+        self._ir, self._made = func_ir, made
+        self._begun = {id(v) for vs in made.values() for v in vs if type(v) is ir.Expr and self._begins_list(v)}
+        self.any = bool(self._begun)
+        self.names = {n for n, vs in made.items() if all(map(self._may_be_list, vs))} if self.any else set()
+        while wrong := {n for n in self.names if not all(map(self._is_list, made[n]))}:
+            self.names -= wrong
+        self._methods = {
+            n for n, vs in (made.items() if self.names else ()) for v in vs
+            if type(v) is ir.Expr and v.op == "getattr" and v.value.name in self.names
+        }  # fmt: skip
 
     def _begins_list(self, value: Any) -> bool:
-        if not isinstance(value, ir.Expr):
-            return False
-        made = value.op == "build_list" or value._kws.get("cute_list", False)
+        made = value.op == "build_list" or "cute_list" in value._kws
         return made or (value.op == "call" and any(self.function(value) is f for f in _OF_LISTS))
 
+    def _may_be_list(self, value: Any) -> bool:
+        """Say whether a value is a list, or may be one if those that it is made of are."""
+        return type(value) is ir.Var or (type(value) is ir.Expr and value.op in _OPERATORS) or id(value) in self._begun
+
     def _is_list(self, value: Any) -> bool:
+        if id(value) in self._begun:
+            return True
         if isinstance(value, ir.Var):
             return value.name in self.names
-        if not isinstance(value, ir.Expr):
-            return False
         if value.op == "static_getitem":
             return isinstance(value.index, slice) and value.value.name in self.names
         if value.op == "inplace_binop":
             return value.lhs.name in self.names
-        if value.op == "binop":
-            sides = [v.name in self.names for v in (value.lhs, value.rhs)]
-            if (value.fn is operator.add and all(sides)) or (value.fn is operator.mul and any(sides)):
-                return True
-        return self._begins_list(value)
+        sides = [v.name in self.names for v in (value.lhs, value.rhs)]
+        return (value.fn is operator.add and all(sides)) or (value.fn is operator.mul and any(sides))
+
+    @cached_property
+    def _read(self) -> set[str]:
+        """The variables that a statement reads, other than one that sets them."""
+        found: set[str] = set()
+        for _, inst in statements(self._ir.blocks):
+            own = inst.target.name if isinstance(inst, ir.Assign) else ""
+            found |= {v.name for v in inst.list_vars() if v.name != own}
+        return found
 
     def function(self, call: Any) -> Any:
         """Return what a call calls, if it is one global, or a member of one."""
         return self._value(call.func.name)
 
     def _value(self, name: str) -> Any:
-        found = [
-            v.value if isinstance(v, (ir.Global, ir.FreeVar, ir.Const)) else self._member(v)
-            for v in self._made.get(name, ())
-        ]
+        found = [v.value if type(v) in _WRITTEN else self._member(v) for v in self._made.get(name, ())]
         return found[0] if found and all(f is found[0] for f in found) else _UNKNOWN
 
     def _member(self, value: Any) -> Any:
@@ -153,10 +155,12 @@ class _Lists:
 
     def changed(self, inst: Any) -> Any:
         """Return the list's variable that a statement changes; None if it changes none."""
+        if not self.names:
+            return None
         if isinstance(inst, (ir.SetItem, ir.StaticSetItem, ir.DelItem)):
             return inst.target if inst.target.name in self.names else None
-        value = inst.value if isinstance(inst, ir.Assign) else None
-        if not isinstance(value, ir.Expr):
+        value = inst.value if type(inst) is ir.Assign else None
+        if type(value) is not ir.Expr:
             return None
         if value.op == "getattr" and value.attr in _CHANGING and value.value.name in self.names:
             return value.value
@@ -167,6 +171,8 @@ class _Lists:
     def waiting(self) -> set[str]:
         """Return the lists that grow in a loop, which is to be copied first, and that its rounds do not make anew."""
         found: set[str] = set()
+        if not self.names:
+            return found
         for loop in compute_cfg_from_blocks(self._ir.blocks).loops().values():
             body = [inst for label in loop.body for inst in self._ir.blocks[label].body]
             own = {i.target.name for i in body if isinstance(i, ir.Assign) and self._begins_list(i.value)}
@@ -176,42 +182,38 @@ class _Lists:
 
     # ------------------------------------------------------------ holders
 
-    def holds(self, inst: Any) -> Iterator[Any]:
-        """Yield the variables of lists that a statement hands on to what may keep them."""
-        dead = isinstance(inst, ir.Assign) and inst.target.name not in self._read
-        if dead and getattr(inst.value, "op", "call") != "call":  # as what an inlined closure held
-            return
+    def holds(self, inst: Any) -> list[Any]:
+        """Return the variables of lists that a statement hands on to what may keep them."""
+        value = inst.value if type(inst) is ir.Assign else None
+        op = value.op if type(value) is ir.Expr else ""
         if isinstance(inst, (ir.SetAttr, ir.Return)):
-            yield from (v for v in (inst.value,) if v.name in self.names)
-        value = inst.value if isinstance(inst, ir.Assign) else None
-        if not isinstance(value, ir.Expr):
-            return
-        if value.op in ("build_tuple", "build_list", "build_set"):
-            yield from (v for v in value.items if v.name in self.names)
-        elif value.op == "build_map":
-            yield from (v for pair in value.items for v in pair if v.name in self.names)
-        elif value.op == "call" and not self._keeps_nothing(value):
+            given = [inst.value]
+        elif op in ("build_tuple", "build_list", "build_set"):
+            given = value.items
+        elif op == "build_map":
+            given = [v for pair in value.items for v in pair]
+        elif op == "call":
             given = [*value.args, *(v for _, v in value.kws), *([value.vararg] if value.vararg is not None else [])]
-            yield from (v for v in given if v.name in self.names)
+        else:
+            return []
+        lists = [v for v in given if v.name in self.names]
+        if lists and op == "call" and self._keeps_nothing(value):
+            return []
+        if lists and op not in ("", "call") and inst.target.name not in self._read:  # as what an inlined closure held
+            return []
+        return lists
 
     def _keeps_nothing(self, call: Any) -> bool:
         function = self.function(call)
         if any(function is f for f in _READS):
             return True
-        if call.func.name in self._methods():
+        if call.func.name in self._methods:
             return True
         return function is not _UNKNOWN and is_library(getattr(function, "__module__", ""))
 
     def _only_asks(self, inst: Any) -> bool:
         call = inst.value if isinstance(inst.value, ir.Expr) and inst.value.op == "call" else None
         return call is not None and any(self.function(call) is f for f in (isinstance, type))
-
-    def _methods(self) -> set[str]:
-        """Return the variables of methods of lists."""
-        return {
-            n for n, vs in self._made.items() for v in vs
-            if isinstance(v, ir.Expr) and v.op == "getattr" and v.value.name in self.names
-        }  # fmt: skip
 
     def _aliases(self, changing: set[str]) -> None:
         """Raise a CuteError, with its line, for a list of two names of the source that changes under one of them."""
@@ -228,10 +230,13 @@ class _Lists:
 
     def refuse_second_holders(self) -> None:
         """Raise a CuteError, with its line, for a list that is handed on and then changed."""
-        changing = {v.name for _, i in statements(self._ir.blocks) if (v := self.changed(i)) is not None}
+        todo = list(statements(self._ir.blocks)) if self.names else []
+        changing = {v.name for _, i in todo if (v := self.changed(i)) is not None}
+        if not changing:
+            return
         self._aliases(changing)
         cfg = None
-        for place, inst in list(statements(self._ir.blocks)) if changing else ():
+        for place, inst in todo:
             for var in self.holds(inst):
                 if var.name in changing:
                     cfg = cfg or compute_cfg_from_blocks(self._ir.blocks)
@@ -259,38 +264,36 @@ class _Lists:
 
     # ------------------------------------------------------------ rewriting
 
-    def rewritten(self, inst: Any, place: Place, waiting: set[str]) -> list[Any] | None:
+    def rewritten(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any] | None:
         """Return the statements for one that makes, changes or hands on a list; None if it stays."""
-        scope = self._ir.blocks[place.label].scope
         value: Any = getattr(inst, "value", None)
+        op = value.op if type(inst) is ir.Assign and type(value) is ir.Expr else ""
+        if type(inst) is ir.Assign and not op:
+            return None
+        if op == "getattr":  # of a method that changes a list or that a tuple lacks: its call finds it
+            taken = value.attr in _METHODS and value.value.name in self.names and value.value.name not in waiting
+            return [] if taken else None
+        if op == "call":
+            return self._called(inst, scope, waiting)
         changed = self.changed(inst)
         if changed is not None:
             return None if changed.name in waiting else self._change(inst, changed, scope)
-        if self._reads_method(value) and value.value.name not in waiting:
-            return []
-        if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and value.op == "call":
-            return self._called(inst, scope, waiting)
         before = self._handed_on(inst, scope, waiting)
-        if isinstance(inst, ir.Assign) and isinstance(value, ir.Expr) and inst.target.name not in waiting:
-            if value.op == "unary" and value.fn is operator.not_ and value.value.name in self.names - waiting:
+        if op and inst.target.name not in waiting:
+            if op == "unary" and value.fn is operator.not_ and value.value.name in self.names - waiting:
                 made, new = self._call_of(is_empty, [value.value], scope, inst.loc)
                 return [*made, ir.Assign(new, inst.target, inst.loc)]
-            if value.op == "build_list":
+            if op == "build_list":
                 inst.value = value = _marked(ir.Expr.build_tuple(value.items, inst.loc))
                 return [*before, inst]
-            if value.op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
+            if op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
                 return [*before, *self._operate(inst, scope)]
         return [*before, inst] if before else None
-
-    def _reads_method(self, value: Any) -> bool:
-        """Say whether a value is a method that a list has and a tuple lacks, which its call finds."""
-        found = isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in _READING
-        return found and value.value.name in self.names
 
     def _called(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any] | None:
         """Rewrite `list(x)`, and calls of a list's methods and of what is handed a list."""
         call = inst.value
-        if self.function(call) is list and inst.target.name not in waiting:
+        if id(call) in self._begun and self.function(call) is list and inst.target.name not in waiting:
             function = scope.redefine("$numba_cute_tuple", inst.loc)
             made = ir.Assign(ir.Global("tuple", tuple, inst.loc), function, inst.loc)
             items = ir.Expr.call(function, call.args, (), inst.loc)
@@ -298,9 +301,9 @@ class _Lists:
                 items = ir.Expr.build_tuple([], inst.loc)
             inst.value = _marked(items)
             return [made, inst]
-        method = self._made.get(call.func.name, [None])[0]
+        method = self._made[call.func.name][0] if call.func.name in self._methods else None
         if isinstance(method, ir.Expr) and method.op == "getattr" and method.value.name in self.names - waiting:
-            if method.attr in (*_CHANGING, *_READING) and not call.kws:
+            if method.attr in _METHODS and not call.kws:
                 return self._call_method(inst, method, scope)
         before = self._handed_on(inst, scope, waiting)
         return [*before, inst] if before else None
@@ -323,17 +326,15 @@ class _Lists:
             made.append(ir.Assign(_marked(items), lst, loc))
         return [*made, ir.Assign(result, inst.target, loc)]
 
-    def _change(self, inst: Any, lst: Any, scope: Any) -> list[Any] | None:
-        """Rewrite `x[i] = y`, `del x[i]` and `x += y`; the method that a statement takes is called later."""
+    def _change(self, inst: Any, lst: Any, scope: Any) -> list[Any]:
+        """Rewrite `x[i] = y`, `del x[i]` and `x += y`."""
         loc = inst.loc
         if isinstance(inst, (ir.SetItem, ir.StaticSetItem)):
             made, new = self._call_of(set_item, [lst, _index(inst), inst.value], scope, loc)
         elif isinstance(inst, ir.DelItem):
             made, new = self._call_of(delete_item, [lst, inst.index], scope, loc)
-        elif inst.value.op == "inplace_binop":
-            return self._grown(inst, lst, scope)
         else:
-            return []  # getattr: its call says what changes
+            return self._grown(inst, lst, scope)
         return [*made, ir.Assign(new, lst, loc)]
 
     def _grown(self, inst: Any, lst: Any, scope: Any) -> list[Any]:
@@ -381,6 +382,9 @@ class _Lists:
 
 
 _UNKNOWN = object()
+_WRITTEN = frozenset((ir.Global, ir.FreeVar, ir.Const))
+_OPERATORS = frozenset(("static_getitem", "inplace_binop", "binop"))
+"""Expressions that give a list of one."""
 
 
 def _marked(expr: Any) -> Any:
@@ -420,17 +424,24 @@ def _replace(inst: Any, by: dict[str, Any]) -> None:
         value._kws["items"] = [new(v) for v in value.items]
 
 
-def _one_name_each(func_ir: Any) -> None:
+def _assigned(blocks: dict[int, Any]) -> dict[str, list[Any]]:
+    """Return what the variables of a function are set to."""
+    made: dict[str, list[Any]] = {}
+    for label in sorted(blocks):
+        for inst in blocks[label].body:
+            if type(inst) is ir.Assign:
+                made.setdefault(inst.target.name, []).append(inst.value)
+    return made
+
+
+def _one_name_each(func_ir: Any) -> dict[str, list[Any]]:
     """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
     holds it under, and of others that it is given where it is made; and each of its methods, which has another after
-    a condition among the arguments."""
-    made: dict[str, list[Any]] = {}
-    for _, inst in statements(func_ir.blocks):
-        if isinstance(inst, ir.Assign):
-            made.setdefault(inst.target.name, []).append(inst.value)
-    built = {n for n, vs in made.items() if any(isinstance(v, ir.Expr) and v.op == "build_list" for v in vs)}
+    a condition among the arguments. Return what variables are set to then."""
+    made = _assigned(func_ir.blocks)
+    built = {n for n, vs in made.items() for v in vs if type(v) is ir.Expr and v.op == "build_list"}
     if not built:
-        return
+        return made
     built |= {n for n, vs in made.items() if len(vs) == 1 and _is_method(vs[0])}
     own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
     names: dict[str, Any] = {}
@@ -443,6 +454,8 @@ def _one_name_each(func_ir: Any) -> None:
         replace_vars(func_ir.blocks, {n: scope.get_exact(r) for n, r in names.items()})
         for block in func_ir.blocks.values():
             block.body = [i for i in block.body if not _is_to_itself(i)]
+        made = _assigned(func_ir.blocks)
+    return made
 
 
 def _is_method(value: Any) -> bool:

@@ -24,10 +24,11 @@ from .ssa import in_ssa_form
 
 
 class TypedConstants:
-    """The values of variables whose types are literals where a statement uses them. It is of one state of the IR."""
+    """The values of variables whose types are literals where a statement uses them. It is of one state of the IR.
+    expected: the statements that are likely to be asked for, whose types are found with the first."""
 
-    def __init__(self, state: Any) -> None:
-        self._state = state
+    def __init__(self, state: Any, expected: list[Place]) -> None:
+        self._state, self._expected = state, expected
         self._found: dict[Place, dict[str, Any]] = {}
 
     def of(self, var: Any, use: Place) -> Any:
@@ -61,11 +62,13 @@ class TypedConstants:
         return [_literal(x) for x in found]
 
     def _types(self, uses: list[Place]) -> dict[Place, dict[str, Any]]:
-        """Return the types of what some statements read: None where there is none, or what is wrong before it."""
-        func_ir = _copied(self._state.func_ir)
+        """Return the types of what some statements read, and those that are expected to be asked for: None where there
+        is none, or what is wrong before it."""
+        func_ir, expected = _copied(self._state.func_ir), self._expected
+        self._expected = []
         read = {
             use: _name_what_is_read(func_ir.blocks[use.label], use.index)
-            for use in sorted(uses, key=lambda p: (p.label, -p.index))
+            for use in sorted({*uses, *expected}, key=lambda p: (p.label, -p.index))
         }
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
         func_ir.blocks = rename_labels(func_ir.blocks)

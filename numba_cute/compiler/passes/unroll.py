@@ -20,7 +20,7 @@ from ...seam.guards.messages import NO_STATIC_BOUNDS
 from ...seam.marks.decorators import no_step
 from ..ground.errors import located
 from .constants import Constants, NotConstant
-from .definitions import Place
+from .definitions import Place, statements
 from .typed_constants import TypedConstants, copied_statement
 from .uses import of_block
 
@@ -29,21 +29,35 @@ Items = list[Any]
 """The right-hand sides that a loop's variable gets in its copies."""
 
 
-def pending(func_ir: Any, known: Constants) -> set[int]:
+def ranges(func_ir: Any, known: Constants) -> set[Place]:
+    """Return the places of the calls of `range_constexpr`."""
+    calls = (
+        (place, inst.value)
+        for place, inst in statements(func_ir.blocks)
+        if type(inst) is ir.Assign and type(inst.value) is ir.Expr and inst.value.op == "call"
+    )
+    return {place for place, call in calls if _is_range(call, place, known)}
+
+
+def undecided(func_ir: Any, ranges: set[Place], known: Constants) -> list[Place]:
+    """Return those of the calls of `range_constexpr` whose bounds are not known before typing."""
+
+    def is_known(var: Any, place: Place) -> bool:
+        try:
+            known.of(var, place)
+        except NotConstant:
+            return False
+        return True
+
+    return [p for p in ranges if not all(is_known(a, p) for a in func_ir.blocks[p.label].body[p.index].value.args)]
+
+
+def pending(func_ir: Any, ranges: set[Place]) -> set[int]:
     """Return the labels of the blocks in loops that are yet to be unrolled."""
-    found: set[int] = set()
-    cfg = None
-    for label, block in func_ir.blocks.items():
-        places = (Place(label, at) for at in range(len(block.body)))
-        calls = ((p, block.body[p.index]) for p in places if isinstance(block.body[p.index], ir.Assign))
-        ranges = (
-            isinstance(i.value, ir.Expr) and i.value.op == "call" and is_range(i.value, p, known) for p, i in calls
-        )
-        if isinstance(block.terminator, ir.Jump) and any(ranges):
-            if cfg is None:
-                cfg = compute_cfg_from_blocks(func_ir.blocks)
-            found |= _blocks(func_ir.blocks, cfg, block.terminator.target)
-    return found
+    before = [func_ir.blocks[label] for label in {place.label for place in ranges}]
+    entered = [block.terminator.target for block in before if isinstance(block.terminator, ir.Jump)]
+    cfg = compute_cfg_from_blocks(func_ir.blocks) if entered else None
+    return {label for header in entered for label in _blocks(func_ir.blocks, cfg, header)}
 
 
 def tidy(func_ir: Any) -> None:
@@ -52,7 +66,7 @@ def tidy(func_ir: Any) -> None:
     func_ir.blocks = rename_labels(func_ir.blocks)
 
 
-def is_range(expr: Any, place: Place, known: Constants) -> bool:
+def _is_range(expr: Any, place: Place, known: Constants) -> bool:
     try:
         return known.of(expr.func, place) is seam.range_constexpr
     except NotConstant:

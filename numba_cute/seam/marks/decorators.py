@@ -183,13 +183,13 @@ def is_static(x: Any) -> bool:
     """Return whether nothing in `x` (a number, a tuple, a layout, any immutable object) is known only at run time."""
     if type(x) is int:
         return True
+    if isinstance(x, Leaf):
+        return False
     if isinstance(x, (tuple, list)):
         try:
             return all([type(y) is int or is_static(y) for y in x])
         except RecursionError:
             raise CuteError("is_static: the tuple is nested too deep, or a list holds itself") from None
-    if isinstance(x, Leaf):
-        return False
     held: dict[str, Any] = getattr(x, "__dict__", {})
     if _VERDICT in held:  # what is immutable is looked through once
         return bool(held[_VERDICT])
