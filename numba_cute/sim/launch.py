@@ -66,9 +66,8 @@ def simulate(
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
     checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or the names of some
     (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline. compile: True to compile the
-    kernel for `arch` too, before each launch, or another target for that: what libNVVM and the assembler refuse is then
-    said; what the front end refuses is said of any @cuda.jit kernel. NumPy arrays are used in place. Errors are SimError
-    and its kinds (DeadlockError, RaceError, …).
+    kernel for `arch` too, before each launch, or another target for that: what libNVVM and the assembler refuse.
+    NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")

@@ -35,9 +35,15 @@ class Meeting(NamedTuple):
     to: Kind
 
 
+class Fields(NamedTuple):
+    """An object, as an argument: the types of its fields."""
+
+    kinds: tuple[tuple[str, Any], ...]
+
+
 class Version(NamedTuple):
-    """What the front end made of a function for its arguments' types. given: those, in the order of its parameters.
-    meetings: where it converts, by its code and that of each function that was inlined in it."""
+    """What the front end made of a function for its arguments' types. given: those, in the order of its parameters; of
+    an object a `Fields`. meetings: where it converts, by its code and that of each function that was inlined in it."""
 
     given: tuple[Kind, ...]
     meetings: frozenset[tuple[CodeType, frozenset[Meeting]]]

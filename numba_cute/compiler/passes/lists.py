@@ -159,7 +159,7 @@ class _Lists:
             return None
         if isinstance(inst, (ir.SetItem, ir.StaticSetItem, ir.DelItem)):
             return inst.target if inst.target.name in self.names else None
-        value = inst.value if type(inst) is ir.Assign else None
+        value: Any = inst.value if type(inst) is ir.Assign else None
         if type(value) is not ir.Expr:
             return None
         if value.op == "getattr" and value.attr in _CHANGING and value.value.name in self.names:
@@ -184,7 +184,7 @@ class _Lists:
 
     def holds(self, inst: Any) -> list[Any]:
         """Return the variables of lists that a statement hands on to what may keep them."""
-        value = inst.value if type(inst) is ir.Assign else None
+        value: Any = inst.value if type(inst) is ir.Assign else None
         op = value.op if type(value) is ir.Expr else ""
         if isinstance(inst, (ir.SetAttr, ir.Return)):
             given = [inst.value]

@@ -13,9 +13,9 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...seam import CuteError
-from ...typed.meetings import LITERALS, NOWHERE, Kind, Meeting, Version, differs
+from ...typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Version, differs
 from ..bridge.leaf_types import Multiple
-from ..bridge.object_types import Value
+from ..bridge.object_types import StructRef, Value
 from ..emit.leaves import dtype_of
 from ..ground.lifted import written
 from ..ground.memory import memory
@@ -67,6 +67,13 @@ def kind_of(ty: types.Type) -> Kind:
         return None
 
 
+def _given(ty: types.Type) -> Any:
+    """Return what is known of an argument of a type."""
+    if isinstance(ty, StructRef):
+        return Fields(tuple((name, _given(t)) for name, t in ty.fields))
+    return kind_of(ty)
+
+
 def _of_spec(spec: Any) -> Kind:
     if spec[0] == "tuple":
         return _group(map(_of_spec, spec[1]))
@@ -104,7 +111,7 @@ class _Reader:
             if (code, m.at, m.variable, m.after) in matter:
                 meetings.setdefault(code, set()).add(m)
         lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
-        given = tuple(map(kind_of, self._state.args))[lifted:]
+        given = tuple(map(_given, self._state.args))[lifted:]
         return Version(given, frozenset((code, frozenset(found)) for code, found in meetings.items()))
 
     def _is_own(self, loc: Any) -> bool:

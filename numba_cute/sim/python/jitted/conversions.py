@@ -21,7 +21,7 @@ import numpy as np
 from ....dtypes import DType
 from ....seam import CuteError
 from ....seam.ground.error import InternalError
-from ....typed.meetings import LITERALS, NOWHERE, Kind, Meeting, Meetings, Version, differs
+from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Version, differs
 from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
 from ..arithmetic.operators import casts as casts_to, type_of_class
@@ -72,28 +72,22 @@ class Versions:
     def __init__(self, code: CodeType, plans: dict[Version, Plan], make: Callable[[Plan], FunctionType]) -> None:
         self._code, self._plans, self._make = code, plans, make
         self._made: dict[Plan, FunctionType] = {}
-        self._chosen: dict[Any, FunctionType] = {}
         self._plain = self._function(())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plain, name)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        given = inspect.signature(self._plain).bind(*args, **named)
-        given.apply_defaults()
-        kinds = tuple(map(kind_of, given.arguments.values()))
-        if kinds not in self._chosen:
-            self._chosen[kinds] = self._choose(kinds)
-        return self._chosen[kinds](*args, **named)
+        bound = inspect.signature(self._plain).bind(*args, **named)
+        bound.apply_defaults()
+        given = tuple(bound.arguments.values())
+        found = {plan for version, plan in self._plans.items() if _fit(version.given, given)}
+        if len(found) != 1:
+            raise _unclear(self._code, "its arguments' types")
+        return self._function(found.pop())(*args, **named)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else MethodType(self, owner)
-
-    def _choose(self, kinds: Sequence[Kind]) -> FunctionType:
-        found = {plan for version, plan in self._plans.items() if _fits(version.given, kinds)}
-        if len(found) != 1:
-            raise _unclear(self._code, "its arguments' types")
-        return self._function(found.pop())
 
     def _function(self, plan: Plan) -> FunctionType:
         if plan not in self._made:
@@ -108,11 +102,18 @@ def _unclear(code: CodeType, what: str) -> CuteError:
     )
 
 
-def _fits(given: Sequence[Kind], kinds: Sequence[Kind]) -> bool:
+def _fit(kinds: Sequence[Any], given: Sequence[Any]) -> bool:
     """Say whether arguments may be those that a version was made for: their numbers are of its types."""
-    return len(given) != len(kinds) or all(
-        _fits(a, b) if type(a) is type(b) is tuple else a is None or b is None or a is b for a, b in zip(given, kinds)
-    )
+    return len(kinds) != len(given) or all(map(_fits, kinds, given))
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    if isinstance(kind, Fields):
+        held = getattr(value, "__dict__", {})
+        return all(_fits(k, held[name]) for name, k in kind.kinds if name in held)
+    if type(kind) is tuple:
+        return not isinstance(value, (tuple, list)) or _fit(kind, value)
+    return kind is None or (found := kind_of(value)) is None or found is kind
 
 
 def kind_of(value: Any) -> Kind:
