@@ -87,6 +87,10 @@ define i64 @__nv_llabs(i64 %a) {
   %r = select i1 %c, i64 %n, i64 %a
   ret i64 %r
 }
+define i64 @__nv_float2ll_rz(float %a) {
+  %r = fptosi float %a to i64
+  ret i64 %r
+}
 define i64 @__nv_llrint(double %a) {
   %v = call double @rint(double %a)
   %r = fptosi double %v to i64

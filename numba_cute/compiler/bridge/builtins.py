@@ -20,6 +20,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.guards.messages import no_array
 from ...seam.marks.decorators import no_step
+from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, objects
@@ -43,7 +44,7 @@ def _walked(x: Any) -> Any:
 
 def _contains(where: Any, x: Any) -> Any:
     held = (x, *where) if isinstance(where, (tuple, list)) else (x,)
-    found = any(objects.is_object(item) or isinstance(item, list) for item in held)
+    found = any(objects.is_object(item) or isinstance(item, (list, Number)) for item in held)
     return objects.contains(where, x) if found else operator.contains(where, x)
 
 
@@ -75,6 +76,14 @@ def _is_static(ty: Any) -> bool:
     return isinstance(ty, types.IntegerLiteral) or (isinstance(ty, types.BaseTuple) and all(map(_is_static, ty)))
 
 
+def _of_numbers(kinds: Any) -> bool:
+    """Say whether a number is looked for in a tuple of numbers of several types, which Numba does not do."""
+    where, x = kinds
+    if not isinstance(where, types.Tuple) or isinstance(where, types.UniTuple):
+        return False
+    return all(isinstance(ty, (types.Number, types.Boolean)) for ty in (*where, x))
+
+
 def _runs(ty: Any) -> bool:
     """Say whether a part of such a value is known only at run time."""
     if isinstance(ty, types.BaseTuple):
@@ -92,7 +101,7 @@ def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
         raise
     except TypeError as e:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, objects))}): {e}") from e
-    if fn is _contains and any(map(_runs, kinds)):  # two leaves are equal here only if they are one
+    if fn is _contains and not _of_numbers(kinds) and any(map(_runs, kinds)):  # two leaves are equal here only if they are one
         raise CuteError(f"{objects[1]!r} in {objects[0]!r}: what is known only at run time cannot be looked for")
     return result
 
@@ -102,7 +111,8 @@ def _resolve_function_type(func: Any, args: Any) -> Any:
     key = getattr(func, "typing_key", func)
     asked = isinstance(key, str) or callable(key)
     static = asked and key in _OF_STATIC and bool(args) and all(map(_is_static, args))
-    fn = _FUNCTIONS.get(key) if asked and (static or any(map(_holds_ours, args))) else None
+    ours = static or any(map(_holds_ours, args)) or (key is operator.contains and _of_numbers(args))
+    fn = _FUNCTIONS.get(key) if asked and ours else None
     if fn is None or (key == "getiter" and isinstance(args[0], types.BaseTuple)):
         return None
     if isinstance(func, types.Function):
@@ -151,7 +161,7 @@ class _Contains(AbstractTemplate):
     """Numba asks for the types of `in` once more when it lowers it."""
 
     def generic(self, args: Any, kws: Any) -> Any:
-        return _typed(_contains, args) if any(map(_holds_ours, args)) else None
+        return _typed(_contains, args) if any(map(_holds_ours, args)) or _of_numbers(args) else None
 
 
 class _Unknown(AbstractTemplate):

@@ -288,19 +288,18 @@ def typing_context() -> CuteTypingContext:
 
 class _OwnFirst:
     """An operator's implementations: this library's, if its own types or literals are given or it is `always` so, then
-    Numba's."""
+    Numba's; of anything else Numba's first."""
 
     def __init__(self, own: Any, shared: Any, always: bool) -> None:
         self._own, self._shared, self._always = own, shared, always
         self.append = shared.append
 
     def find(self, args: Any) -> Any:
-        if self._always or any(map(is_own_type, args)) or all(map(_is_literal, args)):
-            try:
-                return self._own.find(args)
-            except NumbaNotImplementedError:
-                pass
-        return self._shared.find(args)
+        first = self._always or any(map(is_own_type, args)) or all(map(_is_literal, args))
+        try:
+            return (self._own if first else self._shared).find(args)
+        except NumbaNotImplementedError:
+            return (self._shared if first else self._own).find(args)
 
 
 def _is_literal(ty: Any) -> bool:

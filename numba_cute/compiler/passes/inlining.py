@@ -18,8 +18,10 @@ from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.core.ir_utils import build_definitions
 from numba.cuda.core.typed_passes import InlineOverloads
 from numba.cuda.core.untyped_passes import InlineClosureLikes
+from numba.cuda.dispatcher import CUDADispatcher
 
 from ... import seam
+from ..bridge.calls import call_jitted
 from .captures import hand_on
 from .comprehensions import HANDLERS
 from .definitions import statements
@@ -28,7 +30,8 @@ from .definitions import statements
 @seam.traced
 def _reduce(function: Any, items: Any, *start: Any) -> Any:
     """Reduce a tuple, while the kernel is compiled."""
-    return functools.reduce(function, items, *start)
+    jitted = isinstance(function, CUDADispatcher)
+    return functools.reduce((lambda x, y: call_jitted(function, (x, y), {})) if jitted else function, items, *start)
 
 
 def _own_reduce(func_ir: Any) -> None:

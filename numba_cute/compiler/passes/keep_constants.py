@@ -46,7 +46,6 @@ class KeepConstants(FunctionPass):
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
-        tables.refuse_others(func_ir)
         changed |= known.after(keep_members)
         changed |= known.after(keep_varying)
         while _take_static_branches(state, known) or _unroll_some(state, known):

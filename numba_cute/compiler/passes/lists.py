@@ -42,9 +42,14 @@ def as_list(items: Any) -> Any:
     return list(items)
 
 
-def grows(block: Any) -> bool:
-    """Say whether a list grows in a block."""
-    return any(_grows(inst) for inst in block.body)
+def grows(blocks: list[Any]) -> bool:
+    """Say whether a list grows in the blocks of a loop, other than one that each round makes anew."""
+    made = {i.target.name for b in blocks for i in b.body if isinstance(i, ir.Assign) and _makes(i.value)}
+    return any(_grows(i) and i.value.value.name not in made for b in blocks for i in b.body)
+
+
+def _makes(value: Any) -> bool:
+    return isinstance(value, ir.Expr) and value.op == "build_list"
 
 
 def _grows(inst: Any) -> bool:
@@ -159,14 +164,13 @@ class _Lists:
         return None
 
     def waiting(self) -> set[str]:
-        """Return the lists that grow in a loop, which is to be copied first."""
-        loops: set[int] = set().union(*(x.body for x in compute_cfg_from_blocks(self._ir.blocks).loops().values()))
-        found = set()
-        for label in loops:
-            for inst in self._ir.blocks[label].body:
-                var = self.changed(inst)
-                if var is not None and _grows(inst):
-                    found.add(var.name)
+        """Return the lists that grow in a loop, which is to be copied first, and that its rounds do not make anew."""
+        found: set[str] = set()
+        for loop in compute_cfg_from_blocks(self._ir.blocks).loops().values():
+            body = [inst for label in loop.body for inst in self._ir.blocks[label].body]
+            own = {i.target.name for i in body if isinstance(i, ir.Assign) and self._begins_list(i.value)}
+            grown = {var.name for i in body if _grows(i) and (var := self.changed(i)) is not None}
+            found |= grown - own
         return found
 
     # ------------------------------------------------------------ holders

@@ -81,7 +81,7 @@ class Sequences:
         loop = self.cfg.loops().get(targets[0]) if targets else None
         if loop is None:
             return None
-        return any(lists.grows(self._ir.blocks[b]) for b in loop.body)
+        return lists.grows([self._ir.blocks[b] for b in loop.body])
 
     def _called(self, var: Any, place: Place) -> tuple[Any, Any]:
         """Return the function and the call that a variable comes from; None twice if it comes from none."""
@@ -120,11 +120,11 @@ class Sequences:
         return not isinstance(value, tuple) or (numbers and len(value) > _FEW)
 
     def _of_tuples(self, over: Any, place: Place) -> bool:
-        """Say whether a variable's type is a tuple of more than numbers of one type."""
+        """Say whether a variable's type is a tuple of anything but numbers of one type."""
         ty = self.type_of(over, place)
         if not isinstance(ty, types.BaseTuple):
             return False
-        return len(set(map(types.unliteral, ty))) > 1 or not all(isinstance(t, _NUMBERS) for t in ty)
+        return len(set(map(types.unliteral, ty))) != 1 or not all(isinstance(t, _NUMBERS) for t in ty)
 
     def length(self, over: Any, place: Place) -> int | None:
         """Return the length of a tuple; None of anything else."""

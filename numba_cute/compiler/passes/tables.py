@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in a kernel: `{ADD: operator.add, MAX: max}[op]`, of which only the item that is looked up stays. A kernel has
-no dictionaries of its own."""
+"""Tables in a kernel: `{ADD: operator.add, MAX: max}[op]`, of which only the items that are looked up stay, and tuples
+where it is gone over. A kernel has no dictionaries of its own."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir
@@ -16,51 +18,145 @@ from .definitions import Place, statements
 
 
 def look_up(func_ir: Any, known: Constants) -> bool:
-    """Put in the place of each look-up in a table what it finds, where the table's keys and the index are known; say
-    whether there was one. CuteError: the table has no such key."""
-    changed = False
-    for place, inst in list(statements(func_ir.blocks)):
-        value = inst.value if isinstance(inst, ir.Assign) else None
-        if isinstance(value, ir.Expr) and value.op in ("getitem", "static_getitem"):
-            found = _item(value, place, known)
-            if found is not None:
-                inst.value = found
-                changed = True
-    if changed:
-        _drop_tables(func_ir.blocks)
-    return changed
+    """Put in the place of each question to a table its answer, where the table's keys, and the one that is asked for,
+    are known; say whether there was one. CuteError: the table has no such key."""
+    refuse_others(func_ir)
+    answers = [
+        (place, inst, found)
+        for place, inst in statements(func_ir.blocks)
+        if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr)
+        if (found := _answer(inst.value, place, known)) is not None
+    ]
+    for place, inst, found in reversed(answers):  # so that places before stay what they are
+        body = func_ir.blocks[place.label].body
+        body[place.index : place.index + 1] = found(inst, func_ir.blocks[place.label].scope)
+    return _drop_tables(func_ir.blocks) or bool(answers)
 
 
-def _item(value: Any, place: Place, known: Constants) -> Any:
-    """Return the variable of the item that an expression looks up; None if it looks up none that is known."""
-    made, at = known.assignment(value.value, place) or (None, place)
+_Answer = Callable[[Any, Any], list[Any]]
+"""Given a statement and its scope, what stands in its place."""
+
+
+def _answer(value: Any, place: Place, known: Constants) -> _Answer | None:
+    """Return what answers a question to a table; None if an expression is none, or not of a table that is known."""
+    asked: list[Any] = []
+    if value.op in ("getitem", "static_getitem"):
+        whose, what = value.value, "getitem"
+        asked = [value.index_var if value.op == "static_getitem" else value.index]
+    elif value.op == "getiter":
+        whose, what = value.value, "getiter"
+    elif value.op == "binop" and value.fn is operator.contains:
+        whose, what, asked = value.lhs, "contains", [value.rhs]
+    elif value.op == "call" and not value.kws and value.vararg is None:
+        method, at = known.assignment(value.func, place) or (None, place)
+        if isinstance(method, ir.Expr) and method.op == "getattr":
+            whose, what, asked, place = method.value, method.attr, value.args, at
+        elif len(value.args) == 1 and isinstance(method, ir.Global) and method.value is len:
+            whose, what = value.args[0], "len"
+        else:
+            return None
+    else:
+        return None
+    made, at = known.assignment(whose, place) or (None, place)
     if not isinstance(made, ir.Expr) or made.op != "build_map":
         return None
     try:
-        index = value.index if value.op == "static_getitem" else known.of(value.index, place)
-        keys = [known.of(k, at) for k, _ in made.items]
+        table = _Table([known.of(k, at) for k, _ in made.items], made.items)
+        if what in ("getitem", "contains", "get") and asked:
+            static = value.op == "static_getitem"
+            return table.asked(what, value.index if static else known.of(asked[0], place), asked[1:], value.loc)
     except NotConstant:
         return None
-    for key, (_, item) in zip(reversed(keys), reversed(made.items)):  # of two that are equal Python has the later one
-        if key is index or (hash(key) == hash(index) and key == index):
-            return item
-    raise located(CuteError(no_such_key(index, keys)), value.loc)
+    return table.whole(what) if not asked else None
+
+
+class _Table:
+    """A table whose keys are known: each with the variables of it and its item, of two that are equal the later's."""
+
+    def __init__(self, keys: list[Any], items: list[Any]) -> None:
+        self._keys = keys
+        self._items: list[tuple[Any, Any, Any]] = []
+        for key, (var, item) in zip(keys, items):
+            at = self._find(key)
+            if at is None:
+                self._items.append((key, var, item))
+            else:
+                self._items[at] = (*self._items[at][:2], item)
+
+    def _find(self, key: Any) -> int | None:
+        for at, (k, _, _) in enumerate(self._items):
+            if k is key or (hash(k) == hash(key) and k == key):
+                return at
+        return None
+
+    def asked(self, what: str, key: Any, default: list[Any], loc: Any) -> _Answer:
+        """Answer for one key. CuteError: there is no such."""
+        at = self._find(key)
+        if what == "contains":
+            return lambda inst, scope: [ir.Assign(ir.Const(at is not None, loc), inst.target, loc)]
+        if at is None and what == "getitem":
+            raise located(CuteError(no_such_key(key, self._keys)), loc)
+        found = (default[0] if default else ir.Const(None, loc)) if at is None else self._items[at][2]
+        return lambda inst, scope: [ir.Assign(found, inst.target, loc)]
+
+    def whole(self, what: str) -> _Answer | None:
+        """Answer for the whole table, by tuples; None to what no table is asked."""
+        keys, values = [k for _, k, _ in self._items], [v for _, _, v in self._items]
+        if what == "len":
+            return lambda inst, scope: [ir.Assign(ir.Const(len(keys), inst.loc), inst.target, inst.loc)]
+        if what in ("keys", "values"):
+            items = keys if what == "keys" else values
+            return lambda inst, scope: [ir.Assign(ir.Expr.build_tuple(items, inst.loc), inst.target, inst.loc)]
+        if what not in ("items", "getiter"):
+            return None
+
+        def made(inst: Any, scope: Any) -> list[Any]:
+            loc, new = inst.loc, []
+            rows = keys
+            if what == "items":
+                rows = [scope.redefine("$numba_cute_row", loc) for _ in keys]
+                new = [ir.Assign(ir.Expr.build_tuple([k, v], loc), r, loc) for r, k, v in zip(rows, keys, values)]
+            if what == "getiter":
+                whole = scope.redefine("$numba_cute_keys", loc)
+                new += [ir.Assign(ir.Expr.build_tuple(rows, loc), whole, loc)]
+                return [*new, ir.Assign(ir.Expr.getiter(whole, loc), inst.target, loc)]
+            return [*new, ir.Assign(ir.Expr.build_tuple(rows, loc), inst.target, loc)]
+
+        return made
 
 
 def refuse_others(func_ir: Any, items: bool = False) -> None:
-    """Raise a CuteError, with its line, for a table that is asked for more than items; for items too, if all that are
-    known were found."""
-    tables: set[str] = set()
-    while new := {i.target.name for _, i in statements(func_ir.blocks) if _is_dict(i, tables)} - tables:
-        tables |= new
+    """Raise a CuteError, with its line, for a table that is asked what none is asked; for what is not answered too, if
+    all that are known were found."""
+    tables = _tables(func_ir.blocks)
     for _, inst in statements(func_ir.blocks) if tables else ():
         if _is_dict(inst, tables) or isinstance(inst, ir.Del):
             continue
         value: Any = inst.value if isinstance(inst, ir.Assign) else None
-        item = isinstance(value, ir.Expr) and value.op in ("getitem", "static_getitem")
         read = {v.name for v in (inst.list_vars() if value is None else _read(value))}
-        if tables & read and not (item and not items and value.value.name in tables):
+        if tables & read and (items or not _may_ask(value, tables)):
             raise located(CuteError(NO_DICT), inst.loc)
+
+
+def _may_ask(value: Any, tables: set[str]) -> bool:
+    """Say whether an expression may be a question that a table answers when more is known."""
+    if not isinstance(value, ir.Expr):
+        return False
+    if value.op in ("getitem", "static_getitem", "getiter"):
+        return value.value.name in tables
+    if value.op == "getattr":
+        return value.attr in ("keys", "values", "items", "get")
+    if value.op == "call":  # of `len`, it may be
+        return len(value.args) == 1 and not value.kws and value.args[0].name in tables
+    return value.op == "binop" and value.fn is operator.contains and value.lhs.name in tables
+
+
+def _tables(blocks: dict[int, Any]) -> set[str]:
+    """Return the names of the tables that a function makes."""
+    tables: set[str] = set()
+    while new := {i.target.name for _, i in statements(blocks) if _is_dict(i, tables)} - tables:
+        tables |= new
+    return tables
 
 
 def _is_dict(inst: Any, tables: set[str]) -> bool:
@@ -70,14 +166,19 @@ def _is_dict(inst: Any, tables: set[str]) -> bool:
     return isinstance(value, ir.Expr) and value.op == "build_map"
 
 
-def _drop_tables(blocks: dict[int, Any]) -> None:
-    """Take away the tables that nothing reads any more."""
+def _drop_tables(blocks: dict[int, Any]) -> bool:
+    """Take away the tables, and their methods, that nothing reads any more; say whether there were any."""
+    tables = _tables(blocks)
+    if not tables:
+        return False
+    dropped = False
     while True:
         read = {v.name for _, i in statements(blocks) if not isinstance(i, ir.Assign) for v in i.list_vars()}
         read |= {v.name for _, i in statements(blocks) if isinstance(i, ir.Assign) for v in _read(i.value)}
-        dead = {id(i) for _, i in statements(blocks) if _is_table(i, blocks) and i.target.name not in read}
+        dead = {id(i) for _, i in statements(blocks) if _is_of(i, tables) and i.target.name not in read}
         if not dead:
-            return
+            return dropped
+        dropped = True
         for block in blocks.values():
             block.body = [i for i in block.body if id(i) not in dead]
 
@@ -86,11 +187,8 @@ def _read(value: Any) -> list[Any]:
     return [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else []
 
 
-def _is_table(inst: Any, blocks: dict[int, Any]) -> bool:
-    """Say whether a statement makes a table, or gives one another name."""
-    if not isinstance(inst, ir.Assign):
-        return False
-    if isinstance(inst.value, ir.Var):
-        made = [i for _, i in statements(blocks) if isinstance(i, ir.Assign) and i.target.name == inst.value.name]
-        return len(made) == 1 and _is_table(made[0], blocks)
-    return isinstance(inst.value, ir.Expr) and inst.value.op == "build_map"
+def _is_of(inst: Any, tables: set[str]) -> bool:
+    """Say whether a statement makes a table, gives one another name, or takes a method of one."""
+    value = inst.value if isinstance(inst, ir.Assign) else None
+    method = isinstance(value, ir.Expr) and value.op == "getattr" and value.value.name in tables
+    return method or _is_dict(inst, tables)

@@ -128,8 +128,8 @@ NO_KEY = (
     "(`x == 5`), or look in a tuple (`x in (1, 2)`)"
 )
 NO_DICT = (
-    "a dict in a kernel: it is a table, of which only an item is asked for by a static key, as {ADD: add, MAX: max}[op]"
-    "; write `if`s, or make it outside of the kernel's functions"
+    "a dict in a kernel: it is a table, which is asked for items by static keys, as {ADD: add, MAX: max}[op], and gone "
+    "over; it does not change, and is not handed on: write `if`s, or make it outside of the kernel's functions"
 )
 
 

@@ -321,7 +321,7 @@ class Writer:
     def of_sequences(self, i: str) -> list[Callable[[], None]]:
         e = self.value
         return [
-            lambda: self.line(f"u0 = ({e(0)}, {e(1)}, {e(0)})"),
+            lambda: self.line(f"u0 = (cute.Int64({e(0)}), cute.Int64({e(1)}), cute.Int64({e(0)}))"),
             lambda: self.line(f"u1 = (u0[:2], {e(0)})"),
             lambda: self.line(f"{i} = sum(u0 + (1, {e(0)})) % 600"),
             lambda: self.line(f"p1, q1, {i} = u0", f"{i} = (p1 * 2 - q1 + {i}) % 500"),
@@ -448,7 +448,7 @@ class Writer:
             self.line("d0 = {'p': m, 'q': tid}")
         if self.has("sequences"):
             self.line(
-                "u0 = (n, tid, a[tid])", "u1 = ((m, 2), n)", "e0 = [x0, x1]" if self.below(2) else "e0 = (x0, x1)"
+                "u0 = (n, cute.Int64(tid), cute.Int64(a[tid]))", "u1 = ((m, 2), n)", "e0 = [x0, x1]" if self.below(2) else "e0 = (x0, x1)"
             )
         if self.has("widths"):
             self.line(f"b0 = cute.{self.narrow}(a[tid])")
@@ -485,5 +485,8 @@ class Writer:
         numbers = {"c0": self.below(9), "c1": 3 + self.below(9), "width": self.small(), "flag": bool(self.below(2))}
         leave = self.pick(["break", "continue", "return s"])
         head = parts.BASE.format(**numbers) + self.kind + parts.METHODS.format(leave=leave, **numbers)
-        head += parts.HOLDER.format(**numbers) * self.has("holders") + parts.FUNCTIONS.format(**numbers)
+        if self.has("holders"):
+            derived = "@cute.struct\nclass Narrow" if self.kind is parts.STRUCT else "class Narrow"
+            head += parts.HOLDER.format(**numbers).replace("class Narrow", derived)
+        head += parts.FUNCTIONS.format(**numbers)
         return programs.source(head, "\n".join(self.lines), self.pick(["kernel", "kernel", "helper", "branch"]))

@@ -28,20 +28,24 @@ def table(items: dict[Any, Any]) -> dict[Any, Any]:
 
 
 class Table(dict[Any, Any]):
-    """A dict that a kernel writes down: it is read by its keys, and nothing else."""
+    """A dict that a kernel writes down: it is read by static keys, and gone over, and nothing else."""
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, Number):
-            raise CuteError(NO_DICT)
-        return super().__getitem__(key)
+        return super().__getitem__(_static(key))
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(_static(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(_static(key), default)
 
     def __missing__(self, key: Any) -> NoReturn:
-        raise CuteError(no_such_key(key, list(super().__iter__())))
+        raise CuteError(no_such_key(key, list(self)))
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise CuteError(NO_DICT)
 
-    __setitem__ = __delitem__ = __iter__ = __len__ = __contains__ = __or__ = __eq__ = __ne__ = _refuse
+    __setitem__ = __delitem__ = __or__ = __eq__ = __ne__ = _refuse
     __hash__ = None
 
     def __getattribute__(self, name: str) -> Any:
@@ -50,7 +54,13 @@ class Table(dict[Any, Any]):
         return super().__getattribute__(name)
 
 
-_METHODS = frozenset(n for n in dir(dict) if not n.startswith("_")) - {"keys"}  # which `**` asks for
+_METHODS = frozenset(n for n in dir(dict) if not n.startswith("_")) - {"keys", "values", "items", "get"}
+
+
+def _static(key: Any) -> Any:
+    if isinstance(key, Number):
+        raise CuteError(NO_DICT)
+    return key
 
 
 class Unusable:
