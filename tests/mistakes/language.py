@@ -40,8 +40,8 @@ def dict_in_a_kernel(t, n):
 @mistake("dict", tensor(8, 4), np.int32(1))
 def dict_of_run_time_numbers(t, n):
     d = {"a": n, "b": 2}
-    for k in d:  # wrong
-        t[0, 0] = d[k]
+    d["a"] = 3  # wrong
+    t[0, 0] = d["a"]
 
 
 @mistake("set", tensor(8, 4), np.int32(1))

@@ -42,10 +42,11 @@ def as_list(items: Any) -> Any:
     return list(items)
 
 
-def grows(blocks: list[Any]) -> bool:
-    """Say whether a list grows in the blocks of a loop, other than one that each round makes anew."""
+def growth(blocks: list[Any]) -> Any:
+    """Return a statement by which a list grows in the blocks of a loop, other than one that each round makes anew;
+    None if none does."""
     made = {i.target.name for b in blocks for i in b.body if isinstance(i, ir.Assign) and _makes(i.value)}
-    return any(_grows(i) and i.value.value.name not in made for b in blocks for i in b.body)
+    return next((i for b in blocks for i in b.body if _grows(i) and i.value.value.name not in made), None)
 
 
 def _makes(value: Any) -> bool:
@@ -421,7 +422,8 @@ def _replace(inst: Any, by: dict[str, Any]) -> None:
 
 def _one_name_each(func_ir: Any) -> None:
     """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
-    holds it under, and of others that it is given where it is made."""
+    holds it under, and of others that it is given where it is made; and each of its methods, which has another after
+    a condition among the arguments."""
     made: dict[str, list[Any]] = {}
     for _, inst in statements(func_ir.blocks):
         if isinstance(inst, ir.Assign):
@@ -429,6 +431,7 @@ def _one_name_each(func_ir: Any) -> None:
     built = {n for n, vs in made.items() if any(isinstance(v, ir.Expr) and v.op == "build_list" for v in vs)}
     if not built:
         return
+    built |= {n for n, vs in made.items() if len(vs) == 1 and _is_method(vs[0])}
     own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
     names: dict[str, Any] = {}
     for name in made:
@@ -440,6 +443,10 @@ def _one_name_each(func_ir: Any) -> None:
         replace_vars(func_ir.blocks, {n: scope.get_exact(r) for n, r in names.items()})
         for block in func_ir.blocks.values():
             block.body = [i for i in block.body if not _is_to_itself(i)]
+
+
+def _is_method(value: Any) -> bool:
+    return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in (*_CHANGING, *_READING)
 
 
 def _root(name: str, made: dict[str, list[Any]], own: set[str], built: set[str]) -> str:

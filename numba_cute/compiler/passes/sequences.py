@@ -43,13 +43,14 @@ class Sequences:
         it was."""
         block = self._ir.blocks[place.label]
         over, loc = block.body[place.index].value.value, block.body[place.index].loc
-        grows = self._grows(block)
-        if grows is None:
+        loop = self._loop(block)
+        if loop is None:
             return False
+        grows = lists.growth(loop)
         made = _Maker(self, block.scope, loc)
         items: list[Any] | None
         if grows and self._called(over, place)[0] is builtins.range:
-            items = self._indices(over, place, made)
+            items = self._indices(over, place, made, located(CuteError(lists.GROWS), grows.loc))
         elif not grows and self._is_plain(over, place):
             return False
         else:
@@ -73,15 +74,13 @@ class Sequences:
             return True
         if function is not builtins.range or runs_once(over, place, self._known):
             return False
-        return not self._grows(self._ir.blocks[place.label])
+        return not lists.growth(self._loop(self._ir.blocks[place.label]) or [])
 
-    def _grows(self, block: Any) -> bool | None:
-        """Say whether a list grows in the loop that follows a block; None if none follows."""
+    def _loop(self, block: Any) -> list[Any] | None:
+        """Return the blocks of the loop that follows a block; None if none follows."""
         targets = block.terminator.get_targets() if isinstance(block.terminator, ir.Jump) else ()
         loop = self.cfg.loops().get(targets[0]) if targets else None
-        if loop is None:
-            return None
-        return lists.grows([self._ir.blocks[b] for b in loop.body])
+        return None if loop is None else [self._ir.blocks[b] for b in loop.body]
 
     def _called(self, var: Any, place: Place) -> tuple[Any, Any]:
         """Return the function and the call that a variable comes from; None twice if it comes from none."""
@@ -96,9 +95,9 @@ class Sequences:
             return (None, None) if made.kws else (function, (made, at))
         return None, None
 
-    def _indices(self, over: Any, place: Place, made: _Maker) -> list[Any]:
+    def _indices(self, over: Any, place: Place, made: _Maker, unknown: CuteError) -> list[Any]:
         call, at = self._called(over, place)[1]
-        return [ir.Const(i, made.loc) for i in indices(call, at, self._known, self._typed)]
+        return [ir.Const(i, made.loc) for i in indices(call, at, self._known, self._typed, unknown)]
 
     def _is_plain(self, over: Any, place: Place) -> bool:
         """Say whether a loop is one of Numba's: over many numbers, or those of run time, or what is no tuple."""
@@ -107,9 +106,7 @@ class Sequences:
             return True
         if function in _MAKERS:  # which Numba does not know of tuples
             parts = call[0].args if function is zip else call[0].args[:1]
-            return not any(self.length(a, call[1]) is not None for a in parts) and all(
-                self._is_plain(a, call[1]) for a in parts
-            )
+            return all(self._is_plain(a, call[1]) and not self._is_tuple(a, call[1]) for a in parts)
         if function is not None:
             return function is not tuple and not self._of_tuples(over, place)
         try:
@@ -118,6 +115,10 @@ class Sequences:
             return not self._of_tuples(over, place)
         numbers = isinstance(value, tuple) and all(isinstance(x, (int, float)) for x in value)
         return not isinstance(value, tuple) or (numbers and len(value) > _FEW)
+
+    def _is_tuple(self, over: Any, place: Place) -> bool:
+        made = self._called(over, place)[0] in _MAKERS
+        return not made and self.length(over, place) is not None
 
     def _of_tuples(self, over: Any, place: Place) -> bool:
         """Say whether a variable's type is a tuple of anything but numbers of one type."""

@@ -59,12 +59,15 @@ def is_range(expr: Any, place: Place, known: Constants) -> bool:
         return False
 
 
-def indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
-    """Return the indices of a loop, from the arguments of its `range_constexpr`."""
+def indices(
+    expr: Any, place: Place, known: Constants, typed: TypedConstants, unknown: CuteError | None = None
+) -> range:
+    """Return the indices of a loop, from the arguments of its `range_constexpr`. unknown: what is raised if they are
+    not static, in place of what is said of that function."""
     try:
         bounds = [_bound(a, place, known, typed) for a in expr.args]
     except NotConstant:
-        raise located(CuteError(NO_STATIC_BOUNDS), expr.loc) from None
+        raise unknown or located(CuteError(NO_STATIC_BOUNDS), expr.loc) from None
     if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:

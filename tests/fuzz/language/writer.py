@@ -128,7 +128,7 @@ class Writer:
                 lambda: f"ends({one()}, {one()}, {self.small()}, {one()})",
                 lambda: f"work(x0, ({one()}) % 40)",
                 lambda: f"scaled(({one()}) % 40, by={self.small()})",
-                lambda: f"first({one()}, {one()}, n, default={one()})",
+                lambda: f"first({one()}, {one()}, n{self.pick(['', ', default=7']) if self.rarely() else ''})",
             ]
         if self.has("walks"):
             options += [

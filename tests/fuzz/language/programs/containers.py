@@ -232,4 +232,33 @@ o[tid, 0] = x[2]
 === sum of a generator
 ---
 o[tid, 0] = sum(a[tid] * i for i in range(4))
+=== append of a condition
+---
+x = [n, a[tid]]
+x.append(m if 2 < x[0] <= n else tid)
+x.insert(0, a[tid] and n)
+o[tid, 0] = x[0] + x[3] * 100
+=== a list of each round
+---
+s = 0
+for i in range(n):
+    x = [i, s]
+    x.append(a[tid])
+    s += sum(x) + max([v - i for v in (n, m)])
+o[tid, 0] = s
+=== a list of each round that grows on a way
+---
+s = 0
+for i in range(n):
+    x = [i]
+    if i > 2:
+        x.append(s)
+    s += len(x)
+o[tid, 0] = s
+=== comprehension on a way
+---
+s = n
+if a[tid] > 3 and sum([v * 2 for v in (n, m)]) > 7:
+    s = sum([q + m for q in range(3)])
+o[tid, 0] = s
 """

@@ -181,4 +181,28 @@ o[tid, 2] = 1 if "b" in name else 0
 ---
 key = f"x{1 + 1}"
 o[tid, 0] = {"x2": n}[key]
+=== dict asked in all ways
+---
+d = {"p": n, "q": a[tid]}
+o[tid, 0] = len(d) + int("q" in d) * 10 + int("r" not in d) * 100 + d.get("r", 7) + d.get("p")
+for k in d:
+    o[tid, 1] += d[k]
+for k in d.keys():
+    o[tid, 1] += d[k] * 3
+for k, v in d.items():
+    o[tid, 2] += v * len(k)
+for v in d.values():
+    o[tid, 3] += v
+=== dict that nobody asks
+---
+d = {"p": n}
+o[tid, 0] = m
+=== dict of what changes later
+---
+k = n
+d = {"p": k, "q": a[tid]}
+k = m
+for v in d.values():
+    o[tid, 0] += v
+o[tid, 1] = d["p"]
 """

@@ -143,4 +143,33 @@ o[tid, 1] = (4, 5, 6).index(6)
 === count of run-time values
 ---
 o[tid, 0] = (n, m, a[tid]).count(7)
+=== in a tuple of several types
+---
+o[tid, 0] = 1 if n in (m, a[tid], tid) else 0
+o[tid, 1] = 1 if a[tid] not in (n, 12.0, 7) else 0
+=== walks of several types
+---
+s = 0
+for v in (n, a[tid], tid):
+    s = s * 3 + v
+for i, (v, k) in enumerate(zip((n, tid), [a[tid], m])):
+    s += i * v - k
+o[tid, 0] = s
+=== walk of no arguments
+def least(v, *more):
+    for x in more:
+        v = min(v, x)
+    return v if n_is(v) else -v
+
+def n_is(v):
+    if v > 2:
+        return True
+    return False
+---
+o[tid, 0] = least(n) + least(m, a[tid], n)
+=== reduce by a closure
+---
+def g(q):
+    return q + n
+o[tid, 0] = reduce(lambda x, y: x * 2 + y + m, (n, g(3), a[tid]), 1)
 """
