@@ -124,7 +124,7 @@ def test_what_is_not_static_is_refused():
 
     out = from_dlpack(np.zeros(8, np.float32))
     for kernel, said in (
-        (list_of, "its arguments must be static ints"), (unrolled, "its arguments must be static ints"),
+        (list_of, "a list grows in a loop"), (unrolled, "its arguments must be static ints"),
         (keyword, "there is no keyword 'unrolled'"),
     ):  # fmt: skip
         with pytest.raises(cute.CuteError, match=said):

@@ -18,8 +18,9 @@ class NotLifted(Exception):
 
 
 def sets_free(code: CodeType) -> str | None:
-    """Return the free variable that code sets, by `nonlocal`; None if there is none."""
-    names = (i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF"))
+    """Return the free variable that code, or a function in it, sets, by `nonlocal`; None if there is none."""
+    names = [i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")]
+    names += [sets_free(c) for c in code.co_consts if isinstance(c, CodeType)]
     return next((n for n in names if n in code.co_freevars), None)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closures over run-time values that are handed on: a closure is what `functools.partial` makes of a function that
-takes the closure's variables as its first arguments.
+"""Closures that are handed on: a closure is what `functools.partial` makes of a function that takes the closure's
+variables as its first arguments.
 
-Numba makes functions only of closures over constants, and inlines those that are called by their name. A partial holds
+Numba inlines those that are called by their name, and makes functions of closures over constants late. A partial holds
 the values of the variables, and Python's closure the variables: where one is set again before the closure is used, the
 two differ, and the closure is refused.
 """
@@ -22,13 +22,12 @@ from .definitions import Place, statements
 
 
 def hand_on(func_ir: Any) -> bool:
-    """Make partials of the closures over run-time values that are left; say whether there were any."""
+    """Make partials of the closures that are left; say whether there were any."""
     found = [(place, inst) for place, inst in statements(func_ir.blocks) if _is_closure(inst)]
     changed = False
     for place, inst in reversed(found):  # what stands behind a statement is changed before it
-        held = [*_captured(func_ir, inst), *_items(func_ir, inst.value.defaults)]
-        if not all(_is_constant(func_ir, v) for v in held):
-            changed |= _make(func_ir, place, inst, _captured(func_ir, inst))
+        _refuse_setting(inst)
+        changed |= _make(func_ir, place, inst, _captured(func_ir, inst))
     return changed
 
 
@@ -50,20 +49,20 @@ def _items(func_ir: Any, var: Any) -> list[Any]:
     return list(held) if isinstance(held, tuple) else list(getattr(held, "items", ()))
 
 
-def _is_constant(func_ir: Any, var: Any) -> bool:
-    if not isinstance(var, ir.Var):
-        return True
-    return isinstance(guard(get_definition, func_ir, var), (ir.Const, ir.Global, ir.FreeVar))
+def _refuse_setting(inst: Any) -> None:
+    """Raise a CuteError, with its line, for a closure that is handed on and sets a variable of the function around it:
+    what it is handed to has a copy."""
+    own = sets_free(inst.value.code)
+    if own is not None:
+        text = f"{inst.value.code.co_name} sets {own}, which is not its own, and is handed on: let it return the value"
+        raise located(CuteError(text), inst.loc)
 
 
 def _make(func_ir: Any, place: Place, inst: Any, captured: list[Any]) -> bool:
     """Put a partial in a closure's place; False where Numba is to say what is wrong with it."""
     expr = inst.value
     name = expr.code.co_name
-    own, again = sets_free(expr.code), _set_again(func_ir, place, inst, {v.name for v in captured})
-    if own is not None:
-        text = f"{name} sets {own}, which is not its own, and is handed on: let it return the value"
-        raise located(CuteError(text), inst.loc)
+    again = _set_again(func_ir, place, inst, {v.name for v in captured})
     if again is not None:
         text = f"{name} is handed on, and {again}, which it reads, is set afterwards: pass {again} as an argument"
         raise located(CuteError(text), inst.loc)
@@ -77,13 +76,16 @@ def _make(func_ir: Any, place: Place, inst: Any, captured: list[Any]) -> bool:
         return False
     taking = expr.code.co_varnames[: expr.code.co_argcount]
     named = zip(taking[len(taking) - len(defaults) :], defaults, known)
+    keywords = tuple((n, v) for n, v, k in named if not isinstance(k, (ir.Const, ir.Global, ir.FreeVar)))
+    if not captured and not keywords:
+        inst.value = ir.Global(name, fn, inst.loc)
+        return True
     block = func_ir.blocks[place.label]
     partial, made = (block.scope.redefine(f"$numba_cute_{n}", inst.loc) for n in ("partial", "function"))
     block.body[place.index : place.index] = [
         ir.Assign(ir.Global("partial", functools.partial, inst.loc), partial, inst.loc),
         ir.Assign(ir.Global(name, fn, inst.loc), made, inst.loc),
     ]
-    keywords = tuple((n, v) for n, v, k in named if not isinstance(k, (ir.Const, ir.Global, ir.FreeVar)))
     inst.value = ir.Expr.call(partial, [made, *captured], keywords, inst.loc)
     return True
 

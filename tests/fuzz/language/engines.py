@@ -172,7 +172,7 @@ def _failed(e: Exception) -> Ran:
     text = f"{type(e).__name__}: {e}"
     at_line = "<program" in text or "<program" in "".join(getattr(e, "__notes__", ()))
     words = isinstance(e, cute.CuteError) or (isinstance(e, errors.NumbaError) and at_line)
-    internal = re.search(r"internal error|KeyError|AttributeError|AssertionError: |IndexError", text)
+    internal = re.search(r"internal error|InternalError|KeyError|AttributeError|AssertionError: |IndexError", text)
     return Ran(error=text, words=words and not internal and at_line)
 
 

@@ -448,7 +448,9 @@ class Writer:
             self.line("d0 = {'p': m, 'q': tid}")
         if self.has("sequences"):
             self.line(
-                "u0 = (n, cute.Int64(tid), cute.Int64(a[tid]))", "u1 = ((m, 2), n)", "e0 = [x0, x1]" if self.below(2) else "e0 = (x0, x1)"
+                "u0 = (n, cute.Int64(tid), cute.Int64(a[tid]))",
+                "u1 = ((m, 2), n)",
+                "e0 = [x0, x1]" if self.below(2) else "e0 = (x0, x1)",
             )
         if self.has("widths"):
             self.line(f"b0 = cute.{self.narrow}(a[tid])")
