@@ -89,6 +89,7 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
     (r"No type info available for (\S+) as a callable", lambda ty: say.no_call(kind(ty))),
     (r"Unknown attribute '(\w+)' of type ([^\n]*)", _attribute),
     (r"NameError: name '(\w+)' is not defined", say.no_name),
+    (r"failed to analyze the bytecode\. Variable '(\w+)' is not defined", say.no_value),
     (
         r"Cannot unify (.*) and (.*) for '\$?([\w.]+?)(?:\.\d+)*', defined",
         lambda a, b, n: say.no_unification(kind(a), kind(b)),

@@ -102,8 +102,8 @@ def _python(source: str) -> Ran:
         with contextlib.redirect_stdout(said):
             kernel = compiled_source(source, reference.NAMES)
             for reference.CUDA.threadIdx.x in range(THREADS):
-                kernel(*_taken(kernel, (*arrays, *args[3:])))
-    except reference.Undefined as e:
+                kernel(*_taken(kernel, (*arrays, *(reference.number("int64", x) for x in args[3:]))))
+    except (reference.Undefined, UnboundLocalError) as e:
         return Ran(error=f"Undefined: {e}")
     except Exception as e:
         return Ran(error=f"{type(e).__name__}: {e}", words=True)

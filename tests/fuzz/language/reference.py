@@ -25,7 +25,8 @@ CUTE = {t: t.capitalize() for t in (*INTEGERS, *FLOATS)}
 
 
 class Undefined(Exception):
-    """The operation has no one meaning on a GPU: a division by zero, a shift by more bits than there are."""
+    """The operation has no one meaning on a GPU: a division by zero, a shift by more bits than there are, or what
+    docs/language.md says so of: a run-time range of steps of 0, and a name that has no value on the way that is run."""
 
 
 @cache
@@ -160,6 +161,13 @@ class Array:
         self.values.fill(number(self.type_, value))
 
 
+def range_of(*args: Any, **_: Any) -> range:
+    """Return a range; of run-time steps of 0 compiled code has no round."""
+    if len(args) == 3 and isinstance(args[2], Integer) and args[2] == 0:
+        raise Undefined("a step of 0")
+    return range(*args)
+
+
 def make_rmem_tensor(shape: Any, dtype: DType) -> Array:
     return Array(np.zeros(shape, dtype.type_), dtype.type_)
 
@@ -206,10 +214,10 @@ PURE = SimpleNamespace(
     struct=struct,
     jit=_jit,
     range_constexpr=range,
-    range=lambda *args, **_: range(*args),
+    range=range_of,
     const_expr=lambda value: value,
     make_rmem_tensor=make_rmem_tensor,
     ceil_div=ceil_div,
 )
-NAMES = {"cuda": CUDA, "np": NUMPY, "cute": PURE}
-"""What stands for `cuda`, `np` and `cute` when Python runs a program."""
+NAMES = {"cuda": CUDA, "np": NUMPY, "cute": PURE, "range": range_of}
+"""What stands for `cuda`, `np`, `cute` and `range` when Python runs a program."""
