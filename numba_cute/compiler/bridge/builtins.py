@@ -101,8 +101,7 @@ def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
         raise
     except TypeError as e:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, objects))}): {e}") from e
-    unknown = any(map(_runs, kinds)) and not _of_numbers(kinds)
-    if fn is _contains and unknown:  # two leaves are equal here only if they are one
+    if fn is _contains and any(map(_runs, kinds)) and not _of_numbers(kinds):  # leaves are equal if they are one
         raise CuteError(f"{objects[1]!r} in {objects[0]!r}: what is known only at run time cannot be looked for")
     return result
 

@@ -95,7 +95,7 @@ def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
     )  # fmt: skip
     functools.update_wrapper(new, fn)
     del new.__wrapped__  # which would say what the parameters were
-    if mixed:
+    if mixed or code.co_flags & inspect.CO_VARARGS:  # what follows *args is given by name alone
         new.__signature__ = ordinary_signature(inspect.signature(fn))
     return new
 

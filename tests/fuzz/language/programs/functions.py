@@ -241,4 +241,47 @@ def f(x, y):
     return x * 10 + y
 ---
 o[tid, 0] = f(n)
+=== named parameters after any number
+def first(limit, scale=3, *values, default=7):
+    for v in values:
+        if v > limit:
+            return v * scale
+    return default
+---
+o[tid, 0] = first(a[tid]) + first(a[tid], n) * 100
+o[tid, 1] = first(a[tid], n, m, default=a[tid])
+o[tid, 2] = first(a[tid], n, m, 9)
+=== nonlocal of a constant, passed to a function
+def apply(g, v):
+    return g(v) + g(8)
+---
+k = 0
+def add(x):
+    nonlocal k
+    k = (k + x) % 300
+    return x
+o[tid, 0] = apply(add, n)
+o[tid, 1] = k
+=== nonlocal in a function of one passed to a function
+def apply(g, v):
+    return g(v) + g(8)
+---
+k = 0
+def add(x):
+    def more():
+        nonlocal k
+        k += x
+    more()
+    return x
+o[tid, 0] = apply(add, n)
+o[tid, 1] = k
+=== closure over a constant, then a walk of what it gave
+def chosen(g, v):
+    if v > 3:
+        return g(v)
+    return v
+---
+k = chosen(lambda q: q * 2, n)
+for i, v in enumerate((k, a[tid]), 1):
+    o[tid, 0] += i * v
 """
