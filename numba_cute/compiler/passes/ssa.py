@@ -102,7 +102,7 @@ def _fresh(name: str, places: dict[int, list[int]], bodies: dict[int, list[Any]]
     return made
 
 
-class _Fix(ssa._FixSSAVars):  # type: ignore[misc]
+class _Fix(ssa._FixSSAVars):
     """Numba's, which is told at which index a statement stands. made: the assignments, by block with their indices."""
 
     def __init__(self, listed: Any, made: dict[int, list[tuple[int, Any]]]) -> None:
