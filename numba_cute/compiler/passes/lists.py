@@ -175,7 +175,7 @@ class _Lists:
             return found
         for loop in compute_cfg_from_blocks(self._ir.blocks).loops().values():
             body = [inst for label in loop.body for inst in self._ir.blocks[label].body]
-            own = {i.target.name for i in body if isinstance(i, ir.Assign) and self._begins_list(i.value)}
+            own = {i.target.name for i in body if isinstance(i, ir.Assign) and id(i.value) in self._begun}
             grown = {var.name for i in body if _grows(i) and (var := self.changed(i)) is not None}
             found |= grown - own
         return found
