@@ -22,6 +22,7 @@ MANY = 400
 """Programs after which a process is replaced: what it compiled is never given back."""
 LATEST = 20.0
 """Seconds that programs still have when the time for all is over."""
+_PATH = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 GONE = "gone"
 """Key of an outcome whose process ends with it."""
 LANGUAGE = ("tests.fuzz.language.worker",)
@@ -35,7 +36,7 @@ class Worker:
         self._process = subprocess.Popen(
             [sys.executable, "-m", *command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0", "NUMBA_CUTE_CACHE": "0"},
+            env={**os.environ, "PYTHONPATH": _PATH, "PYTHONHASHSEED": "0", "NUMBA_CUTE_CACHE": "0"},
         )  # fmt: skip
         self.label, self.source, self.began, self.done = "", "", 0.0, 0
         self._buffer = b""
