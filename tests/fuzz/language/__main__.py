@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no program after these")
     given = parser.parse_args()
     places = tuple(given.places.split(","))
-    flags = ("--gpu",) * given.gpu + ("--no-simulator",) * given.no_simulator + ("--once",) * (not given.directed)
+    flags = ("--gpu",) * given.gpu + ("--no-simulator",) * given.no_simulator
     failures: list[dict[str, Any]] = []
     began = time.time()
     chosen = programs.every(places, given.only) if given.directed else random_programs(given.seed, given.count)

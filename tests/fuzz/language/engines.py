@@ -12,15 +12,12 @@ import math
 import operator
 import re
 from collections import namedtuple
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from numba_cute.seam.hooks.engines import COMPILER
 
 from . import reference
 
@@ -176,23 +173,11 @@ def _failed(e: Exception) -> Ran:
     return Ran(error=text, words=words and not internal and at_line)
 
 
-@contextlib.contextmanager
-def _judged() -> Iterator[None]:
-    """Let the simulator take the compiler's word that a kernel is right: it has just compiled it."""
-    before, COMPILER.check = COMPILER.check, lambda *_: None
-    try:
-        yield
-    finally:
-        COMPILER.check = before
-
-
-def run(source: str, gpu: bool = False, simulator: bool = True, once: bool = False) -> Outcome:
+def run(source: str, gpu: bool = False, simulator: bool = True) -> Outcome:
     """Run a program three ways and say how the results compare. gpu: compiled for this machine's GPU, not its
-    processor. simulator: False leaves it out, and takes what was compiled for it. once: what compiles is not typed
-    again for the simulator, which takes most of the time."""
+    processor. simulator: False leaves it out, and takes what was compiled for it."""
     python, compiled = _python(source), (_launched if gpu else _compiled)(source)
-    with _judged() if once and compiled.values is not None else contextlib.nullcontext():
-        simulated = _simulated(source) if simulator else compiled
+    simulated = _simulated(source) if simulator else compiled
     kind = _kind(python, simulated, compiled)
     return Outcome("wrong compiled" if kind == "wrong both" and not simulator else kind, python, simulated, compiled)
 

@@ -14,7 +14,7 @@ from .engines import run
 def outcome(source: str) -> dict[str, Any]:
     asked = sys.argv
     try:
-        found = run(source, "--gpu" in asked, "--no-simulator" not in asked, "--once" in asked)
+        found = run(source, "--gpu" in asked, "--no-simulator" not in asked)
     except Lost as e:
         kind = "hung" if "does not end" in str(e) else "fault"
         return {"kind": kind, "python": "", "simulator": "", "compiled": str(e), GONE: True}
