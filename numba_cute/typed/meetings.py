@@ -36,9 +36,15 @@ class Meeting(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """An object, as an argument: the types of its fields."""
+    """An object, as an argument: the types of its fields, or what is in them."""
 
     kinds: tuple[tuple[str, Any], ...]
+
+
+class Static(NamedTuple):
+    """A field of an object that the front end knows: its value."""
+
+    value: Any
 
 
 class Version(NamedTuple):

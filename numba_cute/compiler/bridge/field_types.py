@@ -87,7 +87,7 @@ def refuse_other_values(ref: StructRef, name: str, have: types.Type) -> None:
         struct = seam.is_struct_class(ref.cls)
         remedy = "annotate the field with a DType" if struct else "make it with a run-time value, as cute.Int32(0),"
         raise CuteError(
-            f"{ref.cls.__name__}.{name} is static ({want if isinstance(want, types.Literal) else kind(str(want))}) and "
+            f"{ref.cls.__name__}.{name} is static ({kind(str(want))}) and "
             f"cannot be assigned: {remedy} if it changes at run time"
         )
     if isinstance(want, types.BaseTuple):

@@ -29,7 +29,7 @@ _TYPES = (
     (r"(Uni|Named)?(Uni)?Tuple\(.*", "tuple"), (r"(unaligned )?array\(.*|(Array|readonly).*", "array"),
     (r"none|NoneType.*", "None"), (r"(DictType|LiteralStrKey|initial).*", "dict"),
     (r"(reflected )?list\(.*|ListType.*|Literal(List|\[list).*", "list"), (r"class\(.*|type\(.*", "type"),
-    (r"Module\(.*", "module"), (r"cute\.(\w+)\.\d+", r"\1"), (r"[Ff]unction\(.*|type\(CUDADispatcher.*", "function"),
+    (r"Module\(.*", "module"), (r"cute\.(.+)\.\d+", r"\1"), (r"[Ff]unction\(.*|type\(CUDADispatcher.*", "function"),
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...seam import CuteError
-from ...typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Version, differs
+from ...typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Static, Version, differs
 from ..bridge.leaf_types import Multiple
 from ..bridge.object_types import StructRef, Value
 from ..emit.leaves import dtype_of
@@ -70,8 +70,12 @@ def kind_of(ty: types.Type) -> Kind:
 def _given(ty: types.Type) -> Any:
     """Return what is known of an argument of a type."""
     if isinstance(ty, StructRef):
-        return Fields(tuple((name, _given(t)) for name, t in ty.fields))
+        return Fields(tuple((name, _field(t)) for name, t in ty.fields))
     return kind_of(ty)
+
+
+def _field(ty: types.Type) -> Any:
+    return Static(ty.literal_value) if isinstance(ty, types.Literal) else _given(ty)
 
 
 def _of_spec(spec: Any) -> Kind:

@@ -85,11 +85,12 @@ def _is_own(module: str) -> bool:
 
 def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
     """Return a function whose keyword-only parameters may be given by their place too: Numba knows no others. The
-    function itself, if it has none, or one without a default after one with, unless it is `compiled` alone."""
+    function itself, if it has none, or one without a default after one with, or after *args, unless it is `compiled`
+    alone."""
     code, defaults = fn.__code__, fn.__defaults__ or ()
     count, only = code.co_argcount, code.co_kwonlyargcount
     named = [n for n in code.co_varnames[count : count + only] if n in (fn.__kwdefaults__ or {})]
-    mixed = len(named) < only and (defaults or named)
+    mixed = len(named) < only and (defaults or named) or code.co_flags & inspect.CO_VARARGS
     if not only or (mixed and not compiled):
         return fn
     new: Any = FunctionType(
@@ -98,7 +99,7 @@ def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
     )  # fmt: skip
     functools.update_wrapper(new, fn)
     del new.__wrapped__  # which would say what the parameters were
-    if mixed or code.co_flags & inspect.CO_VARARGS:  # what follows *args is given by name alone
+    if mixed:  # what follows *args is given by name alone
         new.__signature__ = ordinary_signature(inspect.signature(fn))
     return new
 

@@ -21,7 +21,7 @@ import numpy as np
 from ....dtypes import DType
 from ....seam import CuteError
 from ....seam.ground.error import InternalError
-from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Version, differs
+from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Static, Version, differs
 from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
 from ..arithmetic.operators import casts as casts_to, type_of_class
@@ -111,6 +111,8 @@ def _fits(kind: Any, value: Any) -> bool:
     if isinstance(kind, Fields):
         held = getattr(value, "__dict__", {})
         return all(_fits(k, held[name]) for name, k in kind.kinds if name in held)
+    if isinstance(kind, Static):
+        return value == kind.value if type(value) is type(kind.value) else True
     if type(kind) is tuple:
         return not isinstance(value, (tuple, list)) or _fit(kind, value)
     return kind is None or (found := kind_of(value)) is None or found is kind
