@@ -10,6 +10,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack
+from tests.compiler.three_ways import results
 
 
 def described(count):
@@ -245,3 +246,39 @@ def test_a_partial_function_holds_what_is_known_at_run_time():
     np.testing.assert_array_equal(out, [*want, 3, 0, 3, 3])
     assert cute.compile(kernel, args).resources.local == 0
     assert cute.Float32 | None and (float | cute.Float32)
+
+
+OF_ABC = """
+import collections.abc
+
+class Pair(collections.abc.Sized):
+    @classmethod
+    def __subclasshook__(cls, other):
+        return any("total" in vars(c) for c in other.__mro__) or NotImplemented
+    def __init_subclass__(cls):
+        cls.made = True
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+    def __len__(self):
+        return 2
+    def total(self):
+        return self.a + self.b
+
+class Triple(Pair):
+    def total(self):
+        return self.a + self.b + 1
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "p = Pair(n, m)\no[0] = p.total() + len(p)",
+        "p = Pair(n, m)\no[0] = isinstance(p, Pair)\no[1] = isinstance(n, Pair)",
+        "p = Triple(n, m)\no[0] = isinstance(p, Pair)\no[1] = p.total() + len(p)",
+        "p = Pair(n, m)\nif n > m:\n    p.a = m\no[0] = p.total()",
+    ],
+)
+def test_a_class_on_python_s_abstract_ones_is_a_class_as_any(lines):
+    python, simulated, made = results(OF_ABC, lines)
+    assert simulated == python and made == python

@@ -75,6 +75,8 @@ _asking = _Asking()
 
 def type_of_argument(value: Any) -> Any:
     """Return the type of an argument of a kernel of this library. ValueError: it can be none."""
+    if not isinstance(value, tuple):
+        return _asked(lambda: True, typeof, value, Purpose.argument)
     with warnings.catch_warnings():  # of a tuple of functions: a kernel calls each by itself
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         return _asked(lambda: True, typeof, value, Purpose.argument)

@@ -119,7 +119,7 @@ def refuse_own_access(cls: Any) -> None:
         raise CuteError(
             f"{cls.__name__} has its own __getattribute__, and a kernel finds an object's fields itself: leave it out"
         )
-    if any("__slots__" in vars(c) for c in cls.__mro__[:-1]):
+    if not cls.__dictoffset__ or any(vars(c).get("__slots__") for c in cls.__mro__[:-1]):  # Python's own may be empty
         raise CuteError(
             f"{cls.__name__} has __slots__, and a kernel takes an object's fields from its __dict__: leave them out"
         )

@@ -32,7 +32,6 @@ NEXT, FUNCTION, COUNT, GIVEN, WORK, MASKS, ARRAYS, CHILDREN = range(0, 64, 8)
 MOULD_WORDS = 8
 # The words of an argument of a function of arrays: an array's class, or 0 and the argument itself; what is said of it.
 ARRAY_CLASS, ITSELF, ELEMENT, WHERE, DIMS, FORM, ALIGNED, ARGUMENT_SIZE = range(0, 64, 8)
-ARGUMENT_WORDS = 7
 ALIGNMENT = 16
 """What makes two arrays of different kinds: whether they begin at a multiple of as many bytes."""
 # A step's words, and its kinds.
