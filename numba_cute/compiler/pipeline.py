@@ -28,7 +28,7 @@ from .passes.inference import TypeInference
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
 from .passes.lower import Lowering
-from .passes.meetings import ForgetParts, NoteMeetings
+from .passes.meetings import NoteMeetings
 from .passes.methods import Methods
 from .passes.reading import ReadCode
 from .passes.settings import Settings
@@ -104,12 +104,9 @@ def _read(state: Any) -> None:
 
 def _noting(pipelines: Any) -> None:
     """Add what notes where values are converted."""
-    after = {NopythonTypeInference: NoteMeetings, InlineClosureLikes: ForgetParts}
     for manager in pipelines:
-        for present, _ in list(manager.passes):
-            for kind, noting in after.items():
-                if issubclass(present, kind):
-                    manager.add_pass_after(noting, present)
+        for typing in [p for p, _ in manager.passes if issubclass(p, NopythonTypeInference)]:
+            manager.add_pass_after(NoteMeetings, typing)
         manager.finalize()
 
 

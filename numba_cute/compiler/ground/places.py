@@ -55,15 +55,18 @@ def placing_blocks(start: Callable[[Any, int], None]) -> Callable[[Any, int], No
 
 
 def placing_inlined(inline: Callable[..., Any]) -> Callable[..., Any]:
-    """Make of the function by which Numba inlines a call one that tells the statements where the call was."""
+    """Make of the function by which Numba inlines a call one that tells the statements where the call was. The rest of
+    the block around, which becomes a block, begins nowhere."""
 
     def placed(func_ir: Any, space: Any, block: Any, at: int, *args: Any, **named: Any) -> Any:
-        call = block.body[at].loc
+        call, before = block.body[at].loc, set(func_ir.blocks)
         made = inline(func_ir, space, block, at, *args, **named)
         if isinstance(call, Place):
             places = {id(x.loc): x.loc for b in made[0].values() for x in (b, *b.body) if isinstance(x.loc, Place)}
             for place in places.values():
                 place.sites = (call.offset, *place.sites)
+            for label in func_ir.blocks.keys() - before - made[0].keys():
+                func_ir.blocks[label].loc = ir.Loc(call.filename, call.line)
         return made
 
     return placed

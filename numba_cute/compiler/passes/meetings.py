@@ -23,24 +23,6 @@ from ..ground.places import Place
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class ForgetParts(AnalysisPass):
-    """Forget where a block begins that is the rest of another: where functions were inlined, the two share a place."""
-
-    _name = "numba_cute_forget_parts"
-
-    def __init__(self) -> None:
-        AnalysisPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        begun: set[int] = set()
-        for _, block in sorted(state.func_ir.blocks.items()):
-            if id(block.loc) in begun:
-                block.loc = ir.Loc(block.loc.filename, block.loc.line, block.loc.col, block.loc.maybe_decorator)
-            begun.add(id(block.loc))
-        return False
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
 class NoteMeetings(AnalysisPass):
     _name = "numba_cute_note_meetings"
 
@@ -165,12 +147,14 @@ class _Reader:
         """Return where in the code a block begins (None: nowhere), and what a variable is converted to there. One that
         Numba put before a loop's head, for those of its ways that lead back, begins at the head."""
         empty = all(isinstance(getattr(s, "value", None), ir.Expr) and s.value.op == "phi" for s in block.body[:-1])
-        if _offset(block.loc) == NOWHERE and empty and isinstance(block.terminator, ir.Jump):
-            block = self._state.func_ir.blocks[block.terminator.target]
-            for s in block.body[:-1]:
-                phi = isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "phi"
-                if phi and any(v.name == var.name for v in s.value.incoming_values if isinstance(v, ir.Var)):
-                    to = self._kind(s.target)
+        if empty and isinstance(block.terminator, ir.Jump):
+            head = self._state.func_ir.blocks[block.terminator.target]
+            if _offset(block.loc) in (NOWHERE, _offset(head.loc)):
+                block = head
+                for s in block.body[:-1]:
+                    phi = isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "phi"
+                    if phi and any(v.name == var.name for v in s.value.incoming_values if isinstance(v, ir.Var)):
+                        to = self._kind(s.target)
         return (block.loc if _offset(block.loc) != NOWHERE else None), to
 
     def _meet(self, loc: Any, variable: str | None, values: Iterable[Any], to: Kind) -> None:
