@@ -21,11 +21,11 @@ from ...typed.meetings import Meetings
 class Memory:
     """What was found of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
-    became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). effects: what
-    calls do with objects, by the key of their lowering, and of functions that Numba compiles, by the function and its
-    arguments' types (bridge/effects.py). roots: the kernel, and the host's objects that it is given. stored: the
-    fields' names that are set from there (bridge/settings.py). ours: a function of this library's has been met, so
-    that what it calls is too."""
+    became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). inlined: by the
+    variables of functions that were inlined, what those were called. effects: what calls do with objects, by the key of
+    their lowering, and of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py).
+    roots: the kernel, and the host's objects that it is given. stored: the fields' names that are set from there
+    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -33,6 +33,7 @@ class Memory:
         self.dispatchers: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
         self.meetings: Meetings = {}
+        self.inlined: dict[str, str] = {}
         self.effects: dict[Any, Any] = {}
         self.roots: list[Any] = []
         self.stored: frozenset[str] | None = None

@@ -11,7 +11,7 @@ from numba.cuda.core import bytecode, ir
 
 from ...typed.meetings import NOWHERE
 from .lifted import written
-from .memory import compiling
+from .memory import compiling, memory
 
 
 class Place(ir.Loc):
@@ -65,6 +65,7 @@ def placing_inlined(inline: Callable[..., Any]) -> Callable[..., Any]:
             places = {id(x.loc): x.loc for b in made[0].values() for x in (b, *b.body) if isinstance(x.loc, Place)}
             for place in places.values():
                 place.sites = (call.offset, *place.sites)
+            memory().inlined.update((new.name, name) for name, new in made[1].items())
             for label in func_ir.blocks.keys() - before - made[0].keys():
                 func_ir.blocks[label].loc = ir.Loc(call.filename, call.line)
         return made

@@ -131,7 +131,7 @@ class _Reader:
     def _phi(self, inst: Any, block: Any, to: Kind) -> None:
         values = [v for v in inst.value.incoming_values if isinstance(v, ir.Var)]
         whole = len(values) == len(inst.value.incoming_values)
-        name = inst.target.name.split(".")[0]
+        name = _written_name(inst.target.name)
         variable = None if name.startswith("$") else name
         begins, to = self._beginning(block, inst.target, to)
         returns = [getattr(self._made.get(v.name), "loc", None) for v in values]
@@ -164,6 +164,14 @@ class _Reader:
     def _note(self, loc: Any, variable: str | None, after: bool, came: Kind, to: Kind) -> None:
         code, sites = (loc.code, loc.sites) if _offset(loc) != NOWHERE else (self._code, ())
         self._found.add((code, Meeting(sites, _offset(loc), variable, after, came, to)))
+
+
+def _written_name(name: str) -> str:
+    """Return what the source calls a variable: Numba numbers them, and renames those of functions that it inlines."""
+    base, inlined = name.split(".")[0], memory().inlined
+    while base in inlined:
+        base = inlined[base].split(".")[0]
+    return base
 
 
 def _offset(loc: Any) -> int:

@@ -114,8 +114,8 @@ def _fits(kind: Any, value: Any) -> bool:
     if isinstance(kind, Static):
         return value == kind.value if type(value) is type(kind.value) else True
     if type(kind) is tuple:
-        return not isinstance(value, (tuple, list)) or _fit(kind, value)
-    return kind is None or (found := kind_of(value)) is None or found is kind
+        return isinstance(value, (tuple, list)) and len(value) == len(kind) and all(map(_fits, kind, value))
+    return isinstance(value, Undefined) or kind_of(value) == kind
 
 
 def kind_of(value: Any) -> Kind:
