@@ -19,15 +19,19 @@ LITERALS: dict[type, dtypes.DType] = {bool: dtypes.Boolean, int: dtypes.Int64, f
 NOWHERE = -1
 
 
+Way: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...]]
+
+
 class Meeting(NamedTuple):
     """A conversion at one instruction, of the values that come there with one type.
 
-    sites: the offsets of the calls, outermost first, by which the code was inlined. at: the offset of the instruction;
+    way: the offsets of the calls, outermost first, by which the code was inlined, and the indices of the unrolled loops
+    around it, outermost first: which of its copies this is. at: the offset of the instruction;
     NOWHERE if it is no one instruction. variable: its name, None for what lies on top of the stack. after: it is
     converted behind the instruction, not before it. came: the type that a value has there. to: the type that it
     gets."""
 
-    sites: tuple[int, ...]
+    way: Way
     at: int
     variable: str | None
     after: bool

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -16,11 +17,12 @@ from .memory import compiling, memory
 
 class Place(ir.Loc):
     """A line of the source, and the instruction. code: which holds it. offset: in it. sites: the offsets of the calls
-    by which the code was inlined, outermost first."""
+    by which the code was inlined, outermost first. copies: the indices of the unrolled loops around, likewise."""
 
     code: CodeType
     offset: int = NOWHERE
     sites: tuple[int, ...] = ()
+    copies: tuple[Any, ...] = ()
 
 
 def _placed(loc: Any, code: CodeType, offset: int) -> Place:
@@ -52,6 +54,18 @@ def placing_blocks(start: Callable[[Any, int], None]) -> Callable[[Any, int], No
         start(self, offset)
 
     return placed
+
+
+def place_copy(blocks: Iterable[Any], index: Any) -> None:
+    """Tell the statements of a copy of a loop's body which one it is."""
+    made: dict[int, Place] = {}
+    for part in (x for block in blocks for x in (block, *block.body)):
+        if isinstance(part.loc, Place):
+            place = made.get(id(part.loc))
+            if place is None:
+                place = made[id(part.loc)] = copy.copy(part.loc)
+                place.copies = (*place.copies, index)
+            part.loc = place
 
 
 def placing_inlined(inline: Callable[..., Any]) -> Callable[..., Any]:

@@ -162,8 +162,9 @@ class _Reader:
             self._note(loc, variable, False, self._kind(v), to)
 
     def _note(self, loc: Any, variable: str | None, after: bool, came: Kind, to: Kind) -> None:
-        code, sites = (loc.code, loc.sites) if _offset(loc) != NOWHERE else (self._code, ())
-        self._found.add((code, Meeting(sites, _offset(loc), variable, after, came, to)))
+        placed = _offset(loc) != NOWHERE
+        code, way = (loc.code, (loc.sites, loc.copies)) if placed else (self._code, ((), ()))
+        self._found.add((code, Meeting(way, _offset(loc), variable, after, came, to)))
 
 
 def _written_name(name: str) -> str:

@@ -15,10 +15,12 @@ from numba.cuda.core.analysis import compute_cfg_from_blocks
 from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, replace_vars_stmt
 
 from ... import seam
+from ...dtypes import DType
 from ...seam import CuteError
 from ...seam.guards.messages import NO_STATIC_BOUNDS
 from ...seam.marks.decorators import no_step
 from ..ground.errors import located
+from ..ground.places import place_copy
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .typed_constants import TypedConstants, copied_statement
@@ -214,6 +216,8 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
         blocks[(k + 1) * step + header] = _opening(head, item, relabel[first], names)
         for label in body:
             blocks[relabel[label]] = _copied(blocks[label], relabel, names)
+        if isinstance(item, ir.Const) and type(item.value) in (int, DType):
+            place_copy((blocks[relabel[label]] for label in body), item.value)
     blocks[exit_label] = _opening(head, None, after, {})
     for label in loop.inside:
         del blocks[label]

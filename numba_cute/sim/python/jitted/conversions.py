@@ -21,11 +21,12 @@ import numpy as np
 from ....dtypes import DType
 from ....seam import CuteError
 from ....seam.ground.error import InternalError
-from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Static, Version, differs
+from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Static, Version, Way, differs
 from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
 from ..arithmetic.operators import casts as casts_to, type_of_class
 from ..arithmetic.undefined import Undefined
+from ..unrolled import copy_of
 
 Pairs = tuple[tuple[Kind, Kind], ...]
 """The types that values have, and those that they get."""
@@ -33,13 +34,12 @@ Pairs = tuple[tuple[Kind, Kind], ...]
 
 class Cast(NamedTuple):
     """What is cast where. at: the offset of the instruction before which it is, or `after` it. variable: its name, or
-    None for what lies on top of the stack. to: how, by the calls (the offsets in the code around, outermost first) that
-    have led to the code; by () if all are alike."""
+    None for what lies on top of the stack. to: how, by the ways that have led to the code; one where all are alike."""
 
     at: int
     variable: str | None
     after: bool
-    to: tuple[tuple[tuple[int, ...], Pairs], ...]
+    to: tuple[tuple[Way, Pairs], ...]
 
 
 Plan = tuple[tuple[CodeType, tuple[Cast, ...]], ...]
@@ -162,22 +162,22 @@ def _inside(code: CodeType) -> Iterable[CodeType]:
 
 def _casts(code: CodeType, meetings: Iterable[Meeting]) -> tuple[Cast, ...]:
     """Return casts in the order of the code. CuteError: an instruction has several for values of one type."""
-    found: dict[tuple[int, bool, str | None], dict[tuple[int, ...], dict[Kind, Kind]]] = {}
+    found: dict[tuple[int, bool, str | None], dict[Way, dict[Kind, Kind]]] = {}
     for m in meetings:
-        pairs = found.setdefault((m.at, m.after, m.variable), {}).setdefault(m.sites, {})
+        pairs = found.setdefault((m.at, m.after, m.variable), {}).setdefault(m.way, {})
         if m.at == NOWHERE or pairs.setdefault(m.came, m.to) != m.to:
             raise _unclear(code, f"the way that led to {m.variable or 'here'}")
-    made = (Cast(at, variable, after, _by_site(sites)) for (at, after, variable), sites in found.items())
+    made = (Cast(at, variable, after, _by_way(ways)) for (at, after, variable), ways in found.items())
     return tuple(sorted(made, key=lambda c: (c.at, c.after, c.variable or "")))
 
 
-def _by_site(found: dict[tuple[int, ...], dict[Kind, Kind]]) -> Any:
-    """Return casts by the calls that led to them; by () where they do not differ."""
+def _by_way(found: dict[Way, dict[Kind, Kind]]) -> tuple[tuple[Way, Pairs], ...]:
+    """Return casts by the ways that led to them; one where they do not differ."""
     alike: dict[Kind, Kind] = {}
     for pairs in found.values():
         if any(alike.setdefault(came, to) != to for came, to in pairs.items()):
-            return tuple((sites, tuple(pairs.items())) for sites, pairs in found.items())
-    return (((), tuple(alike.items())),)
+            return tuple((way, tuple(pairs.items())) for way, pairs in found.items())
+    return ((next(iter(found)), tuple(alike.items())),)
 
 
 def follows_calls(plan: Plan) -> bool:
@@ -200,19 +200,27 @@ def _origin(frame: FrameType) -> int:
 def caster(code: CodeType, cast: Cast) -> Callable[[Any], Any]:
     """Return what casts values by the types that they have. InternalError, when it is called: a value has a type that
     the front end did not find there."""
-    casters = {sites: _of_pairs(code, cast, dict(pairs)) for sites, pairs in cast.to}
+    casters = {way: _of_pairs(code, cast, dict(pairs)) for way, pairs in cast.to}
     if len(casters) == 1:
         return next(iter(casters.values()))
-    most = max(map(len, casters))
+    most = max(len(sites) for sites, _ in casters)
 
     def asking(x: Any) -> Any:
-        frame, sites = sys._getframe(1), tuple[int, ...]()
-        while len(sites) < most and sites not in casters and frame.f_back is not None:
+        frame: Any = sys._getframe(1)
+        sites, copies = tuple[int, ...](), _indices(frame)
+        while (sites, copies) not in casters:
             frame = frame.f_back
-            sites = (_origin(frame), *sites)
-        return casters[sites](x)
+            if frame is None or len(sites) == most:
+                raise _unclear(code, "the way that led to it")
+            sites, copies = (_origin(frame), *sites), (*_indices(frame), *copies)
+        return casters[sites, copies](x)
 
     return asking
+
+
+def _indices(frame: FrameType) -> tuple[Any, ...]:
+    """Return the indices of the unrolled loops that a frame is in."""
+    return tuple(x for _, x in copy_of(frame))
 
 
 def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any], Any]:
