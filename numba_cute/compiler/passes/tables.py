@@ -20,7 +20,6 @@ from .definitions import Place, statements
 def look_up(func_ir: Any, known: Constants) -> bool:
     """Put in the place of each question to a table its answer, where the table's keys, and the one that is asked for,
     are known; say whether there was one. CuteError: the table has no such key."""
-    refuse_others(func_ir)
     answers = [
         (place, inst, found)
         for place, inst in statements(func_ir.blocks)
