@@ -291,8 +291,8 @@ class Writer:
         options = [lambda: self.line(f"{i} = d0['p'] + d0['q']"), lambda: self.line(f"{i} = d0['p'] - {e(0)}")]
         options += [lambda: self.line(f"d0['p'] = ({e(1)}) % 50")] * self.rarely()
         walk = self.pick(["d0.values()", "d0.items()", "d0"])
-        item = {"d0.items()": "v1 + len(q1)", "d0.values()": "q1", "d0": "d0[q1]"}[walk]
-        names = "q1, v1" if walk == "d0.items()" else "q1"
+        item = {"d0.items()": "v0 + len(k0)", "d0.values()": "k0", "d0": "d0[k0]"}[walk]
+        names = "k0, v0" if walk == "d0.items()" else "k0"
         options += [lambda: self.line(f"for {names} in {walk}:", f"    {i} = ({i} + {item}) % 800")]
         return options
 
@@ -324,7 +324,7 @@ class Writer:
             lambda: self.line(f"u0 = (cute.Int64({e(0)}), cute.Int64({e(1)}), cute.Int64({e(0)}))"),
             lambda: self.line(f"u1 = (u0[:2], {e(0)})"),
             lambda: self.line(f"{i} = sum(u0 + (1, {e(0)})) % 600"),
-            lambda: self.line(f"p1, q1, {i} = u0", f"{i} = (p1 * 2 - q1 + {i}) % 500"),
+            lambda: self.line(f"p1, p2, {i} = u0", f"{i} = (p1 * 2 - p2 + {i}) % 500"),
             lambda: self.line(f"e0[{self.below(2)}].n = ({e(0)}) % 60"),
             lambda: self.line("for v in e0:\n    v.k = (v.k + 1) % 9"),
             lambda: self.line("for q, v in zip(u0, e0):\n    v.n = (v.n + q) % 90"),
