@@ -12,7 +12,12 @@ from typing import Any
 from numba.cuda.compiler import CUDANativeLowering, CUDATranslateBytecode
 from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
-from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes, ReconstructSSA
+from numba.cuda.core.untyped_passes import (
+    ExtractByteCode,
+    InlineClosureLikes,
+    LiteralPropagationSubPipelinePass,
+    ReconstructSSA,
+)
 
 from ..seam.ground.packages import package_of
 from ..seam.source.class_statements import without_classes
@@ -30,6 +35,7 @@ from .passes.keep_constants import KeepConstants
 from .passes.lower import Lowering
 from .passes.meetings import NoteMeetings
 from .passes.methods import Methods
+from .passes.propagation import Propagation
 from .passes.reading import ReadCode
 from .passes.settings import Settings
 from .passes.ssa import SingleAssignments
@@ -66,6 +72,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
     _replace(pipelines, InlineOverloads, InlineOverloaded)
     _replace(pipelines, NopythonTypeInference, TypeInference)
     _replace(pipelines, ReconstructSSA, SingleAssignments)
+    _replace(pipelines, LiteralPropagationSubPipelinePass, Propagation)
     _replace(pipelines, CUDANativeLowering, Lowering)
     for manager in pipelines:
         # Closures are inlined first: until then an assignment by `nonlocal` is not seen.

@@ -75,7 +75,7 @@ class TypedConstants:
         func_ir.blocks = in_ssa_form(func_ir.blocks)
         assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
         typed = self._typed(func_ir)
-        return {use: {n: _type(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}
+        return {use: {n: self._type(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}
 
     def _typed(self, func_ir: Any) -> Any:
         state = self._state
@@ -86,15 +86,14 @@ class TypedConstants:
         except (NumbaError, *FAULTS) as e:  # which Numba does not hold back: no such name in a module, no such index
             raise CuteError(str(e) or type(e).__name__) from e
 
-
-def _type(alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
-    """Return the type of a variable in a typed function: None if it has none, or what is wrong before it."""
-    ty = typed.typemap.get(alias.name)
-    if ty not in (None, types.unknown):
-        return ty if _is_settled(alias.name, typed.typemap, assigned) else None
-    # it may be that typing came no further than to a mistake
-    before = [e for e in typed.typing_errors or () if lies_before(e, alias.loc)]
-    return before[0] if before else None
+    def _type(self, alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
+        """Return the type of a variable in a typed function: None if it has none, or what is wrong before it."""
+        ty = typed.typemap.get(alias.name)
+        if ty not in (None, types.unknown):
+            return ty if is_settled(alias.name, typed.typemap, assigned, self._state.typingctx) else None
+        # it may be that typing came no further than to a mistake
+        before = [e for e in typed.typing_errors or () if lies_before(e, alias.loc)]
+        return before[0] if before else None
 
 
 def _literal(ty: Any) -> tuple[Any] | None:
@@ -113,9 +112,9 @@ def _name_what_is_read(block: Any, index: int) -> dict[str, Any]:
     return named
 
 
-def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
-    """Say whether all that a variable comes from has a type: a value that is not typed yet may differ from those that
-    meet it in a phi."""
+def is_settled(name: str, typemap: Any, assigned: dict[str, Any], typing: Any) -> bool:
+    """Say whether all that a variable comes from has a type, as `typing`, Numba's context, unifies them: a value that
+    is not typed yet, or that is of another type, may differ from those that meet it in a phi."""
     seen, todo = {name}, [name]
     while todo:
         at = todo.pop()
@@ -123,10 +122,19 @@ def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
             return False
         value = assigned.get(at)
         uses = [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ()
-        new = {v.name for v in uses if isinstance(v, ir.Var)} - seen
+        new = {v.name for v in uses if isinstance(v, ir.Var)}
+        if isinstance(value, ir.Expr) and value.op == "phi" and not _meet(new, typemap, typing):
+            return False
+        todo.extend(new - seen)
         seen |= new
-        todo.extend(new)
     return True
+
+
+def _meet(names: set[str], typemap: Any, typing: Any) -> bool:
+    """Say whether the variables that meet in a phi have one type together: of one that has none Numba's partial typing
+    keeps what came first."""
+    came = [typemap.get(n) for n in sorted(names)]
+    return None not in came and typing.unify_types(*came) is not None
 
 
 def _copied(func_ir: Any) -> Any:

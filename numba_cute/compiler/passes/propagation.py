@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numba's propagation of literals, which decides `isinstance` and `hasattr`, but by settled types alone: typed in part,
+a variable whose type is another on another way looks like what one of them gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.core.compiler_machinery import PassManager, register_pass
+from numba.cuda.core.typed_passes import PartialTypeInference
+from numba.cuda.core.untyped_passes import (
+    DeadBranchPrune,
+    LiteralPropagationSubPipelinePass,
+    PropagateLiterals,
+    RewriteSemanticConstants,
+)
+
+from .definitions import statements
+from .typed_constants import is_settled
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PropagateSettled(PropagateLiterals):
+    _name = "numba_cute_propagate_settled"
+
+    def run_pass(self, state: Any) -> bool:
+        assigned = {i.target.name: i.value for _, i in statements(state.func_ir.blocks) if isinstance(i, ir.Assign)}
+        found = state.typemap
+        state.typemap = {n: t for n, t in found.items() if is_settled(n, found, assigned, state.typingctx)}
+        return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Propagation(LiteralPropagationSubPipelinePass):
+    _name = "numba_cute_literal_propagation"
+
+    def run_pass(self, state: Any) -> bool:
+        if not any(_asks(inst) for _, inst in statements(state.func_ir.blocks)):
+            return False
+        steps = PassManager(self._name)
+        for step in (PartialTypeInference, PropagateSettled, RewriteSemanticConstants, DeadBranchPrune):
+            steps.add_pass(step, step.__name__)
+        steps.finalize()
+        steps.run(state)
+        return True
+
+
+def _asks(inst: Any) -> bool:
+    """Say whether a statement names a function whose result Numba propagates."""
+    named = isinstance(inst, ir.Assign) and isinstance(inst.value, (ir.Global, ir.FreeVar))
+    return named and (inst.value.value is isinstance or inst.value.value is hasattr)
