@@ -18,6 +18,18 @@ class V:
 """
 
 RIGHT = {
+    "length known by types beside isinstance": ("", """
+x = [n, cute.Int32(m)]
+x.append(int(isinstance(n, tuple)) + cute.Int64(n))
+if len(x) > 2:
+    x.pop()
+o[0] = len(x) * 100"""),
+    "length known by types, beside hasattr": ("", """
+x = [n, cute.Int32(m), n]
+o[1] = int(hasattr(n, "nothing")) + cute.Int64(n)
+if len(x) > 2:
+    x.pop()
+o[0] = len(x) * 100"""),
     "second name": ("", """
 x = []
 y = x
