@@ -55,6 +55,7 @@ class KeepConstants(FunctionPass):
             known.after(keep_members)
         lists.refuse_growing(func_ir)
         tables.refuse_others(func_ir, items=True)
+        changed |= tables.drop(func_ir.blocks)
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)

@@ -29,7 +29,7 @@ def look_up(func_ir: Any, known: Constants) -> bool:
     for place, inst, found in reversed(answers):  # so that places before stay what they are
         body = func_ir.blocks[place.label].body
         body[place.index : place.index + 1] = found(inst, func_ir.blocks[place.label].scope)
-    return _drop_tables(func_ir.blocks) or bool(answers)
+    return drop(func_ir.blocks) or bool(answers)
 
 
 _Answer = Callable[[Any, Any], list[Any]]
@@ -165,7 +165,7 @@ def _is_dict(inst: Any, tables: set[str]) -> bool:
     return isinstance(value, ir.Expr) and value.op == "build_map"
 
 
-def _drop_tables(blocks: dict[int, Any]) -> bool:
+def drop(blocks: dict[int, Any]) -> bool:
     """Take away the tables, and their methods, that nothing reads any more; say whether there were any."""
     tables = _tables(blocks)
     if not tables:
