@@ -57,6 +57,7 @@ class Version(NamedTuple):
 
     given: tuple[Kind, ...]
     meetings: frozenset[tuple[CodeType, frozenset[Meeting]]]
+    literal: bool = False
 
 
 Meetings: TypeAlias = "dict[CodeType, set[Version]]"

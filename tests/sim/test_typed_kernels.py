@@ -80,7 +80,7 @@ def test_scalars_of_cute_have_their_own_type(run):
     np.testing.assert_array_equal(got, [11, F32(1.1) * F32(1.1), np.float16(1.1) * np.float16(1.1)])
 
 
-RECORD = np.dtype([("n", np.int32), ("x", np.float32), ("b", np.uint8), ("v", np.float64, (2,))])
+RECORD = np.dtype([("n", np.int32), ("x", np.float32), ("b", np.uint8), ("v", np.float64, (2,))], align=True)
 
 
 def test_what_is_written_to_a_record_argument_comes_back(run):

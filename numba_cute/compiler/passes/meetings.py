@@ -98,7 +98,8 @@ class _Reader:
                 meetings.setdefault(code, set()).add(m)
         lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
         given = tuple(map(_given, self._state.args))[lifted:]
-        return Version(given, frozenset((code, frozenset(found)) for code, found in meetings.items()))
+        literal = any(isinstance(ty, types.Literal) for ty in self._state.args)
+        return Version(given, frozenset((code, frozenset(found)) for code, found in meetings.items()), literal)
 
     def _is_own(self, loc: Any) -> bool:
         """Say whether a statement is the function's, not of one that was inlined in it."""

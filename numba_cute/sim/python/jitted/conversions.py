@@ -81,7 +81,10 @@ class Versions:
         bound = inspect.signature(self._plain).bind(*args, **named)
         bound.apply_defaults()
         given = tuple(bound.arguments.values())
-        found = {plan for version, plan in self._plans.items() if _fit(version.given, given)}
+        fitting = {version: plan for version, plan in self._plans.items() if _fit(version.given, given)}
+        found = set(fitting.values())
+        if len(found) > 1:  # a literal and a number at run time are one here: the latter's code has all branches
+            found = {plan for version, plan in fitting.items() if not version.literal}
         if len(found) != 1:
             raise _unclear(self._code, "its arguments' types")
         return self._function(found.pop())(*args, **named)
