@@ -46,7 +46,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "None of fields": ("passes/methods.py", "same is (value.fn is operator.is_)", "same is (value.fn is operator.is_not)"),
     "audits of other straight code": ("passes/audit.py", "while len(into.get(b, ())) == 1 and", "while"),
     "literals added as they are not": ("passes/literals.py", "value = op(*(a.literal_value for a in args))", "value = op(*(abs(a.literal_value) for a in args))"),
-    "types that are not settled": ("passes/typed_constants.py", "return ty if _is_settled(alias.name, typed.typemap, assigned) else None", "return ty"),
+    "types that are not settled": ("passes/typed_constants.py", "return ty if is_settled(alias.name, typed.typemap, assigned, self._state.typingctx) else None", "return ty"),
     "branches to the other side": ("passes/branches.py", "branch.truebr if truth else branch.falsebr", "branch.falsebr if truth else branch.truebr"),
     "what `not` asks": ("passes/constants.py", "        return not value\n", "        return bool(value)\n"),
     "names before SSA": ("passes/typed_constants.py", "func_ir.blocks = in_ssa_form(func_ir.blocks)", "pass"),
