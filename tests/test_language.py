@@ -12,11 +12,8 @@ import pytest
 from .fuzz.language import engines
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "language.md").read_text()
-PENDING: set[str] = set()
-"""What the page promises and the engines do not hold yet; only shrinks."""
-LATER = pytest.mark.xfail(reason="promised, and not so yet", strict=False)
 EXAMPLES = [
-    pytest.param(text, id=f"{title}-{i}", marks=[LATER] if f"{title}-{i}" in PENDING else [])
+    pytest.param(text, id=f"{title}-{i}")
     for title, section in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.S | re.M)
     for i, text in enumerate(re.findall(r"```python\n(.*?)```", section, re.S))
 ]

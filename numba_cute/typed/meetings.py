@@ -18,18 +18,25 @@ LITERALS: dict[type, dtypes.DType] = {bool: dtypes.Boolean, int: dtypes.Int64, f
 """The types of numbers that Python's own classes have in a kernel."""
 NOWHERE = -1
 
+Site: TypeAlias = tuple[CodeType, int]
+"""An instruction: the code that holds it, and its offset there."""
 
-Way: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...]]
+
+class Way(NamedTuple):
+    """Tells one copy of a function's code from the others. sites: the calls by which the code was inlined, outermost
+    first. rounds: the unrolled loops around it, by the instruction that begins a round, and which round of each it is,
+    from 0."""
+
+    sites: tuple[Site, ...] = ()
+    rounds: frozenset[tuple[Site, int]] = frozenset()
 
 
 class Meeting(NamedTuple):
-    """A conversion at one instruction, of the values that come there with one type.
+    """Converts the values that come to one instruction with one type.
 
-    way: the offsets of the calls, outermost first, by which the code was inlined, and the indices of the unrolled loops
-    around it, outermost first: which of its copies this is. at: the offset of the instruction;
-    NOWHERE if it is no one instruction. variable: its name, None for what lies on top of the stack. after: it is
-    converted behind the instruction, not before it. came: the type that a value has there. to: the type that it
-    gets."""
+    way: which copy of the code it is in. at: the offset of the instruction; NOWHERE if it is no one instruction.
+    variable: its name, None for what lies on top of the stack. after: it is converted behind the instruction, not
+    before it. came: the type that a value has there. to: the type that it gets."""
 
     way: Way
     at: int
@@ -40,24 +47,33 @@ class Meeting(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """An object, as an argument: the types of its fields, or what is in them."""
+    """Describes an object among a function's arguments: what is known of each field."""
 
     kinds: tuple[tuple[str, Any], ...]
 
 
 class Static(NamedTuple):
-    """A field of an object that the front end knows: its value."""
+    """Holds the value of an argument, or of a field, that the front end knows."""
 
     value: Any
 
 
-class Version(NamedTuple):
-    """What the front end made of a function for its arguments' types. given: those, in the order of its parameters; of
-    an object a `Fields`. meetings: where it converts, by its code and that of each function that was inlined in it."""
+class Call(NamedTuple):
+    """Describes a call. site: where it is. given: what is known of its arguments, by place."""
 
-    given: tuple[Kind, ...]
-    meetings: frozenset[tuple[CodeType, frozenset[Meeting]]]
-    literal: bool = False
+    site: Site
+    given: tuple[Any, ...]
+
+
+class Version(NamedTuple):
+    """Holds what the front end made of a function for some arguments. given: what is known of those, in the order of
+    its parameters: a kind, a `Static`, a `Fields`, or a tuple of such. meetings: where it converts, by its code and
+    that of each function that was inlined in it; none if it is traced. calls: those in it, where versions are chosen
+    by them."""
+
+    given: tuple[Any, ...]
+    meetings: frozenset[tuple[CodeType, frozenset[Meeting]]] = frozenset()
+    calls: frozenset[Call] = frozenset()
 
 
 Meetings: TypeAlias = "dict[CodeType, set[Version]]"

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from .choices import Seeded
@@ -12,23 +10,17 @@ from .language import engines, programs, shrink
 from .language.writer import Writer
 from .pool import run_all
 
-KNOWN = set((Path(__file__).parent / "language" / "known.txt").read_text().splitlines())
-"""Directed programs that do not hold yet; only shrinks."""
-HELD = [
-    pytest.param(source, id=label)
-    for label, source in programs.every(("kernel", "branch"))
-    if label.rpartition("@")[0] not in KNOWN
-]
+DIRECTED = [pytest.param(source, id=label) for label, source in programs.every(("kernel", "branch"))]
 
 
-@pytest.mark.parametrize("source", HELD[::18])
+@pytest.mark.parametrize("source", DIRECTED[::18])
 def test_a_directed_program_means_what_python_means(source):
     found = engines.run(source)
     assert found.kind in engines.GOOD, (found, source)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", HELD)
+@pytest.mark.parametrize("source", DIRECTED)
 def test_each_directed_program_means_what_python_means(source):
     found = engines.run(source)
     assert found.kind in engines.GOOD, (found, source)

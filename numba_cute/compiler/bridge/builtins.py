@@ -92,14 +92,14 @@ def _runs(ty: Any) -> bool:
 
 
 def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
-    """Call `fn` with what traced code sees; raise a TypeError of Python's as a CuteError."""
+    """Call `fn` with what traced code sees; raise what Python says of such values as a CuteError."""
     given = [abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
     try:
         with seam.running(tracer):
             result = fn(*given)
     except CuteError:
         raise
-    except TypeError as e:
+    except (TypeError, ValueError) as e:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, given))}): {e}") from e
     known = fn is not _contains or any(map(objects.holds_objects, kinds)) or not any(map(_runs, kinds))
     if not known and not _of_numbers(kinds):  # leaves are equal if they are one

@@ -73,9 +73,9 @@ _NUMBERS = (types.Number, types.Boolean)
 
 
 def refuse_other_values(ref: StructRef, name: str, have: types.Type) -> None:
-    """Raise a CuteError if what is set cannot be: a property without a setter, a field that the type says whole, one
-    that is a tuple or a list to what is none, or of another length, and a number of a plain object to one that it does
-    not hold."""
+    """Raise a CuteError if a field cannot be set to a value: a property without a setter; a static field; a field that
+    holds a tuple or a list, to anything else or to one of another length; a plain object's number, to one that its type
+    does not hold."""
     want, raw = ref.types.get(name), inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
         if raw.fset is None:

@@ -149,7 +149,7 @@ def _changes(obj: Any) -> bool:
 
 
 _looking: list[Any] = []
-"""What `_changes` looks into: a function may hold itself."""
+"""The objects that `_changes` is looking into: a function may hold itself."""
 
 
 def _as_partial(fn: FunctionType) -> Any:

@@ -10,19 +10,22 @@ from typing import Any
 
 from numba.cuda.core import bytecode, ir
 
-from ...typed.meetings import NOWHERE
+from ...typed.meetings import NOWHERE, Site, Way
 from .lifted import written
 from .memory import compiling, memory
 
 
 class Place(ir.Loc):
-    """A line of the source, and the instruction. code: which holds it. offset: in it. sites: the offsets of the calls
-    by which the code was inlined, outermost first. copies: the indices of the unrolled loops around, likewise."""
+    """A line of the source, and the instruction. code: which holds it. offset: in it. way: which copy of the code it
+    is in."""
 
     code: CodeType
     offset: int = NOWHERE
-    sites: tuple[int, ...] = ()
-    copies: tuple[Any, ...] = ()
+    way: Way = Way()
+
+    @property
+    def site(self) -> Site:
+        return self.code, self.offset
 
 
 def _placed(loc: Any, code: CodeType, offset: int) -> Place:
@@ -56,15 +59,17 @@ def placing_blocks(start: Callable[[Any, int], None]) -> Callable[[Any, int], No
     return placed
 
 
-def place_copy(blocks: Iterable[Any], index: Any) -> None:
-    """Tell the statements of a copy of a loop's body which one it is."""
+def place_copy(blocks: Iterable[Any], head: Any, nth: int) -> None:
+    """Tell the statements of a copy of a loop's body which one it is. head: where a round of the loop begins."""
     made: dict[int, Place] = {}
+    if not isinstance(head, Place):
+        return
     for part in (x for block in blocks for x in (block, *block.body)):
         if isinstance(part.loc, Place):
             place = made.get(id(part.loc))
             if place is None:
                 place = made[id(part.loc)] = copy.copy(part.loc)
-                place.copies = (*place.copies, index)
+                place.way = Way(place.way.sites, place.way.rounds | {(head.site, nth)})
             part.loc = place
 
 
@@ -78,7 +83,8 @@ def placing_inlined(inline: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(call, Place):
             places = {id(x.loc): x.loc for b in made[0].values() for x in (b, *b.body) if isinstance(x.loc, Place)}
             for place in places.values():
-                place.sites = (call.offset, *place.sites)
+                sites = (*call.way.sites, call.site, *place.way.sites)
+                place.way = Way(sites, call.way.rounds | place.way.rounds)
             memory().inlined.update((new.name, name) for name, new in made[1].items())
             for label in func_ir.blocks.keys() - before - made[0].keys():
                 func_ir.blocks[label].loc = ir.Loc(call.filename, call.line)

@@ -75,6 +75,21 @@ def _implementation(what: str, name: str, types: str) -> str:
     return say.no_function(name, kinds)
 
 
+def _no_unification(a: str, b: str, name: str) -> str:
+    lengths = _length(a), _length(b)
+    if None in lengths or lengths[0] == lengths[1]:
+        return say.no_unification(kind(a), kind(b))
+    return say.no_one_length(name, *lengths)
+
+
+def _length(ty: str) -> int | None:
+    """Return how many elements a tuple has, or what stands for a list; None for anything else."""
+    found = re.fullmatch(r"(?:Named)?UniTuple\(.* x (\d+)\)|(?:Named)?Tuple\((.*)\)", ty, re.DOTALL)
+    if found is None:
+        return None
+    return int(found[1]) if found[1] else len(_split(found[2]))
+
+
 def _attribute(name: str, ty: str) -> str:
     module = re.match(r"Module\(<module '([\w.]+)'", ty)
     return say.no_module_attribute(module[1], name) if module else say.no_attribute(kind(ty), name)
@@ -92,7 +107,7 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
     (r"failed to analyze the bytecode\. Variable '(\w+)' is not defined", say.no_value),
     (
         r"Cannot unify (.*) and (.*) for '\$?([\w.]+?)(?:\.\d+)*', defined",
-        lambda a, b, n: say.no_unification(kind(a), kind(b)),
+        lambda a, b, n: _no_unification(a, b, n),
     ),
     (
         r"Can't unify return type from the following types: ([^\n]*)",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the front end converts, and where: noted for the simulator (`typed.meetings`)."""
+"""Note for the simulator what the front end converts, and where (`typed.meetings`)."""
 
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -12,11 +12,8 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
-from ...seam import CuteError
-from ...typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Static, Version, differs
-from ..bridge.leaf_types import Multiple
-from ..bridge.object_types import StructRef, Value
-from ..emit.leaves import dtype_of
+from ...typed.meetings import NOWHERE, Call, Kind, Meeting, Version, Way, differs
+from ..bridge.kinds import given_as, kind_of, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
 from ..ground.places import Place
@@ -31,44 +28,8 @@ class NoteMeetings(AnalysisPass):
 
     def run_pass(self, state: Any) -> bool:
         code = written(state.func_id.code)
-        memory().meetings.setdefault(code, set()).add(_Reader(state, code).version())
+        note_version(code, _Reader(state, code).version())
         return False
-
-
-def kind_of(ty: types.Type) -> Kind:
-    """Return what the simulator converts to, for values of a type; None if they are no numbers."""
-    if isinstance(ty, Value):
-        return _of_spec(ty.spec)
-    if isinstance(ty, (types.Omitted, types.Literal)):
-        return LITERALS.get(type(ty.value if isinstance(ty, types.Omitted) else ty.literal_value))
-    if isinstance(ty, types.BaseTuple):
-        return _group(map(kind_of, ty))
-    try:
-        return dtype_of(ty.literal_type if isinstance(ty, Multiple) else ty)
-    except CuteError:  # no number, or one that this library has no type for
-        return None
-
-
-def _given(ty: types.Type) -> Any:
-    """Return what is known of an argument of a type."""
-    if isinstance(ty, StructRef):
-        return Fields(tuple((name, _field(t)) for name, t in ty.fields))
-    return kind_of(ty)
-
-
-def _field(ty: types.Type) -> Any:
-    return Static(ty.literal_value) if isinstance(ty, types.Literal) else _given(ty)
-
-
-def _of_spec(spec: Any) -> Kind:
-    if spec[0] == "tuple":
-        return _group(map(_of_spec, spec[1]))
-    return kind_of(spec[1]) if spec[0] == "leaf" else LITERALS.get(type(spec[2])) if spec[0] == "const" else None
-
-
-def _group(kinds: Iterable[Kind]) -> Kind:
-    found = tuple(kinds)
-    return found if any(k is not None for k in found) else None
 
 
 class _Reader:
@@ -97,9 +58,17 @@ class _Reader:
             if (code, m.at, m.variable, m.after) in matter:
                 meetings.setdefault(code, set()).add(m)
         lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
-        given = tuple(map(_given, self._state.args))[lifted:]
-        literal = any(isinstance(ty, types.Literal) for ty in self._state.args)
-        return Version(given, frozenset((code, frozenset(found)) for code, found in meetings.items()), literal)
+        given = tuple(map(given_as, self._state.args))[lifted:]
+        found = frozenset((code, frozenset(found)) for code, found in meetings.items())
+        return Version(given, found, frozenset(self._called()))
+
+    def _called(self) -> Iterator[Call]:
+        """Yield the calls, with what is known of their arguments, where that may choose among a function's versions."""
+        if all(len(versions) == 1 for versions in memory().meetings.values()):
+            return
+        for expr, sig in self._calls.items():
+            if isinstance(expr, ir.Expr) and expr.op == "call" and sig is not None and _offset(expr.loc) != NOWHERE:
+                yield Call(expr.loc.site, tuple(map(given_as, sig.args)))
 
     def _is_own(self, loc: Any) -> bool:
         """Say whether a statement is the function's, not of one that was inlined in it."""
@@ -125,18 +94,21 @@ class _Reader:
             if given is not None:
                 self._note(inst.loc, None, True, kind_of(given), to)
 
+    def _is_unset(self, var: Any) -> bool:
+        return isinstance(self._types[var.name], types.UndefVar)
+
     def _given(self, expr: Any) -> Any:
         """Return the type in which an expression is computed; None where it is the variable's."""
         return getattr(self._calls.get(expr), "return_type", None)
 
     def _phi(self, inst: Any, block: Any, to: Kind) -> None:
-        values = [v for v in inst.value.incoming_values if isinstance(v, ir.Var)]
+        values = [v for v in inst.value.incoming_values if isinstance(v, ir.Var) and not self._is_unset(v)]
         whole = len(values) == len(inst.value.incoming_values)
         name = _written_name(inst.target.name)
         variable = None if name.startswith("$") else name
         begins, to = self._beginning(block, inst.target, to)
         returns = [getattr(self._made.get(v.name), "loc", None) for v in values]
-        if whole and begins is not None and (name.startswith("$phi") or variable is not None):
+        if begins is not None and (variable is not None or (whole and name.startswith("$phi"))):
             self._meet(begins, variable, values, to)
         elif whole and all(map(_returns, returns)):  # of a function that was inlined
             for v, place in zip(values, returns):
@@ -164,7 +136,7 @@ class _Reader:
 
     def _note(self, loc: Any, variable: str | None, after: bool, came: Kind, to: Kind) -> None:
         placed = _offset(loc) != NOWHERE
-        code, way = (loc.code, (loc.sites, loc.copies)) if placed else (self._code, ((), ()))
+        code, way = (loc.code, loc.way) if placed else (self._code, Way())
         self._found.add((code, Meeting(way, _offset(loc), variable, after, came, to)))
 
 

@@ -15,7 +15,6 @@ from numba.cuda.core.analysis import compute_cfg_from_blocks
 from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, replace_vars_stmt
 
 from ... import seam
-from ...dtypes import DType
 from ...seam import CuteError
 from ...seam.guards.messages import NO_STATIC_BOUNDS
 from ...seam.marks.decorators import no_step
@@ -209,6 +208,9 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
     own = _own_variables(blocks, header, loop.inside, flow)
     step = max(blocks) + 1
     exit_label = (len(items) + 1) * step
+    begins = next(
+        s.loc for s in head.body if isinstance(getattr(s, "value", None), ir.Expr) and s.value.op == "iternext"
+    )
     for k, item in enumerate(items):
         relabel = {label: (k + 1) * step + label for label in body}
         relabel.update(dict.fromkeys(chain, (k + 2) * step + header if k + 1 < len(items) else exit_label))
@@ -216,8 +218,7 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
         blocks[(k + 1) * step + header] = _opening(head, item, relabel[first], names)
         for label in body:
             blocks[relabel[label]] = _copied(blocks[label], relabel, names)
-        if isinstance(item, ir.Const) and type(item.value) in (int, DType):
-            place_copy((blocks[relabel[label]] for label in body), item.value)
+        place_copy((blocks[relabel[label]] for label in body), begins, k)
     blocks[exit_label] = _opening(head, None, after, {})
     for label in loop.inside:
         del blocks[label]

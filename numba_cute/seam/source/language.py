@@ -194,6 +194,14 @@ def no_unification(a: str, b: str) -> str:
     return f"a variable is {a} on one way to here and {b} on another: kernels need one type; use two names"
 
 
+def no_one_length(name: str, a: Any, b: Any) -> str:
+    """Write the message for a tuple or list that has other lengths on two ways through the code."""
+    return (
+        f"{name} has {a} elements on one way to here and {b} on another: the length of a tuple or a list is static; "
+        "use two names, or decide it by cute.const_expr"
+    )
+
+
 def no_result(a: str, b: str) -> str:
     """Write the message for a function that gives values of two types."""
     why = "; what is static in one of them, as 0, may be made run-time, as cute.Int32(0)" if a == b else ""

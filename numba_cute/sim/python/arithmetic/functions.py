@@ -39,13 +39,7 @@ def passing(f: Callable[..., Any]) -> Callable[..., Any]:
                 return a
         return each(*args, **kwargs)
 
-    call.__cute_pure__ = True  # type: ignore[attr-defined]
     return call
-
-
-def is_pure(f: Any) -> bool:
-    """Whether a callable is a function or a type of numbers, which only computes."""
-    return isinstance(f, TypeOf) or getattr(f, "__cute_pure__", False) is True
 
 
 def _types(args: tuple[Any, ...]) -> list[DType] | None:
@@ -202,8 +196,7 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
             return python(*args, **kwargs)
         return of_numbers(*values)
 
-    made: Callable[..., Any] = _pure(call)
-    return made
+    return call
 
 
 def _divmod(a: Any, b: Any) -> Any:
@@ -274,7 +267,7 @@ class Range:
 
 
 def unrolled_range(*args: Any, name: str = "range_constexpr") -> Any:
-    """What stands for `range_constexpr` in a kernel, or for another function's loops that are unrolled."""
+    """Stand for `range_constexpr` in a kernel, or for another function whose loops are unrolled."""
     if not all(isinstance(x, int) for x in args):
         raise CuteError(NO_STATIC_BOUNDS)
     if args[2:] == (0,):
@@ -315,18 +308,13 @@ def _sum(items: Any, start: Any = 0) -> Any:
     return start
 
 
-def _pure(f: Any) -> Any:
-    f.__cute_pure__ = True
-    return f
-
-
 def python_functions() -> dict[str, Any]:
     """What stands for Python's builtins in a kernel."""
     space = dict(vars(builtins))
     space |= {kind.__name__: type_of(kind) for kind in (int, float, bool)}
     space |= {
-        "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _pure(_len), "sum": _sum,
-        "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": _pure(range_of), "type": Type,
-        "pow": _pure(_pow),
+        "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _len, "sum": _sum,
+        "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": range_of, "type": Type,
+        "pow": _pow,
     }  # fmt: skip
     return space

@@ -8,12 +8,11 @@ traced, or the kernel is a plain function) converts nothing.
 
 from __future__ import annotations
 
-import bisect
+import functools
 import inspect
 import sys
-import weakref
 from collections.abc import Callable, Iterable, Sequence
-from types import CodeType, FrameType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,19 +20,19 @@ import numpy as np
 from ....dtypes import DType
 from ....seam import CuteError
 from ....seam.ground.error import InternalError
-from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Static, Version, Way, differs
+from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Site, Static, Version, Way, differs
 from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
 from ..arithmetic.operators import casts as casts_to, type_of_class
 from ..arithmetic.undefined import Undefined
-from ..unrolled import copy_of
+from .ways import calling, chosen
 
 Pairs = tuple[tuple[Kind, Kind], ...]
 """The types that values have, and those that they get."""
 
 
 class Cast(NamedTuple):
-    """What is cast where. at: the offset of the instruction before which it is, or `after` it. variable: its name, or
+    """Casts a value. at: the offset of the instruction before which it is, or `after` it. variable: its name, or
     None for what lies on top of the stack. to: how, by the ways that have led to the code; one where all are alike."""
 
     at: int
@@ -46,31 +45,36 @@ Plan = tuple[tuple[CodeType, tuple[Cast, ...]], ...]
 """The casts of a function's code, and of the code in it."""
 
 
-class Unclear(CuteError):
-    """The simulator cannot tell which of several conversions is meant."""
-
-
 class Conversions:
     """The conversions of a kernel's functions. meetings: as the front end found them."""
 
     def __init__(self, meetings: Meetings) -> None:
         self._meetings = meetings
-        self._plans: dict[CodeType, dict[Version, Plan]] = {}
 
     def function(self, code: CodeType, make: Callable[[Plan], FunctionType]) -> Any:
         """Return what a run calls: `make` gives the function with casts."""
-        versions = self._meetings.get(code, ())
-        plans = {v: _plan(code, v, self._meetings) for v in versions}
+        plans = {v: _plan(code, v, self._meetings) for v in self._meetings.get(code, ())}
         if len(set(plans.values())) < 2:
             return make(next(iter(plans.values()), ()))
-        return Versions(code, plans, make)
+        return Versions(code, plans, make, self._calls)
+
+    @functools.cached_property
+    def _calls(self) -> dict[Site, set[tuple[Any, ...]]]:
+        """What is known of the arguments of each call."""
+        found: dict[Site, set[tuple[Any, ...]]] = {}
+        for call in (c for versions in self._meetings.values() for v in versions for c in v.calls):
+            found.setdefault(call.site, set()).add(call.given)
+        return found
 
 
 class Versions:
-    """A function of which there is code for several types of arguments."""
+    """A function of which there is code for several types of arguments. calls: what is known of calls' arguments."""
 
-    def __init__(self, code: CodeType, plans: dict[Version, Plan], make: Callable[[Plan], FunctionType]) -> None:
-        self._code, self._plans, self._make = code, plans, make
+    def __init__(
+        self, code: CodeType, plans: dict[Version, Plan], make: Callable[[Plan], FunctionType],
+        calls: dict[Site, set[tuple[Any, ...]]],
+    ) -> None:  # fmt: skip
+        self._code, self._plans, self._make, self._calls = code, plans, make, calls
         self._made: dict[Plan, FunctionType] = {}
         self._plain = self._function(())
 
@@ -81,10 +85,12 @@ class Versions:
         bound = inspect.signature(self._plain).bind(*args, **named)
         bound.apply_defaults()
         given = tuple(bound.arguments.values())
-        fitting = {version: plan for version, plan in self._plans.items() if _fit(version.given, given)}
-        found = set(fitting.values())
-        if len(found) > 1:  # a literal and a number at run time are one here: the latter's code has all branches
-            found = {plan for version, plan in fitting.items() if not version.literal}
+        fitting = [version for version in self._plans if _fit(version.given, given)]
+        found = {self._plans[version] for version in fitting}
+        if len(found) > 1:  # a number may be known here that the front end does not know, as one of a variable
+            site = calling(sys._getframe(1))
+            asked = self._calls.get(site, ()) if site else ()
+            found = {self._plans[v] for v in fitting if any(_ends_with(v.given, a) for a in asked)}
         if len(found) != 1:
             raise _unclear(self._code, "its arguments' types")
         return self._function(found.pop())(*args, **named)
@@ -99,15 +105,20 @@ class Versions:
 
 
 def _unclear(code: CodeType, what: str) -> CuteError:
-    return Unclear(
+    return CuteError(
         f"{code.co_name}: it is compiled in several ways, which convert its variables to different types, and the "
         f"simulator cannot tell them apart by {what}: convert to one type where the variable is set, as cute.Int64(x)"
     )
 
 
+def _ends_with(given: tuple[Any, ...], asked: tuple[Any, ...]) -> bool:
+    """Say whether a version was made for a call's arguments, behind those that the call does not name, as `self`."""
+    return given[len(given) - len(asked) :] == asked
+
+
 def _fit(kinds: Sequence[Any], given: Sequence[Any]) -> bool:
     """Say whether arguments may be those that a version was made for: their numbers are of its types."""
-    return len(kinds) != len(given) or all(map(_fits, kinds, given))
+    return len(kinds) == len(given) and all(map(_fits, kinds, given))
 
 
 def _fits(kind: Any, value: Any) -> bool:
@@ -115,7 +126,7 @@ def _fits(kind: Any, value: Any) -> bool:
         held = getattr(value, "__dict__", {})
         return all(_fits(k, held[name]) for name, k in kind.kinds if name in held)
     if isinstance(kind, Static):
-        return value == kind.value if type(value) is type(kind.value) else True
+        return type(value) is type(kind.value) and bool(value == kind.value)
     if type(kind) is tuple:
         return isinstance(value, (tuple, list)) and len(value) == len(kind) and all(map(_fits, kind, value))
     return isinstance(value, Undefined) or kind_of(value) == kind
@@ -131,6 +142,19 @@ def kind_of(value: Any) -> Kind:
         kinds = tuple(map(kind_of, value))
         return kinds if any(k is not None for k in kinds) else None
     return LITERALS.get(type(value)) or (type_of_class(type(value)) if isinstance(value, np.generic) else None)
+
+
+class Unset(NamedTuple):
+    """Stands for the value of a variable that is cast where it may not be set."""
+
+    name: str
+
+
+def is_set(value: Any) -> Any:
+    """Return the value of a variable that code reads. UnboundLocalError: it was not set."""
+    if type(value) is Unset:
+        raise UnboundLocalError(f"cannot access local variable '{value.name}' where it is not associated with a value")
+    return value
 
 
 # ---------------------------------------------------------------- casts
@@ -151,6 +175,7 @@ def _plan(code: CodeType, version: Version, meetings: Meetings) -> Plan:
 def _of_handed_on(code: CodeType, meetings: Meetings) -> Plan:
     """Return the casts of a function in another that is compiled by itself: the same for all types of arguments."""
     plans = {_plan(code, v, meetings) for v in meetings[code]}
+    plans = plans if len(plans) < 2 else plans - {()}
     if len(plans) > 1:
         raise _unclear(code, "where it is made")
     return plans.pop()
@@ -183,21 +208,13 @@ def _by_way(found: dict[Way, dict[Kind, Kind]]) -> tuple[tuple[Way, Pairs], ...]
     return ((next(iter(found)), tuple(alike.items())),)
 
 
-def follows_calls(plan: Plan) -> bool:
-    """Say whether some casts depend on the calls that led to them."""
-    return any(len(cast.to) > 1 for _, made in plan for cast in made)
-
-
-ORIGINS: weakref.WeakKeyDictionary[CodeType, list[tuple[int, int]]] = weakref.WeakKeyDictionary()
-"""Of rewritten code whose functions ask by which call they run: the offsets of instructions, and what they were."""
-
-
-def _origin(frame: FrameType) -> int:
-    """Return the offset, in the code as it was written, of the instruction that a frame runs."""
-    offsets = ORIGINS.get(frame.f_code)
-    if offsets is None:
-        return NOWHERE
-    return offsets[bisect.bisect_right(offsets, (frame.f_lasti, sys.maxsize)) - 1][1]  # it may lie in its caches
+def loops_asked(plan: Plan) -> dict[CodeType, set[int]]:
+    """Return where rounds of loops begin, by their code, on which casts depend."""
+    ways = [way for _, made in plan for cast in made if len(cast.to) > 1 for way, _ in cast.to]
+    found: dict[CodeType, set[int]] = {}
+    for code, offset in (site for way in ways for site, _ in way.rounds):
+        found.setdefault(code, set()).add(offset)
+    return found
 
 
 def caster(code: CodeType, cast: Cast) -> Callable[[Any], Any]:
@@ -206,33 +223,23 @@ def caster(code: CodeType, cast: Cast) -> Callable[[Any], Any]:
     casters = {way: _of_pairs(code, cast, dict(pairs)) for way, pairs in cast.to}
     if len(casters) == 1:
         return next(iter(casters.values()))
-    most = max(len(sites) for sites, _ in casters)
 
     def asking(x: Any) -> Any:
-        frame: Any = sys._getframe(1)
-        sites, copies = tuple[int, ...](), _indices(frame)
-        while (sites, copies) not in casters:
-            frame = frame.f_back
-            if frame is None or len(sites) == most:
-                raise _unclear(code, "the way that led to it")
-            sites, copies = (_origin(frame), *sites), (*_indices(frame), *copies)
-        return casters[sites, copies](x)
+        found = chosen(casters, sys._getframe(1))
+        if found is None:
+            raise _unclear(code, "the way that led to it")
+        return found(x)
 
     return asking
-
-
-def _indices(frame: FrameType) -> tuple[Any, ...]:
-    """Return the indices of the unrolled loops that a frame is in."""
-    return tuple(x for _, x in copy_of(frame))
 
 
 def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any], Any]:
     casts = {came: _to(kind) if differs(came, kind) else _itself for came, kind in to.items()}
 
     def convert(x: Any) -> Any:
-        kind = kind_of(x)
-        if isinstance(x, Undefined):
+        if isinstance(x, (Undefined, Unset)):
             return x
+        kind = kind_of(x)
         if kind not in casts:
             found = ", ".join(map(str, casts))
             raise InternalError(

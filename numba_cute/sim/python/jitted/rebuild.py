@@ -192,7 +192,7 @@ class Rebuilder:
         return made
 
     def _default(self, value: Any) -> Any:
-        """What stands for a default, or an attribute of a function: floats have their type, as those in the code."""
+        """Replace a default, or an attribute of a function: floats get their type, as those in the code do."""
         return self.replace(value) if isinstance(value, float) or callable(value) else value
 
     def _captured(self, fn: FunctionType, name: str, names: frozenset[str]) -> Any:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -16,9 +17,10 @@ from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from ..arithmetic.tables import table
 from .bytecode import VERSION, Body, Instruction, decode, encode
-from .conversions import ORIGINS, Cast, Plan, caster, follows_calls
+from .conversions import Cast, Plan, Unset, caster, is_set, loops_asked
 from .settings import settings
 from .symbols import operator_name
+from .ways import ORIGINS, Origin, counting, iterators
 
 _MORE_STACK = 3
 
@@ -28,29 +30,34 @@ def rewritten(code: CodeType, plan: Plan = ()) -> CodeType:
     """The code, and all the code inside it, with Numba's operators, and casts. CuteError: on a Python whose bytecode is
     another than those that are known."""
     REWRITING.require()
-    return _rewritten(code, dict(plan), follows_calls(plan))
+    return _rewritten(code, dict(plan), loops_asked(plan))
 
 
-def _rewritten(code: CodeType, plan: dict[CodeType, tuple[Cast, ...]], follows: bool = False) -> CodeType:
+def _rewritten(code: CodeType, plan: dict[CodeType, tuple[Cast, ...]], loops: dict[CodeType, set[int]]) -> CodeType:
+    """The code rewritten. loops: those of which casts ask the rounds, by their code."""
     body = decode(code)
-    was = {id(i): 2 * i.offset for i in body.instructions} if follows else {}
-    consts = [_constant(c, plan, follows) for c in code.co_consts]
+    was = {id(i): 2 * i.offset for i in body.instructions}
+    consts = [_constant(c, plan, loops) for c in code.co_consts]
     sets = {id(body.instructions[at]): name for at, name in settings(code).items()}
     casts = plan.get(code, ())
-    out = replaced(_cast(code, body.instructions, casts, consts) if casts else body.instructions, consts)
+    out = body.instructions
+    if code in loops:
+        out = _counted(out, loops[code], consts)
+    if casts:
+        out = _cast(code, _guarded(code, out, casts, consts), casts, consts)
+    out = replaced(out, consts)
     out = _with_settings(code, out, sets, consts) if sets else out
     made = encode(code, Body(out, _handlers(body, out)), tuple(consts), _MORE_STACK)
-    if follows:
-        ORIGINS[made] = [(2 * i.offset, was[id(i)]) for i in out if id(i) in was]
+    ORIGINS[made] = Origin(code, [(2 * i.offset, was[id(i)]) for i in out if id(i) in was])
     return made
 
 
-def _constant(value: Any, plan: dict[CodeType, tuple[Cast, ...]], follows: bool) -> Any:
+def _constant(value: Any, plan: dict[CodeType, tuple[Cast, ...]], loops: dict[CodeType, set[int]]) -> Any:
     """A constant as kernels have it: floats are numbers of a type, ints are static."""
     if isinstance(value, CodeType):
-        return _rewritten(value, plan, follows)
+        return _rewritten(value, plan, loops)
     if isinstance(value, tuple):
-        return tuple(_constant(v, plan, follows) for v in value)
+        return tuple(_constant(v, plan, loops) for v in value)
     if type(value) is float:
         return from_python(value)
     return wide(value) if type(value) is int and value >= 1 << 63 and value < 1 << 64 else value
@@ -61,6 +68,56 @@ def _handlers(body: Body, out: list[Instruction]) -> list[Any]:
     stays = set(map(id, out))
     assert all(id(h.start) in stays and id(h.target) in stays for h in body.handlers)
     return body.handlers
+
+
+def _counted(instructions: list[Instruction], loops: Iterable[int], consts: list[Any]) -> list[Instruction]:
+    """The instructions with iterators that count the rounds of some loops."""
+    counted = iterators(instructions, loops)
+    out: list[Instruction] = []
+    for at, i in enumerate(instructions):
+        out += [i, *_called_on(counting(counted[at]), i, consts)] if at in counted else [i]
+    return out
+
+
+_CHECKED = ("LOAD_FAST_CHECK" if VERSION >= (3, 12) else "LOAD_FAST", "LOAD_DEREF")
+"""What reads a variable that may not be set."""
+
+
+def _guarded(
+    code: CodeType, instructions: list[Instruction], casts: Iterable[Cast], consts: list[Any]
+) -> list[Instruction]:
+    """The instructions with variables that are cast, and that may not be set then, set to what stands for none, which
+    code does not read."""
+    given = code.co_varnames[: _arguments(code)]
+    own = {*code.co_varnames, *code.co_cellvars}.difference(given)
+    names = sorted({c.variable for c in casts if c.variable in own})
+    if not names:
+        return instructions
+    begins: list[Instruction] = []
+    for name in names:
+        kind, at = _variable(code, name)
+        unset = constant(Unset(name), consts)
+        begins += [Instruction("LOAD_CONST", unset), Instruction(f"STORE_{kind}", at)]
+    resumed = next((n + 1 for n, i in enumerate(instructions) if i.name == "RESUME"), 0)
+    for i in begins:
+        i.offset = instructions[resumed - 1].offset if resumed else -1
+    out = [*instructions[:resumed], *begins]
+    for i in instructions[resumed:]:
+        out += [i, *_called_on(is_set, i, consts)] if i.name in _CHECKED and i.value in names else [i]
+    return out
+
+
+def _arguments(code: CodeType) -> int:
+    flags = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_argcount + code.co_kwonlyargcount + flags
+
+
+def _called_on(f: Callable[..., Any], i: Instruction, consts: list[Any]) -> list[Instruction]:
+    """Instructions behind another that call `f` on what it leaves on the stack."""
+    made = [Instruction("LOAD_CONST", constant(f, consts), i.position), *call_below(1, i.position)]
+    for m in made:
+        m.offset = i.offset
+    return made
 
 
 def _cast(
@@ -102,11 +159,11 @@ def _one_cast(code: CodeType, cast: Cast, position: Any, consts: list[Any]) -> l
     if cast.variable is None:
         return call
     kind, at = _variable(code, cast.variable)
-    return [Instruction(f"LOAD_{kind}", at, position), *call, Instruction(f"STORE_{kind}", at, position)]
+    return [Instruction(_CHECKED[kind == "DEREF"], at, position), *call, Instruction(f"STORE_{kind}", at, position)]
 
 
 def _variable(code: CodeType, name: str) -> tuple[str, int]:
-    """How code reads and sets a variable, and its number."""
+    """Return the kind of a variable, which the instructions that read and set it name, and its number."""
     if name in (*code.co_cellvars, *code.co_freevars):
         own = code.co_varnames if VERSION >= (3, 11) else ()
         return "DEREF", (*own, *(n for n in code.co_cellvars if n not in own), *code.co_freevars).index(name)
@@ -233,7 +290,7 @@ def _difference() -> str | None:
     again = encode(code, decode(code), code.co_consts, 0)
     if _laid_out(again) != _laid_out(code):
         return "code is another when it is put together again"
-    found = FunctionType(_rewritten(code, {}), _example.__globals__)(5)
+    found = FunctionType(_rewritten(code, {}, {}), _example.__globals__)(5)
     return None if found == _example(5) else f"rewritten code gives {found}, not {_example(5)}"
 
 

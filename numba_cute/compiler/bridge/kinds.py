@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulator is told of the types of values: those of numbers, and what is known of a function's arguments
+(`typed.meetings`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import CodeType
+from typing import Any
+
+from numba.cuda import types
+
+from ...seam import CuteError
+from ...typed.meetings import LITERALS, Fields, Kind, Static, Version
+from ..emit.leaves import dtype_of
+from ..ground.lifted import written
+from ..ground.memory import memory
+from .leaf_types import Multiple
+from .object_types import StructRef, Value
+
+
+def kind_of(ty: types.Type) -> Kind:
+    """Return what the simulator converts to, for values of a type; None if they are no numbers."""
+    if isinstance(ty, Value):
+        return _of_spec(ty.spec)
+    if isinstance(ty, (types.Omitted, types.Literal)):
+        return LITERALS.get(type(ty.value if isinstance(ty, types.Omitted) else ty.literal_value))
+    if isinstance(ty, types.BaseTuple):
+        return _group(map(kind_of, ty))
+    try:
+        return dtype_of(ty.literal_type if isinstance(ty, Multiple) else ty)
+    except CuteError:  # no number, or one that this library has no type for
+        return None
+
+
+def given_as(ty: types.Type) -> Any:
+    """Return what is known of an argument of a type: its `Fields`, its value (`Static`), or its kind."""
+    if isinstance(ty, StructRef):
+        return Fields(tuple((name, given_as(t)) for name, t in ty.fields))
+    if isinstance(ty, types.Literal):
+        return Static(ty.literal_value)
+    return _group(map(given_as, ty)) if isinstance(ty, types.BaseTuple) else kind_of(ty)
+
+
+def note_version(code: CodeType, version: Version) -> None:
+    """Note what the front end made of a function."""
+    memory().meetings.setdefault(written(code), set()).add(version)
+
+
+def _of_spec(spec: Any) -> Kind:
+    if spec[0] == "tuple":
+        return _group(map(_of_spec, spec[1]))
+    return kind_of(spec[1]) if spec[0] == "leaf" else LITERALS.get(type(spec[2])) if spec[0] == "const" else None
+
+
+def _group(kinds: Iterable[Kind]) -> Kind:
+    found = tuple(kinds)
+    return found if any(k is not None for k in found) else None
