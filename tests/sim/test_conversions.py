@@ -50,6 +50,11 @@ def most(first, *more):
             r = m
     return r * r
 
+def use(g, x, y):
+    if x > 3:
+        return g(x, y)
+    return g(y, x)
+
 def double(v):
     return v + v
 
@@ -206,6 +211,16 @@ PROGRAMS = {
         x = x + a[3]
     w[tid, 0] = y
     o[tid, 0] = x * x
+""",
+    "a closure that is handed on": """
+    def g(p, q):
+        r = p
+        if tid > 1:
+            r = q
+        return r
+    o[tid, 0] = use(g, cute.Int8(100), n)
+    w[tid, 0] = use(g, 1.5, n)
+    w[tid, 1] = use(g, n, n)
 """,
     "a list of which elements are converted": """
     xs = [cute.Int8(100), cute.Int8(90)]

@@ -37,6 +37,7 @@ from ...typed.meetings import Version
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.faults import Final, in_words, may_be_jitted, tells_more
+from ..ground.lifted import written
 from ..ground.memory import LASTING, memory
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
@@ -417,7 +418,9 @@ def _note(fn: Any, given: Any) -> None:
     """Note that a function of the user's is traced for arguments of some types, so that nothing in it is converted."""
     function = getattr(fn, "__func__", fn)
     if plain.is_plain_function(function) and plain.is_users(function):
-        note_version(function.__code__, Version(tuple(map(given_as, given))))
+        code = function.__code__
+        lifted = code.co_argcount - written(code).co_argcount
+        note_version(code, Version(tuple(map(given_as, given))[lifted:]))
 
 
 def _called(result: Any, types_: Any, key: Any, receiver: Any, pysig: Any) -> Any:

@@ -41,7 +41,13 @@ class Cast(NamedTuple):
     to: tuple[tuple[Way, Pairs], ...]
 
 
-Plan = tuple[tuple[CodeType, tuple[Cast, ...]], ...]
+class Handed(NamedTuple):
+    """Holds the versions of a function that a kernel makes and hands on, and their plans, which differ."""
+
+    plans: tuple[tuple[Version, Any], ...]
+
+
+Plan = tuple[tuple[CodeType, "tuple[Cast, ...] | Handed"], ...]
 """The casts of a function's code, and of the code in it."""
 
 
@@ -111,6 +117,24 @@ def _unclear(code: CodeType, what: str) -> CuteError:
     )
 
 
+def versions_of(code: CodeType, handed: Handed, rewritten: Callable[[CodeType, Plan], CodeType]) -> Any:
+    """Return what makes of a function that code made, from `code`, one that has a version for each type of arguments.
+    rewritten: gives the code with casts."""
+
+    def versions(function: FunctionType) -> Versions:
+        def make(plan: Plan) -> FunctionType:
+            made = FunctionType(
+                rewritten(code, plan), function.__globals__, function.__name__, function.__defaults__,
+                function.__closure__,
+            )  # fmt: skip
+            made.__kwdefaults__ = function.__kwdefaults__
+            return made
+
+        return Versions(code, dict(handed.plans), make, {})
+
+    return versions
+
+
 def _ends_with(given: tuple[Any, ...], asked: tuple[Any, ...]) -> bool:
     """Say whether a version was made for a call's arguments, behind those that the call does not name, as `self`."""
     return given[len(given) - len(asked) :] == asked
@@ -163,7 +187,7 @@ def is_set(value: Any) -> Any:
 def _plan(code: CodeType, version: Version, meetings: Meetings) -> Plan:
     """Return the casts of a function made for some types, and of the functions in it, inlined or not."""
     held = dict(version.meetings)
-    found = [(code, _casts(code, held.get(code, ())))]
+    found: list[tuple[CodeType, tuple[Cast, ...] | Handed]] = [(code, _casts(code, held.get(code, ())))]
     for inner in _inside(code):
         if inner in held:
             found.append((inner, _casts(inner, held[inner])))
@@ -173,12 +197,11 @@ def _plan(code: CodeType, version: Version, meetings: Meetings) -> Plan:
 
 
 def _of_handed_on(code: CodeType, meetings: Meetings) -> Plan:
-    """Return the casts of a function in another that is compiled by itself: the same for all types of arguments."""
-    plans = {_plan(code, v, meetings) for v in meetings[code]}
-    plans = plans if len(plans) < 2 else plans - {()}
-    if len(plans) > 1:
-        raise _unclear(code, "where it is made")
-    return plans.pop()
+    """Return the casts of a function in another that is compiled by itself."""
+    plans = {v: _plan(code, v, meetings) for v in meetings[code]}
+    if len(set(plans.values())) > 1:
+        return ((code, Handed(tuple(plans.items()))),)
+    return next(iter(plans.values()))
 
 
 def _inside(code: CodeType) -> Iterable[CodeType]:
@@ -210,7 +233,8 @@ def _by_way(found: dict[Way, dict[Kind, Kind]]) -> tuple[tuple[Way, Pairs], ...]
 
 def loops_asked(plan: Plan) -> dict[CodeType, set[int]]:
     """Return where rounds of loops begin, by their code, on which casts depend."""
-    ways = [way for _, made in plan for cast in made if len(cast.to) > 1 for way, _ in cast.to]
+    casts = [cast for _, made in plan if not isinstance(made, Handed) for cast in made]
+    ways = [way for cast in casts if len(cast.to) > 1 for way, _ in cast.to]
     found: dict[CodeType, set[int]] = {}
     for code, offset in (site for way in ways for site, _ in way.rounds):
         found.setdefault(code, set()).add(offset)

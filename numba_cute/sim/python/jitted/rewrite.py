@@ -17,12 +17,15 @@ from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from ..arithmetic.tables import table
 from .bytecode import VERSION, Body, Instruction, decode, encode
-from .conversions import Cast, Plan, Unset, caster, is_set, loops_asked
+from .conversions import Cast, Handed, Plan, Unset, caster, is_set, loops_asked, versions_of
 from .settings import settings
 from .symbols import operator_name
 from .ways import ORIGINS, Origin, counting, iterators
 
 _MORE_STACK = 3
+
+Casts = dict[CodeType, tuple[Cast, ...] | Handed]
+"""A plan, by the code."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -33,14 +36,15 @@ def rewritten(code: CodeType, plan: Plan = ()) -> CodeType:
     return _rewritten(code, dict(plan), loops_asked(plan))
 
 
-def _rewritten(code: CodeType, plan: dict[CodeType, tuple[Cast, ...]], loops: dict[CodeType, set[int]]) -> CodeType:
+def _rewritten(code: CodeType, plan: Casts, loops: dict[CodeType, set[int]]) -> CodeType:
     """The code rewritten. loops: those of which casts ask the rounds, by their code."""
     body = decode(code)
     was = {id(i): 2 * i.offset for i in body.instructions}
     consts = [_constant(c, plan, loops) for c in code.co_consts]
     sets = {id(body.instructions[at]): name for at, name in settings(code).items()}
     casts = plan.get(code, ())
-    out = body.instructions
+    assert not isinstance(casts, Handed)
+    out = _handing(code, body.instructions, plan, consts)
     if code in loops:
         out = _counted(out, loops[code], consts)
     if casts:
@@ -52,10 +56,10 @@ def _rewritten(code: CodeType, plan: dict[CodeType, tuple[Cast, ...]], loops: di
     return made
 
 
-def _constant(value: Any, plan: dict[CodeType, tuple[Cast, ...]], loops: dict[CodeType, set[int]]) -> Any:
+def _constant(value: Any, plan: Casts, loops: dict[CodeType, set[int]]) -> Any:
     """A constant as kernels have it: floats are numbers of a type, ints are static."""
     if isinstance(value, CodeType):
-        return _rewritten(value, plan, loops)
+        return _rewritten(value, {}, {}) if isinstance(plan.get(value), Handed) else _rewritten(value, plan, loops)
     if isinstance(value, tuple):
         return tuple(_constant(v, plan, loops) for v in value)
     if type(value) is float:
@@ -68,6 +72,26 @@ def _handlers(body: Body, out: list[Instruction]) -> list[Any]:
     stays = set(map(id, out))
     assert all(id(h.start) in stays and id(h.target) in stays for h in body.handlers)
     return body.handlers
+
+
+def _handing(code: CodeType, instructions: list[Instruction], plan: Casts, consts: list[Any]) -> list[Instruction]:
+    """The instructions, with functions of several versions in the place of those that they make."""
+    handed = {at: x for at, c in enumerate(code.co_consts) if isinstance(x := plan.get(c), Handed)} if plan else {}
+    out: list[Instruction] = []
+    making: int | None = None
+    for at, i in enumerate(instructions):
+        out.append(i)
+        if i.name == "LOAD_CONST" and isinstance(code.co_consts[i.arg], CodeType):
+            making = i.arg
+        following = instructions[at + 1].name if at + 1 < len(instructions) else ""
+        if making in handed and i.name in _MAKE and following not in _MAKE:
+            versions = versions_of(code.co_consts[making], handed[making], rewritten)
+            out += _called_on(versions, i, consts)
+            making = None
+    return out
+
+
+_MAKE = ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
 
 
 def _counted(instructions: list[Instruction], loops: Iterable[int], consts: list[Any]) -> list[Instruction]:
