@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device functions of Numba's that this library's kernels call: each compilation compiles them for itself.
+"""Device functions of Numba's that this library's kernels call: they are compiled for those alone.
 
-So what they read is read anew, what this library makes of them (as its own, or while a timeline is recorded) is never
-plain Numba's, and no plain kernel finds another outcome for having come later.
+So what this library makes of them (as its own, or while a timeline is recorded) is never plain Numba's, and no plain
+kernel finds another outcome for having come later. One that was compiled for a kernel before is taken again if all that
+compiling it may read is as it was (`reads`).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..ground.memory import compiling, compiling_anything, memory, remembering
+from ...seam.hooks.recording import recording
+from ..ground import nvvm
+from ..ground.memory import Question, compiling, compiling_anything, memory, remembering
 from ..ground.ownership import owns
-from .lasting import is_lasting_function, lasts
+from ..ground.taught import registered
+from . import settings
+from .lasting import is_lasting_function, lasts, setting
+from .reads import given_by, identity, reads_of
 
 
 def keeping_apart(compile_device: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,13 +31,25 @@ def keeping_apart(compile_device: Callable[..., Any]) -> Callable[..., Any]:
 
         if compiling():
             ours = is_lasting_function(self.py_func)
-            return memory().device(self, args, (lambda: all(map(lasts, args))) if ours else None, compile)
+            asking = functools.partial(_question, self, args, return_type)
+            return memory().device(self, args, (lambda: all(map(lasts, args))) if ours else None, compile, asking)
         if compiling_anything() or not owns(self.py_func, args):
             return compile()
         with remembering():
             return compile()
 
     return compiled
+
+
+def _question(dispatcher: Any, args: Any, return_type: Any) -> Question | None:
+    """Return what tells whether a device function of the user's that was compiled before will do; None of one whose
+    arguments' types do not tell all that it is given, or while more is read than its code says."""
+    given = given_by(args)
+    if given is None or recording() is not None or registered():
+        return None
+    options, where = repr(sorted(dispatcher.targetoptions.items())), (*setting(), nvvm.is_left_out(), memory().ours)
+    key = dispatcher.py_func, args, return_type, tuple(map(identity, given)), options, where
+    return Question(key, lambda: reads_of(dispatcher.py_func, given), settings.set_by)
 
 
 def renew(dispatcher: Any) -> None:

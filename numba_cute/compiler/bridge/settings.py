@@ -56,8 +56,13 @@ def _set_by_others() -> frozenset[str]:
     """Return the names that the kernel, and what it reaches of the user's, sets in objects that it is given."""
     known = memory()
     if known.stored is None:
-        known.stored = frozenset().union(*_reached(known.roots))
+        known.stored = set_by(known.roots)
     return known.stored
+
+
+def set_by(roots: Any) -> frozenset[str]:
+    """Return the names that functions which are reached from some objects set in objects that they are given."""
+    return frozenset().union(*_reached(roots))
 
 
 def _reached(roots: Any) -> Iterator[frozenset[str]]:

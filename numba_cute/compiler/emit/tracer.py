@@ -18,6 +18,7 @@ from ...seam import CuteError, Regs
 from ...seam.guards.messages import SMEM_TWICE
 from ...seam.source.language import LIST_CHANGED
 from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
+from ..ground.memory import memory
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type
 from .regions import Regions
@@ -283,6 +284,7 @@ class Tracer(Regions, Vectors):
             if kernel().smem:
                 raise CuteError(SMEM_TWICE)
             kernel().allocator = True
+            memory().aside += 1
         self._mark_smem(total_bytes)
 
     def _mark_smem(self, total_bytes: Any) -> None:
@@ -328,6 +330,7 @@ class Tracer(Regions, Vectors):
                 "of a kernel of cute.experimental.kernel"
             )
         want_map(maps.wanted[0], form)
+        memory().aside += 1
         return self.number(types.uint64, lambda b: ir.IntType(64)(0))
 
     def known_launch(self) -> Any:

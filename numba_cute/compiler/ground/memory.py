@@ -1,21 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is remembered of calls while a kernel is compiled, and no longer.
+"""What is remembered of calls while a kernel is compiled, and of them for the next.
 
 Tracing reads the user's Python: globals, attributes, lists, closures. A result that was found so holds for one
-compilation, so one object owns all that is remembered, for the time of one. Only what this library's own functions give
-for its own types is remembered for ever (`LASTING`).
+compilation, so one object owns all that is remembered, for the time of one. What this library's own functions give
+for its own types is remembered for ever (`LASTING`), and what became of a user's device function (`_kept`) as long as
+all that compiling it may read is as it was.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.cuda.core.base import OverloadSelector
 from numba.cuda.core.targetconfig import ConfigStack
 
 from ...typed.meetings import Meetings
+
+
+class Question(NamedTuple):
+    """What tells whether a device function that was compiled before is the one that is wanted. key: its function, types
+    and setting. read: records what compiling it may read, and gives what asks whether that is as it was; None if it
+    cannot be followed. stored: gives the names of fields that a kernel of some roots sets."""
+
+    key: Any
+    read: Callable[[], Callable[[], bool] | None]
+    stored: Callable[[Any], frozenset[str]]
+
+
+class Kept(NamedTuple):
+    """A device function, and what compiling it told the compilation: see `Memory`. inner: those that it calls."""
+
+    compiled: Any
+    holds: Callable[[], bool]
+    meetings: Meetings
+    effects: dict[Any, Any]
+    device: dict[Any, Any]
+    roots: list[Any]
+    stored: frozenset[str] | None
+    ours: bool
+    inner: list[Kept]
+
+
+_MOST = 256
+_kept: dict[Any, Kept] = {}
+"""Device functions of the user's by the keys of their questions, the oldest first; so many at most."""
 
 
 class Memory:
@@ -25,7 +56,8 @@ class Memory:
     variables of functions that were inlined, what those were called. effects: what calls do with objects, by the key of
     their lowering, and of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py).
     roots: the kernel, and the host's objects that it is given. stored: the fields' names that are set from there
-    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too."""
+    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. aside: how
+    often a device function told the kernel what no other kernel would hear of."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -38,6 +70,9 @@ class Memory:
         self.roots: list[Any] = []
         self.stored: frozenset[str] | None = None
         self.ours = False
+        self.aside = 0
+        self._calls: list[list[Kept | None]] = []
+        self._met: dict[Any, Kept | None] = {}
         self._lowerings: dict[Any, OverloadSelector] = {}
         self._before: dict[Any, dict[Any, Any]] = {}
         self._passing: list[tuple[Any, Any]] = []
@@ -51,15 +86,81 @@ class Memory:
         """Return what lowers a call; None if it is not known here."""
         return self._lowerings.get(key)
 
-    def device(self, dispatcher: Any, args: Any, lasts: Callable[[], bool] | None, compile: Callable[[], Any]) -> Any:
-        """Return what `compile` makes of a device function for arguments of these types: for this compilation alone.
-        lasts: asked of one of this library's own functions, whether it is kept for others; None of a user's."""
-        if lasts is None and dispatcher not in self._before:
+    def device(
+        self, dispatcher: Any, args: Any, lasts: Callable[[], bool] | None, compile: Callable[[], Any],
+        ask: Callable[[], Question | None],
+    ) -> Any:  # fmt: skip
+        """Return what `compile` makes of a device function for arguments of these types. lasts: asked of one of this
+        library's own functions, whether it is kept for others; None of a user's. ask: gives what tells whether a user's
+        that was compiled before will do; None if it is not kept."""
+        if lasts is not None:
+            if args not in dispatcher.overloads and not lasts():
+                self._passing.append((dispatcher, args))
+            found = self.compiled[dispatcher, args] = compile()
+            return found
+        if dispatcher not in self._before:
             self._before[dispatcher], dispatcher.overloads = dispatcher.overloads, {}
-        if lasts is not None and args not in dispatcher.overloads and not lasts():
-            self._passing.append((dispatcher, args))
-        found = self.compiled[dispatcher, args] = compile()
+        if args not in dispatcher.overloads:
+            question = ask()
+            known = None if question is None else _kept.get(question.key)
+            if question is not None and known is not None and known.holds() and self._suits(known, question):
+                self._take(known, set())
+                dispatcher.overloads[args] = made = known.compiled
+                made.target_context.insert_user_function(made.entry_point, made.fndesc, [made.library])
+            else:
+                known = self._compile(compile, question)
+            self._met[dispatcher, args] = known
+        if self._calls:
+            self._calls[-1].append(self._met[dispatcher, args])
+        found = self.compiled[dispatcher, args] = dispatcher.overloads[args]
         return found
+
+    def _compile(self, compile: Callable[[], Any], question: Question | None) -> Kept | None:
+        """Compile a device function, and return what is kept of it; None if it is not."""
+        holds = None if question is None else question.read()
+        outer, self.meetings = self.meetings, {}
+        self._calls.append([])
+        begun = len(self.effects), len(self.compiled), len(self.roots), self.aside
+        made = None
+        try:
+            made = compile()
+        finally:
+            meetings, self.meetings = self.meetings, outer
+            inner = self._calls.pop()
+            _join(outer, meetings)
+        if question is None or holds is None or self.aside != begun[3] or None in inner:
+            return None
+        new = [dict(itertools.islice(d.items(), n, None)) for d, n in zip((self.effects, self.compiled), begun)]
+        kept = Kept(
+            made, holds, meetings, *new, self.roots[begun[2] :], self.stored, self.ours, [k for k in inner if k]
+        )
+        _kept.pop(question.key, None)
+        while len(_kept) >= _MOST:
+            del _kept[next(iter(_kept))]
+        _kept[question.key] = kept
+        return kept
+
+    def _suits(self, kept: Kept, question: Question) -> bool:
+        """Say whether this kernel sets the fields that the one for which a device function was compiled did."""
+        if kept.stored is None:
+            return True
+        stored = self.stored if self.stored is not None else question.stored([*self.roots, *kept.roots])
+        if stored == kept.stored:
+            self.stored = stored
+        return stored == kept.stored
+
+    def _take(self, kept: Kept, seen: set[int]) -> None:
+        """Note what compiling a device function, and those that it calls, told."""
+        if id(kept) in seen:
+            return
+        seen.add(id(kept))
+        _join(self.meetings, kept.meetings)
+        self.effects.update(kept.effects)
+        self.compiled.update(kept.device)
+        self.roots += kept.roots
+        self.ours = self.ours or kept.ours
+        for inner in kept.inner:
+            self._take(inner, seen)
 
     def close(self) -> None:
         """End the compilation: device functions are again what they were."""
@@ -71,6 +172,11 @@ class Memory:
             compiled = dispatcher.overloads.pop(args, None)
             if compiled is not None:
                 _forget(compiled)
+
+
+def _join(into: Meetings, new: Meetings) -> None:
+    for code, versions in new.items():
+        into.setdefault(code, set()).update(versions)
 
 
 def _forget(compiled: Any) -> None:

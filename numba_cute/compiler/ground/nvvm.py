@@ -35,6 +35,11 @@ def without_nvvm() -> Iterator[None]:
         _without.pop()
 
 
+def is_left_out() -> bool:
+    """Say whether modules are made for the front end alone."""
+    return bool(_without)
+
+
 def standing_in(new: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make of how Numba finds libNVVM one for which something else stands within `without_nvvm`, where it is not
     installed."""

@@ -32,9 +32,10 @@ from ... import config
 from ...seam import CuteError
 from ..ground.ownership import owns
 from ..ground.target import arch_name
+from ..ground.taught import registered
 from . import ptxas, store
 from .caching import version
-from .fingerprint import Unkept, fingerprint, registered
+from .fingerprint import Unkept, fingerprint
 from .kernel import CuteKernel
 from .result import Compiled, warn_if_slow
 

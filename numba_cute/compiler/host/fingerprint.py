@@ -15,29 +15,22 @@ import functools
 import hashlib
 import os
 import sys
-import sysconfig
 import types as python
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba.core import imputils as cpu_implementations
 from numba.core.extending import _Intrinsic as CpuIntrinsic
-from numba.core.typing import templates as cpu_templates
-from numba.cuda import cudadecl, cudaimpl, types
+from numba.cuda import types
 from numba.cuda.compiler import ExternFunction
-from numba.cuda.core import imputils
 from numba.cuda.extending import _Intrinsic
-from numba.cuda.typing import templates
 
 from ...seam.ground.packages import package_of
 from ..bridge.object_types import Value
 from ..ground.ownership import names_of
+from ..ground.taught import LIBRARIES, may_change
 
-_LIBRARIES = frozenset(("numba_cute", "numba", "numba_cuda", "llvmlite", "numpy", "cuda", "ml_dtypes"))
-"""Packages whose versions are part of every key (see disk_cache.py)."""
-_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib", "platstdlib")})
 _NO_MEMBERS = frozenset((
     "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "_abc_impl", "__firstlineno__",
     "__static_attributes__",
@@ -63,39 +56,6 @@ def fingerprint(*objects: Any) -> str:
     for obj in objects:
         walk.visit(obj)
     return walk.digest()
-
-
-def registered() -> list[Any]:
-    """List what users have taught Numba's typing and lowering, as by `@overload`: no kernel names it."""
-    sizes = tuple(len(entries) for entries in _entries())
-    if _taught.sizes != sizes:
-        _taught.sizes = sizes
-        _taught.functions = [f for entries in _entries() for entry in entries for f in _users_functions(entry)]
-    return _taught.functions
-
-
-class _Taught:
-    sizes: tuple[int, ...] = ()
-    functions: list[Any] = []  # noqa: RUF012
-
-
-_taught = _Taught()
-
-
-def _entries() -> list[Any]:
-    typing = (templates.builtin_registry, cpu_templates.builtin_registry, cudadecl.registry)
-    lowering = (imputils.builtin_registry, cpu_implementations.builtin_registry, cudaimpl.registry)
-    return [
-        *(e for r in typing for e in (r.functions, r.attributes, r.globals)),
-        *(e for r in lowering for e in (r.functions, r.getattrs, r.setattrs, r.casts, r.constants)),
-    ]
-
-
-def _users_functions(entry: Any) -> list[Any]:
-    """Give the functions and classes of the user's in an entry of one of Numba's registries."""
-    given = entry if isinstance(entry, tuple) else (entry,)
-    parts = [getattr(part, "_overload_func", part) for part in given]
-    return [p for p in parts if isinstance(p, (type, python.FunctionType)) and _is_users_module(p.__module__)]
 
 
 class _Walk:
@@ -200,7 +160,7 @@ class _Walk:
             self.visit(value)
             return
         self._tell("module", value.__name__)
-        if not _is_users_module(value.__name__):
+        if not may_change(value.__name__):
             return
         for name in sorted(attributes & vars(value).keys()):
             if self._is_new(value, (id(value), name)):
@@ -241,7 +201,7 @@ class _Walk:
 
     def _is_users(self, obj: Any) -> bool:
         """Say whether a function or class is to be looked into; of one that is installed, tell its file."""
-        if _is_users_module(obj.__module__):
+        if may_change(obj.__module__):
             return True
         self._tell(_stamp(obj.__module__))
         return False
@@ -257,7 +217,7 @@ class _Walk:
             return
         cls = type(ty)
         self._tell("type", cls.__module__, cls.__qualname__)
-        if package_of(cls.__module__) not in _LIBRARIES:
+        if package_of(cls.__module__) not in LIBRARIES:
             raise Unkept(f"{ty} is a type of {cls.__module__}")
         if isinstance(ty, Value):
             self.visit(ty.spec)
@@ -328,20 +288,10 @@ def _short(obj: Any) -> str:
 
 
 @functools.cache
-def _is_users_module(name: Any) -> bool:
-    """Say whether a module is code of the user's, which may change: not this library's, Numba's, nor installed."""
-    root = package_of(name)
-    if root in _LIBRARIES or root in sys.stdlib_module_names and root != "__main__" or root in sys.builtin_module_names:
-        return False
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return file is None or not file.startswith(_INSTALLED)
-
-
-@functools.cache
 def _stamp(module: str) -> str:
     """Name an installed module's file as it is now; of the packages whose version is in every key, nothing."""
     root = package_of(module)
-    if root in _LIBRARIES or root in sys.stdlib_module_names:
+    if root in LIBRARIES or root in sys.stdlib_module_names:
         return ""
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or not Path(file).is_file():

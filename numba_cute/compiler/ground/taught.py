@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users have taught Numba, and which code may change from one process to the next."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+import types as python
+from typing import Any
+
+from numba.core import imputils as cpu_implementations
+from numba.core.typing import templates as cpu_templates
+from numba.cuda import cudadecl, cudaimpl
+from numba.cuda.core import imputils
+from numba.cuda.typing import templates
+
+from ...seam.ground.packages import package_of
+
+LIBRARIES = frozenset(("numba_cute", "numba", "numba_cuda", "llvmlite", "numpy", "cuda", "ml_dtypes"))
+"""Packages whose versions are part of every key (see host/disk_cache.py)."""
+_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib", "platstdlib")})
+
+
+def registered() -> list[Any]:
+    """List what users have taught Numba's typing and lowering, as by `@overload`: no kernel names it."""
+    sizes = tuple(len(entries) for entries in _entries())
+    if _taught.sizes != sizes:
+        _taught.sizes = sizes
+        _taught.functions = [f for entries in _entries() for entry in entries for f in _users_functions(entry)]
+    return _taught.functions
+
+
+class _Taught:
+    sizes: tuple[int, ...] = ()
+    functions: list[Any] = []  # noqa: RUF012
+
+
+_taught = _Taught()
+
+
+def _entries() -> list[Any]:
+    typing = (templates.builtin_registry, cpu_templates.builtin_registry, cudadecl.registry)
+    lowering = (imputils.builtin_registry, cpu_implementations.builtin_registry, cudaimpl.registry)
+    return [
+        *(e for r in typing for e in (r.functions, r.attributes, r.globals)),
+        *(e for r in lowering for e in (r.functions, r.getattrs, r.setattrs, r.casts, r.constants)),
+    ]
+
+
+def _users_functions(entry: Any) -> list[Any]:
+    """Give the functions and classes of the user's in an entry of one of Numba's registries."""
+    given = entry if isinstance(entry, tuple) else (entry,)
+    parts = [getattr(part, "_overload_func", part) for part in given]
+    return [p for p in parts if isinstance(p, (type, python.FunctionType)) and any(map(may_change, _modules(p)))]
+
+
+def _modules(part: Any) -> set[Any]:
+    """Give the names of the modules in which a function or class was written."""
+    return {getattr(part, "__globals__", {}).get("__name__"), part.__module__} - {None}
+
+
+@functools.cache
+def may_change(name: Any) -> bool:
+    """Say whether a module is code of the user's, which may change: not this library's, Numba's, nor installed."""
+    root = package_of(name)
+    if root in LIBRARIES or root in sys.stdlib_module_names and root != "__main__" or root in sys.builtin_module_names:
+        return False
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return file is None or not file.startswith(_INSTALLED)
