@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device function that was compiled for one kernel is taken for another as long as all that it may read is as it was."""
+"""A device function that a kernel compiled is taken for another kernel as long as all that it may read is as it was."""
 
 import dataclasses
 import enum
@@ -13,14 +13,13 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.compiler.bridge import devices
-from numba_cute.seam import traced
+from numba_cute.compiler.host.checking import check
 from tests.compiler import test_static_values as static_values
-from tests.compiler.test_static_values import NEW, OLD, WAYS, in_module, written
-from tests.native import Native
+from tests.compiler.test_static_values import NEW, OLD, WAYS, device, given, in_module, written
 
 MORE = {}
 """Other ways to read a value, which are followed."""
-NOT_FOLLOWED = {}
+NOT_FOLLOWED = {n: WAYS[n] for n in ("a_local_import", "globals_by_name", "getattr_by_name")}
 """Ways to read one that no code says: such a function is compiled anew for each kernel."""
 
 
@@ -49,27 +48,15 @@ def made(monkeypatch):
     return names
 
 
-def device(read):
-    @cute.jit
-    def compiled(n):
-        if n > 2:
-            return read()
-        return read() + 1
-
-    return compiled
-
-
-def given(function):
-    """What a new kernel gets of a device function."""
+def calling(function):
+    """A new kernel that calls a device function."""
 
     @cuda.jit
     def kernel(out, n):
         out[0] = function(n)
         out[1] = cute.size(cute.make_layout(1))
 
-    out = np.zeros(2, np.int64)
-    Native(kernel, (out, 3)).run(1, out, 3)
-    return int(out[0])
+    return kernel
 
 
 @way
@@ -127,7 +114,9 @@ def an_attribute_of_an_object_that_hides_its_classes():
 
 @way
 def what_a_property_reads():
-    space = in_module("class C:\n    @property\n    def n(self):\n        return N\ndef read():\n    return C().n", N=OLD)
+    space = in_module(
+        "class C:\n    @property\n    def n(self):\n        return N\ndef read():\n    return C().n", N=OLD
+    )
     return space["read"], lambda: space.__setitem__("N", NEW)
 
 
@@ -216,7 +205,8 @@ def the_shape_of_an_array():
 
 @way
 def a_device_function_that_a_device_function_calls():
-    space = in_module("@cuda.jit(device=True)\ndef inner(n):\n    return n + N\n@cute.jit\ndef read():\n    return inner(0)", N=OLD)
+    source = "@cuda.jit(device=True)\ndef inner(n):\n    return n + N\n@cute.jit\ndef read():\n    return inner(0)"
+    space = in_module(source, N=OLD)
     return space["read"], lambda: space.__setitem__("N", NEW)
 
 
@@ -243,21 +233,6 @@ def a_global_through_a_default():
 def a_shape_of_numbers_of_math():
     space = in_module("def read():\n    return math.gcd(N, 28)", N=OLD, math=math)
     return space["read"], lambda: space.__setitem__("N", NEW)
-
-
-@not_followed
-def a_local_import():
-    return WAYS["a_local_import"]()
-
-
-@not_followed
-def globals_by_name():
-    return WAYS["globals_by_name"]()
-
-
-@not_followed
-def getattr_by_name():
-    return WAYS["getattr_by_name"]()
 
 
 @not_followed
@@ -310,35 +285,21 @@ def a_function_that_remembers():
     return space["read"], lambda: (space.__setitem__("N", NEW), space["of"].cache_clear())
 
 
-@pytest.mark.parametrize("name", [*WAYS, *MORE, *NOT_FOLLOWED])
+@pytest.mark.parametrize("name", [n for n in {**MORE, **NOT_FOLLOWED} if n not in WAYS])
 def test_what_changed_is_read_anew(name):
-    static_values.SIZE = (OLD,)
-    read, change = {**WAYS, **MORE, **NOT_FOLLOWED}[name]()
+    """Of the ways of test_static_values too, which that holds."""
+    read, change = {**MORE, **NOT_FOLLOWED}[name]()
     function = device(read)
-    assert given(function) == OLD
+    assert given(calling(function)) == OLD
     change()
-    assert given(function) == NEW
+    assert given(calling(function)) == NEW
 
 
-SELDOM = {"a_local_import", "globals_by_name", "getattr_by_name"}
-
-
-@pytest.mark.parametrize("name", [*(n for n in WAYS if n not in SELDOM), *MORE])
-def test_what_did_not_change_is_taken_again(name, made):
+@pytest.mark.parametrize("name", {**WAYS, **MORE, **NOT_FOLLOWED})
+def test_what_did_not_change_is_taken_again_where_it_is_followed(name, made):
     static_values.SIZE = (OLD,)
-    read, _ = {**WAYS, **MORE}[name]()
-    function = device(read)
-    assert given(function) == OLD
-    assert "compiled" in made
-    made.clear()
-    assert given(function) == OLD
-    assert not made
-
-
-@pytest.mark.parametrize("name", NOT_FOLLOWED)
-def test_what_is_not_followed_is_compiled_for_each_kernel(name, made):
-    function = device(NOT_FOLLOWED[name]()[0])
-    for _ in range(2):
-        assert given(function) == OLD
-        assert "compiled" in made
+    function = device({**WAYS, **MORE, **NOT_FOLLOWED}[name]()[0])
+    for time in range(2):
+        check(calling(function), (np.zeros(2, np.int64), 3), "sm_90a")
+        assert ("compiled" in made) is (time == 0 or name in NOT_FOLLOWED)
         made.clear()

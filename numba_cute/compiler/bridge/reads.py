@@ -42,10 +42,22 @@ _MISSING = object()
 _ATOMS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
 _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _SEES_MORE = frozenset((
-    "__import__", "breakpoint", "compile", "delattr", "dir", "eval", "exec", "globals", "hash", "id", "input", "iter",
+    "__import__", "breakpoint", "compile", "delattr", "dir", "eval", "exec", "globals", "id", "input", "iter",
     "locals", "memoryview", "next", "open", "print", "setattr", "vars",
 ))  # fmt: skip
 """Functions of Python's that read or do what is not said by their arguments."""
+_OWN = (
+    "__init__",
+    "__new__",
+    "__class__",
+    "__call__",
+    "__post_init__",
+    "__setattr__",
+    "__delattr__",
+    "__eq__",
+    "__hash__",
+)
+"""Attributes with such names that are the object's own, or its class's, which are looked at."""
 _NOT_OURS = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl")
 """What Python keeps in classes for itself."""
 _BY_IDENTITY = (
@@ -237,7 +249,7 @@ class Reads:
         cls = type(x)
         if is_library(cls.__module__) and is_lasting_value(x):
             return
-        if isinstance(x, Stub) or cls.__module__ in ("typing", "dataclasses"):
+        if isinstance(x, Stub) or cls.__module__ in ("typing", "dataclasses", "inspect"):
             return
         if cls is not SimpleNamespace:
             if any(not _is_made_in_python(c) for c in cls.__mro__[:-1]):
@@ -333,7 +345,7 @@ def _in_spec(spec: Any) -> Iterator[Any]:
 
 def _is_special(name: str) -> bool:
     """Say whether an attribute leads from an object to what is not among its own."""
-    return name.startswith("__") and name.endswith("__") and name not in ("__init__", "__class__", "__call__")
+    return name.startswith("__") and name.endswith("__") and name not in _OWN
 
 
 def _is_kept(name: str) -> bool:

@@ -3,8 +3,8 @@
 
 Tracing reads the user's Python: globals, attributes, lists, closures. A result that was found so holds for one
 compilation, so one object owns all that is remembered, for the time of one. What this library's own functions give
-for its own types is remembered for ever (`LASTING`), and what became of a user's device function (`_kept`) as long as
-all that compiling it may read is as it was.
+for its own types is remembered for ever (`LASTING`), and what became of a user's function (`kept_of`) as long as all
+that compiling it may read is as it was.
 """
 
 from __future__ import annotations
@@ -44,9 +44,21 @@ class Kept(NamedTuple):
     inner: list[Kept]
 
 
-_MOST = 256
-_kept: dict[Any, Kept] = {}
-"""Device functions of the user's by the keys of their questions, the oldest first; so many at most."""
+class _OfFunction(dict[Any, Any]):
+    """What is kept of a function, in its attribute `_ATTRIBUTE`, as long as it lives; nothing of it travels."""
+
+    def __reduce__(self) -> Any:
+        return _OfFunction, ()
+
+
+_ATTRIBUTE = "_cute_kept"
+
+
+def kept_of(function: Any) -> dict[Any, Any]:
+    """Return what is kept of a function of the user's from one compilation to the next, by the function and what else
+    tells it (a decorator may have copied the attributes of another)."""
+    found: dict[Any, Any] = vars(function).setdefault(_ATTRIBUTE, _OfFunction())
+    return found
 
 
 class Memory:
@@ -102,20 +114,20 @@ class Memory:
             self._before[dispatcher], dispatcher.overloads = dispatcher.overloads, {}
         if args not in dispatcher.overloads:
             question = ask()
-            known = None if question is None else _kept.get(question.key)
+            known = None if question is None else kept_of(dispatcher.py_func).get(question.key)
             if question is not None and known is not None and known.holds() and self._suits(known, question):
                 self._take(known, set())
                 dispatcher.overloads[args] = made = known.compiled
                 made.target_context.insert_user_function(made.entry_point, made.fndesc, [made.library])
             else:
-                known = self._compile(compile, question)
+                known = self._compile(dispatcher, compile, question)
             self._met[dispatcher, args] = known
         if self._calls:
             self._calls[-1].append(self._met[dispatcher, args])
         found = self.compiled[dispatcher, args] = dispatcher.overloads[args]
         return found
 
-    def _compile(self, compile: Callable[[], Any], question: Question | None) -> Kept | None:
+    def _compile(self, dispatcher: Any, compile: Callable[[], Any], question: Question | None) -> Kept | None:
         """Compile a device function, and return what is kept of it; None if it is not."""
         holds = None if question is None else question.read()
         outer, self.meetings = self.meetings, {}
@@ -130,14 +142,10 @@ class Memory:
             _join(outer, meetings)
         if question is None or holds is None or self.aside != begun[3] or None in inner:
             return None
-        new = [dict(itertools.islice(d.items(), n, None)) for d, n in zip((self.effects, self.compiled), begun)]
-        kept = Kept(
-            made, holds, meetings, *new, self.roots[begun[2] :], self.stored, self.ours, [k for k in inner if k]
-        )
-        _kept.pop(question.key, None)
-        while len(_kept) >= _MOST:
-            del _kept[next(iter(_kept))]
-        _kept[question.key] = kept
+        known = [k for k in inner if k is not None]
+        told, device = _since(self.effects, begun[0]), _since(self.compiled, begun[1])
+        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, known)
+        kept_of(dispatcher.py_func)[question.key] = kept
         return kept
 
     def _suits(self, kept: Kept, question: Question) -> bool:
@@ -172,6 +180,11 @@ class Memory:
             compiled = dispatcher.overloads.pop(args, None)
             if compiled is not None:
                 _forget(compiled)
+
+
+def _since(found: dict[Any, Any], count: int) -> dict[Any, Any]:
+    """Return what was added to a dict after the first so many."""
+    return dict(itertools.islice(found.items(), count, None))
 
 
 def _join(into: Meetings, new: Meetings) -> None:

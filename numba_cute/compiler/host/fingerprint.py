@@ -148,7 +148,7 @@ class _Walk:
         self.visit(fn.__code__)
         self.all((fn.__defaults__, fn.__kwdefaults__, dict(sorted(fn.__annotations__.items()))))
         self.all(_contents(fn))
-        self._mapping(dict(sorted(fn.__dict__.items())))
+        self._mapping({n: x for n, x in sorted(fn.__dict__.items()) if not n.startswith("_cute_")})
         names, attributes = names_of(fn.__code__)
         for name in sorted(names):
             if name in fn.__globals__:
