@@ -44,7 +44,7 @@ def made(monkeypatch):
     """The names of the device functions that are compiled."""
     names = []
     read = devices.reads_of
-    monkeypatch.setattr(devices, "reads_of", lambda fn, given: names.append(fn.__name__) or read(fn, given))
+    monkeypatch.setattr(devices, "reads_of", lambda fn, *more: names.append(fn.__name__) or read(fn, *more))
     return names
 
 

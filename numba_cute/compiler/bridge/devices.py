@@ -49,7 +49,7 @@ def _question(dispatcher: Any, args: Any, return_type: Any) -> Question | None:
         return None
     options, where = repr(sorted(dispatcher.targetoptions.items())), (*setting(), nvvm.is_left_out(), memory().ours)
     key = dispatcher.py_func, args, return_type, tuple(map(identity, given)), options, where
-    return Question(key, lambda: reads_of(dispatcher.py_func, given), settings.set_by)
+    return Question(key, lambda: reads_of(dispatcher.py_func, given, nvvm.is_left_out()), settings.set_by)
 
 
 def renew(dispatcher: Any) -> None:

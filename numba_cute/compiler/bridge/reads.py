@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.dispatcher import CUDADispatcher
+from numba.cuda.extending import _Intrinsic
 from numba.cuda.stubs import Stub
 
 from ...seam.ground.bytecode import Operation, operations
@@ -46,6 +47,8 @@ _SEES_MORE = frozenset((
     "locals", "memoryview", "next", "open", "print", "setattr", "vars",
 ))  # fmt: skip
 """Functions of Python's that read or do what is not said by their arguments."""
+_PRINTS = ("print", "breakpoint")
+"""What is done by who runs the kernel, where nothing is compiled."""
 _OWN = (
     "__init__",
     "__new__",
@@ -78,7 +81,8 @@ class Unfollowed(Exception):
 class Reads:
     """What is reached from some objects, as it is now."""
 
-    def __init__(self, roots: Iterable[Any]) -> None:
+    def __init__(self, roots: Iterable[Any], prints: bool = False) -> None:
+        self._prints = prints
         self._seen: dict[int, Any] = {}
         self._states: list[tuple[Read, Any]] = []
         self._todo: list[Any] = list(roots)
@@ -117,7 +121,7 @@ class Reads:
         self._todo += (x for x in self._read(lambda: tree.cells(fn)) if not isinstance(x, ModuleType))
         if is_library(module):  # a decorator's, of the user's function that it holds
             return
-        if not is_users_module(module):
+        if module is not None and not is_users_module(module):
             raise Unfollowed
         self._todo += self._read(lambda: list(fn.__defaults__ or ()))
         self._todo += self._read(lambda: dict(fn.__kwdefaults__ or {})).values()
@@ -171,7 +175,7 @@ class Reads:
             of = x.__self__
             if not isinstance(of, type) and getattr(of, "__name__", "") not in _BUILTINS:
                 raise Unfollowed
-            if of is builtins and x.__name__ in _SEES_MORE:
+            if of is builtins and x.__name__ in _SEES_MORE and not (self._prints and x.__name__ in _PRINTS):
                 raise Unfollowed
 
     def _method(self, x: MethodType) -> None:
@@ -214,7 +218,8 @@ class Reads:
     # ------------------------------------------------------------ classes and objects
 
     def _class(self, cls: Any) -> None:
-        if is_lasting_value(cls) or package_of(cls.__module__) in (*_STANDARD, *_NUMBAS) or issubclass(cls, np.generic):
+        known = package_of(cls.__module__) in (*_STANDARD, *_NUMBAS) or cls is SimpleNamespace
+        if known or is_lasting_value(cls) or issubclass(cls, np.generic):
             return
         if type(cls) not in _METACLASSES and not is_library(type(cls).__module__):
             raise Unfollowed
@@ -248,6 +253,8 @@ class Reads:
     def _object(self, x: Any) -> None:
         cls = type(x)
         if is_library(cls.__module__) and is_lasting_value(x):
+            return
+        if isinstance(x, _Intrinsic) and package_of(x._defn.__module__) in _NUMBAS:
             return
         if isinstance(x, Stub) or cls.__module__ in ("typing", "dataclasses", "inspect"):
             return
@@ -290,11 +297,11 @@ _KINDS: tuple[tuple[Any, Callable[[Reads, Any], None]], ...] = (
 )
 
 
-def reads_of(function: Any, given: tuple[Any, ...]) -> Callable[[], bool] | None:
+def reads_of(function: Any, given: tuple[Any, ...], prints: bool) -> Callable[[], bool] | None:
     """Record what compiling a function for some objects may read; gives what asks whether it is as it was, None if it
-    cannot be followed."""
+    cannot be followed. prints: what it prints while it is compiled is nobody's."""
     try:
-        return Reads((function, *given)).hold
+        return Reads((function, *given), prints).hold
     except Unfollowed:
         return None
 

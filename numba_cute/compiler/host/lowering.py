@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 import numba.cuda.dispatcher as cuda_dispatcher
@@ -11,8 +10,10 @@ from numba.cuda import types
 
 from ...seam.source.language import refuse_code
 from ...typed.meetings import Meetings
-from ..ground.memory import memory
+from ..bridge.reads import given_by, identity, reads_of
+from ..ground.memory import kept_of, memory
 from ..ground.ownership import owns
+from ..ground.taught import registered
 
 
 def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
@@ -27,27 +28,29 @@ def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> An
     }
     if debug:
         nvvm_options["g"] = None
+    given = given_by(argtypes)
+    holds = None if given is None or registered() else reads_of(py_func, given, prints=True)
     result = cuda_dispatcher.compile_cuda(
         py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
         fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
     )  # fmt: skip
-    _lowered.setdefault(py_func, {})[_key(argtypes, options, cc)] = memory().meetings
+    if holds is not None:
+        kept_of(py_func)[_key(py_func, argtypes, options, cc)] = holds, memory().meetings
     return result
 
 
 def meetings_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Meetings:
-    """Return where a kernel converts values; it is lowered for that, if it was not for the same before. As in Numba's
-    dispatchers it is one function's types that count: what its globals are by now is not asked."""
-    key = _key(argtypes, options, cc)
-    if key not in _lowered.get(py_func, ()):
-        lowered(py_func, argtypes, options, cc)
-    return _lowered[py_func][key]
+    """Return where a kernel converts values; it is lowered for that, if it was not for the same before, or if what
+    lowering it may read is not as it was."""
+    known = kept_of(py_func).get(_key(py_func, argtypes, options, cc))
+    if known is not None and known[0]():
+        found: Meetings = known[1]
+        return found
+    lowered(py_func, argtypes, options, cc)
+    return memory().meetings
 
 
-_lowered: weakref.WeakKeyDictionary[Any, dict[Any, Meetings]] = weakref.WeakKeyDictionary()
-"""By a function and what it was lowered for, where it converts values."""
-
-
-def _key(argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
-    """Return what tells one lowering of a function from another, and keeps none of its types."""
-    return tuple(cc), tuple(t._code for t in argtypes), repr(sorted(options.items()))
+def _key(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
+    """Return what tells one lowering of a function from another."""
+    given = tuple(map(identity, given_by(argtypes) or ()))
+    return "meetings", py_func, argtypes, given, repr(sorted(options.items())), tuple(cc)
