@@ -198,15 +198,15 @@ def test_what_the_front_end_takes_gives_what_it_gave():
 
 
 def test_a_kernel_is_judged_again_when_what_it_reads_is_another(lowered):
-    c = SimpleNamespace(n=1)
+    n = 1
 
     @cuda.jit
     def kernel(out):
-        x = c.n
+        x = n
         out[cuda.threadIdx.x] = x + x
 
     out = np.zeros(1)
-    for n, times in ((1, 1), (1, 1), (0.25, 2), (0.25, 2)):
-        c.n = n
+    for value, times in ((1, 1), (1, 1), (0.25, 2), (0.25, 2)):
+        n = value
         simulate(kernel)[1, 1](out)
         assert out[0] == 2 * n and len(lowered) == times
