@@ -44,27 +44,30 @@ FILES = (
     "compiler/host/lowering.py", "compiler/bridge/*.py", "sim/python/jitted/*.py", "seam/source/*.py",
     "seam/marks/*.py", "seam/ground/leaf.py", "seam/ground/bytecode.py", "seam/ground/places.py",
 )  # fmt: skip
-TESTS = (
-    "tests/compiler/test_assertions.py", "tests/compiler/test_branches.py", "tests/compiler/test_classes.py",
-    "tests/compiler/test_const_branches.py", "tests/compiler/test_errors.py", "tests/compiler/test_given.py",
-    "tests/compiler/test_identity.py", "tests/compiler/test_kernels.py", "tests/compiler/test_lists.py",
-    "tests/compiler/test_object_classes.py", "tests/compiler/test_once.py", "tests/compiler/test_ownership.py",
-    "tests/compiler/test_plain.py", "tests/compiler/test_prints.py", "tests/compiler/test_regions.py",
-    "tests/compiler/test_registers.py", "tests/compiler/test_returned.py", "tests/compiler/test_sequences.py",
-    "tests/compiler/test_settings.py", "tests/compiler/test_static.py", "tests/compiler/test_static_loops.py",
-    "tests/compiler/test_static_values.py", "tests/compiler/test_structs.py", "tests/compiler/test_tracing.py",
-    "tests/compiler/test_values.py", "tests/compiler/test_with.py", "tests/compiler/test_patches.py",
-    "tests/sim/test_front_end.py", "tests/sim/test_typed_kernels.py", "tests/sim/test_numba_names.py",
-    "tests/sim/test_arithmetic.py", "tests/sim/test_debugging.py", "tests/core/test_messages.py",
-    "tests/core/test_errors.py", "tests/core/test_internal_errors.py", "tests/core/test_narrow.py",
-    "tests/core/test_unknown_names.py", "tests/core/test_truth.py", "tests/core/test_names.py",
-    "tests/core/test_shared_arrays.py", "tests/core/test_run_time_numbers.py", "tests/core/test_const_expr.py",
-    "tests/core/test_scalars.py", "tests/core/test_whose.py", "tests/core/test_reference_names.py",
-    "tests/test_language.py", "tests/fuzz/test_passes.py",
-)  # fmt: skip
+_TESTED = {
+    "tests/compiler": """
+        assertions branches classes const_branches errors given identity kernels lists object_classes once
+        ownership plain prints regions registers returned sequences settings static static_loops
+        static_values structs tracing values with patches""",
+    "tests/sim": """
+        front_end typed_kernels numba_names arithmetic debugging""",
+    "tests/core": """
+        messages errors internal_errors narrow unknown_names truth names shared_arrays run_time_numbers
+        const_expr scalars whose reference_names""",
+    "tests/mistakes": """
+        mistakes""",
+    "tests": """
+        language""",
+    "tests/fuzz": """
+        passes""",
+    "tests/ir": """
+        from_kernel structure usage kernels_in_ir generated""",
+}
+TESTS = [f"{room}/test_{name}.py" for room, names in _TESTED.items() for name in names.split()]
+"""Files whose tests judge faults, beside programs: those of the front end that are quick."""
 AT_IMPORT = "at import"
 WARNED = "ignore:Module already imported"  # by pytest, of its plugins
-QUICK, MANY = (8, 5), (40, 20)
+QUICK, MANY = (10, 6), (60, 25)
 """Programs and tests that a fault is judged by, at most: first, and when nothing comes of those."""
 LIMIT = 120
 """Seconds that judging one fault may take: what hangs is heard."""
@@ -158,33 +161,38 @@ def _pytest(args: list[str], plugins: list[Any] = []) -> int:  # noqa: B006 - re
 
 
 def best(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the kinds of programs and tests, and by line of the front end those to judge it by: of many constructs
-    and files, quick ones first, and what is refused last."""
-    lines: dict[tuple[str, int], list[tuple[bool, float, str]]] = defaultdict(list)
-    for r in records:
+    """Return the kinds of programs and tests, and by line of the front end those to judge it by, the best first."""
+    reaching: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for r in sorted(records, key=lambda r: (r["kind"] == "refused", r["seconds"])):
         for path, line in r["lines"]:
-            lines[path, line].append((r["kind"] == "refused", round(r["seconds"], 2), r["label"]))
+            reaching[path, line].append(r["label"])
     kinds = {r["label"]: r["kind"] for r in records}
+    own: Counter[tuple[str, str]] = Counter()  # how much a program does in a file that others do not
+    for (path, _), labels in reaching.items():
+        for label in labels:
+            own[path, label] += 1 / len(labels)
     found: dict[str, dict[int, list[str]]] = defaultdict(dict)
-    for (path, line), entries in lines.items():
-        entries.sort()
-        groups: dict[str, list[str]] = {"test": [], "program": [], AT_IMPORT: []}
-        for _, _, label in entries:
-            kind = kinds[label]
-            groups[kind if kind in groups else "program"].append(label)
-        found[path][line] = groups[AT_IMPORT] + _spread(groups["program"], MANY[0]) + _spread(groups["test"], MANY[1])
+    for (path, line), labels in reaching.items():
+        tests = [x for x in labels if kinds[x] == "test"]
+        programs = [x for x in labels if kinds[x] not in ("test", AT_IMPORT)]
+        taken = [AT_IMPORT] * (AT_IMPORT in labels)
+        for group, many in zip((programs, tests), MANY):
+            special = sorted(group, key=lambda x: -own[path, x])
+            mixed = [x for both in zip(special, _spread(group)) for x in both]
+            taken += list(dict.fromkeys(mixed))[:many]
+        found[path][line] = taken
     return {"kinds": kinds, "lines": found}
 
 
-def _spread(labels: list[str], many: int) -> list[str]:
-    """Return some labels, of as many files as can be."""
+def _spread(labels: list[str]) -> list[str]:
+    """Return labels so that the first are of as many constructs and files as can be."""
     turns: Counter[str] = Counter()
     ranked = []
     for at, label in enumerate(labels):
         place = label.partition("::")[0] if "::" in label else label.partition("/")[0]
         ranked.append((turns[place], at, label))
         turns[place] += 1
-    return [label for _, _, label in sorted(ranked)[:many]]
+    return [label for _, _, label in sorted(ranked)]
 
 
 class Tests:

@@ -54,3 +54,7 @@ def test_the_same_faults_are_chosen_each_time_and_are_python():
 def test_each_survivor_on_record_has_its_reason():
     survivors = json.loads(front_end.RESULT.read_text())["survivors"]
     assert [name for name, reason in survivors.items() if not reason] == []
+
+
+def test_the_files_that_faults_are_judged_by_exist():
+    assert [test for test in front_end.TESTS if not (front_end.ROOT / test).is_file()] == []
