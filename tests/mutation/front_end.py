@@ -172,15 +172,21 @@ def best(records: list[dict[str, Any]]) -> dict[str, Any]:
         for label in labels:
             own[path, label] += 1 / len(labels)
     found: dict[str, dict[int, list[str]]] = defaultdict(dict)
+    known: dict[tuple[str, ...], list[str]] = {}  # many lines are reached by the same
     for (path, line), labels in reaching.items():
-        tests = [x for x in labels if kinds[x] == "test"]
-        programs = [x for x in labels if kinds[x] not in ("test", AT_IMPORT)]
+        if same := known.get((path, *labels)):
+            found[path][line] = same
+            continue
+        key = (path, *labels)
+        if labels == [AT_IMPORT]:  # what comes of it is seen where the file's other functions run
+            labels = [AT_IMPORT, *(label for p, label in own if p == path)]
         taken = [AT_IMPORT] * (AT_IMPORT in labels)
-        for group, many in zip((programs, tests), MANY):
+        for is_test, many in zip((False, True), MANY):
+            group = [x for x in labels if (kinds[x] == "test") == is_test and x != AT_IMPORT]
             special = sorted(group, key=lambda x: -own[path, x])
             mixed = [x for both in zip(special, _spread(group)) for x in both]
             taken += list(dict.fromkeys(mixed))[:many]
-        found[path][line] = taken
+        found[path][line] = known[key] = taken
     return {"kinds": kinds, "lines": found}
 
 
@@ -348,9 +354,8 @@ def reach(folder: Path, jobs: int) -> None:
     """Find what reaches what, and write it."""
     reached = Reached()
     with reached as seen:
-        import numba_cute  # noqa: F401
+        warm()
     records = [{"label": AT_IMPORT, "kind": AT_IMPORT, "seconds": 0, "lines": sorted(seen)}]
-    warm()
     sources = list(programs().items())
     pieces: list[Any] = [*TESTS, *(dict(sources[i::40]) for i in range(40))]
 
