@@ -22,6 +22,7 @@ import io
 import json
 import math
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -70,7 +71,7 @@ WARNED = "ignore:Module already imported"  # by pytest, of its plugins
 QUICK, MANY = (10, 6), (60, 25)
 """Programs and tests that a fault is judged by, at most: first, and when nothing comes of those."""
 LIMIT = 120
-"""Seconds that judging one fault may take: what hangs is heard."""
+"""Seconds of a processor that judging one fault may take: what hangs is heard."""
 RANDOM = 30
 WRONG = ("wrong compiled", "wrong simulator", "wrong both")
 
@@ -309,9 +310,9 @@ def _lost(how: str) -> dict[str, str]:
 # Many of them.
 
 
-def each(work: list[Any], do: Callable[[Any], Any], jobs: int, limit: float, end: float) -> Iterator[tuple[Any, Any]]:
+def each(work: list[Any], do: Callable[[Any], Any], jobs: int, limit: int, end: float) -> Iterator[tuple[Any, Any]]:
     """Yield (item, what `do` gives) of each item that is begun before `end`, each in a process forked for it, which
-    may take `limit` seconds."""
+    may take `limit` seconds of a processor."""
     left = iter(work)
     running: dict[int, tuple[int, Any, bytes, float]] = {}
     while True:
@@ -321,6 +322,7 @@ def each(work: list[Any], do: Callable[[Any], Any], jobs: int, limit: float, end
             if pid == 0:
                 os.setsid()
                 os.close(reading)
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, 1)
                 os.dup2(null, 2)
@@ -337,7 +339,7 @@ def each(work: list[Any], do: Callable[[Any], Any], jobs: int, limit: float, end
             return
         ready = select.select(list(running), [], [], 0.5)[0]
         for fd, (pid, item, data, began) in list(running.items()):
-            late = time.monotonic() - began > limit
+            late = time.monotonic() - began > 10 * limit  # where it waits, and uses no processor
             more = os.read(fd, 1 << 20) if fd in ready else b""
             if more:
                 running[fd] = (pid, item, data + more, began)
@@ -362,7 +364,7 @@ def reach(folder: Path, jobs: int) -> None:
     def find(piece: Any) -> Any:
         return reach_tests(piece, reached) if isinstance(piece, str) else list(reach_programs(piece, reached))
 
-    for _, found in each(pieces, find, jobs, 1200, math.inf):
+    for _, found in each(pieces, find, jobs, 1800, math.inf):
         records += found
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "reached.json").write_text(json.dumps(best(records)))
