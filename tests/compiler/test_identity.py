@@ -386,7 +386,33 @@ def in_fields(out, n):
     out[0] = h.b.n
 
 
-@pytest.mark.parametrize("program", [buffers, kept, kept_of_a_call, in_tuples, in_fields], ids=lambda p: p.__name__)
+def puts(h, p):
+    h.a = p
+
+
+def puts_by_an_if(h, p):
+    if p.n > 100:
+        p.n = 1
+    puts(h, p)
+
+
+def put_by_a_function(put):
+    def program(out, n):
+        h = SimpleNamespace(a=Plain(cute.Int32(0)))
+        for i in range(n):
+            p = Plain(i)
+            if i == 1:
+                put(h, p)
+        out[0] = h.a.n
+
+    program.__name__ = put.__name__
+    return program
+
+
+LIVES_ON = [buffers, kept, kept_of_a_call, in_tuples, in_fields, *map(put_by_a_function, (puts, puts_by_an_if))]
+
+
+@pytest.mark.parametrize("program", LIVES_ON, ids=lambda p: p.__name__)
 def test_an_object_that_lives_on_is_not_made_again(program):
     with pytest.raises(CuteError, match=AGAIN):
         cute.compile(cuda.jit(program), (np.zeros(1, np.int32), np.int32(3)), arch="sm_90a")

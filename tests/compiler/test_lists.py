@@ -18,6 +18,15 @@ class V:
 """
 
 RIGHT = {
+    "returned by a function that is compiled": ("""
+def pair(n, m):
+    if n > 100:
+        return [m, n]
+    return [n, m]
+""", """
+o[0] = 1 if pair(n, m) == (n, m) else 2
+if pair(n, m) == [n, m] and isinstance(pair(n, m), list):
+    o[1] = 1"""),
     "length known by types beside isinstance": ("", """
 x = [n, cute.Int32(m)]
 x.append(int(isinstance(n, tuple)) + cute.Int64(n))
@@ -325,6 +334,11 @@ def test_all_three_give_the_same(name):
 
 
 REFUSED = {
+    "or a tuple": ("need one type", "", """
+x = (n, m)
+if m > 2:
+    x = [n, m]
+o[0] = x[0]"""),
     "namespace holds": ('changes after line .* has handed it on', "", """
 x = []
 s = SimpleNamespace(items=x)

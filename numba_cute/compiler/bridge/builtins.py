@@ -32,7 +32,7 @@ _UNARY: tuple[_Function, ...] = (bool, operator.not_, abs, int, float)
 _OF_MANY: tuple[_Function, ...] = (max, min, sorted, sum, any, all)
 _OF_STATIC: tuple[_Function, ...] = (max, min, abs, sum)
 """Whose results for static integers are static."""
-_UNKNOWN: tuple[_Function, ...] = (any, all, reversed)
+_UNKNOWN: tuple[_Function, ...] = (any, all, reversed, map, filter)
 """Which Numba does not know at all."""
 
 
@@ -140,6 +140,13 @@ def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
 def _refuse_no_step(func: Any, args: Any) -> None:
     if getattr(func, "typing_key", func) is range and len(args) == 3 and getattr(args[2], "literal_value", 1) == 0:
         raise as_typing_error(CuteError(no_step("range")))
+
+
+@contexts.call_rule
+def _refuse_lazy(func: Any, args: Any) -> None:
+    key = getattr(func, "typing_key", None)
+    if key is map or key is filter:
+        raise as_typing_error(CuteError(f"{key.__name__} in a kernel: write a list, [f(x) for x in …], or a loop"))
 
 
 def _range(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -31,6 +31,7 @@ from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
 from ..ground.ownership import is_own_type
 from . import devices
+from .list_types import is_list
 from .object_types import BoundTraced, StructRef, Value
 from .shared_arrays import in_shared_memory
 
@@ -170,6 +171,11 @@ class CuteTypingContext(CUDATypingContext):
         if plain.is_named_tuple(cls) and inspect.isfunction(inspect.getattr_static(cls, attr, None)):
             return BoundTraced(typ, attr)
         return found
+
+    def unify_pairs(self, first: Any, second: Any) -> Any:
+        """Join two types, but for a list and a tuple: which of them there is is known only at run time."""
+        tuples = isinstance(first, types.BaseTuple) and isinstance(second, types.BaseTuple)
+        return None if tuples and is_list(first) != is_list(second) else super().unify_pairs(first, second)
 
     def resolve_value_type(self, val: Any) -> Any:
         if type(val) not in _NAMED or not building_kernel():

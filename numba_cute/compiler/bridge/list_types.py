@@ -4,18 +4,12 @@ and no tuples to Python. Such a list is what it was when it was handed on: it do
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model
-from numba.cuda.typing.templates import AbstractTemplate
-
-from ...seam import CuteError
-from ..ground.errors import as_typing_error
-from . import contexts
 
 
 class ListOf(types.Tuple):
@@ -74,30 +68,3 @@ def is_list(ty: Any) -> bool:
 def alike(ty: types.BaseTuple, items: Sequence[types.Type]) -> types.Type:
     """Return the type of a tuple of these items, or of a list if `ty` is a list's."""
     return list_type(items) if is_list(ty) else types.BaseTuple.from_types(items)
-
-
-@contexts.call_rule
-def _refuse_lazy(func: Any, args: Any) -> Any:
-    key = getattr(func, "typing_key", None)
-    if key is map or key is filter:
-        raise as_typing_error(CuteError(f"{key.__name__} in a kernel: write a list, [f(x) for x in …], or a loop"))
-    return None
-
-
-@contexts.call_rule
-def _refuse_identity(func: Any, args: Any) -> Any:
-    if getattr(func, "typing_key", func) not in (operator.is_, operator.is_not):
-        return None
-    if all(isinstance(a, types.BaseTuple) for a in args):
-        what = "lists" if any(map(is_list, args)) else "tuples"
-        raise as_typing_error(CuteError(f"`is` of two {what} in a kernel: compare what they hold, by `==`"))
-    return None
-
-
-class _Unknown(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return None
-
-
-contexts.template(map)(type("_Unknown", (_Unknown,), {}))
-contexts.template(filter)(type("_Unknown", (_Unknown,), {}))

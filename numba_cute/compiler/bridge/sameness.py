@@ -14,6 +14,7 @@ from ...seam import CuteError
 from ..ground.errors import as_typing_error
 from . import contexts
 from .leaf_types import Registers
+from .list_types import is_list
 from .object_types import StructRef, Value
 
 
@@ -63,6 +64,14 @@ def _refuse(func: Any, args: Any) -> None:
                 "which they are; compare them by =="
             )
         )
+
+
+@contexts.call_rule
+def _refuse_tuples(func: Any, args: Any) -> None:
+    if getattr(func, "typing_key", func) in (operator.is_, operator.is_not):
+        if all(isinstance(a, types.BaseTuple) for a in args):
+            what = "lists" if any(map(is_list, args)) else "tuples"
+            raise as_typing_error(CuteError(f"`is` of two {what} in a kernel: compare what they hold, by `==`"))
 
 
 def _register(op: Any, same: bool) -> None:

@@ -186,8 +186,10 @@ class _Lists:
         """Return the variables of lists that a statement hands on to what may keep them."""
         value: Any = inst.value if type(inst) is ir.Assign else None
         op = value.op if type(value) is ir.Expr else ""
-        if isinstance(inst, (ir.SetAttr, ir.Return)):
+        if isinstance(inst, ir.SetAttr) or self._mixes(inst):
             given = [inst.value]
+        elif op == "cast":  # what a function returns
+            given = [value.value]
         elif op in ("build_tuple", "build_list", "build_set"):
             given = value.items
         elif op == "build_map":
@@ -202,6 +204,10 @@ class _Lists:
         if lists and op not in ("", "call") and inst.target.name not in self._read:  # as what an inlined closure held
             return []
         return lists
+
+    def _mixes(self, inst: Any) -> bool:
+        """Say whether a statement gives a list to a name that is something else too."""
+        return type(inst) is ir.Assign and type(inst.value) is ir.Var and inst.target.name not in self.names
 
     def _keeps_nothing(self, call: Any) -> bool:
         function = self.function(call)
@@ -268,7 +274,7 @@ class _Lists:
         """Return the statements for one that makes, changes or hands on a list; None if it stays."""
         value: Any = getattr(inst, "value", None)
         op = value.op if type(inst) is ir.Assign and type(value) is ir.Expr else ""
-        if type(inst) is ir.Assign and not op:
+        if type(inst) is ir.Assign and not op and not self._mixes(inst):
             return None
         if op == "getattr":  # of a method that changes a list or that a tuple lacks: its call finds it
             taken = value.attr in _METHODS and value.value.name in self.names and value.value.name not in waiting
@@ -285,10 +291,18 @@ class _Lists:
                 return [*made, ir.Assign(new, inst.target, inst.loc)]
             if op == "build_list":
                 inst.value = value = _marked(ir.Expr.build_tuple(value.items, inst.loc))
-                return [*before, inst]
+                return [*before, *self._named(inst, scope)]
             if op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
                 return [*before, *self._operate(inst, scope)]
         return [*before, inst] if before else None
+
+    def _named(self, inst: Any, scope: Any) -> list[Any]:
+        """Hand a list on to a name that is something else too: where the two meet, their types tell them apart."""
+        if inst.target.name in self.names:
+            return [inst]
+        target, inst.target = inst.target, scope.redefine("$numba_cute_tuple", inst.loc)
+        made, new = self._call_of(as_list, [inst.target], scope, inst.loc)
+        return [inst, *made, ir.Assign(new, target, inst.loc)]
 
     def _called(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any] | None:
         """Rewrite `list(x)`, and calls of a list's methods and of what is handed a list."""
@@ -300,7 +314,7 @@ class _Lists:
             if not call.args:
                 items = ir.Expr.build_tuple([], inst.loc)
             inst.value = _marked(items)
-            return [made, inst]
+            return [made, *self._named(inst, scope)]
         method = self._made[call.func.name][0] if call.func.name in self._methods else None
         if isinstance(method, ir.Expr) and method.op == "getattr" and method.value.name in self.names - waiting:
             if method.attr in _METHODS and not call.kws:
@@ -406,15 +420,15 @@ def _second(name: str, inst: Any) -> str:
 
 
 def _replace(inst: Any, by: dict[str, Any]) -> None:
-    if isinstance(inst, (ir.SetAttr, ir.Return)):
-        inst.value = by.get(inst.value.name, inst.value)
-        return
-    value = inst.value
-
     def new(v: Any) -> Any:
         return by.get(v.name, v) if isinstance(v, ir.Var) else v
 
-    if value.op == "build_map":
+    value = inst.value = new(inst.value)
+    if isinstance(value, ir.Var):
+        return
+    if value.op == "cast":
+        value._kws["value"] = new(value.value)
+    elif value.op == "build_map":
         value._kws["items"] = [(new(k), new(v)) for k, v in value.items]
     elif value.op == "call":
         value._kws["args"] = [new(v) for v in value.args]

@@ -261,4 +261,49 @@ s = n
 if a[tid] > 3 and sum([v * 2 for v in (n, m)]) > 7:
     s = sum([q + m for q in range(3)])
 o[tid, 0] = s
+=== returned by a function with a branch is no tuple
+def pair(n, m):
+    x = [n, m]
+    if n > 100:
+        return [m, n]
+    return x
+---
+o[tid, 0] = 1 if pair(n, m) == (n, m) else 2
+o[tid, 1] = 1 if pair(n, m) == [n, m] else 2
+if isinstance(pair(n, m), list):
+    o[tid, 2] = 1
+=== list or tuple
+---
+y = (n, m)
+if a[tid] > 3:
+    y = [n, m]
+o[tid, 0] = 1 if y == (n, m) else 2
+=== list or tuple by a second name
+---
+x, y = [n, m], (n, m)
+if a[tid] > 3:
+    y = x
+o[tid, 0] = 1 if y == (n, m) else 2
+=== list or tuple of an object
+---
+s = SimpleNamespace(x=[n, m])
+y = s.x
+if a[tid] > 3:
+    y = (n, m)
+o[tid, 0] = 1 if y == (n, m) else 2
+=== list or tuple returned
+def either(n, m, x):
+    if x > 3:
+        return [n, m]
+    return (n, m)
+---
+o[tid, 0] = 1 if either(n, m, a[tid]) == (n, m) else 2
+=== list, then tuple, then list
+---
+x = [n, m]
+o[tid, 0] = 1 if x == (n, m) else 2
+x = (n, m)
+o[tid, 1] = 1 if x == (n, m) else 2
+x = list(x)
+o[tid, 2] = 1 if x == (n, m) else 2
 """

@@ -393,4 +393,38 @@ x.i.k += a[tid]
 i.k += 1
 o[tid, 0] = x.i.k
 o[tid, 1] = i.k
+=== object of a round kept by a helper
+class V:
+    def __init__(self, k):
+        self.k = k
+class S:
+    def __init__(self, x):
+        self.x = x
+def put(s, x):
+    s.x = x
+---
+s = S(V(a[0]))
+for i in range(n):
+    x = V(a[i])
+    if i == 1:
+        put(s, x)
+o[tid, 0] = s.x.k
+=== object of a round kept by a function with a branch
+class V:
+    def __init__(self, k):
+        self.k = k
+class S:
+    def __init__(self, x):
+        self.x = x
+def put(s, x, n):
+    if n > 100:
+        n += 1
+    s.x = x
+---
+s = S(V(a[0]))
+for i in range(n):
+    x = V(a[i])
+    if i == 1:
+        put(s, x, n)
+o[tid, 0] = s.x.k
 """
