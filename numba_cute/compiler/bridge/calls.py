@@ -33,15 +33,13 @@ from ...seam.source.class_statements import without_classes
 from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
-from ...typed.meetings import Version
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.faults import Final, in_words, may_be_jitted, tells_more
-from ..ground.lifted import written
 from ..ground.memory import LASTING, memory
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
-from .kinds import given_as, note_version
+from .kinds import note_traced
 from .lasting import is_lasting_value, lasts, setting
 from .object_types import BoundTraced, StructRef, Value, names_of, traces_calls
 from .printing import printing_at_run_time
@@ -408,19 +406,10 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         full = (*key, (receiver,) * first + types_)
         known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result
-        _note(fn, (receiver,) * first + tuple(types_[i] for i in order))
+        note_traced(fn, (*(receiver,) * first, *(types_[i] for i in order)))
         made = _called(result, types_, key, receiver, folded)
         known.register(_asked_by(key, made), _lowering(key, receiver, find, real, order, types_))
     return _called(result, types_, key, receiver, folded)
-
-
-def _note(fn: Any, given: Any) -> None:
-    """Note that a function of the user's is traced for arguments of some types, so that nothing in it is converted."""
-    function = getattr(fn, "__func__", fn)
-    if plain.is_plain_function(function) and plain.is_users(function):
-        code = function.__code__
-        lifted = code.co_argcount - written(code).co_argcount
-        note_version(code, Version(tuple(map(given_as, given))[lifted:]))
 
 
 def _called(result: Any, types_: Any, key: Any, receiver: Any, pysig: Any) -> Any:

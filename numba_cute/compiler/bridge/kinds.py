@@ -11,6 +11,7 @@ from typing import Any
 from numba.cuda import types
 
 from ...seam import CuteError
+from ...seam.marks import plain
 from ...typed.meetings import LITERALS, Fields, Kind, Static, Version
 from ..emit.leaves import dtype_of
 from ..ground.lifted import written
@@ -45,6 +46,15 @@ def given_as(ty: types.Type) -> Any:
 def note_version(code: CodeType, version: Version) -> None:
     """Note what the front end made of a function."""
     memory().meetings.setdefault(written(code), set()).add(version)
+
+
+def note_traced(fn: Any, args: Iterable[types.Type]) -> None:
+    """Note that a function is traced for arguments of some types, if it is the user's: nothing in it is converted."""
+    function = getattr(fn, "__func__", fn)
+    if plain.is_plain_function(function) and plain.is_users(function):
+        code = function.__code__
+        lifted = code.co_argcount - written(code).co_argcount
+        note_version(code, Version(tuple(map(given_as, args))[lifted:]))
 
 
 def _of_spec(spec: Any) -> Kind:
