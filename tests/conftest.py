@@ -207,7 +207,7 @@ def run(request: pytest.FixtureRequest) -> Any:
     args: scalars, layouts and the like as they are; NumPy arrays; or functions of `place` that make an argument
     from arrays: ``lambda place: cute.runtime.from_dlpack(place(a))``. outputs: the arrays that the kernel writes;
     they are poisoned first and hold the result when `check()` is called (which the assembler does not do). inouts:
-    arrays that it reads and writes. The assembler comes first: the simulator need not have the same kernel judged again.
+    arrays that it reads and writes. The assembler comes first: then the simulator finds the kernel judged.
     """
     if request.param == Assembler.name:
         return Assembler(request.node.user_properties)
