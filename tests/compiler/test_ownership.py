@@ -15,7 +15,7 @@ from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
 from numba_cute import Int32, size
-from numba_cute.compiler.ground.ownership import owns
+from numba_cute.compiler.ground.ownership import names_of, owns
 from numba_cute.compiler.host.kernel import CuteKernel
 
 INT = (types.int64,)
@@ -140,3 +140,13 @@ def test_an_argument_of_this_library_makes_a_function_its_own(ty, ours):
 @pytest.mark.parametrize("fn, cls", [(PLAIN["numbers"], _Kernel), (OURS["an object"], CuteKernel)])
 def test_a_kernel_is_made_of_its_owners_class(fn, cls):
     assert type(_Kernel.__new__(_Kernel, fn, INT)) is cls
+
+
+def test_nothing_is_reached_through_what_a_tool_put_into_code():
+    """pytest has each `assert` call its own module, of which all would be looked at in each call that is traced."""
+
+    def asserts(x):
+        assert x == size(4)
+
+    assert any(name.startswith("@") for name in asserts.__code__.co_names)
+    assert names_of(asserts.__code__)[0] == {"size", "AssertionError"}

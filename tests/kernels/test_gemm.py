@@ -48,7 +48,7 @@ def grid_of(a, b, c, dtype, most_clusters=1):
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     [
-        ((8, 8, 8), cute.BFloat16),
+        pytest.param((8, 8, 8), cute.BFloat16, marks=SLOW),
         pytest.param((8, 8, 8), cute.Float16, marks=SLOW),
         ((200, 264, 136), cute.BFloat16),
         pytest.param((130, 520, 72), cute.Float16, marks=SLOW),

@@ -47,11 +47,12 @@ def is_own_type(ty: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the globals and the attributes that code names, and the code of the functions inside it."""
+    """Return the globals and the attributes that code names, and the code of the functions inside it. Not what
+    no Python can name: a tool put it there for itself (pytest, `@pytest_ar`), and would be looked at as a whole."""
     found: tuple[set[str], set[str]] = (set(), set())
     for o in operations(code):
         for names, kind in zip(found, ("LOAD_GLOBAL", "LOAD_ATTR")):
-            if o.name == kind:
+            if o.name == kind and o.value.isidentifier():
                 names.add(o.value)
     for const in code.co_consts:
         if isinstance(const, CodeType):

@@ -52,7 +52,7 @@ class DivergenceError(SimError):
 
 
 _LONGEST = 200  # characters of a statement that spans lines
-_is_library: dict[CodeType, bool] = {}
+_is_library: dict[int, tuple[bool, CodeType]] = {}
 
 
 class Place(NamedTuple):
@@ -138,11 +138,11 @@ def _one_of_several(frame: FrameType, line: str) -> str:
 
 
 def in_library(code: CodeType) -> bool:
-    found = _is_library.get(code)
+    found = _is_library.get(id(code))  # code itself is hashed anew each time, as a whole, and without its file
     if found is None:
         made = code.co_filename == "<string>" and code.co_name == "__init__"  # a dataclass's
-        found = _is_library.setdefault(code, made or is_library_file(code.co_filename))
-    return found
+        found = _is_library.setdefault(id(code), (made or is_library_file(code.co_filename), code))
+    return found[0]
 
 
 def _caller(frame: FrameType | None) -> str:
