@@ -98,9 +98,13 @@ def test_the_plugin_costs_less_than_a_tenth_of_a_second(project):
         assert done.returncode == 0, done.stdout
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    pairs = [(seconds(*loading()), seconds("-p", "no:numba-cute-sim")) for _ in range(3)]
-    with_it, without = map(min, zip(*pairs))
-    assert with_it - without < 0.1
+    pairs: list[tuple[float, float]] = []
+    cost = 1.0
+    while cost >= 0.1 and len(pairs) < 8:  # the least of some: a machine may be busy
+        pairs.append((seconds(*loading()), seconds("-p", "no:numba-cute-sim")))
+        with_it, without = map(min, zip(*pairs))
+        cost = with_it - without
+    assert cost < 0.1
 
 
 def test_a_conftest_may_still_ask_for_numbas_simulator(project):

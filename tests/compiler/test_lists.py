@@ -438,7 +438,7 @@ while i < 3:
     x.append(n)
     i += 1
 o[0] = len(x)"""),
-    "runtime if append": ('need one type', "", """
+    "runtime if append": ('elements on one way to here and', "", """
 x = [1]
 if n > 2:
     x.append(2)

@@ -222,6 +222,28 @@ PROGRAMS = {
     w[tid, 0] = use(g, 1.5, n)
     w[tid, 1] = use(g, n, n)
 """,
+    "choices on top of others": """
+    x = (tid - 2 and (n * 0.25 if tid > 1 else n)) + (a[tid] if tid > 2 else 0.5) * (n if tid else a[3])
+    y = ((a[tid] if tid > 2 else cute.Int8(3)) - 1) and int(0.75 if not tid else n)
+    w[tid, 0] = x * x
+    o[tid, 0] = y * y
+""",
+    "the greatest of a list": """
+    xs = [cute.Int64(tid), cute.Int32(2000000000)]
+    o[tid, 0] = max(xs) * 4
+    xs.insert(0, max(xs))
+    if tid > 1:
+        xs = [xs[1], xs[2], xs[0]]
+    o[tid, 1] = xs[0] * 4 + min(xs)
+""",
+    "what isinstance asks where a variable may not be set": """
+    if n > 100:
+        t = 3
+    for q in range(2):
+        if n > 200:
+            t = 3
+        o[tid, q] = double(q) if isinstance(n, int) else 5
+""",
     "a list of which elements are converted": """
     xs = [cute.Int8(100), cute.Int8(90)]
     if tid > 1:

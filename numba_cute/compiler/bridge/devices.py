@@ -45,8 +45,9 @@ def _question(dispatcher: Any, args: Any, return_type: Any) -> Question | None:
     """Return what tells whether a device function of the user's that was compiled before will do; None of one whose
     arguments' types do not tell all that it is given, or while more is read than its code says."""
     given = given_by(args)
-    if given is None or recording() is not None or registered():
+    if given is None or recording() is not None:
         return None
+    given = (*given, *registered())
     options, where = repr(sorted(dispatcher.targetoptions.items())), (*setting(), nvvm.is_left_out(), memory().ours)
     key = dispatcher.py_func, args, return_type, tuple(map(identity, given)), options, where
     return Question(key, lambda: reads_of(dispatcher.py_func, given, nvvm.is_left_out()), settings.set_by)

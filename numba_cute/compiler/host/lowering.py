@@ -29,7 +29,7 @@ def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> An
     if debug:
         nvvm_options["g"] = None
     given = given_by(argtypes)
-    holds = None if given is None or registered() else reads_of(py_func, given, prints=True)
+    holds = None if given is None else reads_of(py_func, (*given, *registered()), prints=True)
     result = cuda_dispatcher.compile_cuda(
         py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
         fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
@@ -52,5 +52,5 @@ def meetings_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -
 
 def _key(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
     """Return what tells one lowering of a function from another."""
-    given = tuple(map(identity, given_by(argtypes) or ()))
+    given = tuple(map(identity, (*(given_by(argtypes) or ()), *registered())))
     return "meetings", py_func, argtypes, given, repr(sorted(options.items())), tuple(cc)

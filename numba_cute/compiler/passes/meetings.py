@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dis
+import re
 from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
@@ -80,7 +81,7 @@ class _Reader:
     def _assign(self, inst: Any, block: Any) -> None:
         to, value = self._kind(inst.target), inst.value
         op = value.op if isinstance(value, ir.Expr) else None
-        if to is None:
+        if to is None or (self._lies_below(inst, block) and (op == "phi" or not differs(self._kind(value), to))):
             return
         if op == "phi":
             self._phi(inst, block, to)
@@ -88,11 +89,21 @@ class _Reader:
             self._meet(inst.loc, None, [value.value], kind_of(self._state.return_type))
         elif isinstance(value, ir.Var):
             if self._is_own(inst.loc) or not _returns(inst.loc) or inst.target.name not in self._handed_on:
-                self._meet(inst.loc, None, [value], to)
+                behind = _stack_place(inst.target.name) is not None and not _jumps(inst.loc)
+                self._note(inst.loc, None, behind, self._kind(value), to)
         elif op is not None and op != "cast":
             given = self._types[value.value.name].first_type if op == "pair_first" else self._given(value)
             if given is not None:
                 self._note(inst.loc, None, True, kind_of(given), to)
+
+    def _lies_below(self, inst: Any, block: Any) -> bool:
+        """Say whether a statement is of a value on the stack on which others of its block lie: it is converted where it
+        lay on top."""
+        place = _stack_place(inst.target.name)
+        if place is None:
+            return False
+        others = (_stack_place(s.target.name) for s in block.body if isinstance(s, ir.Assign))
+        return any(x is not None and x[0] == place[0] and x[1] > place[1] for x in others)
 
     def _is_unset(self, var: Any) -> bool:
         return isinstance(self._types[var.name], types.UndefVar)
@@ -146,6 +157,21 @@ def _written_name(name: str) -> str:
     while base in inlined:
         base = inlined[base].split(".")[0]
     return base
+
+
+def _stack_place(name: str) -> tuple[int, int] | None:
+    """Return the block for which Numba put a value on the stack, and which it is there, from below; None of others."""
+    found = re.match(r"\$phi(\d+)\.(\d+)", name)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def _jumps(loc: Any) -> bool:
+    offset = _offset(loc)
+    if offset == NOWHERE:
+        return False
+    while loc.code.co_code[offset] == dis.EXTENDED_ARG:
+        offset += 2
+    return loc.code.co_code[offset] in (*dis.hasjrel, *dis.hasjabs)
 
 
 def _offset(loc: Any) -> int:

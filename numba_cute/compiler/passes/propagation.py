@@ -4,6 +4,9 @@ a variable whose type is another on another way looks like what one of them give
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from numba.cuda.core import ir
@@ -28,7 +31,20 @@ class PropagateSettled(PropagateLiterals):
         assigned = {i.target.name: i.value for _, i in statements(state.func_ir.blocks) if isinstance(i, ir.Assign)}
         found = state.typemap
         state.typemap = {n: t for n, t in found.items() if is_settled(n, found, assigned, state.typingctx)}
-        return bool(super().run_pass(state))
+        with _named(assigned.values()):
+            return bool(super().run_pass(state))
+
+
+@contextmanager
+def _named(values: Iterable[Any]) -> Iterator[None]:
+    """Let what is not set on a way to a phi have a name, for which Numba asks, and no type."""
+    phis = [v.incoming_values for v in values if isinstance(v, ir.Expr) and v.op == "phi"]
+    unset = [(incoming, at) for incoming in phis for at, x in enumerate(incoming) if x is ir.UNDEFINED]
+    for incoming, at in unset:
+        incoming[at] = SimpleNamespace(name=None)
+    yield
+    for incoming, at in unset:
+        incoming[at] = ir.UNDEFINED
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -188,7 +188,7 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
         return best
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        values = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+        values = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         numbers = len(values) > 0 and all(
             type(v) in (Lanes, Undefined) or type_of_class(type(v)) is not None for v in values
         )
