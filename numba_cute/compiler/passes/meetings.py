@@ -81,7 +81,8 @@ class _Reader:
     def _assign(self, inst: Any, block: Any) -> None:
         to, value = self._kind(inst.target), inst.value
         op = value.op if isinstance(value, ir.Expr) else None
-        if to is None or (self._lies_below(inst, block) and (op == "phi" or not differs(self._kind(value), to))):
+        alike = op == "phi" or (isinstance(value, ir.Var) and not differs(self._kind(value), to))
+        if to is None or (alike and self._lies_below(inst, block)):
             return
         if op == "phi":
             self._phi(inst, block, to)

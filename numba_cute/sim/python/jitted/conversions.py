@@ -150,7 +150,8 @@ def _fits(kind: Any, value: Any) -> bool:
         held = getattr(value, "__dict__", {})
         return all(_fits(k, held[name]) for name, k in kind.kinds if name in held)
     if isinstance(kind, Static):
-        return type(value) is type(kind.value) and bool(value == kind.value)
+        alike = kind_of(value) == LITERALS.get(type(kind.value))  # the front end may know what is a number here
+        return alike and (type(value) is Lanes or bool(value == kind.value))
     if type(kind) is tuple:
         return isinstance(value, (tuple, list)) and len(value) == len(kind) and all(map(_fits, kind, value))
     return isinstance(value, Undefined) or kind_of(value) == kind
