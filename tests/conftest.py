@@ -18,6 +18,7 @@ import pytest
 import numba_cute as cute
 
 from . import ptx_digests
+from .thinned import thin
 
 os.environ.setdefault("NUMBA_CUTE_CACHE", "0")  # what is tested is compiled (tests/compiler/test_disk_cache.py apart)
 
@@ -194,6 +195,11 @@ def _need_gpu(arch: str) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     ptx_digests.register(config)
     gc.set_threshold(50_000, 20, 20)  # the collector took a tenth of the suite's time
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that -m leaves out are
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    thin(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of many cases that go the same way, of which the default suite runs each second or third; the others are slow.
+
+On a GPU, and with `-m slow`, all cases run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+import pytest
+
+THINNED = {
+    "algebra/test_differential.py": {"test_kernel": 2, "test_compiled_code_run_on_this_machine": 2},
+    "atoms/test_s2t_copies.py": {"test_rows_land_in_lanes": 2},
+    "atoms/test_sparse.py": {
+        "test_one_wgmma_is_a_float64_product": 2, "test_floats_of_8_6_and_4_bits_are_multiplied": 2,
+        "test_b_may_be_wider_than_its_swizzle": 2,
+    },
+    "atoms/test_tma_interleave.py": {"test_slices_go_there_and_back": 2},
+    "atoms/test_tma_packed.py": {
+        "test_four_bits_go_there_and_back_packed": 2, "test_scale_factors_are_loaded_in_blocks_of_512_bytes": 2,
+    },
+    "atoms/test_tma_rows.py": {"test_rows_go_from_where_they_are_to_where_they_are_told": 2},
+    "atoms/test_tmem_copies.py": {
+        "test_a_matrix_goes_to_and_from_tensor_memory": 3, "test_a_load_also_gives_the_extreme_of_each_thread": 2,
+    },
+    "atoms/test_umma.py": {
+        "test_each_type_multiplies_what_numpy_does": 2, "test_accumulators_of_each_data_path": 2,
+        "test_a_lies_in_tensor_memory": 2, "test_elements_below_a_byte_lie_packed_in_chunks": 2,
+        "test_either_operand_may_be_mn_major": 2,
+    },
+    "atoms/test_umma_loads.py": {"test_operands_are_loaded_as_the_multiplies_take_them": 2},
+    "atoms/test_umma_scaled.py": {
+        "test_each_type_multiplies_what_numpy_does": 2, "test_a_lies_in_tensor_memory": 2,
+    },
+    "atoms/test_umma_sparse.py": {"test_each_type_multiplies_what_numpy_does": 2},
+    "atoms/test_warp_mma.py": {"test_one_instruction_is_a_float64_product": 2},
+    "atoms/test_wgmma.py": {"test_one_instruction_is_a_float64_product": 2},
+    "core/test_conversions.py": {"test_each_type_to_each": 2},
+    "experimental/test_gemms.py": {"test_block_scaled": 2},
+    "experimental/test_math.py": {"test_an_epilogue_stores_what_its_operation_makes_of_results": 2},
+    "experimental/test_tma.py": {"test_tiles_go_to_shared_memory_and_back": 2},
+    "ir/test_gemms.py": {"test_a_gemm_in_the_ir_is_right": 2},
+    "isa/test_tensor_copy_kernels.py": {"test_registers_come_back_as_they_were_stored": 2},
+    "kernels/test_blackwell.py": {
+        "test_gemm_is_right_for_every_type_schedule_and_number_of_ctas": 2, "test_attention_is_right": 2,
+        "test_examples_are_the_instructions_meant_in_registers_alone": 2,
+    },
+    "kernels/test_gemm.py": {"test_gemm_takes_every_type_and_major": 2},
+    "kernels/test_memory_examples.py": {"test_elementwise_adds": 2, "test_transpose_moves_each_element": 2},
+    "pipeline/test_clusters.py": {
+        "test_commits_tell_both_ctas_of_each_pair_whose_copies_reach_this_one": 2,
+        "test_stages_are_not_overwritten_before_all_that_share_them_have_released_them": 2,
+    },
+    "pipeline/test_matrix.py": {
+        "test_a_kernel_of_the_matrix_gives_the_right_numbers": 2,
+        "test_any_order_of_threads_and_copies_gives_the_same_result": 2,
+    },
+    "pipeline/test_pipelines.py": {"test_any_order_of_threads_and_of_copies_gives_the_same_result": 2},
+    "pipeline/test_umma_shapes.py": {"test_every_shape_lies_where_the_isa_says": 2},
+    "sim/test_unified.py": {"test_variables_have_the_type_that_numba_gives_them": 2},
+    "utils/test_epilogue.py": {"test_results_leave": 2},
+    "utils/test_mixed_input.py": {"test_results_leave_for_their_tile": 2},
+    "utils/test_sm120.py": {"test_factors_go_with_the_elements_that_they_scale": 2},
+    "utils/test_tmem_allocator.py": {"test_all_warps_learn_the_address_of_what_one_allocated": 2},
+}  # fmt: skip
+"""By file and test, of how many cases one is run."""
+
+
+def thin(items: list[pytest.Item]) -> None:
+    """Mark as slow the cases of THINNED that are left out; one in each way to run (the fixture `run`) is one case."""
+    cases: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for item in items:
+        file, _, name = item.nodeid.removeprefix("tests/").partition("::")
+        test, _, case = name.removesuffix("]").partition("[")
+        nth = THINNED.get(file, {}).get(test, 1)
+        if nth == 1 or item.get_closest_marker("gpu") is not None:
+            continue
+        known = cases[file, test]
+        case = re.sub(r"\b(assembler|simulator)\b-?", "", case)
+        if known.setdefault(case, len(known)) % nth:
+            item.add_marker(pytest.mark.slow)
