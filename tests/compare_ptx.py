@@ -19,7 +19,7 @@ from pathlib import Path
 from ptx_digests import RECORDED, normalised
 
 ROOT = Path(__file__).resolve().parents[1]
-KEEPS_PTX = ("conftest.py", "ptx_digests.py", "ptx_digests.json")
+KEEPS_PTX = ("conftest.py", "ptx_digests.py", "ptx_digests.json", "thinned.py")
 KERNELS = ("tests/compiler", "tests/kernels", "tests/pipeline")
 """The tests whose digests are recorded: of whole kernels, not of single instructions."""
 NO_TESTS = (4, 5)  # pytest's exit codes for a path that is not there, and for a folder with nothing of the kind
