@@ -23,6 +23,7 @@ CHANNELS = 32
 @static
 class Map:
     tensor_map: object
+    of: object = None  # the array, kept
 
 
 def record(address, walk, step=1, swizzle="64B", images=IMAGES):
@@ -97,7 +98,12 @@ def test_pixels_along_w_are_those_of_the_images(run, walk, at, halo, shift, step
     assert len(want) == walk.pixels_with(halo)
     seen = np.zeros(want.size, np.uint16)
     kernel = kernel_of(walk.mode, at, (halo, shift), want.nbytes)
-    args = [lambda place: Map(record(int(tensor(place, x).iterator.address), walk, step, images=images)), seen]
+
+    def mapped(place):
+        of = tensor(place, x)
+        return Map(record(int(of.iterator.address), walk, step, images=images), of)
+
+    args = [mapped, seen]
     check = lambda: np.testing.assert_array_equal(seen.view(np.uint8), image(want, "64B"))  # noqa: E731
     run(kernel, 1, 32, args, outputs=[seen], check=check, arch="sm_100a")
 

@@ -117,6 +117,7 @@ def test_an_atom_of_the_wrong_major_can_be_looked_at_but_not_used():
 @static
 class Map:
     tensor_map: object
+    of: object = None  # the array, kept
 
 
 def issue(row, *args, **statics):
@@ -167,8 +168,9 @@ def test_four_rows_are_gathered_and_scattered(run, swizzle):
     def mapped(array, swizzle):
         def make(place):
             dst[...] = start
-            address = int(tensor(place, array).iterator.address)
-            return Map(TensorMapRecord(cute.Uint16, address, (128, 16), (256,), (64, 1), swizzle=swizzle))
+            of = tensor(place, array)
+            address = int(of.iterator.address)
+            return Map(TensorMapRecord(cute.Uint16, address, (128, 16), (256,), (64, 1), swizzle=swizzle), of)
 
         return make
 

@@ -205,9 +205,8 @@ def test_a_box_begins_at_any_slice_and_holds_one_before_the_last_dimension(run, 
     seen = np.zeros(want.size, np.uint16)
 
     def mapped(place):
-        return Map(
-            TensorMapRecord(cute.Uint16, int(tensor(place, x).iterator.address), dims, strides, box, interleave="16B")
-        )
+        of = tensor(place, x)
+        return Map(TensorMapRecord(cute.Uint16, int(of.iterator.address), dims, strides, box, interleave="16B"), of)
 
     check = lambda: np.testing.assert_array_equal(seen, want.reshape(-1))  # noqa: E731
     run(loading(at), 1, 32, [mapped, lambda place: tensor(place, seen)], outputs=[seen], check=check, arch="sm_90")

@@ -11,9 +11,10 @@ from numba import cuda
 
 from numba_cute import dtypes, seam
 from numba_cute.isa.facts.bits import WgmmaDescriptor
-from numba_cute.isa.facts.tensormap import TensorMapRecord
 from numba_cute.isa.rows import cluster, convert, fence, matrix, mbarrier, registers, sync, tma, wgmma
 from numba_cute.sim import name_range, simulate
+
+from .maps import map_of
 
 BM, BN, BK, STAGES = 128, 256, 64, 3
 A_BYTES, B_BYTES = BM * BK * 2, BN * BK * 2
@@ -146,18 +147,11 @@ def make_kernel(broken: Broken):
     return gemm
 
 
-def matrix_map(a: np.ndarray, box: tuple[int, int], swizzle: str) -> TensorMapRecord:
-    rows, columns = a.shape
-    return TensorMapRecord(
-        dtypes.from_numpy(a.dtype), a.ctypes.data, (columns, rows), (columns * a.itemsize,), box, swizzle=swizzle
-    )
-
-
 def run(m: int, n: int, k: int, rng: np.random.Generator, broken: Broken = Broken(), **options):  # noqa: B008
     """Simulate it on random data; gives the result and a float64 reference."""
     a, b = (rng.standard_normal((rows, k)).astype(BF16.numpy) for rows in (m, n))
     c = np.full((m, n), np.nan, BF16.numpy)
-    maps = matrix_map(a, (BK, BM), "128B"), matrix_map(b, (BK, BN // 2), "128B"), matrix_map(c, (64, BM), "none")
+    maps = map_of(a, (BK, BM), swizzle="128B"), map_of(b, (BK, BN // 2), swizzle="128B"), map_of(c, (64, BM))
     grid = (2 * -(-m // (2 * BM)), -(-n // BN))
     simulate(make_kernel(broken), cluster=(2, 1), **options)[grid, 384, 0, SMEM](*maps, -(-k // BK))
     return c.astype(np.float64), a.astype(np.float64) @ b.astype(np.float64).T

@@ -11,13 +11,9 @@ from numba_cute.isa.rows import bulk, fence, mbarrier, special, sync, tma
 from numba_cute.seam import CuteError
 from numba_cute.sim import OutOfBoundsError, simulate
 
+from .maps import map_of as record
+
 BAR, BUF = 1024, 2048
-
-
-def record(a, box, **kw):
-    """The map of a C-contiguous array; box innermost first."""
-    strides = tuple(reversed(a.strides[:-1]))
-    return TensorMapRecord(dtypes.from_numpy(a.dtype), a.ctypes.data, tuple(reversed(a.shape)), strides, box, **kw)
 
 
 def make_load(rank, nbytes):

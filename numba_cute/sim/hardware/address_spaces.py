@@ -134,12 +134,27 @@ def array_range(a: NDArray[Any]) -> tuple[int, int]:
     return low, high + a.itemsize - low
 
 
+def owned(a: NDArray[Any]) -> tuple[int, int] | None:
+    """The first address, and how many bytes, of the array whose memory `a` is a view of; None where another library or
+    a buffer holds it."""
+    root, base = a, a.base
+    while base is not None:
+        root, base = base, getattr(base, "base", None)
+    return array_range(root) if isinstance(root, np.ndarray) and root.flags.owndata else None
+
+
 class GlobalMemory:
     """The buffers that the kernel was given, by address. Everything else is out of bounds."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._buffers: list[Allocation] = []
+        self._numbers: list[tuple[int, int, str]] = []
+
+    def add_number(self, address: int, nbytes: int, name: str) -> None:
+        """Note a tensor of an address that is a mere number. What it reaches may be accessed if it is another
+        argument's; else the error says where it is from."""
+        self._numbers.append((address, nbytes, name))
 
     def add(self, address: int, nbytes: int, name: str, owner: Any, readonly: bool = False) -> None:
         """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run. Where something is given twice,
@@ -161,7 +176,15 @@ class GlobalMemory:
         self._buffers.insert(at, Allocation(start, end - start, name, owners, readonly))
 
     def add_array(self, a: NDArray[Any], name: str) -> None:
-        self.add(*array_range(a), name, a, not a.flags.writeable)
+        """Allow an array's elements. OutOfBoundsError: its strides lead out of the memory that it is a view of."""
+        address, nbytes = array_range(a)
+        start, size = owned(a) or (address, nbytes)
+        if nbytes and not start <= address <= address + nbytes <= start + size:
+            raise OutOfBoundsError(
+                f"{name}: an array of shape {a.shape} and strides {a.strides} bytes spans {nbytes} bytes at "
+                f"{address:#x}, but is a view of {size} bytes at {start:#x}"
+            )
+        self.add(address, nbytes, name, a, not a.flags.writeable)
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self._starts, address) - 1
@@ -193,6 +216,13 @@ class GlobalMemory:
 
     def nearest(self, address: int, nbytes: int) -> str:
         """Where an address lies, as seen from the nearest buffer."""
+        made_of = next((name for start, size, name in self._numbers if start <= address < start + size), None)
+        if made_of is not None:
+            why = f"{made_of} is made of a number, not of an array: give cute.runtime.from_dlpack(array)"
+            return f"{self._from_nearest(address, nbytes)}; {why}"
+        return self._from_nearest(address, nbytes)
+
+    def _from_nearest(self, address: int, nbytes: int) -> str:
         if not self._buffers:
             return "outside of all memory: the kernel was given no array"
         a = min(self._buffers, key=lambda b: max(b.address - address, address + nbytes - b.end))
