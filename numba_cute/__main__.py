@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .inspecting import load
 from .seam import CuteError
@@ -45,6 +47,10 @@ def _add_ir(ir: argparse.ArgumentParser) -> None:
         "--pass", dest="passes", action="append", default=[], metavar="NAME[,NAME]",
         help="passes, in this order; `list` lists them",
     )  # fmt: skip
+    ir.add_argument(
+        "--module", dest="modules", action="append", default=[], metavar="NAME",
+        help="a module to import whose functions and classes the text may name; what it names of others stays a symbol",
+    )  # fmt: skip
     ir.add_argument("--target", metavar="ARCH", help='the GPUs that it is for, in place of what it says: "sm_90a"')
     ir.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="where the module goes, in place of what goes out"
@@ -71,6 +77,13 @@ def _cache(what: str) -> str:
     return "".join([*lines, f"{len(lines)} kernels, {total:,} bytes, in {store.folder()}\n"])
 
 
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as e:
+        raise CuteError(f"--module {name}: {e}") from e
+
+
 def _ir(given: argparse.Namespace) -> str:
     load()
     from .ir import parse, passes
@@ -79,7 +92,8 @@ def _ir(given: argparse.Namespace) -> str:
     if names == ["list"]:
         return "".join(f"{name}: {(p.__doc__ or '').splitlines()[0]}\n" for name, p in passes.PASSES.items())
     text = sys.stdin.read() if given.file == "-" else Path(given.file).read_text()
-    module = parse(text, "<stdin>" if given.file == "-" else given.file, given.target)
+    modules = [_module(name) for name in given.modules]
+    module = parse(text, "<stdin>" if given.file == "-" else given.file, given.target, names=modules)
     return str(passes.run(module, names))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from xdsl.ir import Data, SSAValue
@@ -12,8 +13,10 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from ..typed.descriptions import Constant, Group
-from .constants import parse_constant, print_constant
+from ..seam import CuteError
+from ..typed.descriptions import Constant, Description, Group
+from .constants import names_of, parse_constant, print_constant
+from .names import Symbol, note
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,53 @@ def _filled(pattern: Pattern, fill: Callable[[Operand], Any]) -> Any:
     if isinstance(pattern, tuple):
         return tuple(_filled(p, fill) for p in pattern)
     return pattern
+
+
+@irdl_attr_definition
+class SymbolAttr(Data[Symbol]):
+    """A symbol and what it means: `@"module:name"`; in MLIR's generic format `#cute.symbol<"module:name">`."""
+
+    name = "cute.symbol"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Symbol:
+        with parser.in_angle_brackets():
+            at = parser.pos
+            return symbol_read(parser, parser.parse_str_literal(), at)
+
+    def print_parameter(self, printer: Printer) -> None:
+        note(self.data.text, self.data.found)
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.data.text)
+
+
+def symbol_read(parser: AttrParser, text: str, at: int) -> Symbol:
+    """Return a symbol of the text with what the caller of `parse` lets it mean. at: where it stands."""
+    try:
+        return names_of(parser).symbol(text)
+    except CuteError as e:
+        parser.raise_error(str(e), at)
+
+
+def print_symbol(printer: Printer, symbol: SymbolAttr) -> None:
+    """Print a symbol after an operation's name."""
+    note(symbol.data.text, symbol.data.found)
+    printer.print_string(" ")
+    printer.print_symbol_name(symbol.data.text)
+
+
+def parse_symbol(parser: Parser) -> SymbolAttr:
+    """Parse what `print_symbol` prints."""
+    at = parser.pos
+    return SymbolAttr(symbol_read(parser, parser.parse_symbol_name().data, at))
+
+
+def check_member(of: Description | None, name: str) -> None:
+    """Refuse what leads from an object to Python's inside, or into a module: a text is data."""
+    if name.startswith("__") and name != "__call__":
+        raise CuteError(f"{name!r} is an attribute of Python's own, which kernels do not read")
+    if isinstance(of, Constant) and isinstance(of.value, ModuleType):
+        raise CuteError(f'an attribute of a module is named by its symbol, @"{of.value.__name__}:{name}"')
 
 
 def described_pattern(pattern: Pattern, describe: Callable[[Operand], Any]) -> Any:

@@ -10,6 +10,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..typed.descriptions import Constant
+from .names import Names
 from .reader import Reader
 from .scanner import SpellingError
 from .writer import item
@@ -18,6 +19,12 @@ from .writer import item
 def print_constant(printer: Printer, value: Any) -> None:
     """Print a constant as it stands within types."""
     printer.print_string(item(Constant(value)))
+
+
+def names_of(parser: AttrParser) -> Names:
+    """Return what the symbols of the text that is being parsed mean."""
+    found: Names | None = getattr(parser.ctx, "names", None)
+    return found or Names()
 
 
 def parse_constant(parser: AttrParser) -> Any:
@@ -30,7 +37,7 @@ def parse_constant(parser: AttrParser) -> Any:
                 parser.parse_punctuation("]", " after the items of a list")
                 break
         return tuple(items)
-    reader = Reader(parser.lexer.input.content, parser.pos)
+    reader = Reader(parser.lexer.input.content, parser.pos, names=names_of(parser))
     try:
         found = reader.constant()
     except SpellingError as e:

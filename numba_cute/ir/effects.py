@@ -20,5 +20,5 @@ class CallEffects(MemoryEffect):
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
         of: Any = op
-        found = of.effects()
+        found = of.effects() if of.lacking() is None else None
         return None if found is None else {EffectInstance(_KINDS[kind]) for kind in found}

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from .. import dtypes, seam
 from ..compiler.bridge.tree import fields_of
 from ..seam import CuteError
-from ..typed.descriptions import Constant, Description, Group, Object, Scalar, Struct
+from ..typed.descriptions import Constant, Description, Foreign, Group, Object, Scalar, Struct
+from .names import Lacking
 
 Fields: TypeAlias = dict[str, Description]
 
@@ -123,6 +124,18 @@ def default_fields(cls: type) -> Fields:
         if isinstance(annotation, dtypes.DType):
             found[name] = Scalar(annotation)
     return found
+
+
+def lacking(d: Description) -> Lacking | None:
+    """Return the first symbol in a description that nobody gave an object for; None if there is none."""
+    if isinstance(d, (Constant, Foreign)):
+        found = d.value if isinstance(d, Constant) else d.type
+        return found if isinstance(found, Lacking) else None
+    if isinstance(d, (Group, Object)):
+        inner: Any = d.items if isinstance(d, Group) else d.fields
+    else:
+        inner = [value for _, value in d.fields] if isinstance(d, Struct) else ()
+    return next(filter(None, map(lacking, inner)), None)
 
 
 def is_constant(d: Description) -> bool:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, prop_def
 from xdsl.parser import Parser
@@ -12,8 +11,17 @@ from xdsl.printer import Printer
 from ..compiler.inspection import inference
 from ..compiler.inspection.effects import PURE, READS, Effects
 from ..typed.descriptions import Description
-from .names import is_kept, object_of
-from .operations import Binary, CallOp, GetAttr, Inferred, LoadElement, MethodOp, StoreElement
+from .calls import SymbolAttr, parse_symbol, print_symbol
+from .names import Lacking
+from .operations import (
+    Binary,
+    CallOp,
+    GetAttr,
+    Inferred,
+    LoadElement,
+    MethodOp,
+    StoreElement,
+)
 
 
 class NumbaCall(CallOp):
@@ -23,9 +31,9 @@ class NumbaCall(CallOp):
 
     def infer(self, arch: str) -> Description:
         positional, keywords = self.described()
-        if is_kept(self.callee.data):
-            return inference.infer(self.function, positional, keywords, arch=arch)
-        return inference.infer_named(self.callee.data, positional, keywords, arch=arch)
+        if self.function is None:
+            return inference.infer_named(self.callee.data.text, positional, keywords, arch=arch)
+        return inference.infer(self.function, positional, keywords, arch=arch)
 
 
 class NumbaMethod(MethodOp):
@@ -73,20 +81,23 @@ class NumbaValue(Inferred):
     """Read a value of Numba's that is no function: `numba.value @"numba.cuda:laneid"`."""
 
     name = "numba.value"
-    symbol = prop_def(StringAttr)
+    symbol = prop_def(SymbolAttr)
 
     def head(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.symbol.data)
+        print_symbol(printer, self.symbol)
 
     @classmethod
     def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
-        return {"symbol": StringAttr(parser.parse_symbol_name().data)}
+        return {"symbol": parse_symbol(parser)}
+
+    def lacking(self) -> Lacking | None:
+        found = self.symbol.data.found
+        return found if isinstance(found, Lacking) else super().lacking()
 
     def infer(self, arch: str) -> Description:
-        if is_kept(self.symbol.data):
-            return inference.infer_global(object_of(self.symbol.data), arch=arch)
-        return inference.infer_value(self.symbol.data, arch=arch)
+        if self.symbol.data.found is None:
+            return inference.infer_value(self.symbol.data.text, arch=arch)
+        return inference.infer_global(self.symbol.data.found, arch=arch)
 
     def effects(self) -> Effects:
         return PURE

@@ -20,7 +20,9 @@ from ..experimental.tensors import GlobalTensor
 from ..seam import CuteError
 from ..seam.marks.constexpr import Constexpr
 from ..typed.descriptions import Description, Group, Object
+from .fields import lacking
 from .module import Module
+from .operations import Inferred
 from .options import DEVICE, KERNEL, options_of
 from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say how operations are written
 from .python.numbers import number_of
@@ -87,6 +89,7 @@ class _Functions:
 
     def __init__(self, module: Module) -> None:
         text = self.text = module.text or printed(module.op)
+        _check_names(module)
         found = [op for op in module if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]
         self.names = Names(_locals(found, text))
         self.functions = [
@@ -140,6 +143,20 @@ class _Functions:
         space: dict[str, Any] = {"__name__": f"cute_ir_{self.functions[0].name}", **self.names.space}
         exec(compile(tree, self.text.file, "exec"), space)
         return space
+
+
+def _check_names(module: Module) -> None:
+    """Refuse a module that names what nobody gave an object for."""
+    lacks: dict[str, None] = {}
+    for op in module:
+        types = [r.type for r in op.results] + [a.type for r in op.regions for b in r.blocks for a in b.args]
+        found = [lacking(description_of(t)) for t in types if isinstance(t, DescribedType)]
+        lacks.update({str(x): None for x in [*found, op.lacking() if isinstance(op, Inferred) else None] if x})
+    if lacks:
+        raise CuteError(
+            f"to_kernel: the module names {', '.join(lacks)}, which it was read without: give parse what they are, "
+            'names={"module:name": object} or names=[the modules that define them]'
+        )
 
 
 def _is_kernel(op: Any, functions: list[Any]) -> bool:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from xdsl.context import Context as XdslContext
@@ -15,7 +16,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..seam import CuteError
 from . import definitions, foreign, operations, rows
-from .calls import Arguments
+from .calls import Arguments, SymbolAttr
+from .names import Names, collected
 from .python.text import TARGET, Text, parsed, printed
 from .types import types_of
 
@@ -38,12 +40,15 @@ def _dialect(name: str, operations: Iterable[type[Operation]]) -> Dialect:
     """Make a dialect of those operations that are its own, and of its types."""
     attributes: list[type[Attribute]] = types_of(name)
     if Arguments.name.startswith(f"{name}."):
-        attributes.append(Arguments)
+        attributes += [Arguments, SymbolAttr]
     return Dialect(name, [op for op in operations if op.name.startswith(f"{name}.")], attributes)
 
 
 class Context(XdslContext):
-    """A context that knows the dialects of this package. Operations of the API become classes when they are met."""
+    """A context that knows the dialects of this package. Operations of the API become classes when they are met. names:
+    what the symbols of the text mean."""
+
+    names = Names()
 
     def get_optional_op(self, name: str, *, dialect_stack: Any = ()) -> type[Operation] | None:
         found = super().get_optional_op(name, dialect_stack=dialect_stack)
@@ -52,9 +57,10 @@ class Context(XdslContext):
         return found
 
 
-def context() -> Context:
-    """Return a context in which modules are parsed."""
+def context(names: Names | None = None) -> Context:
+    """Return a context in which modules are parsed. names: what their symbols mean."""
     made = Context()
+    made.names = names or Names()
     for dialect in _STANDARD:
         made.load_dialect(dialect)
     for name in OWN:
@@ -81,6 +87,13 @@ class Module:
         return self.op.walk()
 
     @property
+    def names(self) -> dict[str, Any]:
+        """The objects of the user that it names, by their symbols: what `parse` needs to read its text again."""
+        with collected() as met:
+            printed(self.op)
+        return met
+
+    @property
     def target(self) -> str:
         """The target that it is for, "sm_90a" if it names none."""
         named = self.op.attributes.get(TARGET)
@@ -105,12 +118,21 @@ def _shown(op: Operation) -> str:
     return str(op).split("\n", 1)[0]
 
 
-def parse(text: str, file: str | None = None, target: str | None = None) -> Module:
-    """Read a module. text: in MLIR's form. file: its name, for errors. target: what it is for, in place of what it
-    says. Raises CuteError for what is no module of these dialects, with line and column, and for one that does not
-    verify."""
+def parse(
+    text: str, file: str | None = None, target: str | None = None, *,
+    names: Mapping[str, Any] | Iterable[ModuleType] | None = None,
+) -> Module:  # fmt: skip
+    """Read a module. The text is data: nothing is imported, and of what it names nothing is called but what typing asks
+    of the library, and of `names`.
+
+    text: in MLIR's form. file: its name, for errors. target: what it is for, in place of what it says. names: the
+    user's functions, classes and objects that it may name, by their symbols, {"module:name": object}, or the modules
+    that define them; `Module.names` has those of a module that was lifted. A symbol of none of them stays one: the
+    module prints it, passes leave it as it is, and `to_kernel` refuses it. Raises CuteError for what is no module of
+    these dialects, with line and column, and for one that does not verify.
+    """
     try:
-        op, read = parsed(text, context(), file, target)
+        op, read = parsed(text, context(Names(names)), file, target)
     except ParseError as e:
         raise CuteError(str(e)) from e
     if target is not None:

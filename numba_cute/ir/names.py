@@ -1,28 +1,212 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions, classes and other objects by symbols of the IR's text: "module:qualname" and back.
 
-A symbol is found by import. What no import reaches (functions and classes made within a function, and objects that
-have no name) is kept in a table of the process: its symbol holds there only, and the table keeps the object alive."""
+A text is data: reading it imports nothing, and its symbols mean what `Names` lets them mean. What has no name that an
+import reaches (functions and classes made within a function, objects) is numbered in a table of the process, so that
+each has a symbol of its own."""
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import functools
-import importlib
 import sys
-from types import ModuleType
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from ..seam import CuteError
+from ..compiler.inspection.inference import NUMBAS, is_of_numba
+from ..dtypes import DType
+from ..seam import CuteError, is_static_class, is_struct_class, is_traced
 from ..seam.ground.packages import is_library
 from ..seam.guards import facade
 
 _kept: dict[str, Any] = {}
 _symbols: dict[int, str] = {}
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What stands for a symbol that nobody gave an object for. symbol: it. said: what the text says of it, as it is
+    printed. type: the name of the type that says it; None of a constant."""
+
+    symbol: str
+    said: str
+    type: str | None = None
+
+    def __str__(self) -> str:
+        return f"!{self.type}<{self.said}>" if self.type == "numba.type" else f'@"{self.symbol}"'
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """A symbol and what it means. found: the object, or `Lacking`; None of what Numba finds by the symbol itself."""
+
+    text: str
+    found: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Symbol) and self.text == other.text and _same(self.found, other.found)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or isinstance(a, Lacking) and a == b
+
+
+class Names:
+    """What the symbols of a text mean: those of the library and of Numba by their tables, those of the user as given.
+
+    given: objects by symbol, {"module:qualname": object}, whose attributes' symbols go on from there; or modules, of
+    which what they define themselves is meant. None: nothing.
+    """
+
+    def __init__(self, given: Mapping[str, Any] | Iterable[ModuleType] | None = None) -> None:
+        self._objects: Mapping[str, Any] = {}
+        self._modules: dict[str, ModuleType] = {}
+        if isinstance(given, Mapping):
+            self._objects = given
+        elif given is not None:
+            self._modules = {_module_name(m): m for m in given}
+        for s in self._objects:
+            if not isinstance(s, str) or ":" not in s:
+                raise CuteError(f'names: {s!r} is no symbol; give {{"module:qualname": object}}, or a list of modules')
+
+    def find(self, symbol: str) -> Any:
+        """Return the object of a symbol, or `Lacking`. Raises CuteError for what is no symbol, or one of the library's
+        or Numba's that there is not."""
+        module, colon, path = symbol.partition(":")
+        if not colon:
+            raise CuteError(f'@"{symbol}": a symbol is "module:qualname", as in "numba_cute.layout.layout:make_layout"')
+        found = self._given(symbol, module, path)
+        if found is not _MISSING:
+            return found
+        if is_library(module):
+            return _of_library(symbol, module, path)
+        if module.partition(".")[0] in NUMBAS:
+            if not is_of_numba(symbol):
+                raise CuteError(f'@"{symbol}": kernels have no such value; of the user\'s own, give it by names=')
+            return _reached(sys.modules[module], path)
+        return Lacking(symbol, f'@"{symbol}"')
+
+    def symbol(self, text: str) -> Symbol:
+        """Return a symbol with what it means, as operations hold it."""
+        found = self._given(text, *_split(text))
+        found = self.find(text) if found is _MISSING else found
+        return Symbol(text, None if is_of_numba(text) else found)
+
+    def _given(self, symbol: str, module: str, path: str) -> Any:
+        """What the caller gave; `_MISSING` if it is nothing."""
+        parts = path.split(".")
+        for count in range(len(parts), 0, -1):
+            start = f"{module}:{'.'.join(parts[:count])}"
+            if start in self._objects:
+                return _reached(self._objects[start], ".".join(parts[count:]))
+        if module in self._modules:
+            found = _reached(self._modules[module], path)
+            if getattr(found, "__module__", module) == module and not isinstance(found, ModuleType):
+                return found
+        return _MISSING
+
+
+def _split(symbol: str) -> tuple[str, str]:
+    module, _, path = symbol.partition(":")
+    return module, path
+
+
+def _module_name(module: Any) -> str:
+    if not isinstance(module, ModuleType):
+        raise CuteError(f'names: {module!r} is no module; give a list of modules, or {{"module:qualname": object}}')
+    return module.__name__
+
+
+def _reached(found: Any, path: str) -> Any:
+    """What a path of names reaches from an object; `_MISSING` if there is nothing."""
+    for part in path.split(".") if path else ():
+        members = vars(found) if isinstance(found, ModuleType) else None
+        if part.startswith("__") or (part not in members if members is not None else not hasattr(found, part)):
+            return _MISSING
+        found = members[part] if members is not None else getattr(found, part)
+    return found
+
+
+def _of_library(symbol: str, module: str, path: str) -> Any:
+    """What kernels have of the library by this symbol: nothing that does more than to tell or to make values."""
+    at = sys.modules.get(module)
+    if at is None:
+        raise CuteError(f'@"{symbol}": there is no module {module}, or it is not loaded')
+    found: Any = at
+    for part in path.split(".") if path else ():
+        of, found = found, _reached(found, part)
+        if not _of_kernels(found, of):
+            found = _MISSING
+            break
+    if found is _MISSING:
+        raise CuteError(f'@"{symbol}": the module {module} has no {path} that kernels know')
+    return found
+
+
+def _of_kernels(found: Any, of: Any) -> bool:
+    """Say whether an object that stands in `of` is a kernel's and the library's: a traced function, a class of values,
+    its methods, a member, an element type, an object of such a class, or a module."""
+    if isinstance(found, ModuleType):
+        return is_library(found.__name__)
+    if isinstance(found, (FunctionType, MethodType)):
+        return is_traced(facade.plain(found)) or is_static_class(of) or is_struct_class(of)
+    cls = found if isinstance(found, type) else type(found)
+    if isinstance(found, DType) or not is_library(cls.__module__):
+        return isinstance(found, DType)
+    return is_static_class(cls) or is_struct_class(cls) or issubclass(cls, enum.Enum)
+
+
+def is_record(cls: Any) -> bool:
+    """Say whether a class is one of immutable records: a frozen dataclass or a named tuple."""
+    if not isinstance(cls, type):
+        return False
+    frozen = dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return bool(frozen) or issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+# ------------------------------------------------------------------ from objects to symbols
+
+_met: ContextVar[dict[str, Any] | None] = ContextVar("_met", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[dict[str, Any]]:
+    """Give a dict that has, when done, the objects of the user whose symbols were written meanwhile."""
+    met: dict[str, Any] = {}
+    token = _met.set(met)
+    try:
+        yield met
+    finally:
+        _met.reset(token)
 
 
 def symbol_of(obj: Any) -> str:
     """Return the symbol of `obj`: "module:qualname", with "#2" and so on after it for further objects of the process
     that bear the same name; "module:" of a module."""
+    symbol = _symbol_of(obj)
+    note(symbol, obj)
+    return symbol
+
+
+def note(symbol: str, obj: Any) -> None:
+    """Tell whoever collects names that this symbol is being written, and what it means."""
+    met = _met.get()
+    if met is not None and not is_library(symbol.partition(":")[0]) and not isinstance(obj, Lacking):
+        met[symbol] = obj
+
+
+def _symbol_of(obj: Any) -> str:
+    if isinstance(obj, Lacking):
+        return obj.symbol
     if isinstance(obj, ModuleType):
         return f"{obj.__name__}:"
     if facade.takes_locations(obj) and id(obj) in _shown():
@@ -31,30 +215,10 @@ def symbol_of(obj: Any) -> str:
     module, name = getattr(named, "__module__", None), getattr(named, "__qualname__", None)
     if isinstance(module, str) and isinstance(name, str):
         symbol = f"{module}:{name}"
-        if _imported(symbol) is obj:
+        if _loaded(symbol) is obj:
             return symbol
         return _keep(symbol, obj)
     return _keep(f"{type(obj).__module__}:{type(obj).__qualname__}()", obj)
-
-
-def object_of(symbol: str) -> Any:
-    """Return the object of a symbol. Raises CuteError for one that no import and no table reaches."""
-    if symbol in _kept:
-        return _kept[symbol]
-    found = _imported(symbol)
-    if found is not _MISSING:
-        return found
-    module, colon, name = symbol.partition(":")
-    if not colon:
-        raise CuteError(f'@"{symbol}": a symbol is "module:qualname", as in "numba_cute.layout.layout:make_layout"')
-    if "<locals>" in name or name.endswith(")") or "#" in name:
-        raise CuteError(
-            f'@"{symbol}" names what only the process that printed it has: make the object here first (as by '
-            "inspecting the same kernel), or define it at the top of a module"
-        )
-    if _module(module) is None:
-        raise CuteError(f'@"{symbol}": there is no module {module}')
-    raise CuteError(f'@"{symbol}": the module {module} has no {name}')
 
 
 @functools.cache
@@ -69,9 +233,12 @@ def _shown() -> dict[int, str]:
     return found
 
 
-def is_kept(symbol: str) -> bool:
-    """Return whether a symbol names what only this process has."""
-    return symbol in _kept
+def symbol_in(text: str) -> Symbol:
+    """Return the symbol by which a kernel of this process finds an object."""
+    if is_of_numba(text):
+        return Symbol(text)
+    found = _kept.get(text, _MISSING)
+    return Symbol(text, _loaded(text) if found is _MISSING else found)
 
 
 def _keep(symbol: str, obj: Any) -> str:
@@ -80,35 +247,15 @@ def _keep(symbol: str, obj: Any) -> str:
     if known is not None:
         return known
     found, count = symbol, 1
-    while found in _kept or _imported(found) is not _MISSING:
+    while found in _kept or _loaded(found) is not _MISSING:
         count += 1
         found = f"{symbol}#{count}"
     _kept[found], _symbols[id(obj)] = obj, found
     return found
 
 
-_MISSING = object()
-
-
-def _imported(symbol: str) -> Any:
-    """What an import reaches by this symbol; _MISSING if it reaches nothing."""
-    name, _, path = symbol.partition(":")
-    found: Any = _module(name)
-    if found is None:
-        return _MISSING
-    for part in path.split(".") if path else ():
-        if part == "<locals>" or not hasattr(found, part):
-            return _MISSING
-        found = getattr(found, part)
-    return found
-
-
-def _module(name: str) -> ModuleType | None:
-    if name in sys.modules:
-        return sys.modules[name]
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-    except (TypeError, ValueError):  # no name of a module: empty, or with a dot before it
-        return None
+def _loaded(symbol: str) -> Any:
+    """What stands under a symbol in the modules that are loaded; `_MISSING` if nothing does."""
+    module, path = _split(symbol)
+    at = sys.modules.get(module)
+    return _MISSING if at is None else _reached(at, path)

@@ -33,10 +33,14 @@ from ..compiler.inspection.effects import PURE, WRITES, Effects
 from ..seam import CuteError
 from ..typed.descriptions import Constant, Description, Group
 from . import definitions
-from .calls import Arguments, Operand, described_pattern, operand_parser, parse_arguments, pattern_of, print_arguments
+from .calls import (
+    Arguments, Operand, SymbolAttr, check_member, described_pattern, operand_parser, parse_arguments, parse_symbol,
+    pattern_of, print_arguments, print_symbol,
+)  # fmt: skip
 from .definitions import Definition
 from .effects import CallEffects
-from .names import object_of, symbol_of
+from .fields import lacking
+from .names import Lacking, Symbol, symbol_of
 from .python.text import TARGET
 from .types import TYPES, description_of, type_of
 
@@ -83,6 +87,11 @@ class Inferred(IRDLOperation):
         """Say what it does besides giving its result; None: that is not known."""
         return None
 
+    def lacking(self) -> Lacking | None:
+        """Return the first symbol that it names and that nobody gave an object for; None if there is none."""
+        positional, keywords = self.described()
+        return next(filter(None, map(lacking, (*positional, *keywords.values()))), None)
+
     def head(self, printer: Printer) -> None:
         """Print what stands between the operation's name and its arguments."""
 
@@ -126,6 +135,8 @@ class Inferred(IRDLOperation):
         return op if result is not None else _with_result(parser, op)
 
     def verify_(self) -> None:
+        if self.lacking() is not None:  # what it gives is as the text says
+            return
         try:
             found = self.infer(target_of(self))
         except CuteError as e:
@@ -156,6 +167,12 @@ def _ends(parser: Parser) -> bool:
 
 def _with_result(parser: Parser, op: Inferred) -> Inferred:
     """Give an operation whose type the text leaves out the result that it has."""
+    lacks, start = op.lacking(), getattr(parser, "operation_at", 0)
+    if lacks is not None:
+        if not parser.lexer.input.content.startswith("%", start):
+            return op
+        why = f"what it gives hangs on {lacks}, which is not among the names that the text is read with"
+        parser.raise_error(f"{op.name}: {why}: give it (names=, --module), or write the result's type after `:`", start)
     try:
         found = op.infer(_parsed_target(parser))
     except CuteError as e:
@@ -206,20 +223,22 @@ class CallOp(Inferred):
     """A call of a function that the API does not show, by its symbol: `cute.call @"module:name" (%a)`."""
 
     name = "cute.call"
-    callee = prop_def(StringAttr)
+    callee = prop_def(SymbolAttr)
 
     def head(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.callee.data)
+        print_symbol(printer, self.callee)
 
     @classmethod
     def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
-        return {"callee": StringAttr(parser.parse_symbol_name().data)}
+        return {"callee": parse_symbol(parser)}
 
     @property
     def function(self) -> Any:
         """The function that is called."""
-        return object_of(self.callee.data)
+        return self.callee.data.found
+
+    def lacking(self) -> Lacking | None:
+        return self.function if isinstance(self.function, Lacking) else super().lacking()
 
     def infer(self, arch: str) -> Description:
         positional, keywords = self.described()
@@ -249,6 +268,7 @@ class MethodOp(Inferred):
 
     def infer(self, arch: str) -> Description:
         positional, keywords = self.described()
+        check_member(positional[0] if positional else None, self.attribute.data)
         return inference.infer(None, positional, keywords, attribute=self.attribute.data, arch=arch)
 
     def effects(self) -> Effects | None:
@@ -272,7 +292,7 @@ def call(
     else:
         definition = definitions.of_function(callee)
         kind = CallOp if definition is None else operation(definition)
-        extra = {"callee": StringAttr(symbol_of(callee))} if definition is None else {}
+        extra = {"callee": SymbolAttr(Symbol(symbol_of(callee), callee))} if definition is None else {}
     return make(kind, operands, arguments, result, **extra)
 
 
@@ -309,6 +329,7 @@ class GetAttr(_Named):
 
     def infer(self, arch: str) -> Description:
         (of, name), _ = self.described()
+        check_member(of, self.attribute)
         return inference.infer_attribute(of, str(getattr(name, "value", name)), arch=arch)
 
     def effects(self) -> Effects | None:
@@ -418,7 +439,8 @@ class StaticOp(IRDLOperation):
         return self.result.type
 
     def verify_(self) -> None:
-        if not inference.is_whole(description_of(self.result.type)):
+        d = description_of(self.result.type)
+        if lacking(d) is None and not inference.is_whole(d):
             raise VerifyException(f"cute.static: parts of {self.result.type} are known only at run time")
 
 
@@ -461,7 +483,7 @@ class CastOp(Inferred):
     def verify_(self) -> None:
         (given, *_), _ = self.described()
         wanted = description_of(self.result_type)
-        if not inference.converts(given, wanted):
+        if lacking(wanted) is None and self.lacking() is None and not inference.converts(given, wanted):
             raise VerifyException(f"cute.cast: {type_of(given)} does not convert to {type_of(wanted)}")
 
 

@@ -42,12 +42,14 @@ from .fields import (
     is_constant,
     is_int,
     is_number,
+    lacking,
     names_of,
     record,
 )
-from .names import object_of
-from .scanner import Scanner
+from .names import Lacking, Names, is_record, symbol_of
+from .scanner import Scanner, quoted
 from .tuples import TUPLES
+from .writer import item, thing_text
 
 Aliases: TypeAlias = Callable[[str], Description | None]
 """What a name after `!` stands for in a module's text; None if it stands for nothing."""
@@ -66,11 +68,13 @@ class Noted:
 
 
 class Reader(Scanner):
-    """Reads descriptions from a text. aliases: what names of the text stand for."""
+    """Reads descriptions from a text. aliases: what names of the text stand for. names: what its symbols mean."""
 
-    def __init__(self, text: str, position: int = 0, aliases: Aliases = lambda name: None) -> None:
+    def __init__(
+        self, text: str, position: int = 0, aliases: Aliases = lambda name: None, names: Names | None = None
+    ) -> None:
         super().__init__(text, position)
-        self.aliases = aliases
+        self.aliases, self.names = aliases, names or Names()
         self._said: list[Thing] = []
 
     # -------------------------------------------------------------- items
@@ -207,7 +211,7 @@ class Reader(Scanner):
         symbol = self.string()
         if symbol is None:
             self.expected('a symbol, as in @"numba_cute.layout.layout:make_layout"')
-        found = self._checked(object_of, symbol, start)
+        found = self._checked(self.names.find, symbol, start)
         return self._record(found, start) if self.take("(") else Constant(found)
 
     def _record(self, cls: Any, start: int) -> Description:
@@ -219,6 +223,11 @@ class Reader(Scanner):
         for name, value in fields.items():
             if not is_constant(value):
                 self.fail(f"the field {name!r} of a record is known whole", named[name][0])
+        if isinstance(cls, Lacking) or any(map(lacking, fields.values())):
+            said = ", ".join(f"{name} = {item(value)}" for name, value in fields.items())
+            return Constant(Lacking(symbol_of(cls), f"@{quoted(symbol_of(cls))}({said})"))
+        if not is_record(cls):
+            self.fail(f"{cls!r} is no class of records, frozen dataclasses or named tuples", start)
         try:
             return Constant(record(cls, fields))
         except CuteError as e:
@@ -321,6 +330,9 @@ class Reader(Scanner):
         things = self.things(named) if has else []
         if cls is None:
             cls = self._user_class(name, things, first)
+        if isinstance(cls, Lacking):
+            said = [cls.said, *map(thing_text, things), *(f"{n} = {item(d)}" for n, (_, d) in named.items())]
+            return Foreign(Lacking(cls.symbol, ", ".join(said), name))
         fields = dict(default_fields(cls))
         if form is not None and (things or not named):
             fields |= self._checked(form.implied, things, first)
@@ -339,6 +351,8 @@ class Reader(Scanner):
     def _user_class(self, name: str, things: list[Thing], first: int) -> type:
         """The class of an object of the user's, which stands first among what its type says."""
         cls: Any = things.pop(0).value if things and isinstance(things[0], Constant) else None
+        if isinstance(cls, Lacking):
+            return cls  # type: ignore[return-value]
         legal, kind = (seam.is_struct_class, "struct") if name == registry.STRUCT else (seam.is_static_class, "static")
         if not legal(cls):
             self.fail(f'!{name} begins with the symbol of a `{kind}` class, as in @"module:Name"', first)
@@ -463,10 +477,10 @@ class Reader(Scanner):
         return tuple(extents) or None, self.need_integer("the alignment in bytes") if known else 0
 
     def _of_foreign(self, start: int) -> Description:
-        place, name = self.position, self.string()
+        name = self.string()
         if name is None:
             self.expected("the name of a Numba type, a string")
-        return Foreign(self._checked(foreign_of, name, place))
+        return Foreign(foreign_of(name) or Lacking(name, quoted(name), "numba.type"))
 
 
 def _tuple_reader(name: str) -> Callable[[Reader, int], Description]:

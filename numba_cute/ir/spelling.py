@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..typed.descriptions import Description, Object, Scalar
 from . import atom_forms as _atom_forms, atoms as _atoms, forms as _forms, registry  # noqa: F401 - the types
 from .fields import has_forms
+from .names import Names
 from .reader import Reader
 from .writer import typed
 
@@ -26,10 +29,11 @@ def has_form(d: Description) -> bool:
     return isinstance(d, Object) and has_forms(d.cls)
 
 
-def parse_description(text: str) -> Description:
+def parse_description(text: str, names: Any = None) -> Description:
     """Read what `spell` writes, and everything that may stand within a type: CuTe's own notation of layouts and
-    swizzles, with quotes or without, numbers and tuples. Raises CuteError with the column and what was expected."""
-    reader = Reader(text)
+    swizzles, with quotes or without, numbers and tuples. names: as for `parse`. Raises CuteError with the column and
+    what was expected."""
+    reader = Reader(text, names=Names(names))
     word = reader.peek_word()
     if word in registry.ELEMENTS and len(word) == len(text.strip()):
         return Scalar(registry.ELEMENTS[word])

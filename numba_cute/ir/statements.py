@@ -32,9 +32,9 @@ from ..typed.descriptions import (  # fmt: skip
     Struct,
 )
 from . import arithmetic
-from .calls import pattern_of
+from .calls import SymbolAttr, pattern_of
 from .foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue
-from .names import symbol_of
+from .names import Symbol, symbol_in, symbol_of
 from .operations import (
     Binary,
     CastOp,
@@ -99,7 +99,8 @@ class Statements:
             return arithmetic.truth(self.single(variable), d, self.out.emit)
         if isinstance(d, Constant):
             return self.out.number(bool(held), Scalar(Boolean))
-        made: SSAValue = self._inferred(NumbaCall, [held], Scalar(Boolean), callee=StringAttr(symbol_of(bool)))
+        callee = SymbolAttr(symbol_in(symbol_of(bool)))
+        made: SSAValue = self._inferred(NumbaCall, [held], Scalar(Boolean), callee=callee)
         return made
 
     def set(self, target: str, held: Held) -> None:
@@ -200,7 +201,7 @@ class Statements:
         if callee is kernels.NUMBA_CUDA.syncthreads:
             self.out.emit(gpu.BarrierOp())  # type: ignore[no-untyped-call]
             return None
-        op = make(NumbaCall, *pattern_of(args, keywords), None, callee=StringAttr(source.symbol or symbol_of(callee)))
+        op = make(NumbaCall, *pattern_of(args, keywords), None, callee=SymbolAttr(_symbol(source, callee)))
         return self._given(op, d)
 
     def _number(self, variable: str, d: Scalar) -> Held:
@@ -303,10 +304,15 @@ class Deferred:
         """Read it."""
         op = NumbaValue.create(
             result_types=[type_of(self.description)],
-            properties={"symbol": StringAttr(self.symbol()), "arguments": pattern_of([])[1]},
+            properties={"symbol": SymbolAttr(symbol_in(self.symbol())), "arguments": pattern_of([])[1]},
         )
         made: SSAValue = statements.out.emit(op)
         return made
+
+
+def _symbol(source: typed.Call, callee: Any) -> Symbol:
+    """Return the symbol of what is called: where the source finds it, or its own."""
+    return symbol_in(source.symbol) if source.symbol else Symbol(symbol_of(callee), callee)
 
 
 def named(variable: str) -> str | None:

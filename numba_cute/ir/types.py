@@ -18,6 +18,7 @@ from ..dtypes import DType
 from ..seam import CuteError
 from ..typed.descriptions import Description, Scalar
 from . import registry, spelling as _spelling  # noqa: F401 - the forms of types
+from .constants import names_of
 from .fields import FORMS
 from .reader import BUILTIN, Noted, Reader
 from .scanner import SpellingError
@@ -38,7 +39,7 @@ class DescribedType(TypeAttribute, Data[Any]):
             found = parser.attribute_aliases.get(f"!{name}")
             return None if found is None else description_of(found)
 
-        reader = Reader(parser.lexer.input.content, parser.pos, alias)
+        reader = Reader(parser.lexer.input.content, parser.pos, alias, names_of(parser))
         try:
             found = reader.body_noted(cls.name, parser.pos)
         except SpellingError as e:

@@ -36,7 +36,7 @@ from .fields import (
     is_number,
     record_fields,
 )
-from .names import symbol_of
+from .names import Lacking, collected, note, symbol_of
 from .scanner import quoted
 
 
@@ -68,13 +68,21 @@ def typed(d: Description) -> str:
     return f"!{name}<{inner}>" if inner else f"!{name}"
 
 
-@functools.lru_cache(maxsize=8192)
 def parts(d: Description, things: tuple[Thing, ...] | None = None) -> tuple[str, str]:
     """Return the name of a description's type, with its dialect, and what stands between its < and >. things: what it
     says without names, in place of the usual."""
-    if isinstance(d, (Object, Struct)):
-        return name_of(d), _said(d, things)
-    return name_of(d), _inner(d)
+    inner, met = _written(d, things)
+    for symbol, obj in met:
+        note(symbol, obj)
+    return name_of(d), inner
+
+
+@functools.lru_cache(maxsize=8192)
+def _written(d: Description, things: tuple[Thing, ...] | None) -> tuple[str, list[tuple[str, Any]]]:
+    """What stands between < and >, and the user's objects that it names."""
+    with collected() as met:
+        inner = _said(d, things) if isinstance(d, (Object, Struct)) else _inner(d)
+    return inner, list(met.items())
 
 
 def name_of(d: Description) -> str:
@@ -84,6 +92,8 @@ def name_of(d: Description) -> str:
         return registry.mnemonic_of(d.cls) if form is None else form.name
     if isinstance(d, Constant) and not is_int(d):
         return "cute.constant"
+    if isinstance(d, Foreign) and isinstance(d.type, Lacking):
+        return str(d.type.type)
     return _NAMES[type(d)]
 
 
@@ -105,7 +115,7 @@ def _inner(d: Description) -> str:
         align = f" align {d.alignment}" if d.alignment else ""
         return f"{registry.element_name(d.dtype)}, {d.ndim}, {d.layout}{kind}{known}{align}"
     if isinstance(d, Foreign):
-        return quoted(foreign_name(d.type))
+        return d.type.said if isinstance(d.type, Lacking) else quoted(foreign_name(d.type))
     return item(d)
 
 
@@ -125,6 +135,8 @@ def _constant(value: Any) -> str:
     if isinstance(value, enum.Enum):
         known = registry.enumeration_name(type(value))
         return f"#{known}.{value.name}" if known else f"@{quoted(f'{symbol_of(type(value))}.{value.name}')}"
+    if isinstance(value, Lacking):
+        return value.said
     fields = record_fields(value)
     if fields is not None:
         said = ", ".join(f"{name} = {item(d)}" for name, d in fields.items())

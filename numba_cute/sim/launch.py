@@ -436,9 +436,6 @@ class Arguments:
         found = getattr(value, "__cute_allocations__", None)
         if found is not None and not isinstance(value, type):
             for address, nbytes, label, owner, readonly in found():
-                if owner is None or not address:
-                    self.memory.add_number(int(address), int(nbytes), label or name)
-                    continue
                 self.memory.add(int(address), int(nbytes), label or name, owner, readonly)
                 self._begins[getattr(value, "tensor_map", None)] = int(address)
         if isinstance(value, Scalar):
@@ -493,7 +490,7 @@ class Arguments:
         if record.address >= self._begins.get(record, record.address):
             held = self.memory.find(record.address)
             if held is None:
-                self.memory.add_number(record.address, record.extent_bytes, name)
+                self.memory.add(record.address, record.extent_bytes, name, None)
             elif record.address + record.extent_bytes > held.end:
                 raise OutOfBoundsError(
                     f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "

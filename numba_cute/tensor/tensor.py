@@ -189,7 +189,7 @@ class Tensor(InIR):
         return derived(_shape_dynamic, self, mode, stride_order, divisibility)  # type: ignore[no-any-return]
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
-        """(address, bytes, name, owner, whether it is read-only) of the host's memory that this tensor refers to. owner:
+        """(address, bytes, name, owner, whether it is read-only) of the memory that this tensor refers to. owner:
         None of an address that is a mere number."""
         address, nbytes = extent(self)
         if not nbytes:

@@ -120,7 +120,8 @@ class ByWayOfIr:
         self._times[function.__code__] += 1
         try:
             given = launch.static_arguments(simulated.kernel, args, named)
-            module = ir.parse(str(from_kernel(simulated.kernel, tuple(given), simulated.arch)))
+            lifted = from_kernel(simulated.kernel, tuple(given), simulated.arch)
+            module = ir.parse(str(lifted), names=lifted.names)
             if PASSES:
                 module = passes.run(module, PASSES)
             kernel = TO_KERNEL(module)

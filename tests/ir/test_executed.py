@@ -141,7 +141,7 @@ def checked(where):
             symbol = operations.symbol_of(ALL[op.name].function)
             text[op.name] += f'\ncute.call @"{__name__}:keep" %out, {at}, @"{symbol}", {name}, {args}'
             at += 4
-    return ir.to_kernel(ir.parse(source_of(names, text))), at
+    return ir.to_kernel(ir.parse(source_of(names, text), names=[sys.modules[__name__]])), at
 
 
 def test_every_operation_is_executed_or_listed():

@@ -41,7 +41,7 @@ SLOW = pytest.mark.slow
 def read_back(module):
     """A module by way of its text."""
     text = str(module)
-    found = ir.parse(text)
+    found = ir.parse(text, names=module.names)
     assert str(found) == text
     return found
 

@@ -4,6 +4,8 @@ engines, and what its verifier refuses."""
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -270,8 +272,8 @@ def output() -> tuple[np.ndarray, cute.Tensor]:
 def both_engines(operation):
     """Give what a kernel of this text keeps, in the simulator; it must compile besides."""
     array, out = output()
-    module = ir.parse(text_of(operation, out))
-    again = ir.parse(str(module))
+    module = ir.parse(text_of(operation, out), names=[sys.modules[__name__]])
+    again = ir.parse(str(module), names=module.names)
     assert str(again) == str(module)
     kernel = ir.to_kernel(again)
     cute.simulate(kernel)[1, 1](out, np.int32(N))

@@ -21,8 +21,9 @@ from .example_kernels import BF16, KERNELS, QUICK, blackwell_attention
 
 def again(kernel, args, arch):
     """A kernel by way of the text of its module."""
-    text = str(from_kernel(kernel, args, arch))
-    module = ir.parse(text)
+    lifted = from_kernel(kernel, args, arch)
+    text = str(lifted)
+    module = ir.parse(text, names=lifted.names)
     assert str(module) == text
     return ir.to_kernel(module)
 

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import ParseError  # noqa: E402
 
 import numba_cute as cute  # noqa: E402
 from numba_cute.ir import registry  # noqa: E402
+from numba_cute.ir.names import Names, collected  # noqa: E402
 from numba_cute.ir.spelling import parse_description, spell  # noqa: E402
 from numba_cute.ir.types import TYPES, DescribedType, description_of, type_of, types_of  # noqa: E402
 from numba_cute.typed.descriptions import Constant, Group, Scalar  # noqa: E402
@@ -131,4 +132,7 @@ def test_every_class_of_the_library_has_its_type_in_a_dialect():
 @given(DESCRIPTIONS)
 def test_types_made_at_random_stand_in_modules(d):
     t = type_of(d)
-    assert description_of(t) == d and parsed(str(t)) == t
+    with collected() as names:
+        text = str(t)
+    CONTEXT.names = Names(names)
+    assert description_of(t) == d and parsed(text) == t

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import importlib
 import operator
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any
 
 from numba.core.target_extension import target_override
@@ -225,12 +225,36 @@ def abstractly(arch: str) -> Iterator[None]:
         yield
 
 
+NUMBAS = ("numba", "builtins", "cmath", "math", "numpy", "operator")
+"""The packages of which Numba knows functions and values."""
+
+
+def is_of_numba(symbol: str) -> bool:
+    """Say whether a symbol, "module:qualname", is of what Numba itself knows: not a module, no function of Python,
+    which typing would call, and not `getattr`, for which the IR has operations."""
+    try:
+        with target_override("cuda"):
+            found = _found(_context(), symbol)
+    except CuteError:
+        return False
+    return not isinstance(found, (Value, types.Module)) and symbol != "builtins:getattr"
+
+
 def _found(context: Any, symbol: str) -> Any:
-    """Return the Numba type of what a kernel finds by a symbol."""
-    module, _, path = symbol.partition(":")
-    found = _asked(context.resolve_value_type, importlib.import_module(module))
-    for name in path.split("."):
-        found = _asked(context.resolve_getattr, found, name)
-        if found is None:
+    """Return the Numba type of what a kernel finds by a symbol, in the modules that are loaded."""
+    name, _, path = symbol.partition(":")
+    module = sys.modules.get(name)
+    if module is None or name.partition(".")[0] not in NUMBAS:
+        raise CuteError(f"{symbol}: a kernel has no such value")
+    found = _asked(context.resolve_value_type, module)
+    for part in path.split("."):
+        found = None if part.startswith("__") else _asked(context.resolve_getattr, found, part)
+        if found is None or isinstance(found, types.Module) and not _within(found.pymod, name):
             raise CuteError(f"{symbol}: a kernel has no such value")
     return found
+
+
+def _within(space: Any, name: str) -> bool:
+    """Say whether what Numba takes for a module, a class too, is of the package of the module of this name."""
+    own = space.__name__ if isinstance(space, ModuleType) else space.__module__
+    return bool(own.partition(".")[0] == name.partition(".")[0])

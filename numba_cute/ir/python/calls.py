@@ -4,7 +4,6 @@ item or an operator."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
 from typing import Any
@@ -12,8 +11,7 @@ from typing import Any
 from ...compiler.inspection.inference import value_of
 from ...typed.descriptions import Constant, Description, Group, Scalar
 from ..calls import Operand
-from ..foreign import NumbaCall, NumbaValue
-from ..names import is_kept, object_of
+from ..foreign import NumbaValue
 from ..operations import (
     ApiOp,
     Binary,
@@ -86,16 +84,15 @@ def _by_name(function: Any, positional: list[str], keywords: dict[str, str]) -> 
 @writes(CallOp)
 def call(w: Writer, op: CallOp) -> None:
     """A call of any other function."""
-    module, _, path = op.callee.data.partition(":")
-    if isinstance(op, NumbaCall) and path and module.partition(".")[0] == "numba" and module in sys.modules:
-        return _call(w, op, _path(w, op.callee.data), *_arguments(w, op))  # not all of Numba's are known as globals
+    if op.function is None:  # not all of Numba's are known as globals
+        return _call(w, op, _path(w, op.callee.data.text), *_arguments(w, op))
     return _call(w, op, w.expression(op.function), *_arguments(w, op))
 
 
 def _path(w: Writer, symbol: str) -> str:
     """Return what a symbol names, by its module."""
     module, _, path = symbol.partition(":")
-    root = w.names.of(importlib.import_module(module), module.rpartition(".")[2])
+    root = w.names.of(sys.modules[module], module.rpartition(".")[2])
     return f"{root}.{path}" if path else root
 
 
@@ -181,8 +178,9 @@ def static(w: Writer, op: StaticOp) -> None:
 
 @writes(NumbaValue)
 def value(w: Writer, op: NumbaValue) -> None:
-    """A value that is found by import."""
-    _result(w, op, w.expression(object_of(op.symbol.data)) if is_kept(op.symbol.data) else _path(w, op.symbol.data))
+    """A value that is found by its symbol."""
+    found = op.symbol.data.found
+    _result(w, op, _path(w, op.symbol.data.text) if found is None else w.expression(found))
 
 
 @writes(CastOp)

@@ -151,14 +151,13 @@ class GlobalMemory:
         self._buffers: list[Allocation] = []
         self._numbers: list[tuple[int, int, str]] = []
 
-    def add_number(self, address: int, nbytes: int, name: str) -> None:
-        """Note a tensor of an address that is a mere number. What it reaches may be accessed if it is another
-        argument's; else the error says where it is from."""
-        self._numbers.append((address, nbytes, name))
-
     def add(self, address: int, nbytes: int, name: str, owner: Any, readonly: bool = False) -> None:
         """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run. Where something is given twice,
-        once read-only, it may be written."""
+        once read-only, it may be written. Without an owner the address is a mere number: what lies there may be
+        accessed only if it is another argument's, and else the error says where the address is from."""
+        if owner is None or not address:
+            self._numbers.append((address, nbytes, name))
+            return
         held = self.find(address)
         if nbytes == 0:
             return
