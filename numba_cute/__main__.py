@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it;
-`cache` lists the kernels that are kept on disk, or removes them."""
+`cache` lists the kernels that are kept on disk, removes them, or ships them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m numba_cute", description="CuTe for Numba, at the command line.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_ir(commands.add_parser("ir", help="read a module of the CuTe IR, run passes over it, and print it"))
-    _add_cache(commands.add_parser("cache", help="list the kernels that are kept on disk, or remove them"))
+    _add_cache(commands.add_parser("cache", help="list the kernels that are kept on disk, remove or ship them"))
     given = parser.parse_args(arguments)
-    if given.command == "cache":
-        print(_cache(given.what), end="")
-        return 0
     try:
+        if given.command == "cache":
+            print(_cache(given.what, given.file), end="")
+            return 0
         text = _ir(given)
     except CuteError as e:
         print(e, file=sys.stderr)
         return 1
     except OSError as e:
-        print(f"{given.file}: {e.strerror}", file=sys.stderr)
+        print(f"{given.file}: {e.strerror or e}", file=sys.stderr)
         return 1
     if given.output is None:
         print(text, end="")
@@ -58,21 +58,29 @@ def _add_ir(ir: argparse.ArgumentParser) -> None:
 
 
 def _add_cache(cache: argparse.ArgumentParser) -> None:
-    cache.add_argument("what", choices=("list", "clear", "path"), nargs="?", default="list")
+    cache.add_argument("what", choices=("list", "clear", "path", "export", "import"), nargs="?", default="list")
+    cache.add_argument("file", nargs="?", metavar="FILE", help="of export and import: the archive, a .tar.gz")
 
 
-def _cache(what: str) -> str:
-    from .compiler.host import store
+def _cache(what: str, file: str | None) -> str:
+    from .compiler.host import shipped, store
 
+    if (file is None) == (what in ("export", "import")):
+        raise CuteError(f"cache {what} takes {'a file' if file is None else 'no file'}")
     if what == "path":
         return f"{store.folder()}\n"
+    if file is not None and what == "export":
+        return f"{shipped.export(file)} kernels of {store.folder()} are in {file}\n"
+    if file is not None:
+        taken, left = shipped.take(file)
+        return f"{taken} kernels of {file} are in {store.folder()}, {left} were there, are broken, or are none\n"
     if what == "clear":
         return f"{store.clear()} kernels removed from {store.folder()}\n"
     lines, total = [], 0
     for key, used, size, entry in store.entries():
         facts = entry.facts
         when = datetime.datetime.fromtimestamp(used).isoformat(" ", "minutes")
-        lines.append(f"{key[:12]}  {when}  {size:>9,} B  {facts['arch']:<8}  {facts['kernel']}\n")
+        lines.append(f"{key[:12]}  {when}  {size:>9,} B  {facts.get('arch', '?')!s:<8}  {facts.get('kernel', '?')}\n")
         total += size
     return "".join([*lines, f"{len(lines)} kernels, {total:,} bytes, in {store.folder()}\n"])
 

@@ -21,9 +21,10 @@ class Settings:
 
     ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show the
     library's own frames beneath a CuteError that was raised while a kernel was compiled. cache: keep compiled kernels
-    on disk. cache_dir: the folder for them, where the user's usual one for such is not wanted. tool_seconds: how long a
-    run of one of these tools may take. tuned: the directory of what `autotune` found, in place of numba_cute/tuned in
-    the user's cache.
+    on disk. cache_dir: the folder for them, where the user's usual one is not wanted. tool_seconds: how long a
+    run of one of these tools may take. cache_wait: how many seconds to wait for another process that compiles the same
+    kernel, before it is compiled here too. tuned: the directory of what `autotune` found, in place of numba_cute/tuned
+    in the user's cache.
     """
 
     ptxas: str | None = None
@@ -32,6 +33,7 @@ class Settings:
     cache: bool = True
     cache_dir: str | None = None
     tool_seconds: float = 600.0
+    cache_wait: float = 60.0
     tuned: str | None = None
 
 

@@ -34,8 +34,17 @@ from ..seam import CuteError
 from ..typed.descriptions import Constant, Description, Group
 from . import definitions
 from .calls import (
-    Arguments, Operand, SymbolAttr, check_member, described_pattern, operand_parser, parse_arguments, parse_symbol,
-    pattern_of, print_arguments, print_symbol,
+    Arguments,
+    Operand,
+    SymbolAttr,
+    check_member,
+    described_pattern,
+    operand_parser,
+    parse_arguments,
+    parse_symbol,
+    pattern_of,
+    print_arguments,
+    print_symbol,
 )  # fmt: skip
 from .definitions import Definition
 from .effects import CallEffects

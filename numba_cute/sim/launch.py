@@ -30,7 +30,7 @@ from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import SMEM_BASE, SMEM_LIMIT, GlobalMemory
-from .hardware.grid import Cluster, Run, Thread, coordinates
+from .hardware.grid import Cluster, Run, Thread
 from .hardware.schedule import Choices
 from .hardware.tma_table import TensorMaps
 from .hardware.together import NotTogether
@@ -253,7 +253,6 @@ class Simulated:
         body = rebuilder.kernel(self.kernel, fn)
         if before is not None:
             before += memory.copies()
-        clusters = coordinates(tuple(g // c for g, c in zip(grid, self.cluster)))  # type: ignore[arg-type]
 
         def start(thread: Thread) -> Callable[[], Any]:
             return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
@@ -261,25 +260,22 @@ class Simulated:
         backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
         with seam.running(backend):
-            if run.rng is not None:
-                run.rng.shuffle(clusters)
-            run.waiting.extend(clusters)
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
                 return Cluster(run, run.next_cluster()) if run.waiting else None
 
-            cooperative.execute((following for _ in self._shown(clusters)), start)
+            cooperative.execute((following for _ in self._shown(len(run.waiting))), start)
         arguments.give_back()
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run
 
-    def _shown(self, clusters: list[Any]) -> Iterator[Any]:
+    def _shown(self, clusters: int) -> Iterator[Any]:
         if not self.progress:
-            return iter(clusters)
+            return iter(range(clusters))
         from tqdm import tqdm
 
-        return iter(tqdm(clusters, desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
+        return iter(tqdm(range(clusters), desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..compiler.host.fingerprint import Unkept, fingerprint
 from ..dtypes import DType
 from ..seam import CuteError
 from ..tensor.dlpack import inspect_array
@@ -100,10 +101,25 @@ def key_text(value: Any) -> str:
         return f"{value.element_type}{value.layout}"
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return _array(value)
-    if inspect.isroutine(value) or inspect.isclass(value):
-        return f"{value.__module__}.{value.__qualname__}"
-    shown = repr(value)
-    return f"{type(value).__module__}.{type(value).__qualname__}" if " at 0x" in shown else shown
+    named = value if inspect.isroutine(value) or inspect.isclass(value) else type(value)
+    told = digest(value)
+    if told is None:
+        _alive[id(value)] = value
+        return f"{named.__module__}.{named.__qualname__}@{UNTOLD}{id(value):x}"
+    return f"{named.__module__}.{named.__qualname__}@{told[:12]}"
+
+
+UNTOLD = "this process's "
+"""In the text of what no digest tells from others like it in another process."""
+_alive: dict[int, Any] = {}
+
+
+def digest(value: Any) -> str | None:
+    """Return a digest of a function, a class or an object with all that it reaches; None of one that has none."""
+    try:
+        return fingerprint(value)
+    except Unkept:
+        return None
 
 
 def _array(value: Any) -> str:

@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
 from .. import config
+from ..compiler.host import files
 
-FORMAT = 1
+FORMAT = 2
+_MOST_BYTES = 1 << 24
 
 
-def directory(given: Any = None) -> Path:
-    """Return where results are kept: what was given, the setting `tuned`, or the user's cache."""
+def directory(given: Any = None) -> Path | None:
+    """Return where results are kept: what was given, the setting `tuned`, or the user's cache; None: nowhere."""
     found = given or config.current().tuned
     if found:
         return Path(found)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba_cute" / "tuned"
+    usual = files.user_folder("numba_cute")
+    return None if usual is None else usual / "tuned"
 
 
 def file_of(folder: Path, name: str, identity: dict[str, Any]) -> Path:
@@ -33,12 +33,23 @@ def file_of(folder: Path, name: str, identity: dict[str, Any]) -> Path:
 
 
 def load(file: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what a file holds; None where there is none, or it is broken, or of another identity."""
-    with contextlib.suppress(OSError, ValueError):
-        held = json.loads(file.read_text())
-        if isinstance(held, dict) and held.get("format") == FORMAT and held.get("identity") == identity:
-            return held
-    return None
+    """Return what a file holds; None where there is none that this user wrote where no other may, or it is broken, or
+    of another identity."""
+    data = files.read(file, _MOST_BYTES)
+    try:
+        held = json.loads(data or b"")
+        sound = held["format"] == FORMAT and held["identity"] == identity and _is_record(held)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return held if sound else None
+
+
+def _is_record(held: dict[str, Any]) -> bool:
+    """Say whether this is what a measurement gives: times by configuration, and why others failed."""
+    times = [(t["median_us"], *t["interval_us"]) for t in held["measured"].values()]
+    numbers = all(len(t) == 3 and all(type(x) in (int, float) for x in t) and t[0] > 0 for t in times)
+    texts = all(isinstance(why, str) for why in held["failed"].values()) and isinstance(held["function"], str)
+    return numbers and texts and held["best"] in held["measured"]
 
 
 def save(file: Path, identity: dict[str, Any], result: dict[str, Any]) -> None:
@@ -46,15 +57,7 @@ def save(file: Path, identity: dict[str, Any], result: dict[str, Any]) -> None:
     to is a RuntimeWarning: the result then holds for this process alone."""
     held = {"format": FORMAT, "identity": identity, **result}
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".tuned-", suffix=".json")
-        try:
-            with os.fdopen(handle, "w") as out:
-                json.dump(held, out, indent=1)
-            os.replace(temporary, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        files.write(file, json.dumps(held, indent=1).encode())
+        files.remove_abandoned(file.parent)
     except OSError as e:
         warnings.warn(f"autotune: the result cannot be kept in {file.parent}: {e}", RuntimeWarning, stacklevel=4)

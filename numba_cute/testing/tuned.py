@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from ..compiler.host.caching import version
 from ..compiler.host.stopwatch import Saved, Stopwatch
 from ..runtime import from_dlpack
 from ..seam import CuteError, WrongArguments
@@ -25,7 +25,7 @@ from ..seam.ground.names import other_arguments
 from ..tensor.tensor import extent
 from . import store
 from .children import Child, reachable
-from .configurations import Configuration, key_of, key_text, listed, text, worthwhile
+from .configurations import UNTOLD, Configuration, digest, key_of, key_text, listed, text, worthwhile
 from .measuring import REGIMES, InProcess, Pace, reason, turns
 
 __all__ = ["Autotuned", "Tuning", "autotune"]
@@ -144,11 +144,12 @@ class Autotuned:
             return Tuning(only, key, {"function": self._name, "measured": {}, "failed": {}})
         watch = Stopwatch(o.stream) if o.device is None else o.device
         identity = self._identity(key, list(names), watch.facts())
-        file = store.file_of(store.directory(None if o.store is True else o.store), self._name, identity)
-        held = None if again or o.store is False else store.load(file, identity)
-        if held is None or held.get("best") not in names:
+        folder = None if o.store is False else store.directory(None if o.store is True else o.store)
+        file = None if folder is None or identity is None else store.file_of(folder, self._name, identity)
+        held = None if again or file is None else store.load(file, identity or {})
+        if held is None or held["best"] not in names:
             held = self._measured(args, named, arguments, names, watch)
-            if o.store is not False:
+            if file is not None and identity is not None:
                 store.save(file, identity, held)
         return Tuning(names[held["best"]], key, held)
 
@@ -156,14 +157,16 @@ class Autotuned:
     def _name(self) -> str:
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
-    def _identity(self, key: str, names: list[str], facts: dict[str, Any]) -> dict[str, Any]:
-        try:
-            source = inspect.getsource(self.function)
-        except (OSError, TypeError):
-            source = self.function.__code__.co_code.hex()
+    def _identity(self, key: str, names: list[str], facts: dict[str, Any]) -> dict[str, Any] | None:
+        """What a result holds for: the function with all that it reaches, kernels and closures too, and the version of
+        this library. None if the function, an argument or a configuration reaches what cannot be described."""
+        code = digest(self.function)
+        if code is None or any(UNTOLD in text for text in (key, *names)):
+            return None
         return {
             "function": self._name,
-            "source": hashlib.sha256(source.encode()).hexdigest(),
+            "code": code,
+            "version": version(),
             "key": key,
             "configurations": names,
             "regime": self.options.regime,

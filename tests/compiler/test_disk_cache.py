@@ -287,7 +287,7 @@ def test_broken_files_are_no_entries_and_go(folder, harm):
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with config.override(cache_dir=str(tmp_path / "file")), store.alone("ab" * 20):
+    with config.override(cache_dir=str(tmp_path / "file")), store.alone("ab" * 20, "k"):
         store.save("ab" * 20, an_entry())
         assert store.load("ab" * 20) is None and store.clear() == 0
 

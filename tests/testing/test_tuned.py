@@ -86,7 +86,7 @@ def test_results_are_kept_on_disk_with_all_that_was_measured(folder):
     assert held["best"] == "tile=128" and held["machine"]["gpu"] == "a fake" and held["machine"]["date"]
     assert held["machine"]["versions"]["numba"] and held["seconds"] > 0
     assert {n: len(t["samples_us"]) for n, t in held["measured"].items()} == {f"tile={t}": 5 for t in TILES}
-    again, called = tuned(gpu)
+    again, called = tuned(FakeGPU())
     assert again(np.zeros(8)) == 128 and called == [128]
 
 

@@ -125,7 +125,7 @@ class KernelCache(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         key = self.key(sig)
-        entry = None if key is None else store.load(key)
+        entry = None if key is None else _sound(key, _KERNEL)
         if entry is None:
             return None
         target_context.refresh()
@@ -160,7 +160,9 @@ def keeping(compile: Callable[..., Any]) -> Callable[..., Any]:
         if type(self._cache) is NullCache and config.current().cache and owns(self.py_func, argtypes):
             self._cache = KernelCache(self)
         key = self._cache.key(sig) if isinstance(self._cache, KernelCache) else None
-        with contextlib.nullcontext() if key is None else store.alone(key):
+        if key is None or store.has(key):
+            return compile(self, sig)
+        with store.alone(key, self.py_func.__qualname__):
             return compile(self, sig)
 
     return kept
@@ -217,14 +219,13 @@ def compiled(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, ma
     key = key_of(py_func, argtypes, options, arch, "compile")
     if key is None:
         return make()
-    with store.alone(key):
-        entry = store.load(key)
-        if entry is not None:
-            facts = entry.facts
-            said: dict[str, Any] = {k: tuple(x) if isinstance(x, list) else x for k, x in facts["resources"].items()}
-            resources = ptxas.Resources(**said)
-            ptx, cubin = entry.blobs["ptx"].decode(), entry.blobs["cubin"]
-            return Compiled(facts["symbol"], arch, ptx, cubin, resources, tuple(facts["notes"]))
+    found = _compiled(key, arch)
+    if found is not None:
+        return found
+    with store.alone(key, py_func.__qualname__):
+        found = _compiled(key, arch)
+        if found is not None:
+            return found
         made = make()
         facts = {
             **_said(py_func, argtypes, arch, made.notes),
@@ -233,6 +234,50 @@ def compiled(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, ma
         }
         store.save(key, store.Entry(facts, {"ptx": made.ptx.encode(), "cubin": made.cubin}))
         return made
+
+
+def _compiled(key: str, arch: str) -> Compiled | None:
+    """What is kept of `compile` under a key."""
+    entry = _sound(key, _COMPILED)
+    if entry is None:
+        return None
+    facts = entry.facts
+    said: dict[str, Any] = {k: tuple(x) if isinstance(x, list) else x for k, x in facts["resources"].items()}
+    ptx, cubin = entry.blobs["ptx"].decode(), entry.blobs["cubin"]
+    return Compiled(facts["symbol"], arch, ptx, cubin, ptxas.Resources(**said), tuple(facts["notes"]))
+
+
+_ALL = {"kernel": str, "arch": str, "symbol": str, "notes": list}
+_KERNEL = {**_ALL, "cc": list, "cooperative": bool, "carveout": (int, type(None)), "lineinfo": bool,
+           "max_registers": (int, type(None))}  # fmt: skip
+_COMPILED = {**_ALL, "resources": dict}
+_RESOURCES = {f.name for f in dataclasses.fields(ptxas.Resources)}
+
+
+def _sound(key: str, kinds: dict[str, Any]) -> store.Entry | None:
+    """The entry of a key, if it holds what it should; else it goes. kinds: of its facts."""
+    entry = store.load(key)
+    if entry is None:
+        return None
+    facts, blobs = entry.facts, entry.blobs
+    right = all(isinstance(facts.get(name, ...), kind) for name, kind in kinds.items())
+    right = right and set(facts.get("resources", _RESOURCES)) == _RESOURCES and _is_target(facts.get("cc", [0, 0]))
+    if right and blobs.keys() == {"ptx", "cubin"} and blobs["cubin"].startswith(b"\x7fELF") and _is_text(blobs["ptx"]):
+        return entry
+    store.drop(key)
+    return None
+
+
+def _is_target(cc: list[Any]) -> bool:
+    return len(cc) in (2, 3) and all(isinstance(x, int) for x in cc[:2]) and all(isinstance(x, str) for x in cc[2:])
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _said(py_func: Any, argtypes: Any, arch: str, notes: tuple[str, ...]) -> dict[str, Any]:

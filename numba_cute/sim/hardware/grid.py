@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 from greenlet import greenlet
 
 from ...isa.form.instr import CTA, WARP, WARPGROUP
@@ -28,6 +26,7 @@ from .schedule import schedule
 from .tma_table import TensorMaps
 from .tmem import check_freed, check_pair
 from .together import NotTogether, Together
+from .waiting import Waiting
 from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
@@ -209,7 +208,7 @@ class Run:
         self.choices: Any = None  # see schedule.Choices
         self.thread: Any = None
         self.cluster: Any = None
-        self.waiting: deque[Any] = deque()  # coordinates of the clusters that have not started
+        self.waiting = Waiting(tuple(g // c for g, c in zip(grid, cluster)), self.rng)  # type: ignore[arg-type]
         self.events = 0  # counts everything that may let a polling thread go on
         self.steps = 0  # counts what polling threads do by themselves (see `progress`)
         self.clock = 0
@@ -237,17 +236,14 @@ class Run:
         """Take the next cluster that has not started; with a seed sometimes none, as where others were faster."""
         if not self.waiting or (self.rng is not None and self.rng.random() < 0.25):
             return None
-        x, y, z = (i * c for i, c in zip(self.waiting.popleft(), self.cluster_shape))
+        x, y, z = (i * c for i, c in zip(self.waiting.take(), self.cluster_shape))
         return x, y, z
 
     def next_cluster(self) -> Any:
         """The coordinates of the cluster that starts next: the first that waits, or another by choice."""
         count = len(self.waiting)
         at = (0, 1, count - 1)[self.choices.among(min(count, 3))] if self.choices is not None else 0
-        self.waiting.rotate(-at)
-        found = self.waiting.popleft()
-        self.waiting.rotate(at)
-        return found
+        return self.waiting.take(at)
 
 
 class Cluster:
@@ -431,8 +427,3 @@ class Cluster:
                 t.greenlet.throw()
             t.greenlet = None
         self.run.thread = None
-
-
-def coordinates(shape: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-    """All coordinates of a shape, x fastest."""
-    return [(int(x), int(y), int(z)) for z, y, x in np.ndindex(shape[2], shape[1], shape[0])]
