@@ -426,3 +426,39 @@ def test_plain_kernels_are_numbas_to_keep(device):
 
     plain.compile((ARRAY,))
     assert plain.stats.cache_path is None
+
+
+def without(**change):
+    """Facts or blobs of a kept kernel, changed; None: without one."""
+
+    def changed(entry):
+        facts, blobs = dict(entry.facts), dict(entry.blobs)
+        for name, value in change.items():
+            held = blobs if name in blobs else facts
+            held[name] = value
+            if value is None:
+                del held[name]
+        return store.Entry(facts, blobs)
+
+    return changed
+
+
+WRONG = {
+    "no symbol": without(symbol=None), "a number for it": without(symbol=3), "no resources": without(resources=None),
+    "other resources": without(resources={"registers": 1}), "no notes": without(notes=None),
+    "no cubin": without(cubin=None), "no code": without(cubin=b"text"), "no PTX": without(ptx=None),
+    "PTX that is no text": without(ptx=b"\xff\xfe"), "another blob": without(more=b""),
+}  # fmt: skip
+
+
+def test_an_entry_that_holds_other_things_is_dropped_and_made_anew():
+    args = (np.zeros(4, np.float32), cute.make_layout(3))
+    made = cute.compile(scaled, args, arch="sm_90a")
+    ((key, _, _, entry),) = store.entries()
+    for why, change in WRONG.items():
+        bad = change(entry)
+        store.save(key, store.Entry({n: x for n, x in bad.facts.items() if n != "more"}, bad.blobs | (
+            {"more": b""} if why == "another blob" else {})))  # fmt: skip
+        assert disk_cache._sound(key, disk_cache._COMPILED) is None and store.load(key) is None, why
+    assert len(cute.compile(scaled, args, arch="sm_90a").cubin) == len(made.cubin)
+    assert disk_cache._sound(key, disk_cache._COMPILED) is not None

@@ -320,3 +320,85 @@ def test_the_references_decorator_tunes_a_host_function():
 
     host(None, 5)
     assert gpu.log[-1] == "tile 128" and {"tile 64", "tile 128"} == set(gpu.log)
+
+
+def limited(gpu, limit, helper=lambda: 0):
+    @cute.autotune({"tile": [64, 128]}, pace=PACE, device=gpu, progress=False)
+    def multiply(a, epilogue=None, tile=64):
+        if tile > limit + helper():
+            raise cute.CuteError(f"tile {tile} is beyond {limit}")
+        launches(gpu, tile)
+        return tile
+
+    return multiply
+
+
+def launches(gpu, tile):
+    gpu.launch(f"tile {tile}", TILES[tile])()
+
+
+def test_closures_with_other_values_share_no_result(folder):
+    assert limited(FakeGPU(), 128)(np.zeros(8)) == 128
+    assert limited(FakeGPU(), 64)(np.zeros(8)) == 64
+    assert limited(FakeGPU(), 64, lambda: 64)(np.zeros(8)) == 128
+    assert len(list(folder.iterdir())) == 3
+
+
+class Scale:
+    def __init__(self, by):
+        self.by = by
+
+
+def test_arguments_that_differ_within_are_other_keys(folder):
+    def by(n):
+        return lambda x: x * n
+
+    multiply = limited(FakeGPU(), 128)
+    keys = {multiply.tune(np.zeros(8), e).key for e in (by(1), by(2), Scale(1), Scale(2), Scale, len)}
+    assert len(keys) == 6 and multiply.tune(np.zeros(8), by(1)).key in keys
+
+
+def test_what_cannot_be_described_holds_for_this_process_alone(folder):
+    multiply = limited(FakeGPU(), 128)
+    with open(__file__) as file, open(__file__) as other:
+        assert multiply.tune(np.zeros(8), file).key != multiply.tune(np.zeros(8), other).key
+    assert not folder.exists()
+
+
+def test_another_version_of_the_library_measures_again(folder, monkeypatch):
+    limited(FakeGPU(), 128)(np.zeros(8))
+    monkeypatch.setattr("numba_cute.testing.tuned.version", lambda: "another")
+    limited(FakeGPU(), 128)(np.zeros(8))
+    assert len(list(folder.iterdir())) == 2
+
+
+BAD_RESULTS = {
+    "no JSON": lambda held: "{", "a list": lambda held: "[]", "deep": lambda held: "[" * 100_000,
+    "no times": lambda held: json.dumps({**held, "measured": {}}),
+    "times of texts": lambda held: json.dumps({**held, "measured": {"tile=128": {"median_us": "x"}}}),
+    "another best": lambda held: json.dumps({**held, "best": "tile=1"}),
+    "no failures": lambda held: json.dumps({k: v for k, v in held.items() if k != "failed"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", BAD_RESULTS.values(), ids=BAD_RESULTS)
+def test_a_result_that_is_none_is_measured_again(folder, spoil):
+    limited(FakeGPU(), 128)(np.zeros(8))
+    (file,) = folder.iterdir()
+    file.write_text(spoil(json.loads(file.read_text())))
+    found = limited(FakeGPU(), 128).tune(np.zeros(8))
+    assert found.table() and found.slower(found.best) == 0 and json.loads(file.read_text())["best"] == "tile=128"
+
+
+def test_a_result_that_others_may_have_written_is_measured_again(folder):
+    limited(FakeGPU(), 128)(np.zeros(8))
+    (file,) = folder.iterdir()
+    held = json.loads(file.read_text())
+    file.write_text(json.dumps({**held, "best": "tile=64"}))
+    assert limited(FakeGPU(), 128)(np.zeros(8)) == 64  # ours is believed
+    file.chmod(0o666)
+    assert limited(FakeGPU(), 128)(np.zeros(8)) == 128
+    file.chmod(0o600), folder.chmod(0o777)
+    file.write_text(json.dumps({**held, "best": "tile=64"}))
+    with pytest.warns(RuntimeWarning, match="the result cannot be kept in .*nobody else may write"):
+        assert limited(FakeGPU(), 128)(np.zeros(8)) == 128
