@@ -19,6 +19,7 @@ TOLD = "a candidate that fails is told of beside those that do not"
 
 ALLOWED = {
     ("compiler/calls.py", "type_call"): (1, USERS),
+    ("compiler/files.py", "write"): (1, "a file that is half written is taken away"),
     ("compiler/fingerprint.py", "_short"): (1, FOREIGN),
     ("compiler/linking.py", "link"): (1, FOREIGN),
     ("compiler/offline.py", "_argument_types"): (1, USERS),
@@ -38,7 +39,6 @@ ALLOWED = {
     ("testing/configurations.py", "_array"): (1, FOREIGN),
     ("testing/measuring.py", "compare"): (1, TOLD),
     ("testing/measuring.py", "attempt"): (1, TOLD),
-    ("testing/store.py", "save"): (1, "a file that is half written is taken away"),
     ("testing/tuned.py", "_here"): (1, TOLD),
     ("utils/hardware_info.py", "__init__"): (1, FOREIGN),
 }

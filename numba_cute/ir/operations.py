@@ -45,7 +45,7 @@ from .calls import (
     pattern_of,
     print_arguments,
     print_symbol,
-)  # fmt: skip
+)
 from .definitions import Definition
 from .effects import CallEffects
 from .fields import lacking
@@ -183,7 +183,7 @@ def _with_result(parser: Parser, op: Inferred) -> Inferred:
         why = f"what it gives hangs on {lacks}, which is not among the names that the text is read with"
         parser.raise_error(f"{op.name}: {why}: give it (names=, --module), or write the result's type after `:`", start)
     try:
-        found = op.infer(_parsed_target(parser))
+        found = op.infer(getattr(parser, "target", None) or DEFAULT_TARGET)
     except CuteError as e:
         parser.raise_error(f"{op.name}: {e}", getattr(parser, "operation_at", None))
     if found == Constant(None):
@@ -194,10 +194,6 @@ def _with_result(parser: Parser, op: Inferred) -> Inferred:
     )
     op.erase(safe_erase=False)
     return made
-
-
-def _parsed_target(parser: Parser) -> str:
-    return getattr(parser, "target", None) or DEFAULT_TARGET
 
 
 # ------------------------------------------------------------------ calls of the API

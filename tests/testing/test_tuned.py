@@ -360,8 +360,7 @@ def test_arguments_that_differ_within_are_other_keys(folder):
 
 def test_what_cannot_be_described_holds_for_this_process_alone(folder):
     multiply = limited(FakeGPU(), 128)
-    with open(__file__) as file, open(__file__) as other:
-        assert multiply.tune(np.zeros(8), file).key != multiply.tune(np.zeros(8), other).key
+    assert multiply.tune(np.zeros(8), object()).key != multiply.tune(np.zeros(8), object()).key
     assert not folder.exists()
 
 
@@ -402,3 +401,18 @@ def test_a_result_that_others_may_have_written_is_measured_again(folder):
     file.write_text(json.dumps({**held, "best": "tile=64"}))
     with pytest.warns(RuntimeWarning, match="the result cannot be kept in .*nobody else may write"):
         assert limited(FakeGPU(), 128)(np.zeros(8)) == 128
+
+
+def test_an_interrupt_puts_arguments_back_and_keeps_nothing(folder):
+    a, calls = np.zeros(4), []
+
+    @cute.autotune({"tile": [64, 128]}, pace=PACE, device=FakeGPU(), progress=False, restore="a")
+    def multiply(a, tile=64):
+        a += 1
+        calls.append(tile)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        multiply.tune(a)
+    assert not a.any() and not folder.exists() and not multiply._known
