@@ -50,8 +50,7 @@ THINNED = {
     "utils/test_sm120.py": {"test_factors_go_with_the_elements_that_they_scale": 2},
     "utils/test_tmem_allocator.py": {"test_all_warps_learn_the_address_of_what_one_allocated": 2},
 }  # fmt: skip
-"""By file and test, of how many cases one is run. None in a folder whose PTX is recorded: what a module compiles first
-decides it."""
+"""By file and test, of how many cases one is run."""
 
 
 def thin(items: list[pytest.Item]) -> None:
