@@ -23,8 +23,8 @@ LEANS_ON = (CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, m
 
 
 class _InOrder(dict[Any, None]):
-    """Libraries to link, in the order in which they were added. Numba holds them in a set: their order, and with it that
-    of registers in PTX, hangs on addresses."""
+    """Libraries to link, in the order in which they were added. Numba holds them in a set, by address: so the order of
+    registers in PTX changed from process to process."""
 
     def add(self, library: Any) -> None:
         self[library] = None
