@@ -19,7 +19,7 @@ TOLD = "a candidate that fails is told of beside those that do not"
 
 ALLOWED = {
     ("compiler/calls.py", "type_call"): (1, USERS),
-    ("compiler/fingerprint.py", "_short"): (1, FOREIGN),
+    ("compiler/code_reads.py", "imported"): (1, USERS),
     ("compiler/linking.py", "link"): (1, FOREIGN),
     ("compiler/offline.py", "_argument_types"): (1, USERS),
     ("seam/backend.py", "following"): (1, USERS),
