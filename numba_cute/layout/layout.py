@@ -82,9 +82,9 @@ class Layout(InIR):
 
     def __hash__(self) -> int:
         """Remembered: each operation looks for its result by it."""
-        found = self.__dict__.get("_hash")
+        found = self.__dict__.get("_cute_hash")
         if found is None:
-            found = self.__dict__["_hash"] = hash((self.shape, self.stride))
+            found = self.__dict__["_cute_hash"] = hash((self.shape, self.stride))
         return found
 
     @functools.cached_property

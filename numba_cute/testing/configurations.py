@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..compiler.host.fingerprint import Unkept, fingerprint
+from ..compiler.host.fingerprint import Unfollowed, fingerprint
 from ..dtypes import DType
 from ..seam import CuteError
 from ..tensor.dlpack import inspect_array
@@ -117,8 +117,8 @@ _alive: dict[int, Any] = {}
 def digest(value: Any) -> str | None:
     """Return a digest of a function, a class or an object with all that it reaches; None of one that has none."""
     try:
-        return fingerprint(value)
-    except Unkept:
+        return fingerprint((value, "what is tuned"))
+    except Unfollowed:
         return None
 
 

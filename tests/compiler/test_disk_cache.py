@@ -6,10 +6,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ import numba_cute as cute
 from numba_cute import config
 from numba_cute.__main__ import main
 from numba_cute.compiler.host import disk_cache, store
-from numba_cute.compiler.host.fingerprint import Unkept, fingerprint
+from numba_cute.compiler.host.fingerprint import Unfollowed, fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 ARRAY = types.Array(types.float32, 1, "C")
@@ -107,7 +109,7 @@ def loaded(tmp_path, module, helpers, monkeypatch):
 
 
 def key(kernel, argtypes=(ARRAY,), target="sm_90a", **options):
-    return disk_cache.key_of(kernel.py_func, argtypes, {**kernel.targetoptions, **options}, target, "kernel")
+    return disk_cache.key_of(kernel.py_func, argtypes, {**kernel.targetoptions, **options}, target, "kernel").text
 
 
 @pytest.fixture
@@ -211,8 +213,8 @@ def test_kernels_of_one_process_are_not_kept(tmp_path, monkeypatch, options):
 
 def test_kernels_that_call_declared_functions_are_not_kept():
     declared = cuda.declare_device("declared", types.float32(types.float32))
-    with pytest.raises(Unkept, match="declared"):
-        fingerprint(declared)
+    with pytest.raises(Unfollowed, match="declared"):
+        fingerprint((declared, "declared"))
 
 
 class Cyclic:
@@ -220,25 +222,14 @@ class Cyclic:
         self.itself = [self]
 
 
-@pytest.mark.parametrize("value", [object(), open, iter(()), memoryview(b"")], ids=["object", "open", "iter", "view"])
+def digest(value):
+    return fingerprint((value, "value"))
+
+
+@pytest.mark.parametrize("value", [open, iter(()), time.time, random.random, os.environ, sys.stdout])
 def test_what_no_digest_describes_is_said(value):
-    if value is open:
-        assert fingerprint(value) == fingerprint(open)
-    else:
-        with pytest.raises(Unkept):
-            fingerprint(value)
-
-
-class Unwritten(bytearray):
-    """An object of a class that is not Python's alone, which says nothing of itself."""
-
-    def __repr__(self):
-        raise OSError("no driver")
-
-
-def test_what_cannot_be_written_is_named_by_its_class():
-    with pytest.raises(Unkept, match="<Unwritten> is an object of .*Unwritten"):
-        fingerprint(Unwritten())
+    with pytest.raises(Unfollowed, match="`value` "):
+        digest(value)
 
 
 def test_values_are_told_apart():
@@ -261,8 +252,8 @@ def test_values_are_told_apart():
         range(1),
     ]
     values += [(1, (2,)), ((1, 2),), (1, 2), slice(1), np.zeros(2), np.zeros((2, 1)), np.dtype("f4"), Cyclic()]
-    assert len({fingerprint(v) for v in values}) == len(values)
-    assert fingerprint({"a", "b", "c"}) == fingerprint({"c", "b", "a"})
+    assert len({digest(v) for v in values}) == len(values)
+    assert digest({"a", "b", "c"}) == digest({"c", "b", "a"})
 
 
 # ------------------------------------------------------------ the folder

@@ -2,14 +2,18 @@
 """`cute.compile` links what a launch links: half precision, the grid's barrier, reshapes, functions of others."""
 
 import math
+import re
 
 import ml_dtypes
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda import fp16
+from numba.cuda import fp16, types
 
 import numba_cute as cute
+from numba_cute.compiler.ground.building import building
+from numba_cute.compiler.ground.target import compiling_for
+from numba_cute.compiler.host.lowering import lowered
 
 ADD_ONE = cuda.CUSource('extern "C" __device__ int add_one(int* to, int x) { *to = x + 1; return 0; }')
 MISSING = cuda.CUSource('extern "C" __device__ int another(int* to, int x) { return 0; }')
@@ -139,3 +143,24 @@ def test_what_is_compiled_is_launched_as_the_kernel_is(make):
     np.testing.assert_array_equal(out, 3 * x)
     assert len(cute.compile(host, x, out).kernels) == 2
     assert callable(compiled[1, 32])
+
+
+def numbered(n):
+    """A device function that no other kernel has; run-time branches keep it one."""
+    space = {"cute": cute}
+    exec(f"@cute.jit\ndef f{n}(x):\n    if x > {n}:\n        return x * {n + 2}\n    return x", space)
+    return space[f"f{n}"]
+
+
+def test_device_functions_are_linked_in_the_order_of_their_calls():
+    fs = tuple(map(numbered, range(9)))
+
+    @cuda.jit
+    def kernel(out, n):
+        for i in cute.range_constexpr(9):
+            out[i] = fs[i](n)
+
+    with compiling_for("sm_90a") as cc, building(kernel.py_func):
+        made = lowered(kernel.py_func, (types.int32[::1], types.int32), {}, cc)
+    order = [int(n) for text in made.library.llvm_strs for n in re.findall(r"^define .*@\S*?2f(\d)B", text, re.M)]
+    assert order == list(range(9))

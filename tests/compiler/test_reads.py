@@ -15,12 +15,12 @@ import numba_cute as cute
 from numba_cute.compiler.bridge import devices
 from numba_cute.compiler.host.checking import check
 from tests.compiler import test_static_values as static_values
-from tests.compiler.test_static_values import NEW, OLD, WAYS, device, given, in_module, written
+from tests.compiler.test_static_values import NEW, OLD, WAYS, device, given, in_module, of_global, written
 
 MORE = {}
 """Other ways to read a value, which are followed."""
-NOT_FOLLOWED = {n: WAYS[n] for n in ("a_local_import", "globals_by_name", "getattr_by_name")}
-"""Ways to read one that no code says: such a function is compiled anew for each kernel."""
+NOT_FOLLOWED = {}
+"""Ways to read one that cannot be followed: such a function is compiled anew for each kernel."""
 
 
 def way(make):
@@ -89,8 +89,7 @@ def a_module_that_is_replaced():
 
 @way
 def a_name_in_a_function_within_the_function():
-    space = in_module("def read():\n    def f(x):\n        return [N + i for i in range(x)]\n    return f(1)[0]", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("def read():\n    def f(x):\n        return [N + i for i in range(x)]\n    return f(1)[0]")
 
 
 @way
@@ -206,14 +205,12 @@ def the_shape_of_an_array():
 @way
 def a_device_function_that_a_device_function_calls():
     source = "@cuda.jit(device=True)\ndef inner(n):\n    return n + N\n@cute.jit\ndef read():\n    return inner(0)"
-    space = in_module(source, N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global(source)
 
 
 @way
 def a_decorators_function():
-    space = in_module("def decorated(fn):\n    return traced(fn)\n@decorated\ndef read():\n    return N", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("def decorated(fn):\n    return traced(fn)\n@decorated\ndef read():\n    return N")
 
 
 @way
@@ -225,8 +222,7 @@ def an_argument_of_a_partial_of_a_method():
 
 @way
 def a_global_through_a_default():
-    space = in_module("def f():\n    return N\ndef read(f=f):\n    return f()", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("def f():\n    return N\ndef read(f=f):\n    return f()")
 
 
 @way
@@ -235,7 +231,7 @@ def a_shape_of_numbers_of_math():
     return space["read"], lambda: space.__setitem__("N", NEW)
 
 
-@not_followed
+@way
 def a_module_that_is_handed_on():
     m = ModuleType("m")
     m.N = OLD
@@ -243,14 +239,14 @@ def a_module_that_is_handed_on():
     return space["read"], lambda: setattr(m, "N", NEW)
 
 
-@not_followed
+@way
 def a_module_in_a_tuple():
     m = ModuleType("m")
     m.N = OLD
     return written("t[0].N", t=(m,))[0], lambda: setattr(m, "N", NEW)
 
 
-@not_followed
+@way
 def the_dict_of_a_module():
     m = ModuleType("m")
     m.N = OLD
@@ -263,7 +259,7 @@ def the_globals_of_a_function():
     return written("f.__globals__['N']", f=space["other"])[0], lambda: space.__setitem__("N", NEW)
 
 
-@not_followed
+@way
 def what_a_module_gives_by_a_function():
     m = ModuleType("m")
     m.value = OLD

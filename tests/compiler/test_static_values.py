@@ -36,21 +36,25 @@ def in_module(source, **names):
     return space
 
 
-def written(result, **names):
-    """A way whose `read` gives an expression, and whose change sets the first of the names."""
-    space = in_module(f"def read():\n    return {result}", **names)
+def of_global(source, **names):
+    """A way by a module's function `read`; the change sets its global N."""
+    space = in_module(source, N=OLD, **names)
     return space["read"], lambda: space.__setitem__("N", NEW)
+
+
+def written(result, **names):
+    """A way whose `read` gives an expression, and whose change sets N."""
+    return of_global(f"def read():\n    return {result}", **names)
 
 
 @way
 def a_global():
-    return written("N", N=OLD)
+    return written("N")
 
 
 @way
 def a_global_of_a_global_function():
-    space = in_module("def inner():\n    return N\ndef read():\n    return inner()", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("def inner():\n    return N\ndef read():\n    return inner()")
 
 
 @way
@@ -190,7 +194,7 @@ def a_local_import():
 
 @way
 def globals_by_name():
-    return written("globals()['N']", N=OLD)
+    return written("globals()['N']")
 
 
 @way
@@ -270,14 +274,12 @@ def an_object_that_equals_the_last():
 
 @way
 def cute_jit():
-    space = in_module("@cute.jit\ndef read():\n    return N", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("@cute.jit\ndef read():\n    return N")
 
 
 @way
 def a_device_function():
-    space = in_module("@cuda.jit(device=True)\ndef read():\n    return N", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("@cuda.jit(device=True)\ndef read():\n    return N")
 
 
 @way
@@ -290,20 +292,17 @@ def a_device_function_of_one_signature():
 
 @way
 def a_traced_function_of_the_users():
-    space = in_module("@traced\ndef read():\n    return N", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("@traced\ndef read():\n    return N")
 
 
 @way
 def a_lambda():
-    space = in_module("read = lambda: N", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("read = lambda: N")
 
 
 @way
 def a_nested_function():
-    space = in_module("def read():\n    def inner():\n        return N\n    return inner()", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("def read():\n    def inner():\n        return N\n    return inner()")
 
 
 @way
@@ -325,14 +324,12 @@ def read():
 @way
 def bounds_of_a_loop():
     source = "def read():\n    n = 0\n    for i in cute.range_constexpr(N):\n        n += 1\n    return n"
-    space = in_module(source, N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global(source)
 
 
 @way
 def a_shape():
-    space = in_module("def read():\n    return cute.size(cute.make_layout((N, 1)))", N=OLD)
-    return space["read"], lambda: space.__setitem__("N", NEW)
+    return of_global("def read():\n    return cute.size(cute.make_layout((N, 1)))")
 
 
 @way

@@ -352,3 +352,21 @@ def adapt(targetctx: Any, typingctx: CuteTypingContext) -> None:
     """Give a target context, a copy for one compilation, what functions of this library need."""
     targetctx.typing_context = typingctx
     targetctx._defns = _Implementations(targetctx._defns)
+    refresh, known = targetctx.refresh, _registered(targetctx)
+
+    def refreshed() -> None:
+        """Load what was registered since. Numba asks for it wherever it finds no implementation, as at each static
+        index, and looks through all registries each time."""
+        nonlocal known
+        now = _registered(targetctx)
+        if now != known:
+            refresh()
+            known = now
+
+    targetctx.refresh = refreshed
+
+
+def _registered(targetctx: Any) -> int:
+    """Count what Numba's registries hold."""
+    loaders = {**targetctx._registries, **targetctx.typing_context._registries}
+    return sum(len(getattr(registry, name)) for registry, of in loaders.items() for name in of.registry_items)

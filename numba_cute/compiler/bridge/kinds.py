@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator is told of the types of values: those of numbers, and what is known of a function's arguments
-(`typed.meetings`)."""
+"""Tell the simulator the types of numbers, and what is known of a function's arguments (`typed.meetings`)."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def given_as(ty: types.Type) -> Any:
 
 
 def note_version(code: CodeType, version: Version) -> None:
-    """Note what the front end made of a function."""
+    """Record a version of a function that the front end made."""
     memory().meetings.setdefault(written(code), set()).add(version)
 
 

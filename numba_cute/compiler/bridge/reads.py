@@ -1,300 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compiling a function of the user's may read of Python's state: so that what it became holds as long as all of
-that is as it was.
-
-From the function on, each thing that its code can come to is looked at: names of modules, closures, defaults,
-attributes, items, the methods of classes. One that is immutable is known by its identity, and of one that is not its
-contents are. Code whose reading cannot be followed has no record: a module that is handed on, an `import` in a
-function, an iterator, a function of another library, an object that is not Python's or the user's.
-"""
+"""Record what compiling a function of the user's may read (`reach`), to ask later in this process whether all of it is
+unchanged."""
 
 from __future__ import annotations
 
-import abc
-import builtins
-import collections
-import dataclasses
-import enum
-import functools
-import operator
-import types as python
 from collections.abc import Callable, Iterable, Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import FunctionType
 from typing import Any
 
-import numpy as np
 from numba.cuda import types
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.extending import _Intrinsic
-from numba.cuda.stubs import Stub
 
-from ...seam.ground.bytecode import Operation, operations
-from ...seam.ground.packages import is_library, package_of
-from ...seam.marks.plain import is_users_module
-from . import tree
+from .holdings import MISSING
 from .lasting import is_lasting_function, is_lasting_value, lasts
 from .object_types import StructRef, Value
-
-_MOST = 2000
-"""So many states are recorded at most."""
-_LARGEST = 1 << 16
-"""Bytes of an array whose contents are compared."""
-_MISSING = object()
-_ATOMS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
-_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
-_SEES_MORE = frozenset((
-    "__import__", "breakpoint", "compile", "delattr", "dir", "eval", "exec", "globals", "id", "input", "iter",
-    "locals", "memoryview", "next", "open", "print", "setattr", "vars",
-))  # fmt: skip
-"""Functions of Python's that read or do what is not said by their arguments."""
-_PRINTS = ("print", "breakpoint")
-"""What is done by who runs the kernel, where nothing is compiled."""
-_OWN = (
-    "__init__",
-    "__new__",
-    "__class__",
-    "__call__",
-    "__post_init__",
-    "__setattr__",
-    "__delattr__",
-    "__eq__",
-    "__hash__",
-)
-"""Attributes with such names that are the object's own, or its class's, which are looked at."""
-_NOT_OURS = ("__dict__", "__weakref__", "__abstractmethods__", "_abc_impl")
-"""What Python keeps in classes for itself."""
-_BY_IDENTITY = (
-    python.BuiltinFunctionType, python.WrapperDescriptorType, python.MethodDescriptorType,
-    python.ClassMethodDescriptorType, python.GetSetDescriptorType, python.MemberDescriptorType, python.GenericAlias,
-    np.ufunc, np.generic, np.dtype, type(vars(collections.namedtuple("_Pair", "x"))["x"]),
-)  # fmt: skip
+from .reach import Read, Unfollowed, Walk
 
 _NUMBERS = (int, bool, float, complex, str, bytes)
 
-Read = Callable[[], Any]
 
-
-class Unfollowed(Exception):
-    """What may be read is not known."""
-
-
-class Reads:
+class Reads(Walk):
     """What is reached from some objects, as it is now."""
 
     def __init__(self, roots: Iterable[Any], prints: bool = False) -> None:
-        self._prints = prints
-        self._seen: dict[int, Any] = {}
-        self._states: list[tuple[Read, Any]] = []
-        self._todo: list[Any] = list(roots)
-        while self._todo:
-            x = self._todo.pop()
-            if id(x) not in self._seen:
-                self._seen[id(x)] = x
-                self._look(x)
+        super().__init__(prints)
+        self._states: list[tuple[Read, Any, Callable[[Any, Any], bool]]] = []
+        self.go((x, getattr(x, "__name__", "an argument")) for x in roots)
 
     def hold(self) -> bool:
         """Say whether all is what it was."""
-        return all(_same(read(), before) for read, before in self._states)
+        return all(same(get(), before) for get, before, same in self._states)
 
-    def _read(self, read: Read) -> Any:
-        if len(self._states) >= _MOST:
-            raise Unfollowed
-        now = read()
-        self._states.append((read, now))
+    def read(self, get: Read) -> Any:
+        now = get()
+        self._states.append((get, now, _same))
         return now
 
-    def _look(self, x: Any) -> None:
-        if type(x) in _ATOMS:
-            return
-        for kinds, look in _KINDS:
-            if isinstance(x, kinds):
-                look(self, x)
-                return
-        self._object(x)
+    def value(self, get: Read) -> None:
+        self._states.append((get, get(), _equal))
 
-    # ------------------------------------------------------------ functions
+    def tell(self, *constants: Any) -> None:
+        """Objects are told by their identity."""
 
-    def _function(self, fn: FunctionType) -> None:
-        module = fn.__globals__.get("__name__")
-        if is_lasting_function(fn) or package_of(module) in _STANDARD:
-            return
-        self._todo += (x for x in self._read(lambda: tree.cells(fn)) if not isinstance(x, ModuleType))
-        if is_library(module):  # a decorator's, of the user's function that it holds
-            return
-        if module is not None and not is_users_module(module):
-            raise Unfollowed
-        self._todo += self._read(lambda: list(fn.__defaults__ or ()))
-        self._todo += self._read(lambda: dict(fn.__kwdefaults__ or {})).values()
-        self._read(lambda: dict(fn.__annotations__))
-        held = self._read(lambda: {n: x for n, x in vars(fn).items() if not n.startswith("_cute_")})
-        self._todo += (x for n, x in held.items() if not n.startswith("__cute_"))
-        self._code(fn, self._read(lambda: fn.__code__))
+    def unordered(self, items: Iterable[Any]) -> None:
+        self.refer_all(items, "an item of a set")
 
-    def _code(self, fn: FunctionType, code: CodeType) -> None:
-        done = operations(code)
-        for at, o in enumerate(done):
-            if o.name in ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
-                raise Unfollowed
-            if o.name == "LOAD_GLOBAL":
-                self._global(fn, o.value, done, at)
-            elif o.name == "LOAD_DEREF":
-                self._cell(fn, o.value, done, at)
-            elif o.name in ("LOAD_ATTR", "STORE_ATTR") and _is_special(o.value):
-                raise Unfollowed
-        for const in code.co_consts:
-            if isinstance(const, CodeType):
-                self._code(fn, const)
-
-    def _global(self, fn: FunctionType, name: str, done: tuple[Operation, ...], at: int) -> None:
-        found = self._read(functools.partial(fn.__globals__.get, name, _MISSING))
-        if found is _MISSING:
-            found = self._read(functools.partial(vars(builtins).get, name, _MISSING))
-        self._named(found, done, at)
-
-    def _cell(self, fn: FunctionType, name: str, done: tuple[Operation, ...], at: int) -> None:
-        if name in fn.__code__.co_freevars:
-            cell = (fn.__closure__ or ())[fn.__code__.co_freevars.index(name)]
-            self._named(self._read(lambda: _content(cell)), done, at)
-
-    def _named(self, value: Any, done: tuple[Operation, ...], at: int) -> None:
-        """Look at what a name stands for; of a module, at what the code takes of it."""
-        while isinstance(value, ModuleType) and done[at + 1].name == "LOAD_ATTR":
-            at += 1
-            module, value = value, self._read(functools.partial(vars(value).get, done[at].value, _MISSING))
-            if value is _MISSING and "__getattr__" in vars(module) and not is_library(module.__name__):
-                raise Unfollowed
-        if value is not _MISSING:
-            self._todo.append(value)
-
-    def _module(self, module: ModuleType) -> None:
-        if not is_library(module.__name__):  # what is read of it is not known
-            raise Unfollowed
-
-    def _builtin(self, x: Any) -> None:
-        if isinstance(x, python.BuiltinFunctionType):
-            of = x.__self__
-            if not isinstance(of, type) and getattr(of, "__name__", "") not in _BUILTINS:
-                raise Unfollowed
-            if of is builtins and x.__name__ in _SEES_MORE and not (self._prints and x.__name__ in _PRINTS):
-                raise Unfollowed
-
-    def _method(self, x: MethodType) -> None:
-        self._todo += (x.__func__, x.__self__)
-
-    def _partial(self, x: functools.partial[Any]) -> None:
-        self._todo += (x.func, *x.args, *x.keywords.values())
-        self._read(lambda: dict(vars(x)))
-
-    def _dispatcher(self, x: CUDADispatcher) -> None:
-        self._todo.append(self._read(lambda: x.py_func))
-        self._read(lambda: dict(x.targetoptions))
-
-    # ------------------------------------------------------------ containers
-
-    def _tuple(self, x: tuple[Any, ...]) -> None:
-        self._todo += x
-        if type(x) is not tuple:
-            self._class_of(x)
-
-    def _items(self, x: Any) -> None:
-        if type(x) not in (list, set, frozenset):
-            raise Unfollowed
-        self._todo += self._read(lambda: list(x))
-
-    def _dict(self, x: dict[Any, Any]) -> None:
-        if type(x) not in (dict, python.MappingProxyType):
-            raise Unfollowed
-        held = self._read(lambda: dict(x))
-        self._todo += (*held, *held.values())
-
-    def _slice(self, x: slice) -> None:
-        self._todo += (x.start, x.stop, x.step)
-
-    def _array(self, x: Any) -> None:
-        if type(x) is not np.ndarray or x.nbytes > _LARGEST or x.dtype.kind not in "biufc":
-            raise Unfollowed
-        self._read(lambda: (x.shape, x.strides, x.dtype.str, x.tobytes()))
-
-    # ------------------------------------------------------------ classes and objects
-
-    def _class(self, cls: Any) -> None:
-        known = package_of(cls.__module__) in (*_STANDARD, *_NUMBAS) or cls is SimpleNamespace
-        if known or is_lasting_value(cls) or issubclass(cls, np.generic):
-            return
-        if type(cls) not in _METACLASSES and not is_library(type(cls).__module__):
-            raise Unfollowed
-        for base in self._read(lambda: list(cls.__mro__)):
-            if base is not cls:
-                self._todo.append(base)
-        held = self._read(lambda: {n: x for n, x in vars(cls).items() if not _is_kept(n)})
-        if not is_users_module(cls.__module__) and not is_library(cls.__module__):
-            raise Unfollowed
-        self._todo += (x for n, x in held.items() if not n.startswith("__cute_"))
-
-    def _class_of(self, x: Any) -> None:
-        self._todo.append(self._read(lambda: type(x)))
-
-    def _wrapped(self, x: Any) -> None:
-        if type(x) not in _WRAPPED:
-            raise Unfollowed
-        self._todo += (getattr(x, name) for name in _WRAPPED[type(x)])
-
-    def _field(self, x: Any) -> None:
-        self._todo += (x.default, x.default_factory, x.type)
-
-    def _member(self, x: Any) -> None:
-        self._class_of(x)
-        self._todo += self._read(lambda: dict(vars(x))).values()
-
-    def _type(self, x: Any) -> None:
-        if package_of(type(x).__module__) not in _NUMBAS and not lasts(x):
-            raise Unfollowed
-
-    def _object(self, x: Any) -> None:
-        cls = type(x)
-        if is_library(cls.__module__) and is_lasting_value(x):
-            return
-        if isinstance(x, _Intrinsic) and package_of(x._defn.__module__) in _NUMBAS:
-            return
-        if isinstance(x, Stub) or cls.__module__ in ("typing", "dataclasses", "inspect"):
-            return
-        if cls is not SimpleNamespace:
-            if any(not _is_made_in_python(c) for c in cls.__mro__[:-1]):
-                raise Unfollowed
-            self._class_of(x)
-        self._todo += self._read(lambda: _state(x)).values()
-
-
-_STANDARD = (
-    "builtins", "typing", "enum", "abc", "functools", "operator", "math", "numbers", "collections", "dataclasses",
-    "reprlib",
-)  # fmt: skip
-"""Modules of Python's whose functions and classes look at what they are given alone."""
-_NUMBAS = ("numba", "numba_cuda")
-_BUILTINS = ("builtins", "math", "_operator", "_functools")
-_WRAPPED: dict[type, tuple[str, ...]] = {
-    staticmethod: ("__func__",), classmethod: ("__func__",), functools.cached_property: ("func",),
-    functools.partialmethod: ("func", "args", "keywords"),
-    getattr(enum, "property", property): ("fget", "fset", "fdel"), property: ("fget", "fset", "fdel"),
-}  # fmt: skip
-_KINDS: tuple[tuple[Any, Callable[[Reads, Any], None]], ...] = (
-    (FunctionType, Reads._function),
-    (enum.Enum, Reads._member),
-    (type, Reads._class),
-    (types.Type, Reads._type),
-    (tuple, Reads._tuple),
-    ((list, set, frozenset), Reads._items),
-    ((dict, python.MappingProxyType), Reads._dict),
-    (slice, Reads._slice),
-    (np.ndarray, Reads._array),
-    (_BY_IDENTITY, Reads._builtin),
-    (CUDADispatcher, Reads._dispatcher),
-    (functools.partial, Reads._partial),
-    (MethodType, Reads._method),
-    (ModuleType, Reads._module),
-    (dataclasses.Field, Reads._field),
-    (tuple(_WRAPPED), Reads._wrapped),
-)
+    def is_constant(self, obj: Any) -> bool:
+        return is_lasting_function(obj) if isinstance(obj, FunctionType) else is_lasting_value(obj)
 
 
 def reads_of(function: Any, given: tuple[Any, ...], prints: bool) -> Callable[[], bool] | None:
@@ -350,47 +101,22 @@ def _in_spec(spec: Any) -> Iterator[Any]:
             yield from _in_spec(inner)
 
 
-def _is_special(name: str) -> bool:
-    """Say whether an attribute leads from an object to what is not among its own."""
-    return name.startswith("__") and name.endswith("__") and name not in _OWN
-
-
-def _is_kept(name: str) -> bool:
-    return name in _NOT_OURS or name.startswith("_cute_")
-
-
-def _is_made_in_python(cls: Any) -> bool:
-    return bool(cls.__flags__ & 1 << 9) and (is_users_module(cls.__module__) or is_library(cls.__module__))
-
-
-def _state(x: Any) -> dict[str, Any]:
-    """Return what an object holds."""
-    held = {n: v for n, v in getattr(x, "__dict__", {}).items() if not n.startswith("_cute_")}
-    for cls in type(x).__mro__:
-        slots = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name.startswith("__") and not name.endswith("__"):  # Python calls it otherwise
-                raise Unfollowed
-            if name not in ("__dict__", "__weakref__"):
-                held[name] = getattr(x, name, _MISSING)
-    return held
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a == b)
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Say whether two states hold the same objects."""
+    """Say whether two states are the same objects, or lists or dicts of the same, or equal numbers or texts."""
     if a is b:
         return True
-    if type(a) is not type(b):
+    if type(a) is not type(b) or a is MISSING:
         return False
     if type(a) is list:
-        return len(a) == len(b) and all(map(operator.is_, a, b))
+        return len(a) == len(b) and all(map(_same_item, a, b))
     if type(a) is dict:
-        return len(a) == len(b) and all(x is y and a[x] is b[y] for x, y in zip(a, b))
-    return type(a) is tuple and all(isinstance(x, _ATOMS + (tuple,)) for x in a) and a == b and _MISSING not in a
+        return len(a) == len(b) and all(_same_item(x, y) and _same_item(a[x], b[y]) for x, y in zip(a, b))
+    return _same_item(a, b)
+
+
+def _same_item(a: Any, b: Any) -> bool:
+    return a is b or type(a) is type(b) and type(a) in _NUMBERS and repr(a) == repr(b)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is remembered of calls while a kernel is compiled, and of them for the next.
+"""Remember the results of calls: during one compilation, and some of them for the next.
 
-Tracing reads the user's Python: globals, attributes, lists, closures. A result that was found so holds for one
-compilation, so one object owns all that is remembered, for the time of one. What this library's own functions give
-for its own types is remembered for ever (`LASTING`), and what became of a user's function (`kept_of`) as long as all
-that compiling it may read is as it was.
+Tracing reads the user's Python: globals, attributes, lists, closures. Its results hold for one compilation, so one
+`Memory` owns them for that time. The results of this library's own functions for its own types never change
+(`LASTING`). A compiled function of the user's (`kept_of`) serves as long as everything that compiling it may read is
+unchanged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ...typed.meetings import Meetings
 
 
 class Question(NamedTuple):
-    """What tells whether a device function that was compiled before is the one that is wanted. key: its function, types
-    and setting. read: records what compiling it may read, and gives what asks whether that is as it was; None if it
-    cannot be followed. stored: gives the names of fields that a kernel of some roots sets."""
+    """How to tell whether a device function that was compiled before serves again. key: its function, types and
+    setting. read: records what compiling it may read, and returns a check that it is unchanged; None if the reading
+    cannot be followed. stored: returns the names of fields that a kernel of some roots sets."""
 
     key: Any
     read: Callable[[], Callable[[], bool] | None]
@@ -31,7 +31,7 @@ class Question(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A device function, and what compiling it told the compilation: see `Memory`. inner: those that it calls."""
+    """A compiled device function, and what compiling it added to the `Memory`. inner: the functions that it calls."""
 
     compiled: Any
     holds: Callable[[], bool]
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 
 
 class _OfFunction(dict[Any, Any]):
-    """What is kept of a function, in its attribute `_ATTRIBUTE`, as long as it lives; nothing of it travels."""
+    """The results of a function, kept in its attribute `_ATTRIBUTE` as long as it lives. A copy or pickle has none."""
 
     def __reduce__(self) -> Any:
         return _OfFunction, ()
@@ -55,14 +55,14 @@ _ATTRIBUTE = "_cute_kept"
 
 
 def kept_of(function: Any) -> dict[Any, Any]:
-    """Return what is kept of a function of the user's from one compilation to the next, by the function and what else
-    tells it (a decorator may have copied the attributes of another)."""
+    """Return the results kept of a user's function from one compilation to the next, by `Question.key` (which names the
+    function: a decorator may have copied the attributes of another)."""
     found: dict[Any, Any] = vars(function).setdefault(_ATTRIBUTE, _OfFunction())
     return found
 
 
 class Memory:
-    """What was found of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
+    """The results of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
     became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). inlined: by the
     variables of functions that were inlined, what those were called. effects: what calls do with objects, by the key of

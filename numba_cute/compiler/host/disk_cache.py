@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The disk cache of this library's kernels, on by default: what a launch or `compile` made once is read the next time.
 
-A key is a digest of all that the result is a matter of (`fingerprint`): the kernel's code and what it reaches, its
-arguments' types, its options, the target, and the versions of all that compiles. Plain Numba's kernels have Numba's own
-cache, and so have those for which `cache=True` asks for it (`caching`).
+A key digests all that compiling reads (`fingerprint`): the kernel's code and what it reaches, its arguments' types, its
+options, the target, and the versions of what compiles. A kernel of which something cannot be followed is not kept, and
+a note says what. Plain Numba's kernels have Numba's own cache, and so have those with `cache=True` (`caching`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version as installed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba.cuda
 from cuda.core import ObjectCode
@@ -35,7 +35,7 @@ from ..ground.target import arch_name
 from ..ground.taught import registered
 from . import ptxas, store
 from .caching import version
-from .fingerprint import Unkept, fingerprint
+from .fingerprint import Unfollowed, fingerprint
 from .kernel import CuteKernel
 from .result import Compiled, warn_if_slow
 
@@ -71,28 +71,39 @@ def _assembler() -> str:
         return ""
 
 
-def key_of(py_func: Any, argtypes: Any, options: dict[str, Any], target: str, what: str) -> str | None:
-    """Give the key of a kernel; None if it is not to be kept.
+class Key(NamedTuple):
+    """Where a kernel is kept. text: None if it is not. why: what of it cannot be followed; empty where the cache is
+    off."""
+
+    text: str | None
+    why: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"the kernel is not kept in the disk cache: {self.why}",) if self.why else ()
+
+
+def key_of(py_func: Any, argtypes: Any, options: dict[str, Any], target: str, what: str) -> Key:
+    """Return the key of a kernel.
 
     py_func: its Python. argtypes: its arguments' types. options: those of `cuda.jit`. target: what it is compiled for.
     what: what is kept of it.
     """
-    if not config.current().cache or any(options.get(name) for name in _UNKEPT_OPTIONS):
-        return None
+    if not config.current().cache:
+        return Key(None)
+    for name in _UNKEPT_OPTIONS:
+        if options.get(name):
+            return Key(None, f"it has the option `{name}`")
     lines = (py_func.__code__.co_filename, _lines(py_func.__code__)) if options.get("lineinfo") else None
+    made_with = (what, target, _versions(), _environment(), _assembler(), lines)
     try:
-        return fingerprint(
-            what,
-            target,
-            (_versions(), _environment(), _assembler()),
-            lines,
-            tuple(argtypes),
-            options,
-            py_func,
-            registered(),
-        )
-    except Unkept:
-        return None
+        text = fingerprint(
+            (made_with, "what compiles"), (tuple(argtypes), "an argument"), (options, "an option"),
+            (py_func, py_func.__name__), (registered(), "what Numba was taught"),
+        )  # fmt: skip
+    except Unfollowed as error:
+        return Key(None, str(error))
+    return Key(text)
 
 
 def _lines(code: Any) -> tuple[Any, ...]:
@@ -107,16 +118,16 @@ class KernelCache(_Cache):
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
         self._enabled = True
-        self._found: tuple[Any, str | None] = (None, None)
+        self._found: tuple[Any, Key] = (None, Key(None))
 
     @property
     def cache_path(self) -> str:
         return str(store.folder())
 
-    def key(self, sig: Any) -> str | None:
-        """Give the key of the kernel for a signature; None if it is not to be kept."""
+    def key(self, sig: Any) -> Key:
+        """Return the key of the kernel for a signature."""
         if not self._enabled:
-            return None
+            return Key(None)
         if self._found[0] is not sig:
             d, (argtypes, _) = self._dispatcher, sigutils.normalize_signature(sig)
             target = arch_name(devices.get_context().device.compute_capability)
@@ -124,7 +135,7 @@ class KernelCache(_Cache):
         return self._found[1]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        key = self.key(sig)
+        key = self.key(sig).text
         entry = None if key is None else _sound(key, _KERNEL)
         if entry is None:
             return None
@@ -133,9 +144,10 @@ class KernelCache(_Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         key = self.key(sig)
-        entry = None if key is None else _entry(self._dispatcher.py_func, data)
-        if key is not None and entry is not None:
-            store.save(key, entry)
+        data._cute_notes += key.notes
+        entry = None if key.text is None else _entry(self._dispatcher.py_func, data)
+        if key.text is not None and entry is not None:
+            store.save(key.text, entry)
 
     def enable(self) -> None:
         self._enabled = True
@@ -159,7 +171,7 @@ def keeping(compile: Callable[..., Any]) -> Callable[..., Any]:
             return compile(self, sig)
         if type(self._cache) is NullCache and config.current().cache and owns(self.py_func, argtypes):
             self._cache = KernelCache(self)
-        key = self._cache.key(sig) if isinstance(self._cache, KernelCache) else None
+        key = self._cache.key(sig).text if isinstance(self._cache, KernelCache) else None
         if key is None or store.has(key):
             return compile(self, sig)
         with store.alone(key, self.py_func.__qualname__):
@@ -217,13 +229,14 @@ def _rebuilt(dispatcher: Any, sig: Any, target_context: Any, entry: store.Entry)
 def compiled(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, make: Callable[[], Compiled]) -> Compiled:
     """Give what `make` compiles of a kernel for a target, kept from another time where it can be."""
     key = key_of(py_func, argtypes, options, arch, "compile")
-    if key is None:
-        return make()
-    found = _compiled(key, arch)
+    if key.text is None:
+        made = make()
+        return dataclasses.replace(made, notes=(*made.notes, *key.notes))
+    found = _compiled(key.text, arch)
     if found is not None:
         return found
-    with store.alone(key, py_func.__qualname__):
-        found = _compiled(key, arch)
+    with store.alone(key.text, py_func.__qualname__):
+        found = _compiled(key.text, arch)
         if found is not None:
             return found
         made = make()
@@ -232,7 +245,7 @@ def compiled(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, ma
             "symbol": made.name,
             "resources": dataclasses.asdict(made.resources),
         }
-        store.save(key, store.Entry(facts, {"ptx": made.ptx.encode(), "cubin": made.cubin}))
+        store.save(key.text, store.Entry(facts, {"ptx": made.ptx.encode(), "cubin": made.cubin}))
         return made
 
 

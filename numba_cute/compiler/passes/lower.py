@@ -22,6 +22,14 @@ LEANS_ON = (CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, m
 """The code of Numba's that this stands for, or that it calls."""
 
 
+class _InOrder(dict[Any, None]):
+    """Libraries to link, in the order in which they were added. Numba holds them in a set, by address: so the order of
+    registers in PTX changed from process to process."""
+
+    def add(self, library: Any) -> None:
+        self[library] = None
+
+
 class Lower(CUDALower):
     """Lowers as Numba does. What it does in another way gives the same in less time."""
 
@@ -40,6 +48,7 @@ class Lower(CUDALower):
 
     def lower_function_body(self) -> Any:
         """Lower all; then it is known which objects are of this function's frame."""
+        self.library._linking_libraries = _InOrder.fromkeys(self.library._linking_libraries)
         entry = super().lower_function_body()
         returns.settle(self.function)
         return entry

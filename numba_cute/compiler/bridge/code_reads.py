@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What code reads by name, and which functions and classes of others read their arguments alone."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from types import CodeType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...seam.ground.bytecode import Operation, operations
+from ...seam.ground.packages import package_of
+
+COMPILERS = ("numba_cute", "numba", "numba_cuda")
+_PURE = frozenset((
+    "builtins", "typing", "enum", "abc", "functools", "operator", "math", "cmath", "numbers", "collections",
+    "dataclasses", "reprlib", "itertools", "string", "copy", "types", "fractions", "decimal", "bisect", "heapq",
+    "struct", "re", "contextlib", "keyword", "textwrap", "statistics", "_operator", "_functools", "_collections",
+    "_abc", "_bisect", "_heapq", "_struct", "numpy", "ml_dtypes", "numba", "numba_cuda",
+))  # fmt: skip
+"""Packages whose functions read what they are given alone, but for those below."""
+_NOT_PURE = (
+    "numpy.random", "numpy.lib._npyio_impl", "numpy.lib.npyio", "numpy.ctypeslib", "numpy.testing", "numpy.f2py",
+    "numba.cuda.api", "numba.cuda.cudadrv", "numba.cuda.random",
+)  # fmt: skip
+_SEES_MORE = {
+    "builtins": frozenset((
+        "__import__", "breakpoint", "compile", "eval", "exec", "hash", "id", "input", "memoryview", "open", "print",
+    )),
+    "numpy": frozenset((
+        "empty", "empty_like", "fromfile", "load", "memmap", "loadtxt", "genfromtxt", "frombuffer", "fromregex",
+        "show_config", "geterr",
+    )),
+}  # fmt: skip
+"""Functions that read or do what is not among their arguments: files, unwritten memory, what is of one process."""
+_PRINTS = ("print", "breakpoint")
+_SPECIAL = frozenset(
+    {n for c in (int, float, str, list, dict, set, property) for n in dir(c) if n.startswith("__")}
+    | {
+        "__call__",
+        "__post_init__",
+        "__enter__",
+        "__exit__",
+        "__next__",
+        "__get__",
+        "__set__",
+        "__set_name__",
+        "__bool__",
+    }
+    | {"__dict__", "__name__", "__qualname__", "__module__", "__wrapped__", "__func__", "__self__", "__annotations__"}
+    | {"__defaults__", "__kwdefaults__", "__closure__", "__code__", "__dataclass_fields__", "__members__", "__slots__"}
+) - {"__subclasshook__", "__init_subclass__", "__reduce__", "__reduce_ex__", "__getstate__", "__dir__"}
+"""Attributes with such names lead to what is the object's own, or its class's."""
+
+Found = tuple[str, Any, tuple[str, ...]]
+
+
+def reads_its_arguments(module: Any, name: str, prints: bool = False) -> bool:
+    """Say whether a function of a module of others' reads, and does, no more than its arguments say."""
+    seen = name in _SEES_MORE.get(package_of(module), ())
+    return is_pure(module) and (not seen or prints and name in _PRINTS)
+
+
+def is_pure(module: Any) -> bool:
+    """Say whether a module is of a package whose functions and classes read what they are given alone."""
+    return package_of(module) in _PURE and not str(module).startswith(_NOT_PURE)
+
+
+@functools.cache
+def is_known_class(cls: Any) -> bool:
+    """Say whether the versions of Python and of packages tell all of a class: it stands in a module of theirs."""
+    if cls is SimpleNamespace or issubclass(cls, np.generic):
+        return True
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls and package_of(cls.__module__) in (*_PURE, *COMPILERS)
+
+
+@functools.lru_cache(maxsize=4096)
+def of(code: CodeType) -> tuple[Found, ...]:
+    """Return what code reads by name, without the code of functions in it, as (kind, name, the attributes that follow):
+    a global, a cell of the closure, an import in the function (module, level, member or None), an attribute; or what
+    it does that cannot be followed (refused)."""
+    done = operations(code)
+    return tuple(dict.fromkeys(found for at in range(len(done)) for found in _at(done, at)))
+
+
+def _at(done: tuple[Operation, ...], at: int) -> Iterator[Found]:
+    o = done[at]
+    if o.name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+        yield "refused", f"sets the global `{o.value}`", ()
+    elif o.name == "LOAD_GLOBAL" and o.value.isidentifier():
+        yield "global", o.value, _chain(done, at)
+    elif o.name == "LOAD_DEREF":
+        yield "cell", o.value, _chain(done, at)
+    elif o.name in ("LOAD_ATTR", "STORE_ATTR"):
+        if o.value.startswith("__") and o.value.endswith("__") and o.value not in _SPECIAL:
+            yield "refused", f"reads `{o.value}`", ()
+        yield "attribute", o.value, ()
+    elif o.name == "IMPORT_NAME":
+        yield from _imports(done, at)
+
+
+def _chain(done: tuple[Operation, ...], at: int) -> tuple[str, ...]:
+    """Return the attributes that are read one after another of what an operation loads."""
+    found = []
+    while at + 1 < len(done) and done[at + 1].name == "LOAD_ATTR":
+        at += 1
+        found.append(done[at].value)
+    return tuple(found)
+
+
+def _imports(done: tuple[Operation, ...], at: int) -> Iterator[Found]:
+    """Find what an `import` in a function binds, and the attributes that are read of it."""
+    module, level, members = done[at].value, done[at - 2].value, done[at - 1].value
+    path: tuple[str, ...] = ()
+    for i in range(at + 1, len(done)):
+        o = done[i]
+        if o.name == "IMPORT_FROM" and members:
+            for chain in _uses(done, done[i + 1]):
+                yield "import", (module, level, o.value), (o.value, *chain)
+        elif o.name == "IMPORT_FROM":  # `import a.b as c`
+            path = (*path, o.value)
+        elif o.name.startswith("STORE") and not members:
+            for chain in _uses(done, o):
+                yield "import", (module, level, None), (*path, *chain)
+            return
+        elif o.name == "POP_TOP" and members:
+            return
+
+
+def _uses(done: tuple[Operation, ...], bound: Operation) -> list[tuple[str, ...]]:
+    """List the chains of attributes that are read of a local variable; of one that a function within reads too, that
+    it is handed on."""
+    if bound.name != "STORE_FAST":
+        return [()]
+    return [_chain(done, i) for i, o in enumerate(done) if o.name == "LOAD_FAST" and o.value == bound.value]
+
+
+def imported(name: str, level: int, member: str | None, space: dict[str, Any]) -> ModuleType | None:
+    """Return the module that an `import` in a function gives; None if it gives none. space: the function's globals."""
+    try:
+        found: ModuleType = __import__(name, space, None, () if member is None else (member,), level)
+    except Exception:  # whatever the user's module raises: the function raises it again, if it comes there
+        return None
+    return found

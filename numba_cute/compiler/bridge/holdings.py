@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What objects, functions and closures hold."""
+
+from __future__ import annotations
+
+import functools
+from types import FunctionType
+from typing import Any
+
+from ...seam.ground.packages import is_library
+from ...seam.marks.plain import is_users_module
+from . import code_reads
+
+MISSING = object()
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, and so in Python
+
+
+def own(held: Any) -> dict[str, Any]:
+    """Return what a class, function or object holds, but for what this library keeps there."""
+    return {n: x for n, x in held.items() if not n.startswith("_cute_")}
+
+
+def state(x: Any) -> dict[str, Any]:
+    """Return what an object holds; of this library's, without what they compute when first asked."""
+    held = own(getattr(x, "__dict__", {}))
+    for cls in type(x).__mro__:
+        if is_library(cls.__module__):
+            held = {n: v for n, v in held.items() if not isinstance(vars(cls).get(n), functools.cached_property)}
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name.startswith("__") and not name.endswith("__"):  # as Python names it
+                name = f"_{cls.__name__.lstrip('_')}{name}"
+            if name not in ("__dict__", "__weakref__"):
+                held[name] = getattr(x, name, MISSING)
+    return held
+
+
+def is_made_in_python(cls: Any) -> bool:
+    module = cls.__module__
+    written = code_reads.is_pure(module) and not vars(cls).keys().isdisjoint(("__dict__", "__slots__"))
+    return bool(cls.__flags__ & _HEAP_TYPE) and (is_users_module(module) or is_library(module) or written)
+
+
+def contents(fn: FunctionType) -> list[Any]:
+    return [content(cell) for cell in fn.__closure__ or ()]
+
+
+def content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING

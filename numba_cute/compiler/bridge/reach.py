@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follow all that compiling a function may read of Python's state.
+
+A walk begins at some objects and looks at everything that code can come to from there: names of modules, closures,
+defaults, attributes, items, methods, modules that a function imports. It stops at immutable things, and at code of this
+library, Numba and Python that reads its arguments alone. It raises `Unfollowed` where the reading cannot be followed: a
+file, the environment, time, randomness, an iterator, a result that a function remembers, a foreign object.
+
+`reads` records a walk by identity, for one process; `host/fingerprint` digests one, for the disk cache.
+"""
+
+from __future__ import annotations
+
+import abc
+import array
+import builtins
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import operator
+import pathlib
+import types as python
+import weakref
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numba.core.extending import _Intrinsic as CpuIntrinsic
+from numba.cuda import types
+from numba.cuda.compiler import ExternFunction
+from numba.cuda.extending import _Intrinsic
+from numba.cuda.stubs import Stub
+
+from ...seam.ground.packages import is_library, package_of
+from ...seam.marks.plain import is_users_module
+from . import code_reads
+from .holdings import MISSING, content, contents, is_made_in_python, own, state
+from .object_types import Value
+
+Read = Callable[[], Any]
+ATOMS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
+_IMMUTABLE = (
+    decimal.Decimal, fractions.Fraction, datetime.date, datetime.time, datetime.timedelta, pathlib.PurePath,
+)  # fmt: skip
+"""Classes of Python's whose objects are told by their `repr`."""
+_NOT_READ = frozenset((
+    "__dict__", "__weakref__", "__module__", "__qualname__", "__abstractmethods__", "_abc_impl",
+    "__firstlineno__", "__static_attributes__",
+))  # fmt: skip
+"""Members of classes that no kernel reads: where the class stands, and what Python keeps there for itself."""
+_BY_NAME = (
+    python.WrapperDescriptorType, python.MethodDescriptorType, python.ClassMethodDescriptorType,
+    python.GetSetDescriptorType, python.MemberDescriptorType, np.ufunc,
+    type(vars(collections.namedtuple("_Pair", "x"))["x"]),
+)  # fmt: skip
+_CACHED = type(functools.cache(len))
+_DEFERRED = ("__builtins__", "__loader__", "__spec__", "__cached__")
+"""Names of modules by which Python imports them."""
+
+
+class Unfollowed(Exception):
+    """Compiling reads something that cannot be followed; says what."""
+
+
+class Walk(abc.ABC):
+    """Visits what is reached from some objects, each once, in the same order in every process."""
+
+    most = 2000
+    largest = 1 << 16
+    """Objects, and bytes of an array, that are looked at."""
+
+    def __init__(self, prints: bool = False) -> None:
+        """prints: what is printed while the function is compiled is nobody's."""
+        self._prints = prints
+        self._numbers: dict[int, int] = {}
+        self._alive: list[Any] = []
+        self._todo: collections.deque[tuple[Any, str]] = collections.deque()
+        self._open: list[tuple[ModuleType, str]] = []
+        self._attributes: set[str] = set()
+
+    # ------------------------------------------------------------ for subclasses
+
+    @abc.abstractmethod
+    def read(self, get: Read) -> Any:
+        """Return what `get` finds now: objects that may be others the next time."""
+
+    @abc.abstractmethod
+    def value(self, get: Read) -> None:
+        """Note a plain value that `get` finds, which may be another the next time."""
+
+    @abc.abstractmethod
+    def tell(self, *constants: Any) -> None:
+        """Note what an object is, as long as it is that object."""
+
+    @abc.abstractmethod
+    def unordered(self, items: Iterable[Any]) -> None:
+        """Refer to the items of a set."""
+
+    def is_constant(self, obj: Any) -> bool:
+        """Say whether an object's identity tells all of it."""
+        return False
+
+    # ------------------------------------------------------------ the walk
+
+    def go(self, roots: Iterable[tuple[Any, str]]) -> None:
+        """Visit some objects, with their names, and all that is reached from them."""
+        for obj, name in roots:
+            self.refer(obj, name)
+        while self._todo or self._open:
+            while self._todo:
+                self._look(*self._todo.popleft())
+            self._look_at_modules()
+
+    def refer(self, obj: Any, name: str) -> None:
+        """Note that an object is reached. name: what the user calls it."""
+        if type(obj) in ATOMS:
+            self.tell(obj)
+            return
+        number = self._numbers.setdefault(id(obj), len(self._numbers))
+        self.tell(number)
+        if number == len(self._alive):
+            if number >= self.most:
+                raise Unfollowed(f"it reaches more than {self.most} objects")
+            self._alive.append(obj)
+            self._todo.append((obj, name))
+
+    def refer_all(self, objects: Iterable[Any], name: str) -> None:
+        for i, obj in enumerate(objects):
+            self.refer(obj, f"{name}[{i}]")
+
+    def refer_named(self, held: dict[Any, Any], name: str, form: str = "{}.{}") -> None:
+        """Refer to what stands under keys."""
+        for key, obj in held.items():
+            self.refer(key, name)
+            self.refer(obj, form.format(name, key))
+
+    def _look(self, obj: Any, name: str) -> None:
+        for kinds, look in _KINDS:
+            if isinstance(obj, kinds):
+                self.tell(look.__name__)
+                look(self, obj, name)
+                return
+        self._object(obj, name)
+
+    # ------------------------------------------------------------ functions
+
+    def _function(self, fn: FunctionType, name: str) -> None:
+        module = fn.__globals__.get("__name__")
+        self.tell(fn.__name__)
+        if self.is_constant(fn):
+            return
+        cells = self.read(lambda: contents(fn))
+        if not is_users_module(module):
+            self.tell(module, fn.__qualname__)
+            if not (is_library(module) or code_reads.reads_its_arguments(module, fn.__name__)):
+                raise Unfollowed(f"`{name}` is a function of {module}")
+            self.refer_all(cells, name)  # a decorator's, of the user's function that it holds
+            return
+        self.refer_named({n: x for n, x in zip(fn.__code__.co_freevars, cells) if type(x) is not ModuleType}, name)
+        self.refer_all(self.read(lambda: list(fn.__defaults__ or ())), f"{name}'s default")
+        self.refer_named(self.read(lambda: dict(fn.__kwdefaults__ or {})), name)
+        self.refer_named(self.read(lambda: dict(fn.__annotations__)), name)
+        self.refer_named(self.read(lambda: own(vars(fn))), name)
+        self.code(fn, self.read(lambda: fn.__code__), name)
+
+    def code(self, fn: FunctionType, code: CodeType, name: str) -> None:
+        """Follow what code of a function names."""
+        self.tell(code)
+        for kind, what, chain in code_reads.of(code):
+            if kind == "refused":
+                raise Unfollowed(f"`{name}` {what}")
+            if kind == "global":
+                found = self._global(fn, what)
+                if found is not hash or fn.__name__ != "__hash__":  # by which dicts find a user's objects
+                    self._named(found, what, chain)
+            elif kind == "import":
+                self._import(fn, what, chain)
+            elif kind == "cell" and what in fn.__code__.co_freevars:
+                cell = (fn.__closure__ or ())[fn.__code__.co_freevars.index(what)]
+                held = self.read(functools.partial(content, cell))
+                if isinstance(held, ModuleType):
+                    self._named(held, what, chain)
+            elif kind == "attribute":
+                self._attributes.add(what)
+        for const in code.co_consts:
+            if isinstance(const, CodeType):
+                self.code(fn, const, name)
+            elif isinstance(const, str):  # which may name an attribute, as for getattr
+                self._attributes.add(const)
+
+    def _global(self, fn: FunctionType, name: str) -> Any:
+        found = self.read(functools.partial(fn.__globals__.get, name, MISSING))
+        if found is MISSING:
+            found = self.read(functools.partial(vars(builtins).get, name, MISSING))
+        if found is builtins.globals:
+            self._members(fn.__globals__, str(fn.__globals__.get("__name__")))
+        return found
+
+    def _import(self, fn: FunctionType, what: tuple[str, int, str | None], chain: tuple[str, ...]) -> None:
+        """Follow an `import` in a function. what: the module, its level, and the member that is taken; None of none."""
+        module, level, member = what
+        found = code_reads.imported(module, level, member, fn.__globals__)
+        if found is None:
+            self.tell(module, "is missing")
+        else:
+            self._named(found, found.__name__, chain)
+
+    def _named(self, obj: Any, name: str, chain: tuple[str, ...]) -> None:
+        """Look at what a name stands for; of a module, at what the code takes of it. chain: the attributes of it that
+        are read."""
+        for attribute in chain:
+            if not isinstance(obj, ModuleType):
+                break
+            if attribute == "__dict__":  # all of it
+                break
+            module, name = obj, f"{name}.{attribute}"
+            obj = self.read(functools.partial(vars(module).get, attribute, MISSING))
+            if obj is MISSING and "__getattr__" in vars(module):
+                obj = vars(module)["__getattr__"]
+        if obj is not MISSING:
+            self.refer(obj, name)
+        else:
+            self.tell(name, "is missing")
+
+    def _module(self, module: ModuleType, name: str) -> None:
+        """Look at a module that is handed on: of a user's at all of it; of another at what any code names."""
+        self.tell(module.__name__)
+        if is_users_module(module.__name__):
+            self._members(vars(module), name)
+        elif not is_library(module.__name__):
+            self._open.append((module, name))
+
+    def _members(self, held: dict[str, Any], name: str) -> None:
+        found = self.read(lambda: {n: held[n] for n in sorted(held) if n not in _DEFERRED and n.isidentifier()})
+        self.refer_named(found, name)
+
+    def _look_at_modules(self) -> None:
+        modules, self._open = self._open, []
+        for module, name in modules:
+            for n in sorted(self._attributes & vars(module).keys()):
+                self.refer(self.read(functools.partial(vars(module).get, n, MISSING)), f"{name}.{n}")
+
+    def _builtin(self, x: Any, name: str) -> None:
+        of = getattr(x, "__self__", None)
+        self.tell(x.__name__)
+        if of is None or isinstance(of, ModuleType):
+            module = x.__module__ if of is None else of.__name__
+            self.tell(module)
+            if not code_reads.reads_its_arguments(module, x.__name__, self._prints):
+                raise Unfollowed(f"`{name}` reads or does more than its arguments say")
+        else:
+            self.refer(of, name)
+
+    def _method(self, x: python.MethodType, name: str) -> None:
+        self.refer(x.__func__, name)
+        self.refer(x.__self__, name)
+
+    def _partial(self, x: functools.partial[Any], name: str) -> None:
+        self.refer_all((type(x), x.func, *x.args), name)
+        self.refer_named(x.keywords, name)
+        self.refer_named(self.read(lambda: dict(vars(x))), name)
+
+    def _cached(self, x: Any, name: str) -> None:
+        if is_library(x.__wrapped__.__module__):
+            self.refer(x.__wrapped__, name)
+            return
+        self.value(lambda: tuple(x.cache_info()))
+        if x.cache_info().currsize:
+            raise Unfollowed(f"`{name}` holds results of before (functools.cache)")
+        self.refer(x.__wrapped__, name)
+
+    def _dispatcher(self, x: Any, name: str) -> None:
+        self.refer(self.read(lambda: x.py_func), name)
+        self.refer_named(self.read(lambda: dict(x.targetoptions)), name)
+
+    def _declared(self, x: ExternFunction, name: str) -> None:
+        raise Unfollowed(f"`{name}` is declared: its code is in a file that is linked")
+
+    def _intrinsic(self, x: Any, name: str) -> None:
+        self.refer(x._defn, name)
+
+    # ------------------------------------------------------------ containers and numbers
+
+    def _tuple(self, x: tuple[Any, ...], name: str) -> None:
+        self.tell(len(x))
+        self.refer_all(tuple.__iter__(x), name)
+        self._more(x, (tuple,), name)
+
+    def _list(self, x: Any, name: str) -> None:
+        items = self.read(lambda: list((list if isinstance(x, list) else collections.deque).__iter__(x)))
+        self.tell(len(items), getattr(x, "maxlen", None))
+        self.refer_all(items, name)
+        self._more(x, (list, collections.deque), name)
+
+    def _set(self, x: Any, name: str) -> None:
+        self.unordered(self.read(lambda: list((set if isinstance(x, set) else frozenset).__iter__(x))))
+        self._more(x, (set, frozenset), name)
+
+    def _dict(self, x: Any, name: str) -> None:
+        held = self.read(lambda: dict(dict.items(x)) if isinstance(x, dict) else dict(x))
+        self.tell(len(held))
+        self.refer_named(held, name, "{}[{!r}]")
+        if isinstance(x, collections.defaultdict):
+            self.refer(self.read(lambda: x.default_factory), name)
+        self._more(x, _DICTS, name)
+
+    def _more(self, x: Any, plain: tuple[type, ...], name: str) -> None:
+        """Look at what an object of a class that builds on a container has besides."""
+        if type(x) not in plain:
+            self._class_of(x, name)
+            self._attributes_of(x, name)
+
+    def _slice(self, x: slice, name: str) -> None:
+        self.refer_all((x.start, x.stop, x.step), name)
+
+    def _array(self, x: Any, name: str) -> None:
+        if x.nbytes > self.largest:
+            raise Unfollowed(f"`{name}` is an array of more than {self.largest} bytes")
+        self._dtype(x.dtype, name)
+        self.value(lambda: (x.shape, x.strides, "" if x.dtype.hasobject else x.tobytes()))
+        if x.dtype == object:
+            self.refer_all(self.read(lambda: x.ravel().tolist()), name)
+        elif x.dtype.hasobject:
+            raise Unfollowed(f"`{name}` is an array of {x.dtype}")
+        self._more(x, (np.ndarray, x.dtype.type), name)
+
+    def _dtype(self, x: Any, name: str) -> None:
+        self.tell(x.str, x.name, repr(x.descr), x.type.__module__, x.type.__qualname__)
+
+    def _bytes(self, x: Any, name: str) -> None:
+        self.value(
+            lambda: (
+                getattr(x, "typecode", getattr(x, "format", "")),
+                x.tobytes() if type(x) is memoryview else bytes(x),
+            )
+        )
+        self._more(x, (bytearray, array.array, memoryview), name)
+
+    def _weak(self, x: Any, name: str) -> None:
+        self.refer(self.read(x), f"{name}()")
+
+    def _immutable(self, x: Any, name: str) -> None:
+        self.tell(repr(x))
+        if is_users_module(type(x).__module__):
+            self._more(x, (), name)
+
+    def _number(self, x: Any, name: str) -> None:
+        """Look at an object of a class that builds on one of numbers or texts."""
+        self.tell(next(c.__repr__(x) for c in (int, float, complex, str, bytes) if isinstance(x, c)))
+        self._more(x, (), name)
+
+    def _descriptor(self, x: Any, name: str) -> None:
+        self.tell(repr(x))
+
+    # ------------------------------------------------------------ classes and objects
+
+    def _class(self, cls: Any, name: str) -> None:
+        self.tell(cls.__module__, cls.__qualname__)
+        if code_reads.is_known_class(cls) or self.is_constant(cls):
+            return
+        if not (is_users_module(cls.__module__) or is_library(cls.__module__) or code_reads.is_pure(cls.__module__)):
+            raise Unfollowed(f"`{name}` is a class of {cls.__module__}")
+        self.refer(self.read(lambda: type(cls)), name)
+        self.refer_all(self.read(lambda: list(cls.__mro__[1:])), name)
+        self.refer_named(self.read(lambda: {n: x for n, x in own(vars(cls)).items() if n not in _NOT_READ}), name)
+
+    def _class_of(self, x: Any, name: str) -> None:
+        self.refer(self.read(lambda: type(x)), f"type({name})")
+
+    def _attributes_of(self, x: Any, name: str) -> None:
+        self.refer_named(self.read(lambda: state(x)), name)
+
+    def _wrapped(self, x: Any, name: str) -> None:
+        self.refer(type(x), name)
+        self.refer_all((getattr(x, n) for kind, names in _WRAPPED.items() if isinstance(x, kind) for n in names), name)
+
+    def _field(self, x: Any, name: str) -> None:
+        self.tell(x.name, x.init, x.kw_only)
+        self.refer_all((x.default, x.default_factory, x.type, x.metadata), f"{name}.{x.name}")
+
+    def _member(self, x: Any, name: str) -> None:
+        self._class_of(x, name)
+        self._attributes_of(x, name)
+
+    def _getter(self, x: Any, name: str) -> None:
+        self.refer_all(x.__reduce__()[1], name)
+
+    def _alias(self, x: Any, name: str) -> None:
+        self.refer_all((x.__origin__, *x.__args__), name)
+
+    def _type(self, ty: types.Type, name: str) -> None:
+        cls = type(ty)
+        self.tell(cls.__module__, cls.__qualname__)
+        if package_of(cls.__module__) not in code_reads.COMPILERS:
+            raise Unfollowed(f"`{ty}` is a type of {cls.__module__}")
+        if isinstance(ty, Value):
+            self.refer(ty.spec, name)
+        elif isinstance(ty, types.Literal):
+            self.refer(ty.literal_value, name)
+        elif isinstance(ty, types.Omitted):
+            self.refer(ty.value, name)
+        elif isinstance(ty, types.Dispatcher):
+            self.refer(ty.dispatcher, name)
+        elif ty.key is ty:
+            raise Unfollowed(f"`{ty}` has no key")
+        else:
+            self.refer(ty.key, name)
+
+    def _object(self, x: Any, name: str) -> None:
+        cls = type(x)
+        self.tell("object", cls.__module__, cls.__qualname__)
+        if self.is_constant(x) or cls is object or isinstance(x, Stub):
+            return
+        if cls.__module__ in ("typing", "dataclasses", "inspect"):
+            self.tell(repr(x) if "__repr__" in vars(cls) else "")
+        elif package_of(cls.__module__) in code_reads.COMPILERS and isinstance(
+            getattr(x, "py_func", None), FunctionType
+        ):
+            self._dispatcher(x, name)
+        elif is_library(cls.__module__) and "__reduce__" in vars(cls):  # it stands in a table of this library's
+            self.refer_all(x.__reduce__(), name)
+        elif cls is SimpleNamespace or all(is_made_in_python(c) for c in cls.__mro__[:-1]):
+            self._class_of(x, name)
+            self._attributes_of(x, name)
+        else:
+            raise Unfollowed(f"`{name}` is an object of {cls.__module__}.{cls.__qualname__}")
+
+
+_DICTS = (dict, python.MappingProxyType, collections.defaultdict, collections.OrderedDict, collections.Counter)
+_WRAPPED: dict[type, tuple[str, ...]] = {
+    staticmethod: ("__func__",), classmethod: ("__func__",), functools.cached_property: ("func",),
+    functools.partialmethod: ("func", "args", "keywords"), property: ("fget", "fset", "fdel"),
+    python.DynamicClassAttribute: ("fget", "fset", "fdel"),
+}  # fmt: skip
+_KINDS: tuple[tuple[Any, Callable[[Any, Any, str], None]], ...] = (
+    (FunctionType, Walk._function),
+    (enum.Enum, Walk._member),
+    (type, Walk._class),
+    (types.Type, Walk._type),
+    (tuple, Walk._tuple),
+    ((list, collections.deque), Walk._list),
+    ((set, frozenset), Walk._set),
+    ((dict, python.MappingProxyType), Walk._dict),
+    (slice, Walk._slice),
+    ((np.ndarray, np.generic), Walk._array),
+    (np.dtype, Walk._dtype),
+    ((bytearray, array.array, memoryview), Walk._bytes),
+    (weakref.ref, Walk._weak),
+    (ExternFunction, Walk._declared),
+    (_IMMUTABLE, Walk._immutable),
+    ((int, float, complex, str, bytes), Walk._number),
+    (_BY_NAME, Walk._descriptor),
+    (python.GenericAlias, Walk._alias),
+    ((python.BuiltinFunctionType, type(np.size)), Walk._builtin),
+    ((_Intrinsic, CpuIntrinsic), Walk._intrinsic),
+    (functools.partial, Walk._partial),
+    ((operator.attrgetter, operator.itemgetter, operator.methodcaller), Walk._getter),
+    (_CACHED, Walk._cached),
+    (python.MethodType, Walk._method),
+    (ModuleType, Walk._module),
+    (dataclasses.Field, Walk._field),
+    (tuple(_WRAPPED), Walk._wrapped),
+)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile the kernels of kinds_of_change.py in processes of their own, by the disk cache, and tell what each did.
+
+python -m tests.compiler.processes FOLDER KIND…
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+OLD, NEW = 1000003, 1000033
+NOT_KEPT = {
+    "a function that remembers", "singledispatch", "a file", "json", "the environment", "eval", "exec", "importlib",
+    "sys.modules", "an iterator", "a generator", "a ctypes number", "a context variable",
+}  # fmt: skip
+"""Kinds that cannot be followed: such a kernel is compiled in each process."""
+HEAD = """
+import abc, array, collections, contextlib, dataclasses, datetime, decimal, enum, fractions, functools
+import operator, pathlib
+from dataclasses import dataclass, field
+from types import MappingProxyType, SimpleNamespace
+from typing import ClassVar, Generic, TypeVar
+import numpy as np
+from numba import cuda
+from numba.cuda import extending
+import numba_cute as cute
+"""
+TAIL = """
+@cuda.jit
+def kernel(out):
+    out[0] = read()
+    out[1] = cute.size(cute.make_layout(1))
+"""
+
+
+def kinds() -> dict[str, tuple[str, str]]:
+    """By name: the files before and after the change, each a text of sections."""
+    found = {}
+    text = Path(__file__).with_name("kinds_of_change.txt").read_text()
+    for part in re.split(r"^## ", text, flags=re.M)[1:]:
+        head, _, body = part.partition("\n")
+        name, _, change = head.partition(" : ")
+        old, new = change.split(" -> ") if change else ("VALUE", str(NEW))
+        assert old in body, name
+        found[name] = (body.replace("VALUE", str(OLD)), body.replace(old, new).replace("VALUE", str(OLD)))
+    return found
+
+
+def write(folder: Path, text: str) -> None:
+    """Write the files of a kind, all of one time, as an installer may."""
+    first, *rest = re.split(r"^=== ", text, flags=re.M)
+    files = {"users_kernel.py": HEAD + first + TAIL}
+    files |= {name: body for name, _, body in (part.partition("\n") for part in rest)}
+    for name, body in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(body)
+        os.utime(folder / name, (1e9, 1e9))
+
+
+def compiled(folder: Path) -> dict[str, Any]:
+    """Compile the kernel of a folder; say what it stores, whether it was compiled, and its notes."""
+    import numba_cute as cute
+    from numba_cute.compiler.host import offline
+
+    made = []
+    compile = offline._compile
+    offline._compile = lambda *given: made.append(1) or compile(*given)
+    sys.path[:0] = [str(folder), str(folder / "site")]
+    sys.dont_write_bytecode = True
+    kernel = importlib.import_module("users_kernel").kernel
+    result = cute.compile(kernel, (array_type(),), arch="sm_90a")
+    values = [v for v in (OLD, NEW) if re.search(rf"\b{v}\b", result.ptx)]
+    return {"values": values, "compiled": bool(made), "notes": result.notes}
+
+
+def array_type() -> Any:
+    from numba.cuda import types
+
+    return types.int64[::1]
+
+
+def warmed() -> None:
+    """Compile a kernel, so that the forks of this process have what any kernel needs."""
+    import numba_cute as cute
+
+    @cute.jit
+    def of(x: Any) -> Any:
+        return x + 1
+
+    def kernel(out: Any) -> None:
+        out[0] = of(cute.size(cute.make_layout(1)))
+
+    cute.compile(kernel, (array_type(),), arch="sm_90a")
+
+
+def in_a_process(folder: Path) -> dict[str, Any]:
+    """Do it in a fork of this process, which has imported the libraries alone."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            said = compiled(folder)
+        except BaseException as error:
+            said = {"error": f"{type(error).__name__}: {error}"}
+        os.write(writing, json.dumps(said).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Print, for each kind, what three processes did: the first, one after it, and one after the change."""
+    os.environ |= {"NUMBA_CUTE_CACHE": "1", "NUMBA_CUTE_CACHE_DIR": str(folder / "cache")}
+    warmed()
+    began = time.time()
+    for i, (name, (before, after)) in enumerate(kinds().items()):
+        if names and name not in names:
+            continue
+        place = folder / str(i)
+        write(place, before)
+        said = [in_a_process(place), in_a_process(place)]
+        write(place, after)
+        print(json.dumps([name, [*said, in_a_process(place)]]), flush=True)
+    print(f"{time.time() - began:.1f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
