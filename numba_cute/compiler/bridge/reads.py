@@ -183,7 +183,7 @@ class Reads:
 
     def _partial(self, x: functools.partial[Any]) -> None:
         self._todo += (x.func, *x.args, *x.keywords.values())
-        self._read(lambda: dict(vars(x)))
+        self._todo += self._read(lambda: dict(vars(x))).values()
 
     def _dispatcher(self, x: CUDADispatcher) -> None:
         self._todo.append(self._read(lambda: x.py_func))
@@ -242,12 +242,11 @@ class Reads:
     def _field(self, x: Any) -> None:
         self._todo += (x.default, x.default_factory, x.type)
 
-    def _member(self, x: Any) -> None:
-        self._class_of(x)
+    def _member(self, x: Any) -> None:  # which holds its class
         self._todo += self._read(lambda: dict(vars(x))).values()
 
     def _type(self, x: Any) -> None:
-        if package_of(type(x).__module__) not in _NUMBAS and not lasts(x):
+        if package_of(type(x).__module__) not in _NUMBAS:
             raise Unfollowed
 
     def _object(self, x: Any) -> None:
