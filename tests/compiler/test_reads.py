@@ -254,6 +254,28 @@ def a_function_that_is_the_last_argument():
 
 
 @way
+def what_a_static_method_reads():
+    return of_global("class C:\n    @staticmethod\n    def of():\n        return N\ndef read():\n    return C.of()")
+
+
+@way
+def what_a_method_of_an_object_in_an_argument_reads():
+    return of_global("""
+class C:
+    def __init__(self, k):
+        self.k = k
+    def of(self):
+        return N + 0 * self.k
+def of(x):
+    return x.of()
+@cute.jit
+def inner(n, f):
+    return f()
+def read():
+    return inner(0, functools.partial(of, C(cuda.threadIdx.x)))""")
+
+
+@way
 def what_makes_the_default_of_a_field():
     source = """
 def of():

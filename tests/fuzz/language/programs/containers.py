@@ -317,4 +317,9 @@ o[tid, 1] = "a" in (n, 2.5)
 o[tid, 2] = (n, m) in (n, 2.5)
 o[tid, 3] = SimpleNamespace(k=n) in (n, 2.5)
 o[tid, 4] = None in [n, 2.5]
+=== a tuple by another name is it
+---
+x = (n, m)
+y = x
+o[tid, 0] = 1 if x is y else 2
 """

@@ -167,7 +167,7 @@ class V:
 ---
 x = V((n, m))
 x.t = [m, n]
-o[tid, 0] = (x.t + [1])[0]
+o[tid, 0] = (x.t + (1,))[0]
 === tuple set where a list was
 class V:
     def __init__(self, t):
