@@ -128,6 +128,10 @@ def cuda_of_module(o, n, h):
     o[only_cuda.cuda.threadIdx.x] = wide(n, only_cuda.cuda.blockDim.x)
 
 
+def atomic(o, n, h):
+    cuda.atomic.add(o, 0, wide(n, n))
+
+
 def default(o, n, h):
     o[0] = by_default(n, n)
 
@@ -192,8 +196,8 @@ def argument(o, n, h):
     o[0] = h(n, n)
 
 
-KERNELS = (inner, lambda_, comprehension, of_module, only_of_module, compiled_of_module, cuda_of_module, default,
-           partial, plain, plain_jitted, plain_static, plain_static_jitted, plain_of_class, plain_property)  # fmt: skip
+KERNELS = (inner, lambda_, comprehension, of_module, only_of_module, compiled_of_module, cuda_of_module, atomic,
+           default, partial, plain, plain_jitted, plain_static, plain_static_jitted, plain_of_class, plain_property)  # fmt: skip
 OF_OBJECTS = (host, host_jitted, host_static, host_static_jitted, host_of_class, host_field, host_item)
 VALUE = 5 * 2.0**61
 """What an int gives that is a float where ways meet; as an int it would wrap around."""
