@@ -197,7 +197,8 @@ def argument(o, n, h):
 
 
 KERNELS = (inner, lambda_, comprehension, of_module, only_of_module, compiled_of_module, cuda_of_module, atomic,
-           default, partial, plain, plain_jitted, plain_static, plain_static_jitted, plain_of_class, plain_property)  # fmt: skip
+           default, partial, plain, plain_jitted, plain_static, plain_static_jitted, plain_of_class,
+           plain_property)  # fmt: skip
 OF_OBJECTS = (host, host_jitted, host_static, host_static_jitted, host_of_class, host_field, host_item)
 VALUE = 5 * 2.0**61
 """What an int gives that is a float where ways meet; as an int it would wrap around."""
