@@ -58,6 +58,20 @@ def types_tell(t, out):
         out[2] = B.num_matrices
 
 
+@cuda.jit
+def types_tell_not(t, out):
+    is_no_vector = not cute.const_expr(cute.rank(t) == 1)
+    if is_no_vector:
+        out[0] = t.no_such_name
+    else:
+        out[0] = 1
+    is_no_matrix = not cute.const_expr(cute.rank(t) == 2)
+    if is_no_matrix:
+        out[1] = out[2] = 2
+    else:
+        out[1] = t.no_such_name
+
+
 @cuda.jit(device=True)
 def given(x):
     if cute.const_expr(x is None):
@@ -79,6 +93,7 @@ def none_is_a_type(t, out):
     [
         (the_source_tells, [4, 2, 2]),
         (types_tell, [4, 4, 2]),
+        (types_tell_not, [1, 2, 2]),
         (none_is_a_type, [4, 2, 2]),
     ],
     ids=lambda x: getattr(getattr(x, "py_func", None), "__name__", "gives"),

@@ -226,6 +226,70 @@ def a_global_through_a_default():
 
 
 @way
+def a_function_that_a_partial_bears():
+    p = functools.partial(int)
+    p.of = in_module("def f():\n    return N", N=OLD)["f"]
+    return written("p.of()", p=p)[0], lambda: p.of.__globals__.__setitem__("N", NEW)
+
+
+@way
+def a_method_of_a_member_of_an_enumeration():
+    source = (
+        "class E(enum.Enum):\n    A = 1\n    def of(self):\n        return N\na = E.A\ndef read():\n    return a.of()"
+    )
+    return of_global(source, enum=enum)
+
+
+@way
+def the_last_of_several_slots():
+    c = in_module("class C:\n    __slots__ = ('m', 'n')")["C"]()
+    c.m, c.n = 0, OLD
+    return written("c.n", c=c)[0], lambda: setattr(c, "n", NEW)
+
+
+@way
+def a_function_that_is_the_last_argument():
+    source = "def f():\n    return N\n@cute.jit\ndef inner(n, f):\n    return f()\ndef read():\n    return inner(0, f)"
+    return of_global(source)
+
+
+@way
+def what_a_static_method_reads():
+    return of_global("class C:\n    @staticmethod\n    def of():\n        return N\ndef read():\n    return C.of()")
+
+
+@way
+def what_a_method_of_an_object_in_an_argument_reads():
+    return of_global("""
+class C:
+    def __init__(self, k):
+        self.k = k
+    def of(self):
+        return N + 0 * self.k
+def of(x):
+    return x.of()
+@cute.jit
+def inner(n, f):
+    return f()
+def read():
+    return inner(0, functools.partial(of, C(cuda.threadIdx.x)))""")
+
+
+@way
+def what_makes_the_default_of_a_field():
+    source = """
+def of():
+    return N
+@dataclasses.dataclass(init=False)
+class C:
+    n: int = dataclasses.field(default_factory=of)
+del of
+def read():
+    return dataclasses.fields(C)[0].default_factory()"""
+    return of_global(source, dataclasses=dataclasses)
+
+
+@way
 def a_shape_of_numbers_of_math():
     space = in_module("def read():\n    return math.gcd(N, 28)", N=OLD, math=math)
     return space["read"], lambda: space.__setitem__("N", NEW)

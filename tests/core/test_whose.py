@@ -7,6 +7,7 @@ import pytest
 
 import numba_cute
 from numba_cute.seam.ground.packages import KERNELS, is_library, is_library_file, package_of
+from numba_cute.seam.marks.plain import is_users_module
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,12 @@ def test_files_of_kernels_are_not_the_librarys_own():
     assert is_library_file(str(home / "layout" / "layout.py"))
     assert not is_library_file(str(home / "kernels" / "rows" / "softmax.py"))
     assert not is_library_file(str(home.parent / "tests" / "conftest.py"))
+
+
+@pytest.mark.parametrize(
+    ("module", "is_users"),
+    [("a_users", True), ("numba_cute.kernels", True), ("numba_cute.layout", False), ("math", False), ("numpy", False),
+     (None, False)],
+)  # fmt: skip
+def test_a_users_module_is_told_from_python_s_and_ours(module, is_users):
+    assert is_users_module(module) == is_users

@@ -158,3 +158,12 @@ def test_a_test_whose_parts_are_read_elsewhere_stays():
     names = {n: Scalar(Int64) for n in "xyp"} | {n: Scalar(Boolean) for n in "cq"}
     assert unrotated(function(blocks, names)).blocks == blocks
     assert Constant(1) != Constant(True)
+
+
+@pytest.mark.parametrize("values", [(1, 1.0), (1, True), (0.0, -0.0)], ids=str)
+def test_constants_that_python_takes_for_equal_are_two(values):
+    assert len({Constant(v) for v in values}) == 2
+
+
+def test_nan_is_one_constant():
+    assert Constant(float("nan")) == Constant(float("nan"))

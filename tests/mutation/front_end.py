@@ -48,10 +48,10 @@ FILES = (
 _TESTED = {
     "tests/compiler": """
         assertions branches classes const_branches errors given identity kernels lists object_classes once
-        ownership plain prints regions registers returned sequences settings static static_loops
+        ownership plain prints reads regions registers returned sequences settings static static_loops
         static_values structs tracing values with patches""",
     "tests/sim": """
-        front_end typed_kernels numba_names arithmetic debugging""",
+        front_end typed_kernels numba_names arithmetic debugging conversions places bytecode""",
     "tests/core": """
         messages errors internal_errors narrow unknown_names truth names shared_arrays run_time_numbers
         const_expr scalars whose reference_names""",

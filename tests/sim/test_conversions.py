@@ -222,6 +222,18 @@ PROGRAMS = {
     w[tid, 0] = use(g, 1.5, n)
     w[tid, 1] = use(g, n, n)
 """,
+    "a closure that is handed on and has two versions": """
+    def g(p, q):
+        r = p
+        if tid > 1:
+            r = q
+        return r * (1 << 61)
+    w[tid, 0] = use(g, 2.5, n)
+    w[tid, 1] = use(g, n, n)
+""",
+    "a closure that is the last constant": """
+    w[tid, m - m] = (lambda v: (v if v < 100 else 2.5) * (1 << 61))(n)
+""",
     "choices on top of others": """
     x = (tid - 2 and (n * 0.25 if tid > 1 else n)) + (a[tid] if tid > 2 else 0.5) * (n if tid else a[3])
     y = ((a[tid] if tid > 2 else cute.Int8(3)) - 1) and int(0.75 if not tid else n)

@@ -112,12 +112,6 @@ def _named_tuple_getattr(context: Any, builder: Any, typ: Any, val: Any, attr: s
     return builder.extract_value(val, typ.fields.index(attr)) if attr in typ.fields else val  # of a method
 
 
-@lowering_registry.lower_getattr(types.Number, "to")
-@lowering_registry.lower_getattr(types.Boolean, "to")
-def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
-    return val
-
-
 @contexts.setattr_rule
 def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
     if isinstance(target, StructRef):

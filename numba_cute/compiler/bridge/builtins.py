@@ -76,12 +76,9 @@ def _is_static(ty: Any) -> bool:
     return isinstance(ty, types.IntegerLiteral) or (isinstance(ty, types.BaseTuple) and all(map(_is_static, ty)))
 
 
-def _of_numbers(kinds: Any) -> bool:
-    """Say whether a number is looked for in a tuple of numbers of several types, which Numba does not do."""
-    where, x = kinds
-    if not isinstance(where, types.Tuple) or isinstance(where, types.UniTuple):
-        return False
-    return all(isinstance(ty, (types.Number, types.Boolean)) for ty in (*where, x))
+def _of_numbers(where: Any) -> bool:
+    """Say whether a type is a tuple of numbers of several types, in which Numba does not look for anything."""
+    return isinstance(where, types.Tuple) and all(isinstance(ty, (types.Number, types.Boolean)) for ty in where)
 
 
 def _runs(ty: Any) -> bool:
@@ -102,7 +99,7 @@ def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
     except (TypeError, ValueError) as e:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, given))}): {e}") from e
     known = fn is not _contains or any(map(objects.holds_objects, kinds)) or not any(map(_runs, kinds))
-    if not known and not _of_numbers(kinds):  # leaves are equal if they are one
+    if not known and not _of_numbers(kinds[0]):  # leaves are equal if they are one
         raise CuteError(f"{given[1]!r} in {given[0]!r}: what is known only at run time cannot be looked for")
     return result
 
@@ -112,7 +109,7 @@ def _resolve_function_type(func: Any, args: Any) -> Any:
     key = getattr(func, "typing_key", func)
     asked = isinstance(key, str) or callable(key)
     static = asked and key in _OF_STATIC and bool(args) and all(map(_is_static, args))
-    ours = static or any(map(_holds_ours, args)) or (key is operator.contains and _of_numbers(args))
+    ours = static or any(map(_holds_ours, args)) or (key is operator.contains and _of_numbers(args[0]))
     fn = _FUNCTIONS.get(key) if asked and ours else None
     if fn is None or (key == "getiter" and isinstance(args[0], types.BaseTuple)):
         return None
@@ -169,7 +166,7 @@ class _Contains(AbstractTemplate):
     """Numba asks for the types of `in` once more when it lowers it."""
 
     def generic(self, args: Any, kws: Any) -> Any:
-        return _typed(_contains, args) if any(map(_holds_ours, args)) or _of_numbers(args) else None
+        return _typed(_contains, args) if any(map(_holds_ours, args)) or _of_numbers(args[0]) else None
 
 
 class _Unknown(AbstractTemplate):

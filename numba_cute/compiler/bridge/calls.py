@@ -456,24 +456,11 @@ def shown_type(ty: Any) -> str:
 
 def _check_same(receiver: Any, key: Any, now: Any, before: Any) -> None:
     """Refuse a function that gave something else when its code was emitted than when its type was found."""
-    if not _agrees(now, before):
+    if now != before:
         raise CuteError(
             f"{name_of(receiver, key)} gives something else each time it is called, first {shown_type(before)}, now "
             f"{shown_type(now)}: while a kernel is compiled a function runs more than once, and must give the same"
         )
-
-
-def _agrees(now: Any, before: Any) -> bool:
-    """Say whether a value of a type is one of another, which says no other static value."""
-    if isinstance(before, types.BaseTuple):
-        return isinstance(now, types.BaseTuple) and len(now) == len(before) and all(map(_agrees, now, before))
-    if isinstance(before, types.Literal):
-        return isinstance(now, types.Literal) and now.literal_value == before.literal_value
-    if isinstance(before, Value):
-        return isinstance(now, Value) and (now == before or tree.join(now.spec, before.spec) == before.spec)
-    if isinstance(before, StructRef):
-        return isinstance(now, StructRef) and now.cls is before.cls
-    return True
 
 
 def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> Any:

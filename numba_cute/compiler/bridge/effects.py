@@ -30,7 +30,7 @@ NOTHING: Sources = frozenset()
 
 class Effects(NamedTuple):
     """What a call does. result: the sources of its result, and of each item, where that is a tuple. inside: what new
-    objects hold. stores: pairs (into, what)."""
+    objects hold, beside those. stores: pairs (into, what)."""
 
     result: Sources
     items: tuple[Sources, ...] | None = None
@@ -115,8 +115,7 @@ class Trail:
     def effects(self, result: Any) -> Effects:
         """Return what the call did that gave this result."""
         items = tuple(map(self.of, result)) if isinstance(result, (tuple, list)) else None
-        sources = self.of(result)
-        return Effects(sources, items, sources if NEW in sources else NOTHING, frozenset(self._stores))
+        return Effects(self.of(result), items, stores=frozenset(self._stores))
 
 
 def objects_in(value: Any) -> Iterator[Any]:

@@ -10,7 +10,6 @@ from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model
-from numba.cuda.typeconv import Conversion
 
 from ... import dtypes, seam
 from ...isa.facts.tensormap import TensorMapRecord
@@ -90,12 +89,6 @@ class Multiple(types.Integer):
     @property
     def key(self) -> Any:
         return self.literal_type, self.divisor
-
-    def can_convert_to(self, typingctx: Any, other: types.Type) -> Any:
-        if isinstance(other, Multiple):
-            same = other.literal_type == self.literal_type and self.divisor % other.divisor == 0
-            return Conversion.safe if same else None
-        return typingctx.can_convert(self.literal_type, other)
 
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
         if isinstance(other, Multiple) and other.literal_type == self.literal_type:

@@ -161,9 +161,6 @@ class BoundTraced(types.BoundFunction):
     def key(self) -> Any:
         return self.typing_key
 
-    def copy(self, this: types.Type) -> BoundTraced:
-        return BoundTraced(this, self.attr)
-
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
         """Join methods of an object that turned out less static than it first seemed (as a loop variable's)."""
         if not isinstance(other, BoundTraced) or other.attr != self.attr:
@@ -194,9 +191,6 @@ class BoundJitted(types.BoundFunction):
     @property
     def key(self) -> Any:
         return self.typing_key
-
-    def copy(self, this: types.Type) -> BoundJitted:
-        return BoundJitted(this, self.attr, self.dispatcher)
 
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
         return None

@@ -155,7 +155,7 @@ class Walk(abc.ABC):
         if self.is_constant(fn):
             return
         cells = self.read(lambda: contents(fn))
-        if not is_users_module(module):
+        if module is not None and not is_users_module(module):  # what a decorator wrote has no module
             self.tell(module, fn.__qualname__)
             if not (is_library(module) or code_reads.reads_its_arguments(module, fn.__name__)):
                 raise Unfollowed(f"`{name}` is a function of {module}")

@@ -129,7 +129,7 @@ def refuse_others(func_ir: Any, items: bool = False) -> None:
     all that are known were found."""
     tables = _tables(func_ir.blocks)
     for _, inst in statements(func_ir.blocks) if tables else ():
-        if _is_dict(inst, tables) or isinstance(inst, ir.Del):
+        if _is_dict(inst, tables):
             continue
         value: Any = inst.value if isinstance(inst, ir.Assign) else None
         read = {v.name for v in (inst.list_vars() if value is None else _read(value))}

@@ -52,18 +52,6 @@ def refuse_code(function: Any) -> None:
         raise at_line(CuteError(found[0]), code.co_filename, found[1])
 
 
-def result_line(code: CodeType) -> int:
-    """Return the line of the first `return` of a function's code that gives something."""
-    line, before = code.co_firstlineno, None
-    for o in operations(code):
-        line = o.line or line
-        if o.name == "RETURN_VALUE" and before is not None:
-            if before.name != "LOAD_CONST" or before.value is not None:
-                return line
-        before = o
-    return code.co_firstlineno
-
-
 @functools.lru_cache(maxsize=4096)
 def _first_refused(code: CodeType, texts: bool) -> tuple[str, int] | None:
     return next(_refused(code, texts), None)

@@ -27,13 +27,11 @@ from ....seam.marks import prints
 from ....seam.marks.host_objects import is_snapshot, python_of
 from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_module
 from ....seam.source.class_statements import without_classes
-from ....seam.source.language import RESULT, refuse_code, result_line
 from ....seam.source.with_statements import without_with
 from ....typed.meetings import Meetings
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
-from ..arithmetic.tables import JITTED, Unusable, is_unusable, print_of
 from ..dropped import watched
 from ..extensions import Extensions
 from ..numba_functions import declared
@@ -129,7 +127,7 @@ class Rebuilder:
         self._builtins = python_functions()
         self._conversions = Conversions(meetings)
         self._functions: dict[int, Any] = {}
-        self._globals: dict[tuple[int, bool, bool], dict[str, Any]] = {}
+        self._globals: dict[tuple[int, bool], dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
@@ -145,8 +143,8 @@ class Rebuilder:
                 if mine is not None and not name.startswith("_"):
                     self._stubs[id(stub)] = mine
 
-    def function(self, fn: FunctionType, jitted: bool = False) -> Any:
-        """`fn`, its globals and closure replaced. jitted: Numba alone compiles it; other functions may be Python's."""
+    def function(self, fn: FunctionType) -> Any:
+        """`fn`, its globals and closure replaced."""
         try:
             fn = without_with(fn)
         except seam.CuteError as e:  # only the kernel knows whether it calls what bears such a name
@@ -156,12 +154,11 @@ class Rebuilder:
             return found
         self._keep.append(fn)
         names = _names(fn.__code__)
-        key = (id(fn.__globals__), prints.prints(fn), jitted)
+        key = (id(fn.__globals__), prints.prints(fn))
         space = self._globals.get(key)
         if space is None:
-            space = self._globals[key] = {**fn.__globals__, JITTED: jitted}
-            printing = prints.print if prints.prints(fn) else print_of if jitted else self._builtins["print"]
-            space["__builtins__"] = self._builtins | {"print": printing}
+            of_dsl = {"print": prints.print} if prints.prints(fn) else {}
+            space = self._globals[key] = {**fn.__globals__, "__builtins__": self._builtins | of_dsl}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         variants: list[FunctionType] = []
         attributes: dict[str, Any] = {}
@@ -175,10 +172,7 @@ class Rebuilder:
         made = self._functions[id(fn)] = self._conversions.function(fn.__code__, make)
         for name in names:
             if name in fn.__globals__:
-                value = fn.__globals__[name]
-                space[name] = (
-                    Unusable(name, value) if jitted and is_unusable(value) else self._captured(fn, name, names)
-                )
+                space[name] = self._captured(fn, name, names)
         for cell, old in zip(cells, fn.__closure__ or ()):
             try:
                 cell.cell_contents = self.replace(old.cell_contents, names)
@@ -206,26 +200,12 @@ class Rebuilder:
             raise
 
     def jitted(self, fn: FunctionType) -> Any:
-        """`fn`, which Numba compiles, as `function` gives it; refused when it is called if it has what no kernel has of
-        Python."""
+        """`fn`, which Numba compiles, as `function` gives it, with the classes in it made once."""
         try:
             fn = without_classes(without_with(fn))
-            refuse_code(fn)
         except seam.CuteError as e:
             return _refusing(e)
-        return self.function(fn, jitted=True)
-
-    def kernel(self, kernel: Any, fn: FunctionType) -> Any:
-        """The body of a kernel, whose function is `fn`: one that was made of a function refuses what Numba refuses."""
-        if kernel is fn:
-            return self.function(fn)
-        body = self.jitted(fn)
-
-        def run(*args: Any) -> None:
-            if body(*args) is not None:
-                raise at_line(seam.CuteError(RESULT), fn.__code__.co_filename, result_line(fn.__code__))
-
-        return run
+        return self.function(fn)
 
     def replace(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
         """Give what stands for `value` in the simulator; `names` are the attributes that the code mentions."""
@@ -350,7 +330,6 @@ class Rebuilder:
         found = self._objects.get(id(value))
         if found is None:
             found = self._objects[id(value)] = object.__new__(self._held_class(type(value)))
-            self._keep.append(value)
             for name, field in vars(value).items():
                 object.__setattr__(found, name, self._field(field))
         return found

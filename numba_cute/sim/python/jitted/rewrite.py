@@ -15,7 +15,6 @@ from ....seam import after_set
 from ....seam.ground.pythons import Inside, knows_bytecode
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
-from ..arithmetic.tables import table
 from .bytecode import VERSION, Body, Instruction, decode, encode
 from .conversions import Cast, Handed, Plan, Unset, caster, is_set, loops_asked, versions_of
 from .settings import settings
@@ -222,10 +221,6 @@ def replaced(instructions: list[Instruction], consts: list[Any]) -> list[Instruc
     for at, i in enumerate(instructions):
         operator = operator_name(i)
         following = instructions[at + 1] if at + 1 < len(instructions) else None
-        if i.name in ("BUILD_MAP", "BUILD_CONST_KEY_MAP"):
-            after = [Instruction("LOAD_CONST", constant(table, consts), i.position), *call_below(1, i.position)]
-            out += [i, *after]
-            continue
         if operator is None:
             dropped = i.name == "TO_BOOL" and following is not None and following.name == "UNARY_NOT"
             if dropped:  # the operator takes what is no bool

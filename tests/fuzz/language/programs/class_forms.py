@@ -217,4 +217,14 @@ class V:
 ---
 x = V(n)
 o[tid, 0] = V.add(x, a[tid])
+=== getattr of a name that a compiled function is given
+class V:
+    def __init__(self, k):
+        self.k = k
+def at(x, name):
+    if x.k > 1000:
+        x.k = 0
+    return getattr(x, name)
+---
+o[tid, 0] = at(V(n), "k")
 """

@@ -306,4 +306,20 @@ x = (n, m)
 o[tid, 1] = 1 if x == (n, m) else 2
 x = list(x)
 o[tid, 2] = 1 if x == (n, m) else 2
+=== a number of run time is the last of a tuple
+---
+o[tid, 0] = 5 in (2, n)
+o[tid, 1] = 4 in (2, n)
+=== what is no number in a tuple of numbers
+---
+o[tid, 0] = None in (n, 2.5)
+o[tid, 1] = "a" in (n, 2.5)
+o[tid, 2] = (n, m) in (n, 2.5)
+o[tid, 3] = SimpleNamespace(k=n) in (n, 2.5)
+o[tid, 4] = None in [n, 2.5]
+=== a tuple by another name is it
+---
+x = (n, m)
+y = x
+o[tid, 0] = 1 if x is y else 2
 """

@@ -205,4 +205,8 @@ k = m
 for v in d.values():
     o[tid, 0] += v
 o[tid, 1] = d["p"]
+=== keys of one hash
+---
+o[tid, 0] = {-1: n, -2: m}[-2]
+o[tid, 1] = -1 in {-2: n}
 """

@@ -160,4 +160,20 @@ class V:
         return self.n if self.bias is None else self.n + self.bias
 ---
 o[tid, 0] = V(n).total() + V(n, a[tid]).total()
+=== list set where a tuple was
+class V:
+    def __init__(self, t):
+        self.t = t
+---
+x = V((n, m))
+x.t = [m, n]
+o[tid, 0] = (x.t + (1,))[0]
+=== tuple set where a list was
+class V:
+    def __init__(self, t):
+        self.t = t
+---
+x = V([n, m])
+x.t = (m, n)
+o[tid, 0] = (x.t + (1,))[0]
 """

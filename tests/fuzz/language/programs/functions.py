@@ -284,4 +284,8 @@ def chosen(g, v):
 k = chosen(lambda q: q * 2, n)
 for i, v in enumerate((k, a[tid]), 1):
     o[tid, 0] += i * v
+=== built-in functions of static numbers
+---
+o[tid, 0] = max(2, 3) + min(4, 5) + abs(-3) + sum((1, 2, 3)) + max((1, 2))
+o[tid, 1] = max(n, m) + min(n, 5) + abs(-n) + sum((n, 2, 3)) + max((n, 2))
 """

@@ -427,4 +427,24 @@ for i in range(n):
     if i == 1:
         put(s, x, n)
 o[tid, 0] = s.x.k
+=== object of a round given back by a compiled function of a partial
+@cuda.jit(device=True)
+def same(x):
+    if x.k > 1000:
+        x.k = 0
+    return x
+---
+f = partial(same)
+x = f(SimpleNamespace(k=n))
+for i in range(n):
+    y = SimpleNamespace(k=i)
+    o[tid, 0] = x.k
+    x = f(y)
+=== object of a round in another one of a round
+---
+x = SimpleNamespace(a=SimpleNamespace(k=n))
+for i in range(n):
+    y = SimpleNamespace(k=i)
+    o[tid, 0] = x.a.k
+    x = SimpleNamespace(a=y)
 """

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that is taken apart and put together again is what it was: its instructions, jumps, lines and handlers."""
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import types
+
+import pytest
+
+from numba_cute.sim.python.jitted.bytecode import decode, encode
+
+
+def codes(code):
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from codes(const)
+
+
+def of_module(module):
+    return codes(compile(inspect.getsource(module), module.__file__, "exec", dont_inherit=True))
+
+
+def table(code):
+    """Return what code holds beside its instructions, as Python reads it."""
+    places = list(code.co_positions()) if hasattr(code, "co_positions") else list(code.co_lines())
+    return places, getattr(code, "co_exceptiontable", b"")
+
+
+@pytest.mark.parametrize("module", [argparse, ast, dataclasses], ids=lambda m: m.__name__)
+def test_code_put_together_again_is_what_it_was(module):
+    for code in of_module(module):
+        again = encode(code, decode(code), code.co_consts, 0)
+        assert again.co_code == code.co_code, code
+        assert table(again) == table(code), code
