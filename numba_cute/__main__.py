@@ -58,15 +58,19 @@ def _add_ir(ir: argparse.ArgumentParser) -> None:
 
 
 def _add_cache(cache: argparse.ArgumentParser) -> None:
-    cache.add_argument("what", choices=("list", "clear", "path", "export", "import"), nargs="?", default="list")
-    cache.add_argument("file", nargs="?", metavar="FILE", help="of export and import: the archive, a .tar.gz")
+    cache.add_argument("what", choices=("list", "clear", "path", "export", "import", "why"), nargs="?", default="list")
+    cache.add_argument(
+        "file", nargs="?", metavar="FILE", help="of export and import: the archive, a .tar.gz; of why: FILE.py:KERNEL"
+    )
 
 
 def _cache(what: str, file: str | None) -> str:
     from .compiler.host import shipped, store
 
-    if (file is None) == (what in ("export", "import")):
+    if (file is None) == (what in ("export", "import", "why")):
         raise CuteError(f"cache {what} takes {'a file' if file is None else 'no file'}")
+    if file is not None and what == "why":
+        return _why(*_kernel_of(file))
     if what == "path":
         return f"{store.folder()}\n"
     if file is not None and what == "export":
@@ -85,11 +89,33 @@ def _cache(what: str, file: str | None) -> str:
     return "".join([*lines, f"{len(lines)} kernels, {total:,} bytes, in {store.folder()}\n"])
 
 
-def _module(name: str) -> Any:
+def _why(kernel: Any, name: str) -> str:
+    """Say whether a kernel is kept, and if not why."""
+    from .compiler.host import disk_cache
+
+    key = disk_cache.key_of(getattr(kernel, "py_func", kernel), (), getattr(kernel, "targetoptions", {}), "", "kernel")
+    if key.text is not None:
+        return f"{name} is kept in the disk cache: all that compiling it reads can be followed\n"
+    return f"{name} is not kept in the disk cache: {key.why or 'the cache is off (NUMBA_CUTE_CACHE=0)'}\n"
+
+
+def _kernel_of(file: str) -> tuple[Any, str]:
+    """Return the kernel that FILE.py:KERNEL names, and its name."""
+    path, _, name = file.rpartition(":")
+    if not Path(path).is_file():
+        raise CuteError(f"cache why {file}: there is no file {path!r}; name a kernel as FILE.py:KERNEL")
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    kernel = getattr(_module(Path(path).stem, "cache why "), name, None)
+    if not callable(kernel):
+        raise CuteError(f"cache why {file}: {path} has no kernel {name!r}")
+    return kernel, name
+
+
+def _module(name: str, what: str = "--module ") -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as e:
-        raise CuteError(f"--module {name}: {e}") from e
+        raise CuteError(f"{what}{name}: {e}") from e
 
 
 def _ir(given: argparse.Namespace) -> str:

@@ -453,3 +453,22 @@ def test_an_entry_that_holds_other_things_is_dropped_and_made_anew():
         assert disk_cache._sound(key, disk_cache._COMPILED) is None and store.load(key) is None, why
     assert len(cute.compile(scaled, args, arch="sm_90a").cubin) == len(made.cubin)
     assert disk_cache._sound(key, disk_cache._COMPILED) is not None
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("kept", "kept is kept in the disk cache"),
+        ("left", "left is not kept in the disk cache: `os.environ` is an object of os._Environ"),
+        ("nothing", "has no kernel 'nothing'"),
+    ],
+)
+def test_the_command_line_says_why_a_kernel_is_not_kept(name, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    source = "import os\nfrom numba import cuda\nread = lambda: int(os.environ['X'])\n"
+    source += "@cuda.jit\ndef left(out): out[0] = read()\n@cuda.jit\ndef kept(out): out[0] = 1\n"
+    path = tmp_path / f"users_{name}.py"
+    path.write_text(source)
+    main(["cache", "why", f"{path}:{name}"])
+    told = capsys.readouterr()
+    assert said in told.out + told.err

@@ -227,6 +227,10 @@ def test_one_of_an_object_of_the_host_converts(kernel, cls):
     assert simulated(kernel, Holder(cls())) == VALUE
 
 
-@pytest.mark.parametrize("h", [wide, compiled, functools.partial(wide), Host().static], ids=str)
+@pytest.mark.parametrize(
+    "h",
+    [wide, compiled, functools.partial(wide), Host().static],
+    ids=lambda h: type(h).__name__ + getattr(h, "__name__", ""),
+)
 def test_one_that_is_an_argument_converts(h):
     assert simulated(argument, h) == VALUE
