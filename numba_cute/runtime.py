@@ -52,12 +52,11 @@ def _of(info: ArrayInfo, assumed_align: int | None) -> Tensor:
     """A tensor over the memory of an array that was found."""
     if not info.shape:
         raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")
-    address = Address(info.address, info.owner)
-    pointer = _pointer(info.dtype, address, AddressSpace.gmem, assumed_align, "from_dlpack")
-    made = Tensor(dataclasses.replace(pointer, readonly=info.readonly), Layout(info.shape, info.strides))
-    first, nbytes = extent(made)
-    address.memory = (first, first + nbytes)
-    return made
+    pointer = _pointer(info.dtype, Address(info.address), AddressSpace.gmem, assumed_align, "from_dlpack")
+    shape = Layout(info.shape, info.strides)
+    first, nbytes = extent(Tensor(pointer, shape))
+    address = Address(info.address, info.owner, memory=(first, first + nbytes))
+    return Tensor(dataclasses.replace(pointer, address=address, readonly=info.readonly), shape)
 
 
 def remembered(function: Callable[..., Any]) -> Any:

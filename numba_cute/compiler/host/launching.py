@@ -25,7 +25,8 @@ from numba.cuda.dispatcher import (
 from ...seam import CuteError
 from ...seam.ground.naming import described
 from ...seam.hooks.recording import recording
-from ...seam.marks.constexpr import static_arguments
+from ...seam.marks.constexpr import forget_notes, static_arguments
+from ...seam.marks.host_objects import python_of
 from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts
@@ -33,7 +34,7 @@ from .mapped import changes, mapped
 from .native import arrays, packing
 from .native.driver import driver as native_driver, function_of
 from .native.plans import Setting, packed_for_good, plan
-from .native.sites import Site, prepared, relate, relatives
+from .native.sites import FORGETS, Site, prepared, relate, relatives
 from .recording import launch_recorded
 from .streams import core_stream
 
@@ -194,6 +195,16 @@ def on_grid(plans: list[Any], grid: Any) -> list[Any]:
     return found
 
 
+def _forget(kernel: Any) -> None:
+    """Forget what was read of a kernel's Python, and what was compiled of it for blocks of some sizes."""
+    forget_notes(kernel.py_func)
+    for bounded in getattr(kernel, "_cute_bounded", {}).values():
+        bounded.recompile()
+
+
+FORGETS.append(_forget)
+
+
 class Launch:
     """A kernel with its launch configuration; calling it with the kernel's arguments launches. See `launch`."""
 
@@ -266,7 +277,7 @@ class Launch:
             if not self._launched:  # machine code is made for what is launched again
                 self._launched = True
                 return
-            made = plan(setting, given, args, changes(self.kernel, whole, args))
+            made = plan(setting, given, args, changes(self.kernel, whole, args), python_of(self.given))
             relate(self.kernel, _beside_grid(self._setting), made)
             self._at_site([made])
 

@@ -30,10 +30,11 @@ class Site:
         self._words = (ctypes.c_int64 * words.SITE_WORDS)(0, id(slow))
         self._keys: set[Any] = set()
         self.plans: list[Plan] = []
+        self._before: list[Plan] = []  # one may be in use
         known.begin()
         self.call = slow
         if LAUNCHES.holds:
-            self.call = launcher.function("launch", (ctypes.addressof(self._words), self._words, slow, self.plans))
+            self.call = launcher.function("launch", (ctypes.addressof(self._words), self._words, slow, self.plans, self._before))
         if kernel is not None:
             _SITES.setdefault(kernel, weakref.WeakSet()).add(self)
 
@@ -47,9 +48,11 @@ class Site:
         self._words[words.FIRST // 8] = plan.address
 
     def forget(self) -> None:
-        """Try no plan any more that is known now. They live on: one may be in use."""
+        """Try no plan any more that is known now."""
         self._words[words.FIRST // 8] = 0
         self._keys.clear()
+        self._before[:] = self.plans
+        self.plans.clear()
 
 
 _RELATIVES = "_cute_plans"
@@ -75,6 +78,10 @@ def relatives(kernel: Any, key: Any) -> list[Plan]:
     return found
 
 
+FORGETS: list[Callable[[Any], None]] = []
+"""What forgets all else that was made for launches of a kernel, which it is given as Numba holds it."""
+
+
 def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make of the `recompile` of Numba's kernels one after which nothing launches what they were before."""
 
@@ -82,6 +89,8 @@ def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
         for site in _SITES.get(self, ()):
             site.forget()
         getattr(self, "__dict__", {}).pop(_RELATIVES, None)
+        for forget in FORGETS:
+            forget(self)
         return recompile(self)
 
     return recompiled
