@@ -48,14 +48,15 @@ class Same:
         return id(self.of)
 
 
-def exact(x: Any) -> Any:
+def exact(x: Any, ours: bool = False) -> Any:
     """Return a key of an immutable object, which no other object has that differs in type or in a bit. Changes: it is
-    not proved that it is immutable."""
+    not proved that it is immutable. ours: it is for this library, which hands functions and classes on to kernels, and
+    calls none: they are only themselves."""
     kind = type(x)
     if kind in _ALONE:
         return kind, x
     if kind is tuple:
-        return kind, tuple(map(exact, x))
+        return kind, tuple([exact(y, ours) for y in x])
     if kind in _BITS:
         return kind, _BITS[kind].pack(*((x.real, x.imag) if kind is complex else (x,)))
     if kind is dtypes.Scalar:
@@ -65,16 +66,16 @@ def exact(x: Any) -> Any:
     if kind is range or kind is slice:
         return kind, exact(x.start), exact(x.stop), exact(x.step)
     if is_ours(kind) and (seam.is_static_class(kind) or _is_frozen(kind)):
-        return kind, tuple([exact(getattr(x, name)) for name in _fields(kind)])
-    if _is_one(x):
+        return kind, tuple([exact(getattr(x, name), ours) for name in _fields(kind)])
+    if _is_one(x) or (ours and isinstance(x, (FunctionType, type, enum.Enum))):
         return Same(x)
     raise Changes(x)
 
 
-def is_exact(x: Any) -> bool:
+def is_exact(x: Any, ours: bool = False) -> bool:
     """Say whether an object has a key."""
     try:
-        exact(x)
+        exact(x, ours)
     except Changes:
         return False
     return True

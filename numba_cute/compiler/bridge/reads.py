@@ -20,7 +20,7 @@ import operator
 import types as python
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.cuda import types
@@ -39,7 +39,7 @@ _MOST = 2000
 """So many states are recorded at most."""
 _LARGEST = 1 << 16
 """Bytes of an array whose contents are compared."""
-_MISSING = object()
+MISSING = object()
 _ATOMS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
 _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _SEES_MORE = frozenset((
@@ -74,17 +74,41 @@ _NUMBERS = (int, bool, float, complex, str, bytes)
 Read = Callable[[], Any]
 
 
+class Place(NamedTuple):
+    """Where a name leads. kind: ATTRIBUTE of an object, ITEM of a dictionary, or all ITEMS of one. value: what is there
+    now; MISSING for nothing; of ITEMS the keys and values by turns."""
+
+    kind: int
+    holder: Any
+    name: Any
+    value: Any
+
+    def holds(self) -> bool:
+        """Say whether it leads there now."""
+        if self.kind == ATTRIBUTE:
+            return _attribute(self.holder, self.name) is self.value
+        if self.kind == ITEM:
+            return self.holder.get(self.name, MISSING) is self.value
+        return _same(_own(self.holder), _own_of(self.value))
+
+
+ATTRIBUTE, ITEM, ITEMS = range(3)
+
+
 class Unfollowed(Exception):
     """What may be read is not known."""
 
 
 class Reads:
-    """What is reached from some objects, as it is now."""
+    """What is reached from some objects, as it is now. appends: what is appended to lists is not what is read. places:
+    where names lead; names: those of attributes and of globals that code asks for."""
 
-    def __init__(self, roots: Iterable[Any], prints: bool = False) -> None:
-        self._prints = prints
+    def __init__(self, roots: Iterable[Any], prints: bool = False, appends: bool = False) -> None:
+        self._prints, self._appends = prints, appends
         self._seen: dict[int, Any] = {}
         self._states: list[tuple[Read, Any]] = []
+        self.places: list[Place] = []
+        self.names: set[str] = set()
         self._todo: list[Any] = list(roots)
         while self._todo:
             x = self._todo.pop()
@@ -94,14 +118,37 @@ class Reads:
 
     def hold(self) -> bool:
         """Say whether all is what it was."""
-        return all(_same(read(), before) for read, before in self._states)
+        return all(p.holds() for p in self.places) and all(_same(read(), before) for read, before in self._states)
+
+    @property
+    def all_in_places(self) -> bool:
+        """Whether places alone tell it."""
+        return not self._states
 
     def _read(self, read: Read) -> Any:
-        if len(self._states) >= _MOST:
-            raise Unfollowed
+        self._count()
         now = read()
         self._states.append((read, now))
         return now
+
+    def _count(self) -> None:
+        if len(self._states) + len(self.places) >= _MOST:
+            raise Unfollowed
+
+    def _attribute(self, holder: Any, name: str) -> Any:
+        self._count()
+        self.places.append(Place(ATTRIBUTE, holder, name, _attribute(holder, name)))
+        return self.places[-1].value
+
+    def _item(self, holder: dict[Any, Any], name: str) -> Any:
+        self._count()
+        self.places.append(Place(ITEM, holder, name, holder.get(name, MISSING)))
+        return self.places[-1].value
+
+    def _all(self, holder: dict[Any, Any]) -> dict[Any, Any]:
+        self._count()
+        self.places.append(Place(ITEMS, holder, None, tuple(x for item in holder.items() for x in item)))
+        return _own(holder)
 
     def _look(self, x: Any) -> None:
         if type(x) in _ATOMS:
@@ -118,17 +165,18 @@ class Reads:
         module = fn.__globals__.get("__name__")
         if is_lasting_function(fn) or package_of(module) in _STANDARD:
             return
-        self._todo += (x for x in self._read(lambda: tree.cells(fn)) if not isinstance(x, ModuleType))
+        held = [self._attribute(cell, "cell_contents") for cell in fn.__closure__ or ()]
+        seen_where_read = (ModuleType, list) if self._appends else (ModuleType,)
+        self._todo += (x for x in held if x is not MISSING and not isinstance(x, seen_where_read))
         if is_library(module):  # a decorator's, of the user's function that it holds
             return
         if module is not None and not is_users_module(module):
             raise Unfollowed
-        self._todo += self._read(lambda: list(fn.__defaults__ or ()))
-        self._todo += self._read(lambda: dict(fn.__kwdefaults__ or {})).values()
-        self._read(lambda: dict(fn.__annotations__))
-        held = self._read(lambda: {n: x for n, x in vars(fn).items() if not n.startswith("_cute_")})
-        self._todo += (x for n, x in held.items() if not n.startswith("__cute_"))
-        self._code(fn, self._read(lambda: fn.__code__))
+        self._todo += self._attribute(fn, "__defaults__") or ()
+        self._todo += self._all(self._attribute(fn, "__kwdefaults__") or {}).values()
+        self._all(self._attribute(fn, "__annotations__"))
+        self._todo += (x for n, x in self._all(vars(fn)).items() if not n.startswith("__cute_"))
+        self._code(fn, self._attribute(fn, "__code__"))
 
     def _code(self, fn: FunctionType, code: CodeType) -> None:
         done = operations(code)
@@ -136,34 +184,38 @@ class Reads:
             if o.name in ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
                 raise Unfollowed
             if o.name == "LOAD_GLOBAL":
+                self.names.add(o.value)
                 self._global(fn, o.value, done, at)
             elif o.name == "LOAD_DEREF":
                 self._cell(fn, o.value, done, at)
-            elif o.name in ("LOAD_ATTR", "STORE_ATTR") and _is_special(o.value):
-                raise Unfollowed
+            elif o.name in ("LOAD_ATTR", "STORE_ATTR"):
+                self.names.add(o.value)
+                if _is_special(o.value):
+                    raise Unfollowed
         for const in code.co_consts:
             if isinstance(const, CodeType):
                 self._code(fn, const)
 
     def _global(self, fn: FunctionType, name: str, done: tuple[Operation, ...], at: int) -> None:
-        found = self._read(functools.partial(fn.__globals__.get, name, _MISSING))
-        if found is _MISSING:
-            found = self._read(functools.partial(vars(builtins).get, name, _MISSING))
+        found = self._item(fn.__globals__, name)
+        if found is MISSING:
+            found = self._item(vars(builtins), name)
         self._named(found, done, at)
 
     def _cell(self, fn: FunctionType, name: str, done: tuple[Operation, ...], at: int) -> None:
         if name in fn.__code__.co_freevars:
             cell = (fn.__closure__ or ())[fn.__code__.co_freevars.index(name)]
-            self._named(self._read(lambda: _content(cell)), done, at)
+            self._named(self._attribute(cell, "cell_contents"), done, at)
 
     def _named(self, value: Any, done: tuple[Operation, ...], at: int) -> None:
         """Look at what a name stands for; of a module, at what the code takes of it."""
         while isinstance(value, ModuleType) and done[at + 1].name == "LOAD_ATTR":
             at += 1
-            module, value = value, self._read(functools.partial(vars(value).get, done[at].value, _MISSING))
-            if value is _MISSING and "__getattr__" in vars(module) and not is_library(module.__name__):
+            module, value = value, self._item(vars(value), done[at].value)
+            if value is MISSING and "__getattr__" in vars(module) and not is_library(module.__name__):
                 raise Unfollowed
-        if value is not _MISSING:
+        to_append = self._appends and type(value) is list and done[at + 1].value == "append"
+        if value is not MISSING and not to_append:
             self._todo.append(value)
 
     def _module(self, module: ModuleType) -> None:
@@ -182,8 +234,8 @@ class Reads:
         self._todo += (x.__func__, x.__self__)
 
     def _partial(self, x: functools.partial[Any]) -> None:
-        self._todo += (x.func, *x.args, *x.keywords.values())
-        self._read(lambda: dict(vars(x)))
+        self._todo += (x.func, *x.args, *self._all(x.keywords).values())
+        self._all(vars(x))
 
     def _dispatcher(self, x: CUDADispatcher) -> None:
         self._todo.append(self._read(lambda: x.py_func))
@@ -204,7 +256,7 @@ class Reads:
     def _dict(self, x: dict[Any, Any]) -> None:
         if type(x) not in (dict, python.MappingProxyType):
             raise Unfollowed
-        held = self._read(lambda: dict(x))
+        held = self._all(x) if type(x) is dict else self._read(lambda: dict(x))
         self._todo += (*held, *held.values())
 
     def _slice(self, x: slice) -> None:
@@ -372,15 +424,24 @@ def _state(x: Any) -> dict[str, Any]:
             if name.startswith("__") and not name.endswith("__"):  # Python calls it otherwise
                 raise Unfollowed
             if name not in ("__dict__", "__weakref__"):
-                held[name] = getattr(x, name, _MISSING)
+                held[name] = getattr(x, name, MISSING)
     return held
 
 
-def _content(cell: Any) -> Any:
+def _attribute(holder: Any, name: str) -> Any:
     try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
+        return getattr(holder, name, MISSING)
+    except ValueError:  # a cell that is not set
+        return MISSING
+
+
+def _own(held: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a dictionary without what this library remembers in it."""
+    return {n: x for n, x in held.items() if not (isinstance(n, str) and n.startswith("_cute_"))}
+
+
+def _own_of(items: tuple[Any, ...]) -> dict[Any, Any]:
+    return _own(dict(zip(items[::2], items[1::2])))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -393,4 +454,4 @@ def _same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(operator.is_, a, b))
     if type(a) is dict:
         return len(a) == len(b) and all(x is y and a[x] is b[y] for x, y in zip(a, b))
-    return type(a) is tuple and all(isinstance(x, _ATOMS + (tuple,)) for x in a) and a == b and _MISSING not in a
+    return type(a) is tuple and all(isinstance(x, _ATOMS + (tuple,)) for x in a) and a == b and MISSING not in a

@@ -18,10 +18,15 @@ from .calls import call_python, named_arguments, nothing, refused, released  # n
 # alike; the kinds of arrays; the class of tensors; the static classes of arguments.
 SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES = range(0, 40, 8)
 STATE_WORDS = 5
-# A function's words: the state; what is called where there is no mould; its moulds.
-STATE, SLOW_FUNCTION, ROOTS = range(0, 24, 8)
+# A function's words: the state; what is called where there is no mould; the places where the names in its code lead, and
+# how many; a Python function that says whether all that it reads is as it was, or 0; its moulds.
+STATE, SLOW_FUNCTION, PLACES, PLACE_COUNT, HOLDS, ROOTS = range(0, 48, 8)
 BUCKETS = 256
-FUNCTION_WORDS = 2 + BUCKETS
+FUNCTION_WORDS = 5 + BUCKETS
+# The words of a place: its kind (bridge/reads.py); whose; the name, or how many items; what is there, 0 for nothing, or
+# where keys and values lie by turns.
+PLACE_KIND, HOLDER, PLACE_NAME, THERE, PLACE_SIZE = range(0, 40, 8)
+ATTRIBUTE, ITEM, ITEMS = range(3)
 # A kind's words: its class, and the function that views its arrays.
 NEXT_KIND, CLASS, VIEW, KIND_WORDS = 0, 8, 16, 3
 # A static class's words: it, and the names of its fields, a tuple.
@@ -229,7 +234,10 @@ def alike(state, a, b):
         value = PyLong_AsLongLong(a)
         if value == -1 and PyErr_Occurred():
             return refused()
-        return value == PyLong_AsLongLong(b)
+        other = PyLong_AsLongLong(b)
+        if other == -1 and PyErr_Occurred():
+            return refused()
+        return value == other
     if kind == TUPLE_CLASS:
         count = PyTuple_Size(a)
         if count != PyTuple_Size(b):
@@ -352,10 +360,57 @@ def made_again(own, args, count):
     return 0
 
 
+def has_items(holder, count, items):
+    """Whether a dictionary has these keys and values, and no others."""
+    if PyDict_Size(holder) != count:
+        return 0
+    while count:
+        count -= 1
+        if PyDict_GetItem(holder, load64(items + 16 * count)) != load64(items + 16 * count + 8):
+            return 0
+    return 1
+
+
+def leads_there(place):
+    kind = load64(place + PLACE_KIND)
+    holder = load64(place + HOLDER)
+    if kind == ITEM:
+        return PyDict_GetItem(holder, load64(place + PLACE_NAME)) == load64(place + THERE)
+    if kind == ITEMS:
+        return has_items(holder, load64(place + PLACE_NAME), load64(place + THERE))
+    found = PyObject_GetAttr(holder, load64(place + PLACE_NAME))
+    if found == 0:
+        PyErr_Clear()
+        return load64(place + THERE) == 0
+    return released(found, found == load64(place + THERE))
+
+
+def all_lead_there(own):
+    place = load64(own + PLACES)
+    left = load64(own + PLACE_COUNT)
+    while left:
+        if leads_there(place) == 0:
+            return 0
+        place += PLACE_SIZE
+        left -= 1
+    return 1
+
+
+def reads_the_same(own):
+    """Whether all that a function reads beside its arguments is as it was when its moulds were made."""
+    holds = load64(own + HOLDS)
+    if holds == 0:
+        return all_lead_there(own)
+    found = PyObject_CallNoArgs(holds)
+    if found == 0:
+        return refused()
+    return released(found, found == TRUE)
+
+
 def cast_of_arrays(self, args, count, names):
     """The call of a function of arrays: Python's METH_FASTCALL | METH_KEYWORDS."""
     own = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0))
-    if names == 0:
+    if names == 0 and reads_the_same(own):
         made = made_again(own, args, count)
         if made:
             return made
