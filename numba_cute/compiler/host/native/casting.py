@@ -27,8 +27,9 @@ FUNCTION_WORDS = 5 + BUCKETS
 # where keys and values lie by turns.
 PLACE_KIND, HOLDER, PLACE_NAME, THERE, PLACE_SIZE = range(0, 40, 8)
 ATTRIBUTE, ITEM, ITEMS = range(3)
-# A kind's words: its class, and the function that views its arrays.
-NEXT_KIND, CLASS, VIEW, KIND_WORDS = 0, 8, 16, 3
+# A kind's words: its class, the function that views its arrays, and the name of a method that says whether their memory
+# holds other numbers, or 0.
+NEXT_KIND, CLASS, VIEW, OTHER_NUMBERS, KIND_WORDS = 0, 8, 16, 24, 4
 # A static class's words: it, and the names of its fields, a tuple.
 NEXT_CLASS, OF, FIELDS, CLASS_WORDS = 0, 8, 16, 3
 # A mould's words: where the next one is; of what function of a tensor; how many arguments; these; its work; of each
@@ -294,6 +295,23 @@ def kind_of(state, obj):
     return kind
 
 
+def has_other_numbers(kind, obj):
+    """Whether an array's memory holds other numbers than the array has."""
+    name = load64(kind + OTHER_NUMBERS)
+    if name == 0:
+        return 0
+    asks = PyObject_GetAttr(obj, name)
+    if asks == 0:
+        PyErr_Clear()
+        return 1
+    found = PyObject_CallNoArgs(asks)
+    Py_DecRef(asks)
+    if found == 0:
+        PyErr_Clear()
+        return 1
+    return released(found, found != FALSE)
+
+
 def begins(view):
     return load64(view) + load64(view + 40)
 
@@ -343,7 +361,7 @@ def made_again(own, args, count):
             view = views + 64 * i
             if call32(load64(kind + VIEW), obj, view) != 0:
                 return refused()
-            if begins(view) == 0 or load64(view + 32) == 0:
+            if begins(view) == 0 or load64(view + 32) == 0 or has_other_numbers(kind, obj):
                 return 0
             store64(objs + 8 * arrays, obj)
             store64(bases + 8 * arrays, begins(view))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -220,6 +221,10 @@ def _mixed(mixed: int, v: Viewed) -> int:
     return mixed
 
 
+_NEGATIVE = sys.intern("is_neg")
+"""The method of torch's tensors that says whether their memory holds the numbers with the other sign."""
+
+
 class Moulds:
     """What machine code knows of all functions."""
 
@@ -256,7 +261,9 @@ class Moulds:
         if type(x) not in self._classes:
             functions = arrays.exchange_of(x)
             assert functions is not None
-            words = (ctypes.c_int64 * casting.KIND_WORDS)(self._state[casting.KINDS // 8], id(type(x)), functions[0])
+            words = (ctypes.c_int64 * casting.KIND_WORDS)(
+                self._state[casting.KINDS // 8], id(type(x)), functions[0], id(_NEGATIVE) if hasattr(x, _NEGATIVE) else 0
+            )
             self._classes[type(x)] = words
             self._state[casting.KINDS // 8] = ctypes.addressof(words)
 
