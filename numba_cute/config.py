@@ -23,7 +23,8 @@ class Settings:
     library's own frames beneath a CuteError that was raised while a kernel was compiled. cache: keep compiled kernels
     on disk. cache_dir: the folder for them, where the user's usual one for such is not wanted. tool_seconds: how long a
     run of one of these tools may take. tuned: the directory of what `autotune` found, in place of numba_cute/tuned in
-    the user's cache.
+    the user's cache. check_launches: compare what launches in machine code give the driver with the arguments packed
+    again.
     """
 
     ptxas: str | None = None
@@ -33,6 +34,7 @@ class Settings:
     cache_dir: str | None = None
     tool_seconds: float = 600.0
     tuned: str | None = None
+    check_launches: bool = False
 
 
 def _seconds(name: str, text: str) -> float:

@@ -14,7 +14,8 @@ from typing import Any
 
 from numba.cuda.dispatcher import _LaunchConfiguration
 
-from .launching import launched, named_stream, on_device_of, on_grid
+from .launching import compiled, launched, named_stream, on_device_of, on_grid, wanted
+from .native import oracle
 from .native.plans import Setting, plan
 from .native.sites import Site, relate, relatives
 
@@ -54,6 +55,17 @@ class Configured(_LaunchConfiguration):
         with on_device_of(args):
             super().__call__(*args)
 
+    def _again(self, *args: Any) -> oracle.Wanted | None:
+        """Say what a launch with these arguments is to be."""
+        with on_device_of(args):
+            named = getattr(self, "_cute_named", False)
+            stream = int(self.stream.handle) if named else None
+            return wanted(
+                compiled(self.dispatcher, args, self),
+                args,
+                Setting(None, 0, self.griddim, self.blockdim, self.sharedmem, stream),
+            )
+
     def __getstate__(self) -> Any:
         state = super().__getstate__()
         state.pop("_cute_site")
@@ -72,7 +84,7 @@ def _again(state: Any) -> Any:
 def _adopt(found: Any) -> None:
     """Make a configuration launch in machine code."""
     found.__class__ = Configured
-    found._cute_site = Site(found._slowly, found.dispatcher)
+    found._cute_site = Site(found._slowly, found.dispatcher, found._again)
 
 
 def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> None:

@@ -31,7 +31,7 @@ from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts
 from .mapped import changes, mapped
-from .native import arrays, packing
+from .native import arrays, oracle, packing
 from .native.driver import driver as native_driver, function_of
 from .native.plans import Setting, packed_for_good, plan
 from .native.sites import FORGETS, Site, prepared, relate, relatives
@@ -159,6 +159,13 @@ def launched(kernel: Any, args: Any, setting: Setting) -> Setting:
     return setting
 
 
+def wanted(kernel: Any, args: Any, setting: Setting) -> oracle.Wanted | None:
+    """Say what `launched` is to give the driver."""
+    setting = _settled(kernel, setting)
+    stream = arrays.current_stream(args) if setting.stream is None else setting.stream
+    return oracle.wanted(setting, stream, args)
+
+
 @contextmanager
 def on_device_of(args: Any) -> Iterator[None]:
     """Make the GPU current on which the first argument lies that says where it does, as torch's do."""
@@ -205,6 +212,14 @@ def _forget(kernel: Any) -> None:
 FORGETS.append(_forget)
 
 
+def compiled(kernel: Any, args: Any, configuration: Any) -> Any:
+    """Return what a kernel is compiled to for arguments. configuration: Numba's."""
+    dispatcher = kernel._select_launch_config_dispatcher(configuration)
+    found = _dispatcher.Dispatcher._cuda_call(dispatcher, *args, **{_LAUNCH_CONFIG_KW: configuration})
+    dispatcher._update_launch_config_sensitivity(found, configuration)
+    return found
+
+
 class Launch:
     """A kernel with its launch configuration; calling it with the kernel's arguments launches. See `launch`."""
 
@@ -241,10 +256,7 @@ class Launch:
         return self._configuration
 
     def _compiled(self, args: Any) -> Any:
-        dispatcher = self.kernel._select_launch_config_dispatcher(self.configuration)
-        found = _dispatcher.Dispatcher._cuda_call(dispatcher, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
-        dispatcher._update_launch_config_sensitivity(found, self.configuration)
-        return found
+        return compiled(self.kernel, args, self.configuration)
 
     def _first(self, *given: Any, **named: Any) -> None:
         """Launch for the first time, by the plans of launches on other grids, if there are any."""
@@ -257,7 +269,7 @@ class Launch:
     def _at_site(self, plans: list[Any]) -> None:
         """Launch in machine code from now on."""
         if self._site is None:
-            self._site = Site(self._slowly, self.kernel)
+            self._site = Site(self._slowly, self.kernel, self._again)
             self._launch = self._site.call
             self._launched = True
         for one in plans:
@@ -268,8 +280,7 @@ class Launch:
         with on_device_of(given):
             whole = static_arguments(self.given, given, named)
             args = mapped(self.kernel, whole)
-            compiled = self._compiled(args)
-            setting = launched(compiled, args, self._setting)
+            setting = launched(self._compiled(args), args, self._setting)
             if named or setting.kernel is None or getattr(self.given, "__self__", None) is not None:
                 return
             if self.kernel._launch_config_sensitive:
@@ -280,6 +291,12 @@ class Launch:
             made = plan(setting, given, args, changes(self.kernel, whole, args), python_of(self.given))
             relate(self.kernel, _beside_grid(self._setting), made)
             self._at_site([made])
+
+    def _again(self, *given: Any) -> oracle.Wanted | None:
+        """Say what a launch with these arguments is to be."""
+        with on_device_of(given):
+            args = mapped(self.kernel, static_arguments(self.given, given))
+            return wanted(self._compiled(args), args, self._setting)
 
     def __call__(self, *args: Any, **named: Any) -> None:
         self._launch(*args, **named)
@@ -293,10 +310,10 @@ class Launch:
             raise CuteError("timeline: a prepared launch records nothing: give the launch itself, not its prepare(…)")
         with on_device_of(args):
             whole = mapped(self.kernel, static_arguments(self.given, args, named))
-            compiled = self._compiled(whole)
-            setting = _settled(compiled, self._setting)
+            own = self._compiled(whole)
+            setting = _settled(own, self._setting)
             write_back: list[Any] = []
-            parameters = _parameters(compiled, whole, self.configuration.stream, write_back)
+            parameters = _parameters(own, whole, self.configuration.stream, write_back)
             if write_back:
                 raise CuteError("prepare() takes device arrays: a host array would have to be copied at each launch")
 

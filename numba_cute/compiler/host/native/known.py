@@ -15,12 +15,12 @@ from typing import Any
 
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
-from .... import seam
+from .... import config, seam
 from ....seam.ground.packages import LIBRARY
 from ....seam.hooks.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
 from ...bridge.exact import exact, is_exact
 from ...bridge.reads import ITEMS, MISSING, Reads, Unfollowed
-from . import arrays, casting, launcher
+from . import arrays, casting, launcher, oracle
 from .moulds import Looking, Mould, Varied
 from .trusted import CASTS, LAUNCHES
 
@@ -148,18 +148,25 @@ def _is_ours(function: Any) -> bool:
 
 
 class Function:
-    """The moulds of a function of arrays. call: what is called in its place."""
+    """The moulds of a function of arrays. call: what is called in its place. ran: how often that ran Python."""
 
     def __init__(self, of: OfArrays, moulds: Moulds) -> None:
         self._function, self._moulds = of.function, moulds
+        self.ran = 0
         slow = self._slowly
         self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(moulds.address, id(slow))
         self._reading = Reading(of.function, self.words)
         self._kept, self._before = [], []  # type: ignore[var-annotated]  # one may be at work
         self.call = launcher.function("cast_of_arrays", (ctypes.addressof(self.words), self.words, slow, moulds))
 
+    @property
+    def python(self) -> Any:
+        """The function itself."""
+        return self._function
+
     def _slowly(self, *args: Any, **named: Any) -> Any:
         """Run the function, and leave a mould of what it made."""
+        self.ran += 1
         followed = self._reading.is_followed(self.forget)
         made = self._function(*args, **named)
         if followed and not named and self._reading.still():
@@ -372,7 +379,7 @@ def moulds() -> Moulds:
 
     def tell(one: OfArrays) -> None:
         one.moulds = function = Function(one, made)  # type: ignore[attr-defined]
-        one.cast = function.call
+        one.cast = oracle.comparing(function) if config.current().check_launches else function.call
 
     CASTING.derived, CASTING.described = made.derived, made.described
     cast_by(tell)

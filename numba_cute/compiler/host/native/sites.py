@@ -8,7 +8,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import known, launcher, words
+from .... import config
+from . import known, launcher, oracle, words
 from .plans import Plan
 from .trusted import LAUNCHES
 
@@ -24,17 +25,20 @@ class Site:
     """A place of launches: `call(*args)` launches.
 
     slow: what is called with the same arguments where no plan suits: it launches, or raises an error. kernel: what is
-    launched there, as Numba holds it."""
+    launched there, as Numba holds it. again: what launches are compared with, if they are checked."""
 
-    def __init__(self, slow: Callable[..., Any], kernel: Any = None) -> None:
+    def __init__(self, slow: Callable[..., Any], kernel: Any = None, again: oracle.Again | None = None) -> None:
         self._words = (ctypes.c_int64 * words.SITE_WORDS)(0, id(slow))
         self._keys: set[Any] = set()
         self.plans: list[Plan] = []
         self._before: list[Plan] = []  # one may be in use
         known.begin()
-        self.call = slow
+        self.call, self._checks = slow, False
         if LAUNCHES.holds:
             self.call = launcher.function("launch", (ctypes.addressof(self._words), self._words, slow, self.plans, self._before))
+            self._checks = again is not None and config.current().check_launches
+            if again is not None and self._checks:
+                self.call = oracle.checked(self.call, again)
         if kernel is not None:
             _SITES.setdefault(kernel, weakref.WeakSet()).add(self)
 
@@ -43,6 +47,8 @@ class Site:
         if plan is None or not LAUNCHES.holds or plan.key in self._keys or len(self.plans) >= MOST_PLANS:
             return
         self._keys.add(plan.key)
+        if self._checks:
+            plan.words[words.DRIVER // 8] = oracle.checking(plan.words[words.DRIVER // 8]).address
         plan.words[words.NEXT // 8] = self._words[words.FIRST // 8]
         self.plans.append(plan)
         self._words[words.FIRST // 8] = plan.address
