@@ -260,6 +260,7 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
         for x, s in zip(obj, spec[1]):
             align(x, s, leaves)
     elif spec[0] == "partial":
+        obj = _as_partial(obj) if type(obj) is FunctionType else obj
         for x, s in zip((obj.func, *obj.args, *obj.keywords.values()), spec[2]):
             align(x, s, leaves)
     elif spec[0] == "node":

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.cuda.dispatcher import _LaunchConfiguration
 
-from .launching import compiled, launched, named_stream, on_device_of, on_grid, wanted
+from .launching import compiled, fitting, launched, named_stream, on_device_of, on_grid, wanted
 from .native import oracle
 from .native.plans import Setting, plan
 from .native.sites import Site, relate, relatives
@@ -94,6 +94,7 @@ def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream:
         launched(kernel, args, Setting(None, 0, griddim, blockdim, sharedmem, int(getattr(stream, "handle", stream))))
         return
     named = getattr(found, "_cute_named", False)
+    kernel = fitting(found.dispatcher, kernel, args)
     setting = Setting(None, 0, griddim, blockdim, sharedmem, int(stream.handle) if named else None)
     setting = launched(kernel, args, setting)
     dispatcher = found.dispatcher

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from cuda.bindings import driver as bindings
+from numba.cuda import types
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.dispatcher import (
     _LAUNCH_CONFIG_KW,
@@ -216,8 +217,23 @@ def compiled(kernel: Any, args: Any, configuration: Any) -> Any:
     """Return what a kernel is compiled to for arguments. configuration: Numba's."""
     dispatcher = kernel._select_launch_config_dispatcher(configuration)
     found = _dispatcher.Dispatcher._cuda_call(dispatcher, *args, **{_LAUNCH_CONFIG_KW: configuration})
+    found = fitting(dispatcher, found, args)
     dispatcher._update_launch_config_sensitivity(found, configuration)
     return found
+
+
+def fitting(dispatcher: Any, found: Any, args: Any) -> Any:
+    """Return what a kernel is compiled to for ints that its type of 63 bits and a sign does not hold, which Numba takes
+    for such all the same; `found`, what it was found to be, for others."""
+    if all(map(_fits, found.argument_types, args)):
+        return found
+    return dispatcher.compile(tuple(map(dispatcher.typeof_pyval, args)))
+
+
+def _fits(t: Any, a: Any) -> bool:
+    if type(a) is tuple and isinstance(t, types.BaseTuple):
+        return all(map(_fits, t, a))
+    return type(a) is not int or t != types.int64 or -(1 << 63) <= a < 1 << 63
 
 
 class Launch:

@@ -379,13 +379,18 @@ def made_again(own, args, count):
 
 
 def has_items(holder, count, items):
-    """Whether a dictionary has these keys and values, and no others."""
+    """Whether a dictionary has these keys and values, in this order, and no others."""
     if PyDict_Size(holder) != count:
         return 0
+    at = scratch(24)
+    store64(at, 0)
     while count:
-        count -= 1
-        if PyDict_GetItem(holder, load64(items + 16 * count)) != load64(items + 16 * count + 8):
+        if PyDict_Next(holder, at, at + 8, at + 16) == 0:
             return 0
+        if load64(at + 8) != load64(items) or load64(at + 16) != load64(items + 8):
+            return 0
+        items += 16
+        count -= 1
     return 1
 
 
