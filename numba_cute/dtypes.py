@@ -130,6 +130,9 @@ class Scalar(seam.Leaf):
     """A number that a kernel receives as a run-time value (a plain Python int is static)."""
 
     __slots__ = ("dtype", "value", "divisor")
+    dtype: DType
+    value: Any
+    divisor: int
 
     def __init__(self, dtype: DType, value: Any, divisor: int = 1) -> None:
         _set_dtype(self, dtype)

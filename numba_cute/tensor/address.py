@@ -21,6 +21,8 @@ class Address(Scalar):
     """
 
     __slots__ = ("memory", "owner")
+    memory: tuple[int, int] | None
+    owner: Any
 
     def __init__(self, value: int, owner: Any = None, divisor: int = 1, memory: tuple[int, int] | None = None) -> None:
         super().__init__(Int64, value, divisor)
@@ -35,8 +37,8 @@ class Address(Scalar):
         before, after = inspect_array(held), inspect_array(copy.deepcopy(held, memo))
         if (before.dtype, before.shape, before.strides) != (after.dtype, after.shape, after.strides):
             raise CuteError(
-                f"copy.deepcopy of {self._whose()}: its copy has strides {after.strides}, and not {before.strides}: copy "
-                "the array yourself, and make a tensor of that"
+                f"copy.deepcopy of {self._whose()}: its copy has strides {after.strides}, and not {before.strides}: "
+                "copy the array yourself, and make a tensor of that"
             )
         moved = after.address - before.address
         ends = None if self.memory is None else (self.memory[0] + moved, self.memory[1] + moved)

@@ -43,7 +43,9 @@ def _dtype(x: Any) -> DType:
     """By name, as NumPy, ml_dtypes, torch ("torch.bfloat16") and jax call it."""
     name = str(getattr(x, "name", None) or x).removeprefix("torch.")
     if not getattr(x, "isnative", True):
-        raise CuteError(f"from_dlpack: dtype {x!r} has its bytes in another order: take x.astype(x.dtype.newbyteorder('='))")
+        raise CuteError(
+            f"from_dlpack: dtype {x!r} has its bytes in another order: take x.astype(x.dtype.newbyteorder('='))"
+        )
     if name in _UNPACKED:
         raise CuteError(
             f"from_dlpack: an array of {name} has a whole byte for each element of {_UNPACKED[name].width} bits; "

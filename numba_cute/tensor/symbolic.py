@@ -49,6 +49,7 @@ class SymInt(Scalar):
     """
 
     __slots__ = ("symbol",)
+    symbol: str | None
 
     def __init__(self, width: int = 32, *, divisibility: int = 1, symbol: str | None = None) -> None:
         if width not in (32, 64):

@@ -19,12 +19,8 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.nvgpu import cpasync
-from numba_cute.runtime import from_dlpack, remembered
+from numba_cute.runtime import from_dlpack
 from numba_cute.seam import static
-from tests.compiler import test_reads as reads
-from tests.compiler.casts import Array
-from tests.compiler.test_static_values import WAYS
 
 CASES = {}
 
@@ -124,7 +120,7 @@ class Equal:
         return 1
 
 
-# Values that Python takes for one another, or that lie at the ends of types: of each pair the second comes after the first.
+# Values that Python takes for one another, or that lie at the ends of types.
 NUMBERS = [
     (1, True), (True, 1), (0, False), (1, 1.0), (1.0, 1), (0.0, -0.0), (-0.0, 0.0), (1.0, True), (1, -1),
     (1 << 63, 5), (5, 1 << 63), (1 << 63, -5), ((1 << 64) - 1, (1 << 63) - 1), (5, (1 << 31)), (2.5, float("nan")),
@@ -164,9 +160,12 @@ for _i, _pair in enumerate(NUMBERS):
 HOLDERS = {
     "static": Holds, "static_more": lambda x: HoldsMore(1, x), "plain": Plain, "data": Data,
     "namespace": lambda x: SimpleNamespace(x=x), "nested": lambda x: Plain(Plain(x)), "list": lambda x: Plain([x, 1]),
-    "tuple": lambda x: Plain((x, 1)), "tuple_of_static": lambda x: (Holds(x), 1), "partial": lambda x: functools.partial(_gives, n=x),
+    "tuple": lambda x: Plain((x, 1)), "tuple_of_static": lambda x: (Holds(x), 1),
+    "partial": lambda x: functools.partial(_gives, n=x),
     "default": lambda x: _with_default(x), "closure": lambda x: _closing(x),
 }  # fmt: skip
+
+
 def _gives(v, n=0):
     return n
 
@@ -204,7 +203,15 @@ def set_in(obj, value):
 
 
 MUTABLE = ("plain", "data", "namespace", "nested", "list", "tuple", "partial", "default", "closure")
-FEW = ((1, True), (0.0, -0.0), (1, 1.0), (1, 2), (cute.Int32(1), cute.Int32(2)), (cute.Int32(1), 1), (cute.Float32, cute.Float16))
+FEW = (
+    (1, True),
+    (0.0, -0.0),
+    (1, 1.0),
+    (1, 2),
+    (cute.Int32(1), cute.Int32(2)),
+    (cute.Int32(1), 1),
+    (cute.Float32, cute.Float16),
+)
 
 for _name, _make in HOLDERS.items():
     for _i, _pair in enumerate(STATIC if _name == "static" else FEW):
@@ -244,7 +251,12 @@ for _i, _pair in enumerate(NUMBERS):
             def k(a, b=pair[0]):
                 arch.thread_idx()
 
-            return k, lambda: (3,), lambda: setattr(k, "__defaults__", (pair[1],)), lambda: setattr(k, "__defaults__", (pair[0],))
+            return (
+                k,
+                lambda: (3,),
+                lambda: setattr(k, "__defaults__", (pair[1],)),
+                lambda: setattr(k, "__defaults__", (pair[0],)),
+            )
 
         made(f"default_{_i}_{texts(_pair)}")(_default)
 
@@ -274,8 +286,11 @@ def _():
     return (k, lambda: given[0], *(lambda o=o: given.__setitem__(0, o) for o in others))
 
 
-for _i, (_a, _b) in enumerate(((3, 4), (1, True), (True, False), (1 << 40, -1), (cute.Float32, cute.Float16), (len, min),
-                               (cute.make_layout(4), cute.make_layout(8)), (_gives, _closing))):  # fmt: skip
+CONSTANTS = (
+    (3, 4), (1, True), (True, False), (1 << 40, -1), (cute.Float32, cute.Float16), (len, min), (_gives, _closing),
+    (cute.make_layout(4), cute.make_layout(8)),
+)  # fmt: skip
+for _i, (_a, _b) in enumerate(CONSTANTS):
 
     @made(f"constexpr_{_i}_{texts((_a, _b))}")
     def _(a=_a, b=_b):
@@ -295,7 +310,8 @@ def tensor(address, shape=(4,), dtype=cute.Float32, stride=None):
 
 OBJECTS = {
     "address": (tensor(0x1000), tensor(0x2000)), "shape": (tensor(0x1000), tensor(0x1000, (8,))),
-    "dtype": (tensor(0x1000), tensor(0x1000, dtype=cute.Int32)), "rank": (tensor(0x1000, (4, 4)), tensor(0x1000, (16,))),
+    "dtype": (tensor(0x1000), tensor(0x1000, dtype=cute.Int32)),
+    "rank": (tensor(0x1000, (4, 4)), tensor(0x1000, (16,))),
     "stride": (tensor(0x1000, (4,), stride=(1,)), tensor(0x1000, (4,), stride=(2,))),
     "layout": (cute.make_layout((4, 8)), cute.make_layout((8, 4))),
     "layout_dynamic": (cute.make_layout((4, cute.Int32(8))), cute.make_layout((4, cute.Int32(9)))),
@@ -308,14 +324,23 @@ OBJECTS = {
     "function": (len, min), "member": (Colour.RED, Colour.BLUE),
 }  # fmt: skip
 for _name, _pair in OBJECTS.items():
-    for _form, _of in {"alone": lambda v: (v,), "in_a_tuple": lambda v: ((v, 1),), "held": lambda v: (Holds(v),)}.items():
+    for _form, _of in {
+        "alone": lambda v: (v,),
+        "in_a_tuple": lambda v: ((v, 1),),
+        "held": lambda v: (Holds(v),),
+    }.items():
         if _name in ("member",) and _form == "in_a_tuple":
             continue
 
         @made(f"object_{_name}_{_form}")
         def _(pair=_pair, of=_of):
             held = [pair[0]]
-            return takes_one(), lambda: of(held[0]), lambda: held.__setitem__(0, pair[1]), lambda: held.__setitem__(0, pair[0])
+            return (
+                takes_one(),
+                lambda: of(held[0]),
+                lambda: held.__setitem__(0, pair[1]),
+                lambda: held.__setitem__(0, pair[0]),
+            )
 
 
 @made("object_copied", silent=True)
@@ -364,7 +389,12 @@ def _():
 @made("equal_objects")
 def _():
     held = [Equal(1)]
-    return takes_one(), lambda: (held[0],), lambda: held.__setitem__(0, Equal(2)), lambda: held.__setitem__(0, Equal(True))
+    return (
+        takes_one(),
+        lambda: (held[0],),
+        lambda: held.__setitem__(0, Equal(2)),
+        lambda: held.__setitem__(0, Equal(True)),
+    )
 
 
 @made("equal_objects_held")
@@ -389,7 +419,12 @@ def _():
     def f(v, *, n=1):
         return n
 
-    return takes_one(), lambda: (f,), lambda: f.__kwdefaults__.update(n=2), lambda: setattr(f, "__kwdefaults__", {"n": 3})
+    return (
+        takes_one(),
+        lambda: (f,),
+        lambda: f.__kwdefaults__.update(n=2),
+        lambda: setattr(f, "__kwdefaults__", {"n": 3}),
+    )
 
 
 @made("closure_of_a_closure")
@@ -431,146 +466,3 @@ def _():
 def _():
     p = functools.partial(_gives)
     return takes_one(), lambda: (p,), lambda: p.keywords.update(n=2), lambda: p.keywords.update(n=cute.Int32(3))
-
-
-# ---------------------------------------------------------------- what is made for a launch
-
-
-ARRAYS = {
-    "address": {"data": 0x20000}, "shape": {"shape": (32, 64)}, "stride": {"strides": (128, 1)},
-    "dtype": {"dtype": "torch.int32", "code": 0}, "rank": {"shape": (64,), "strides": (1,)},
-    "order": {"strides": (1, 64)}, "alignment": {"data": 0x10004},
-}  # fmt: skip
-
-
-def array(data=0x10000, shape=(64, 64), strides=None, dtype="torch.float32", code=2):
-    found = Array(data, shape, strides, dtype)
-    found.view.code = code
-    return found
-
-
-LOAD, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), stride=(32, 1))
-MAKES = {
-    "from_dlpack": lambda x: (from_dlpack(x),),
-    "dynamic": lambda x: (from_dlpack(x).mark_layout_dynamic(),),
-}
-for _name, _make in MAKES.items():
-    for _what, _more in ARRAYS.items():
-
-        @made(f"{_name}_of_another_{_what}")
-        def _(make=_make, more=_more):
-            held = [{}]
-            return takes_one(), lambda: make(array(**held[0])), lambda: held.__setitem__(0, more), lambda: held.__setitem__(0, {})
-
-
-@made("from_dlpack_assumed_otherwise")
-def _():
-    held = [16]
-    return takes_one(), lambda: (from_dlpack(array(), assumed_align=held[0]),), lambda: held.__setitem__(0, 32), lambda: held.__setitem__(0, None)
-
-
-ATOMS = {
-    "address": {"data": 0x40000}, "tile": {"tile": cute.make_layout((16, 32), stride=(32, 1)), "tiler": (16, 32)},
-    "op": {"op": cpasync.CopyBulkTensorTileS2GOp()}, "fill": {"oob_fill": "nan"}, "promotion": {"l2_promotion": "none"},
-    "type": {"internal_type": cute.TFloat32},
-}  # fmt: skip
-for _what, _more in ATOMS.items():
-
-    @made(f"atom_of_another_{_what}")
-    def _(more=_more):
-        held = [{}]
-
-        def args():
-            given = dict(held[0])
-            t = from_dlpack(array(data=given.pop("data", 0x10000)), assumed_align=16)
-            op, tile, tiler = given.pop("op", LOAD), given.pop("tile", TILE), given.pop("tiler", (32, 32))
-            return cpasync.make_tiled_tma_atom(op, t, tile, tiler, **given)
-
-        return takes_two(), args, lambda: held.__setitem__(0, more), lambda: held.__setitem__(0, {})
-
-
-IN_KERNELS = (
-    "a_device_function", "a_device_function_of_one_signature", "a_device_function_that_a_device_function_calls",
-    "a_property_of_a_struct",
-)  # fmt: skip
-"""Ways that the host has not."""
-for _name, _way in {**WAYS, **reads.MORE, **reads.NOT_FOLLOWED}.items():
-    if _name in IN_KERNELS:
-        continue
-
-    @made(f"remembered_reads_{_name}")
-    def _(way=_way):
-        read, change = way()
-
-        def arguments(x):
-            return from_dlpack(x), cute.Int32(read())
-
-        function = remembered(arguments)
-        return takes_two(), lambda: function(array()), change
-
-
-REMEMBERED = {
-    "plain": Plain, "data": Data, "frozen": Frozen, "namespace": lambda x: SimpleNamespace(x=x), "equal": Equal,
-    "static": Holds, "slots": Slotted, "note": lambda x: Frozen(1, x), "static_note": lambda x: HoldsMore(1, x),
-    "partial": lambda x: functools.partial(_gives, n=x), "closure": _closing, "default": _with_default, "itself": lambda x: x,
-    "tuple": lambda x: (x, (x,)),
-}  # fmt: skip
-
-
-def packed_of(v):
-    """What a kernel is given of a value, so that bytes tell it from any other."""
-    if isinstance(v, (bool, str, type(None), cute.dtypes.DType)) or type(v) is int:
-        return v
-    return cute.Float64(v) if isinstance(v, float) else v
-
-
-def value_of(x):
-    """What a function reads of an argument."""
-    if isinstance(x, functools.partial) or hasattr(x, "__code__"):
-        return x(0)
-    if isinstance(x, tuple):
-        return x[1][0]
-    if isinstance(x, (HoldsMore, Frozen)) and x.note is not None:
-        return x.note
-    return getattr(x, "x", x)
-
-
-def gives(x, cfg):
-    return from_dlpack(x), Holds(packed_of(value_of(cfg)))
-
-
-for _name, _make in REMEMBERED.items():
-    for _i, _pair in enumerate(((1, True), (0.0, -0.0), (1, 1.0), (1, 2), (cute.Float32, cute.Float16))):
-
-        @made(f"remembered_of_{_name}_{_i}_{texts(_pair)}")
-        def _(make=_make, pair=_pair):
-            held, function = [pair[0]], remembered(gives)
-            return (
-                takes_two(), lambda: function(array(), make(held[0])), lambda: held.__setitem__(0, pair[1]),
-                lambda: held.__setitem__(0, pair[0]),
-            )  # fmt: skip
-
-        if _name in (*MUTABLE, "equal") and _name != "tuple":
-
-            @made(f"remembered_of_changed_{_name}_{_i}_{texts(_pair)}")
-            def _(make=_make, pair=_pair):
-                obj, function = make(pair[0]), remembered(gives)
-                return takes_two(), lambda: function(array(), obj), lambda: set_in(obj, pair[1])
-
-
-OF_ADDRESSES = {
-    "itself": lambda x: x.data_ptr(), "page": lambda x: x.data_ptr() // 4096, "rest": lambda x: x.data_ptr() % 4096,
-    "text": lambda x: len(str(x.data_ptr())), "pointer": lambda x: from_dlpack(x).iterator.toint() // 16,
-    "scalar": lambda x: cute.Int64(x.data_ptr() + 8), "text_of_a_pointer": lambda x: len(f"{from_dlpack(x).iterator.address.value:b}"),
-}  # fmt: skip
-for _name, _of in OF_ADDRESSES.items():
-
-    @made(f"remembered_gives_an_address_{_name}")
-    def _(of=_of):
-        held = [0x10000]
-
-        def arguments(x):
-            return from_dlpack(x), of(x)
-
-        function = remembered(arguments)
-        return takes_two(), lambda: function(array(data=held[0])), lambda: held.__setitem__(0, 0x2345670)

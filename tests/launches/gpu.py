@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-from numba.cuda import codegen, dispatcher, types
+from numba.cuda import dispatcher, types
 from numba.cuda.cudadrv import devices
 
 from numba_cute import config
 from numba_cute.compiler.bridge.object_types import Value
 from numba_cute.compiler.ground.target import compiling_for
-from numba_cute.compiler.host import launching, tensormap
+from numba_cute.compiler.host import arguments, launching, tensormap
 from numba_cute.compiler.host.kernel import CuteKernel
 from numba_cute.compiler.host.native import driver, moulds, packing, plans
 
@@ -145,6 +145,7 @@ def a_gpu():
         patch.setattr(plans, "driver", lambda: made.driver)
         patch.setattr(plans, "current_context", lambda: CONTEXT)
         patch.setattr(tensormap, "encode", encode)
+        patch.setattr(arguments, "_maps", {})
         patch.setattr(moulds, "replacing", lambda: REPLACING.address)
         patch.setattr("numba_cute.seam.hooks.driver.DRIVER.known", lambda address: True)
         with config.override(cache=False), compiling_for("sm_90a"):

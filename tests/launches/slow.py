@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import contextmanager
 
 from numba_cute import runtime
 from numba_cute.compiler.host.native import known
+from numba_cute.seam import is_static_class
 from numba_cute.seam.hooks import casting
 
 
@@ -40,18 +42,13 @@ def nothing_cast():
             vars(x).update(held)
 
 
-def without_memory(x, seen=None):
-    """Take from an object, and what it holds, all that this library remembers there."""
-    seen = set() if seen is None else seen
-    if id(x) in seen or isinstance(x, type):
-        return
-    seen.add(id(x))
-    held = getattr(x, "__dict__", None)
-    if isinstance(held, dict):
-        for name in [n for n in held if isinstance(n, str) and n.startswith(("_cute_", "__cute_all"))]:
-            del held[name]
-        for value in list(held.values()):
-            without_memory(value, seen)
-    if isinstance(x, (tuple, list)):
-        for y in x:
-            without_memory(y, seen)
+def anew(x):
+    """Return an argument with other objects of this library's in it, which remember nothing."""
+    if type(x) is tuple:
+        return tuple(map(anew, x))
+    if not is_static_class(type(x)):
+        return x
+    made = object.__new__(type(x))
+    for field in dataclasses.fields(x):
+        object.__setattr__(made, field.name, anew(getattr(x, field.name)))
+    return made

@@ -7,9 +7,10 @@ import pytest
 
 import numba_cute as cute
 
+from . import of_arrays  # noqa: F401 - its cases are among them
 from .cases import CASES
 from .gpu import a_gpu
-from .slow import casts, nothing_cast, without_memory
+from .slow import anew, casts, nothing_cast
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.cuda.core.errors.NumbaPerformanceWarning")
 BEFORE = 4
@@ -40,8 +41,7 @@ def slowly(gpu, of):
             args = of.args()
         except cute.CuteError as e:
             return type(e)
-        without_memory(args)
-        return launched(gpu, cute.kernel(of.function)[1, 32], lambda: args)
+        return launched(gpu, cute.kernel(of.function)[1, 32], lambda: anew(args))
 
 
 def run(gpu, name):

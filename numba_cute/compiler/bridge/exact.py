@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of an object is proved: that it never changes, and what tells it from all others, by type and bits.
 
-Python's `==` takes 1 for True, 1.0 for 1 and -0.0 for 0.0, and what compares equal or has a hash may change all the same.
-Types, plans and moulds keep only what `exact` gives a key of. Of anything else `changing` says what it holds now.
+Python's `==` takes 1 for True, 1.0 for 1 and -0.0 for 0.0, and what compares equal or has a hash may change all the
+same. Types, plans and moulds keep only what `exact` gives a key of. Of anything else `changing` says what it holds now.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def exact(x: Any, ours: bool = False) -> Any:
     """Return a key of an immutable object, which no other object has that differs in type or in a bit. Changes: it is
     not proved that it is immutable. ours: it is for this library, which hands functions and classes on to kernels, and
     calls none: they are only themselves."""
-    kind = type(x)
+    kind: Any = type(x)
     if kind in _ALONE:
         return kind, x
     if kind is tuple:
@@ -82,8 +82,8 @@ def is_exact(x: Any, ours: bool = False) -> bool:
 
 
 def is_ours(cls: Any) -> bool:
-    """Say whether a class and its bases are this library's, the ready-made kernels' too, or Python's own: so that nobody
-    sets their attributes."""
+    """Say whether a class and its bases are this library's, the ready-made kernels' too, or Python's own: nobody sets
+    their attributes."""
     return all(_is_of_nobody(c.__module__) for c in cls.__mro__)
 
 
@@ -152,7 +152,7 @@ def changing(x: Any) -> list[Part]:
     return found
 
 
-def state(parts: list[Part]) -> tuple[Any, ...]:
+def state(parts: Sequence[Part]) -> tuple[Any, ...]:
     """Return a key of what parts of an object are now."""
     return tuple((p.name, mark(p.value)) for p in parts)
 

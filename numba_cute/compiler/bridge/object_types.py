@@ -55,8 +55,8 @@ def key_of(spec: Any, changes: Sequence[Part]) -> Any:
 
 class Value(types.Callable):
     """An immutable compile-time object with run-time leaves, or a compile-time callable. changes: what may be replaced
-    in a kernel's argument: where it is, that has another type. lasts: whether nothing in it may be, so that an object has
-    its type for good, and the leaves that it has now."""
+    in a kernel's argument: where it is, that has another type. lasts: whether nothing in it may be, so that an object
+    has its type for good, and the leaves that it has now."""
 
     def __init__(self, spec: Any, changes: Sequence[Part] = (), lasts: bool = False) -> None:
         self.spec, self.changes = spec, changes

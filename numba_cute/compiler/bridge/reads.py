@@ -31,7 +31,6 @@ from numba.cuda.stubs import Stub
 from ...seam.ground.bytecode import Operation, operations
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.plain import is_users_module
-from . import tree
 from .lasting import is_lasting_function, is_lasting_value, lasts
 from .object_types import StructRef, Value
 

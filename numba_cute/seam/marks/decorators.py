@@ -122,7 +122,7 @@ def static(cls: type[T]) -> type[T]:
         if getattr(cls, name) is getattr(object, name):
             setattr(cls, name, _unordered(sign))
     if not any("__getstate__" in vars(base) for base in cls.__mro__[:-1]):
-        cls.__getstate__ = _fields_alone  # type: ignore[attr-defined]
+        setattr(cls, "__getstate__", _fields_alone)  # noqa: B010 - of Python 3.10 objects have none
     cls.__cute_static__ = True  # type: ignore[attr-defined]
     _mark(cls)
     return cls

@@ -13,20 +13,16 @@ what is wrong or leaves a mould behind.
 from __future__ import annotations
 
 from .calls import call_python, named_arguments, nothing, refused, released  # noqa: F401
+from .reading import READING_SIZE, all_lead_there, has_items, leads_there, reads_the_same  # noqa: F401
 
 # The state's words: Python functions that are called for a tensor that has no mould, or say whether two arguments are
 # alike; the kinds of arrays; the class of tensors; the static classes of arguments.
 SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES = range(0, 40, 8)
 STATE_WORDS = 5
-# A function's words: the state; what is called where there is no mould; the places where the names in its code lead, and
-# how many; a Python function that says whether all that it reads is as it was, or 0; its moulds.
-STATE, SLOW_FUNCTION, PLACES, PLACE_COUNT, HOLDS, ROOTS = range(0, 48, 8)
+# A function's words: what it reads (reading.py); the state; what is called where there is no mould; its moulds.
+STATE, SLOW_FUNCTION, ROOTS = range(READING_SIZE, READING_SIZE + 24, 8)
 BUCKETS = 256
-FUNCTION_WORDS = 5 + BUCKETS
-# The words of a place: its kind (bridge/reads.py); whose; the name, or how many items; what is there, 0 for nothing, or
-# where keys and values lie by turns.
-PLACE_KIND, HOLDER, PLACE_NAME, THERE, PLACE_SIZE = range(0, 40, 8)
-ATTRIBUTE, ITEM, ITEMS = range(3)
+FUNCTION_WORDS = READING_SIZE // 8 + 2 + BUCKETS
 # A kind's words: its class, the function that views its arrays, and the name of a method that says whether their memory
 # holds other numbers, or 0.
 NEXT_KIND, CLASS, VIEW, OTHER_NUMBERS, KIND_WORDS = 0, 8, 16, 24, 4
@@ -376,58 +372,6 @@ def made_again(own, args, count):
                 return cast(mould, objs, bases)
         mould = load64(mould + NEXT)
     return 0
-
-
-def has_items(holder, count, items):
-    """Whether a dictionary has these keys and values, in this order, and no others."""
-    if PyDict_Size(holder) != count:
-        return 0
-    at = scratch(24)
-    store64(at, 0)
-    while count:
-        if PyDict_Next(holder, at, at + 8, at + 16) == 0:
-            return 0
-        if load64(at + 8) != load64(items) or load64(at + 16) != load64(items + 8):
-            return 0
-        items += 16
-        count -= 1
-    return 1
-
-
-def leads_there(place):
-    kind = load64(place + PLACE_KIND)
-    holder = load64(place + HOLDER)
-    if kind == ITEM:
-        return PyDict_GetItem(holder, load64(place + PLACE_NAME)) == load64(place + THERE)
-    if kind == ITEMS:
-        return has_items(holder, load64(place + PLACE_NAME), load64(place + THERE))
-    found = PyObject_GetAttr(holder, load64(place + PLACE_NAME))
-    if found == 0:
-        PyErr_Clear()
-        return load64(place + THERE) == 0
-    return released(found, found == load64(place + THERE))
-
-
-def all_lead_there(own):
-    place = load64(own + PLACES)
-    left = load64(own + PLACE_COUNT)
-    while left:
-        if leads_there(place) == 0:
-            return 0
-        place += PLACE_SIZE
-        left -= 1
-    return 1
-
-
-def reads_the_same(own):
-    """Whether all that a function reads beside its arguments is as it was when its moulds were made."""
-    holds = load64(own + HOLDS)
-    if holds == 0:
-        return all_lead_there(own)
-    found = PyObject_CallNoArgs(holds)
-    if found == 0:
-        return refused()
-    return released(found, found == TRUE)
 
 
 def cast_of_arrays(self, args, count, names):

@@ -20,7 +20,7 @@ from ....seam.ground.packages import LIBRARY
 from ....seam.hooks.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
 from ...bridge.exact import exact, is_exact
 from ...bridge.reads import ITEMS, MISSING, Reads, Unfollowed
-from . import arrays, casting, launcher, oracle
+from . import arrays, casting, launcher, oracle, reading
 from .moulds import Looking, Mould, Varied
 from .trusted import CASTS, LAUNCHES
 
@@ -54,7 +54,7 @@ class Viewed:
     @property
     def end(self) -> int:
         """Where it ends."""
-        return self.base + self.bytes * (1 + sum((n - 1) * abs(d) for n, d in zip(self.shape, self.strides) if n))
+        return int(self.base + self.bytes * (1 + sum((n - 1) * abs(d) for n, d in zip(self.shape, self.strides) if n)))
 
 
 def viewed(x: Any) -> Viewed | None:
@@ -131,9 +131,9 @@ class Reading:
                 flat += [p.kind, id(p.holder), id(p.name), 0 if p.value is MISSING else id(p.value)]
         places, holds = (ctypes.c_int64 * max(1, len(flat)))(*flat), found.hold
         self._kept += (places, holds, before)
-        self._words[casting.PLACES // 8] = ctypes.addressof(places)
-        self._words[casting.PLACE_COUNT // 8] = len(found.places)
-        self._words[casting.HOLDS // 8] = 0 if found.all_in_places else id(holds)
+        self._words[reading.PLACES // 8] = ctypes.addressof(places)
+        self._words[reading.PLACE_COUNT // 8] = len(found.places)
+        self._words[reading.HOLDS // 8] = 0 if found.all_in_places else id(holds)
 
 
 def _tells_addresses(names: set[str]) -> bool:
@@ -154,7 +154,7 @@ class Function:
         self._function, self._moulds = of.function, moulds
         self.ran = 0
         slow = self._slowly
-        self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(moulds.address, id(slow))
+        self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(0, 0, 0, moulds.address, id(slow))
         self._reading = Reading(of.function, self.words)
         self._kept, self._before = [], []  # type: ignore[var-annotated]  # one may be at work
         self.call = launcher.function("cast_of_arrays", (ctypes.addressof(self.words), self.words, slow, moulds))
@@ -269,7 +269,10 @@ class Moulds:
             functions = arrays.exchange_of(x)
             assert functions is not None
             words = (ctypes.c_int64 * casting.KIND_WORDS)(
-                self._state[casting.KINDS // 8], id(type(x)), functions[0], id(_NEGATIVE) if hasattr(x, _NEGATIVE) else 0
+                self._state[casting.KINDS // 8],
+                id(type(x)),
+                functions[0],
+                id(_NEGATIVE) if hasattr(x, _NEGATIVE) else 0,
             )
             self._classes[type(x)] = words
             self._state[casting.KINDS // 8] = ctypes.addressof(words)

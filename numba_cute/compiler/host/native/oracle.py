@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches that are checked, with `NUMBA_CUTE_CHECK_LAUNCHES=1`: what machine code gives the driver is compared with what
-the same arguments are when Python packs them again, with nothing that was remembered."""
+"""Launches that are checked, with `NUMBA_CUTE_CHECK_LAUNCHES=1`: what machine code gives the driver is compared with
+what the same arguments are when Python packs them again, with nothing that was remembered."""
 
 from __future__ import annotations
 

@@ -278,9 +278,7 @@ class _Maker:
         else:
             self.number(a, t, here)
 
-    def same(
-        self, a: Any, t: Any, here: tuple[int, int], make: Callable[[Any], Any] = lambda obj: obj
-    ) -> None:
+    def same(self, a: Any, t: Any, here: tuple[int, int], make: Callable[[Any], Any] = lambda obj: obj) -> None:
         """An argument that is the one object, as long as what a kernel knows of that is what it was. make: as of
         `asked`."""
         if isinstance(t, Value) and not self.watches(a):

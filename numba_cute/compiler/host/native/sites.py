@@ -35,7 +35,9 @@ class Site:
         known.begin()
         self.call, self._checks = slow, False
         if LAUNCHES.holds:
-            self.call = launcher.function("launch", (ctypes.addressof(self._words), self._words, slow, self.plans, self._before))
+            self.call = launcher.function(
+                "launch", (ctypes.addressof(self._words), self._words, slow, self.plans, self._before)
+            )
             self._checks = again is not None and config.current().check_launches
             if again is not None and self._checks:
                 self.call = oracle.checked(self.call, again)
