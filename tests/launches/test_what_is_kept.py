@@ -9,9 +9,11 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, config
@@ -214,6 +216,23 @@ def test_recompiling_forgets_the_tensor_maps_the_annotations_and_bounded_kernels
             assert len(gpu.seen[-1][-1][1]) == 8
             kernel(tensor(0x1000), 3).launch(grid=1, block=32)
             assert len(gpu.seen[-1][-1][1]) == 8
+
+
+@pytest.mark.parametrize("name, value, place", [
+    ("griddim", (5, 1, 1), 0), ("blockdim", (64, 1, 1), 1), ("sharedmem", 512, 2),
+    ("stream", SimpleNamespace(handle=77), 3),
+])  # fmt: skip
+def test_a_configuration_that_is_set_otherwise_launches_so(name, value, place):
+    with a_gpu() as gpu:
+        configured = cuda.jit(takes_one)[1, 32]
+        for _ in range(4):
+            configured(3)
+        assert sum(p.launched for p in configured._cute_site.plans) == 2
+        setattr(configured, name, value)
+        for _ in range(4):
+            configured(3)
+            assert gpu.seen[-1][1][place] == getattr(value, "handle", value)
+        assert sum(p.launched for p in configured._cute_site.plans) >= 2, "in machine code again"
 
 
 @pytest.mark.parametrize("way", ["numba", "cute", "bound"])

@@ -55,7 +55,7 @@ def exact(x: Any, ours: bool = False) -> Any:
     kind: Any = type(x)
     if kind in _ALONE:
         return kind, x
-    if kind is tuple:
+    if kind is tuple or (isinstance(x, tuple) and is_ours(kind) and not hasattr(x, "__dict__")):
         return kind, tuple([exact(y, ours) for y in x])
     if kind in _BITS:
         return kind, _BITS[kind].pack(*((x.real, x.imag) if kind is complex else (x,)))

@@ -42,6 +42,10 @@ def _key(configuration: Any) -> Any:
     return tuple(configuration.blockdim), configuration.sharedmem, stream
 
 
+_SET = ("griddim", "blockdim", "stream", "sharedmem", "dispatcher")
+"""What plans have of a configuration."""
+
+
 class Configured(_LaunchConfiguration):
     """A configuration of Numba's that launched a kernel of this library."""
 
@@ -54,6 +58,13 @@ class Configured(_LaunchConfiguration):
     def _slowly(self, *args: Any) -> None:
         with on_device_of(args):
             super().__call__(*args)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in _SET:
+            self._cute_site.forget()
+            self.__dict__["_cute_named"] = getattr(self, "_cute_named", False) or name == "stream"
+            _NOTED[id(self.griddim)] = self
 
     def _again(self, *args: Any) -> oracle.Wanted | None:
         """Say what a launch with these arguments is to be."""
