@@ -43,7 +43,7 @@ DIFFERENT = [
     0, False, 0.0, -0.0, 1, True, 1.0, 0j, complex(0.0, -0.0), complex(-0.0, 0.0), "1", b"1", None, (0,), (False,),
     (0.0,),
     np.int32(0), np.int64(0), np.float32(0), np.float32(-0.0), cute.Int32(0), cute.Int64(0), cute.Int32(0).assumed(4),
-    cute.Float32(0), cute.Float32(-0.0), range(0, 3, 2), range(0, 4, 2), cute.Float32, cute.Float16, len, int,
+    cute.Float32(0), cute.Float32(-0.0), range(0, 3, 2), range(0, 4, 2), *cute.dtypes.ALL, len, int,
     cute.make_layout(0), cute.make_layout((0,)),
 ]  # fmt: skip
 CHANGE = [

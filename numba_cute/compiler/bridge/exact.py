@@ -26,7 +26,7 @@ from ...seam.marks.plain import is_plain_class
 _ALONE = (int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType)
 """Types whose objects never change, and are one if they are equal."""
 _BITS = {float: struct.Struct("d"), complex: struct.Struct("dd")}
-_STANDARD = ("builtins", "enum", "math", "operator", "_operator", "functools", "numbers", "numpy")
+_STANDARD = ("builtins", "enum", "math", "operator", "_operator", "functools", "numbers", "numpy", "ml_dtypes")
 
 
 class Changes(Exception):
@@ -65,10 +65,10 @@ def exact(x: Any, ours: bool = False) -> Any:
         return kind, x.dtype.str, x.tobytes()
     if kind is range or kind is slice:
         return kind, exact(x.start), exact(x.stop), exact(x.step)
-    if is_ours(kind) and (seam.is_static_class(kind) or _is_frozen(kind)):
-        return kind, tuple([exact(getattr(x, name), ours) for name in _fields(kind)])
     if _is_one(x) or (ours and isinstance(x, (FunctionType, type, enum.Enum))):
         return Same(x)
+    if is_ours(kind) and (seam.is_static_class(kind) or _is_frozen(kind)):
+        return kind, tuple([exact(getattr(x, name), ours) for name in _fields(kind)])
     raise Changes(x)
 
 
