@@ -29,8 +29,9 @@ from numba.cuda.extending import _Intrinsic
 from numba.cuda.stubs import Stub
 
 from ...seam.ground.bytecode import Operation, operations
-from ...seam.ground.packages import is_library, package_of
+from ...seam.ground.packages import KERNELS, is_library, package_of
 from ...seam.marks.plain import is_users_module
+from .exact import is_exact
 from .lasting import is_lasting_function, is_lasting_value, lasts
 from .object_types import StructRef, Value
 
@@ -69,6 +70,7 @@ _BY_IDENTITY = (
 )  # fmt: skip
 
 _NUMBERS = (int, bool, float, complex, str, bytes)
+_RUN = (FunctionType, python.BuiltinFunctionType)
 
 Read = Callable[[], Any]
 
@@ -99,11 +101,12 @@ class Unfollowed(Exception):
 
 
 class Reads:
-    """What is reached from some objects, as it is now. appends: what is appended to lists is not what is read. places:
-    where names lead; names: those of attributes and of globals that code asks for."""
+    """What is reached from some objects, as it is now. host: for a function that the host runs, which reads nothing
+    where it appends to a list or calls the ready-made kernels' code. places: where names lead; names: those of
+    attributes and of globals that code asks for."""
 
-    def __init__(self, roots: Iterable[Any], prints: bool = False, appends: bool = False) -> None:
-        self._prints, self._appends = prints, appends
+    def __init__(self, roots: Iterable[Any], prints: bool = False, host: bool = False) -> None:
+        self._prints, self._host = prints, host
         self._seen: dict[int, Any] = {}
         self._states: list[tuple[Read, Any]] = []
         self.places: list[Place] = []
@@ -150,7 +153,7 @@ class Reads:
         return _own(holder)
 
     def _look(self, x: Any) -> None:
-        if type(x) in _ATOMS:
+        if type(x) in _ATOMS or (self._host and not isinstance(x, _RUN) and is_exact(x)):
             return
         for kinds, look in _KINDS:
             if isinstance(x, kinds):
@@ -162,10 +165,10 @@ class Reads:
 
     def _function(self, fn: FunctionType) -> None:
         module = fn.__globals__.get("__name__")
-        if is_lasting_function(fn) or package_of(module) in _STANDARD:
+        if is_lasting_function(fn) or package_of(module) in (*_STANDARD, *((KERNELS,) if self._host else ())):
             return
         held = [self._attribute(cell, "cell_contents") for cell in fn.__closure__ or ()]
-        seen_where_read = (ModuleType, list) if self._appends else (ModuleType,)
+        seen_where_read = (ModuleType, list) if self._host else (ModuleType,)
         self._todo += (x for x in held if x is not MISSING and not isinstance(x, seen_where_read))
         if is_library(module):  # a decorator's, of the user's function that it holds
             return
@@ -213,7 +216,7 @@ class Reads:
             module, value = value, self._item(vars(value), done[at].value)
             if value is MISSING and "__getattr__" in vars(module) and not is_library(module.__name__):
                 raise Unfollowed
-        to_append = self._appends and type(value) is list and done[at + 1].value == "append"
+        to_append = self._host and type(value) is list and done[at + 1].value == "append"
         if value is not MISSING and not to_append:
             self._todo.append(value)
 

@@ -103,7 +103,7 @@ class Reading:
             return False
         self._left -= 1
         try:
-            found = Reads((self._function,), prints=True, appends=True)
+            found = Reads((self._function,), prints=True, host=True)
         except Unfollowed:
             self._left = 0
             return False
