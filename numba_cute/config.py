@@ -24,7 +24,8 @@ class Settings:
     on disk. cache_dir: the folder for them, where the user's usual one is not wanted. tool_seconds: how long a
     run of one of these tools may take. cache_wait: how many seconds to wait for another process that compiles the same
     kernel, before it is compiled here too. tuned: the directory of what `autotune` found, in place of numba_cute/tuned
-    in the user's cache.
+    in the user's cache. check_launches: compare what launches in machine code give the driver with the arguments packed
+    again.
     """
 
     ptxas: str | None = None
@@ -35,6 +36,7 @@ class Settings:
     tool_seconds: float = 600.0
     cache_wait: float = 60.0
     tuned: str | None = None
+    check_launches: bool = False
 
 
 def _seconds(name: str, text: str) -> float:

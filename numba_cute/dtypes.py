@@ -130,11 +130,28 @@ class Scalar(seam.Leaf):
     """A number that a kernel receives as a run-time value (a plain Python int is static)."""
 
     __slots__ = ("dtype", "value", "divisor")
+    dtype: DType
+    value: Any
+    divisor: int
 
     def __init__(self, dtype: DType, value: Any, divisor: int = 1) -> None:
-        self.dtype = dtype
-        self.value = value
-        self.divisor = divisor
+        _set_dtype(self, dtype)
+        _set_value(self, value)
+        _set_divisor(self, divisor)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise seam.CuteError(
+            f"{self!r}.{name} cannot be assigned: a {type(self).__name__} is immutable; make another number"
+        )
+
+    def __copy__(self) -> Scalar:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Scalar:
+        return self
+
+    def __reduce__(self) -> Any:
+        return Scalar, (self.dtype, self.value, self.divisor)
 
     def assumed(self, divisor: int) -> Scalar:
         """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
@@ -202,6 +219,7 @@ class Scalar(seam.Leaf):
         return bool(self.value >= element_values.number_beside(self, o))
 
 
+_set_dtype, _set_value, _set_divisor = (vars(Scalar)[n].__set__ for n in ("dtype", "value", "divisor"))
 _OF_INTEGERS = ("and_", "or_", "xor", "lshift", "rshift")
 
 

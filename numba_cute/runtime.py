@@ -32,7 +32,8 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     long; other elements narrower than a byte through `pack`. assumed_align: bytes that the address is known to be a
     multiple of, a power of two (default: one element's); an error if it is not. The tensor keeps the array alive, and
     so do its parts and pointers; a launch does not. An array that is not writeable gives a tensor that may only be
-    read; one without a dimension is an error.
+    read. CuteError: an array without a dimension, and one that is not what lies in its memory (a mask, torch's negative
+    or conjugate bit, bytes in another order, a fake or meta tensor).
     """
     if RUNNING.backends:
         raise CuteError(
@@ -52,12 +53,11 @@ def _of(info: ArrayInfo, assumed_align: int | None) -> Tensor:
     """A tensor over the memory of an array that was found."""
     if not info.shape:
         raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")
-    address = Address(info.address, info.owner)
-    pointer = _pointer(info.dtype, address, AddressSpace.gmem, assumed_align, "from_dlpack")
-    made = Tensor(dataclasses.replace(pointer, readonly=info.readonly), Layout(info.shape, info.strides))
-    first, nbytes = extent(made)
-    address.memory = (first, first + nbytes)
-    return made
+    pointer = _pointer(info.dtype, Address(info.address), AddressSpace.gmem, assumed_align, "from_dlpack")
+    shape = Layout(info.shape, info.strides)
+    first, nbytes = extent(Tensor(pointer, shape))
+    address = Address(info.address, info.owner, memory=(first, first + nbytes))
+    return Tensor(dataclasses.replace(pointer, address=address, readonly=info.readonly), shape)
 
 
 def remembered(function: Callable[..., Any]) -> Any:
@@ -73,10 +73,13 @@ def remembered(function: Callable[..., Any]) -> Any:
         args, grid = arguments(x, y, (64, 64))
         kernel[grid, 128](*args)
 
-    function: takes arrays (torch's, on the GPU) and static arguments, in order; others, as NumPy's, arrays in tuples,
-    and arguments that are given by name make it run. Of an array it may depend on nothing but its class, element type,
-    shape, strides, device, and whether it begins at a multiple of 16 bytes; and on nothing else that changes. It gives
-    a tuple, nested or not, of its arrays, tensors, atoms, pointers, layouts, numbers and kernels; what gives anything
+    function: takes arrays (torch's, on the GPU) and immutable arguments, in order: numbers, texts, element types,
+    layouts, operations, and tuples of these. Others, as NumPy's, arrays in tuples, objects and functions of yours,
+    and arguments that are given by name make it run. Of an array it may depend on nothing but its class, element
+    type, shape, strides, device, and whether it begins at a multiple of 16 bytes. What else it reads (globals,
+    closures, defaults, attributes) is looked at in each call, and it runs where that changed; it runs each time where
+    that cannot be followed, as of an `import` in it, or where it asks for an address, as by `data_ptr`. It gives a
+    tuple, nested or not, of its arrays, tensors, atoms, pointers, layouts, numbers and kernels; what gives anything
     else, as a list, runs each time. Nothing is learnt of a call with the same array twice. It keeps no array.
     CuteError: it is no function.
     """

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
 from ..dtypes import Int64, Scalar
 from ..seam import CuteError
 from ..seam.hooks.driver import DRIVER
-from .dlpack import on_host
+from .dlpack import inspect_array, on_host
 
 
 class Address(Scalar):
@@ -20,10 +21,33 @@ class Address(Scalar):
     """
 
     __slots__ = ("memory", "owner")
+    memory: tuple[int, int] | None
+    owner: Any
 
     def __init__(self, value: int, owner: Any = None, divisor: int = 1, memory: tuple[int, int] | None = None) -> None:
         super().__init__(Int64, value, divisor)
-        self.owner, self.memory = owner, memory
+        _set_owner(self, owner)
+        _set_memory(self, memory)
+
+    def __deepcopy__(self, memo: Any) -> Address:
+        """Return the address in a copy of the array."""
+        if self.owner is None:
+            return self
+        held = self.owner[0] if isinstance(self.owner, tuple) else self.owner
+        before, after = inspect_array(held), inspect_array(copy.deepcopy(held, memo))
+        if (before.dtype, before.shape, before.strides) != (after.dtype, after.shape, after.strides):
+            raise CuteError(
+                f"copy.deepcopy of {self._whose()}: its copy has strides {after.strides}, and not {before.strides}: "
+                "copy the array yourself, and make a tensor of that"
+            )
+        moved = after.address - before.address
+        ends = None if self.memory is None else (self.memory[0] + moved, self.memory[1] + moved)
+        return Address(self.value + moved, after.owner, self.divisor, ends)
+
+    def __reduce__(self) -> Any:
+        if self.owner is not None:
+            raise CuteError(f"{self._whose()} cannot be pickled: its address is this process's own; pickle the array")
+        return Address, (self.value, None, self.divisor, self.memory)
 
     def __add__(self, o: Any) -> Any:
         return self._moved(super().__add__(o))
@@ -87,3 +111,6 @@ class Address(Scalar):
             return f"what a pointer to {self.value:#x} points at"
         held = self.owner[0] if isinstance(self.owner, tuple) else self.owner
         return f"a tensor of {type(held).__module__.split('.')[0]}'s {type(held).__name__}"
+
+
+_set_owner, _set_memory = (vars(Address)[n].__set__ for n in ("owner", "memory"))

@@ -42,6 +42,10 @@ _UNPACKED = {np.dtype(d.numpy).name: d for d in dtypes.NARROW}
 def _dtype(x: Any) -> DType:
     """By name, as NumPy, ml_dtypes, torch ("torch.bfloat16") and jax call it."""
     name = str(getattr(x, "name", None) or x).removeprefix("torch.")
+    if not getattr(x, "isnative", True):
+        raise CuteError(
+            f"from_dlpack: dtype {x!r} has its bytes in another order: take x.astype(x.dtype.newbyteorder('='))"
+        )
     if name in _UNPACKED:
         raise CuteError(
             f"from_dlpack: an array of {name} has a whole byte for each element of {_UNPACKED[name].width} bits; "
@@ -52,8 +56,39 @@ def _dtype(x: Any) -> DType:
     return _BY_NAME[name]
 
 
+_LAZY = {
+    "is_neg": ("its negative bit is set, and its memory holds the numbers with the other sign", "x.resolve_neg()"),
+    "is_conj": ("its conjugate bit is set, and its memory holds the conjugate numbers", "x.resolve_conj()"),
+}
+"""What torch's tensors say of themselves that their memory does not."""
+
+
+def _check_is_its_memory(x: Any) -> None:
+    """Raise a CuteError if an array is not what lies in its memory. x: of NumPy, or as torch's tensors."""
+    if isinstance(x, np.ma.MaskedArray):
+        _refuse(x, "its mask would be left out", "x.filled(value), or x.data for all elements")
+    if getattr(x, "is_nested", False) is True:
+        _refuse(x, "it is nested, of several shapes", "x.unbind(), or a padded tensor")
+    for name, (why, mend) in _LAZY.items():
+        asks = getattr(x, name, None)
+        if asks is not None and asks():
+            _refuse(x, why, mend)
+
+
+def _refuse(x: Any, why: str, mend: str) -> None:
+    raise CuteError(f"from_dlpack: tensor_dlpack, a {type(x).__name__}: {why}; pass {mend}")
+
+
 def inspect_array(x: Any) -> ArrayInfo:
-    """Find the memory of `x` by the first protocol that it has."""
+    """Find the memory of `x` by the first protocol that it has. CuteError: it has none, or is not what lies there."""
+    _check_is_its_memory(x)
+    info = _found(x)
+    if info.address == 0 and 0 not in info.shape:
+        _refuse(x, "it has no memory of its own, as fake, meta and wrapping tensors have none", "a tensor with data")
+    return info
+
+
+def _found(x: Any) -> ArrayInfo:
     if isinstance(x, np.ndarray):
         info = _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
         return dataclasses.replace(info, readonly=not x.flags.writeable)
@@ -62,6 +97,8 @@ def inspect_array(x: Any) -> ArrayInfo:
         return _by_nibbles(info) if info.dtype is dtypes.Float4E2M1FN else info
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
+        if interface.get("mask") is not None:
+            _refuse(x, "its mask would be left out", "an array with the elements filled in")
         named = hasattr(x, "dtype")  # bfloat16 and fp8 have no typestr
         dtype = _dtype(x.dtype if named else np.dtype(interface["typestr"]))
         info = _in_elements(dtype, interface["data"][0], interface["shape"], interface.get("strides"), x)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .. import seam
@@ -48,6 +49,7 @@ class SymInt(Scalar):
     """
 
     __slots__ = ("symbol",)
+    symbol: str | None
 
     def __init__(self, width: int = 32, *, divisibility: int = 1, symbol: str | None = None) -> None:
         if width not in (32, 64):
@@ -55,7 +57,10 @@ class SymInt(Scalar):
         if type(divisibility) is not int or divisibility < 1:
             raise CuteError(f"SymInt: divisibility {shown(divisibility)} must be an integer of at least 1")
         super().__init__(Int32 if width == 32 else Int64, divisibility, divisibility)
-        self.symbol = symbol
+        object.__setattr__(self, "symbol", symbol)
+
+    def __reduce__(self) -> Any:
+        return functools.partial(SymInt, divisibility=self.divisor, symbol=self.symbol), (self.width,)
 
     def checked(self, simulated: bool = False) -> Any:
         """Refuse to be a value: a fake tensor cannot be launched with. simulated: as of `Scalar.checked`."""

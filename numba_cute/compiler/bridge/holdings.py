@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-from types import FunctionType
 from typing import Any
 
 from ...seam.ground.packages import is_library
@@ -17,7 +16,7 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, and so in
 
 def own(held: Any) -> dict[str, Any]:
     """Return what a class, function or object holds, but for what this library keeps there."""
-    return {n: x for n, x in held.items() if not n.startswith("_cute_")}
+    return {n: x for n, x in held.items() if not (isinstance(n, str) and n.startswith("_cute_"))}
 
 
 def state(x: Any) -> dict[str, Any]:
@@ -41,12 +40,9 @@ def is_made_in_python(cls: Any) -> bool:
     return bool(cls.__flags__ & _HEAP_TYPE) and (is_users_module(module) or is_library(module) or written)
 
 
-def contents(fn: FunctionType) -> list[Any]:
-    return [content(cell) for cell in fn.__closure__ or ()]
-
-
-def content(cell: Any) -> Any:
+def attribute(holder: Any, name: str) -> Any:
+    """Return an attribute, or what a cell holds; MISSING if there is nothing."""
     try:
-        return cell.cell_contents
-    except ValueError:
+        return getattr(holder, name, MISSING)
+    except ValueError:  # a cell that is not set
         return MISSING

@@ -8,7 +8,7 @@ to a slot in the caller's frame. `BoundTraced` and `BoundJitted`: their methods.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -19,6 +19,7 @@ from numba.cuda.typeconv import Conversion
 
 from ...seam import CuteError
 from . import tree
+from .exact import Part, state
 from .returns import Composite, Object
 
 _serial = itertools.count()
@@ -46,13 +47,22 @@ def names_of(sig: Any) -> tuple[str, ...] | None:
     return None if sig.pysig is None else tuple(sig.pysig.parameters)
 
 
-class Value(types.Callable):
-    """An immutable compile-time object with run-time leaves, or a compile-time callable."""
+def key_of(spec: Any, changes: Sequence[Part]) -> Any:
+    """Return what tells the type of an object from others."""
+    own = tree.identity(spec)
+    return (own, state(changes)) if changes else own
 
-    def __init__(self, spec: Any) -> None:
-        self.spec = spec
+
+class Value(types.Callable):
+    """An immutable compile-time object with run-time leaves, or a compile-time callable. changes: what may be replaced
+    in a kernel's argument: where it is, that has another type. lasts: whether nothing in it may be, so that an object
+    has its type for good, and the leaves that it has now."""
+
+    def __init__(self, spec: Any, changes: Sequence[Part] = (), lasts: bool = False) -> None:
+        self.spec, self.changes = spec, changes
+        self.lasts = lasts and not tree.has_partial(spec)
         self.leaves = tuple(tree.leaf_types(spec))
-        self._key = tree.identity(spec)
+        self._key = key_of(spec, changes)
         head = spec[1].__name__ if spec[0] in ("node", "const") else "tuple"
         if spec[0] == "const":
             head = getattr(spec[2], "__name__", head)

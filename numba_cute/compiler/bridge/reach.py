@@ -39,7 +39,7 @@ from numba.cuda.stubs import Stub
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.plain import is_users_module
 from . import code_reads
-from .holdings import MISSING, content, contents, is_made_in_python, own, state
+from .holdings import MISSING, attribute, is_made_in_python, own, state
 from .object_types import Value
 
 Read = Callable[[], Any]
@@ -82,6 +82,7 @@ class Walk(abc.ABC):
         self._todo: collections.deque[tuple[Any, str]] = collections.deque()
         self._open: list[tuple[ModuleType, str]] = []
         self._attributes: set[str] = set()
+        self.names: set[str] = set()
 
     # ------------------------------------------------------------ for subclasses
 
@@ -101,9 +102,26 @@ class Walk(abc.ABC):
     def unordered(self, items: Iterable[Any]) -> None:
         """Refer to the items of a set."""
 
+    def attribute(self, holder: Any, name: str) -> Any:
+        """Read an attribute, or what a cell holds."""
+        return self.read(lambda: attribute(holder, name))
+
+    def item(self, holder: Any, key: str) -> Any:
+        """Read what a dictionary has under a key."""
+        return self.read(functools.partial(holder.get, key, MISSING))
+
+    def items(self, holder: Any) -> dict[Any, Any]:
+        """Read a whole dictionary, but for what this library keeps there."""
+        return self.read(lambda: own(holder))  # type: ignore[no-any-return]
+
     def is_constant(self, obj: Any) -> bool:
         """Say whether an object's identity tells all of it."""
         return False
+
+    def is_seen_where_read(self, obj: Any, chain: tuple[str, ...] | None = None) -> bool:
+        """Say whether of what a name stands for only that counts which code takes of it. chain: the attributes; None
+        where they are not known yet."""
+        return isinstance(obj, ModuleType)
 
     # ------------------------------------------------------------ the walk
 
@@ -154,19 +172,20 @@ class Walk(abc.ABC):
         self.tell(fn.__name__)
         if self.is_constant(fn):
             return
-        cells = self.read(lambda: contents(fn))
+        cells = [self.attribute(cell, "cell_contents") for cell in fn.__closure__ or ()]
         if module is not None and not is_users_module(module):  # what a decorator wrote has no module
             self.tell(module, fn.__qualname__)
             if not (is_library(module) or code_reads.reads_its_arguments(module, fn.__name__)):
                 raise Unfollowed(f"`{name}` is a function of {module}")
             self.refer_all(cells, name)  # a decorator's, of the user's function that it holds
             return
-        self.refer_named({n: x for n, x in zip(fn.__code__.co_freevars, cells) if type(x) is not ModuleType}, name)
-        self.refer_all(self.read(lambda: list(fn.__defaults__ or ())), f"{name}'s default")
-        self.refer_named(self.read(lambda: dict(fn.__kwdefaults__ or {})), name)
-        self.refer_named(self.read(lambda: dict(fn.__annotations__)), name)
-        self.refer_named(self.read(lambda: own(vars(fn))), name)
-        self.code(fn, self.read(lambda: fn.__code__), name)
+        held = {n: x for n, x in zip(fn.__code__.co_freevars, cells) if not self.is_seen_where_read(x)}
+        self.refer_named(held, name)
+        self.refer_all(self.attribute(fn, "__defaults__") or (), f"{name}'s default")
+        self.refer_named(self.items(self.attribute(fn, "__kwdefaults__") or {}), name)
+        self.refer_named(self.items(self.attribute(fn, "__annotations__")), name)
+        self.refer_named(self.items(vars(fn)), name)
+        self.code(fn, self.attribute(fn, "__code__"), name)
 
     def code(self, fn: FunctionType, code: CodeType, name: str) -> None:
         """Follow what code of a function names."""
@@ -175,6 +194,7 @@ class Walk(abc.ABC):
             if kind == "refused":
                 raise Unfollowed(f"`{name}` {what}")
             if kind == "global":
+                self.names.add(what)
                 found = self._global(fn, what)
                 if found is not hash or fn.__name__ != "__hash__":  # by which dicts find a user's objects
                     self._named(found, what, chain)
@@ -182,10 +202,11 @@ class Walk(abc.ABC):
                 self._import(fn, what, chain)
             elif kind == "cell" and what in fn.__code__.co_freevars:
                 cell = (fn.__closure__ or ())[fn.__code__.co_freevars.index(what)]
-                held = self.read(functools.partial(content, cell))
-                if isinstance(held, ModuleType):
+                held = self.attribute(cell, "cell_contents")
+                if self.is_seen_where_read(held):
                     self._named(held, what, chain)
             elif kind == "attribute":
+                self.names.add(what)
                 self._attributes.add(what)
         for const in code.co_consts:
             if isinstance(const, CodeType):
@@ -194,9 +215,9 @@ class Walk(abc.ABC):
                 self._attributes.add(const)
 
     def _global(self, fn: FunctionType, name: str) -> Any:
-        found = self.read(functools.partial(fn.__globals__.get, name, MISSING))
+        found = self.item(fn.__globals__, name)
         if found is MISSING:
-            found = self.read(functools.partial(vars(builtins).get, name, MISSING))
+            found = self.item(vars(builtins), name)
         if found is builtins.globals:
             self._members(fn.__globals__, str(fn.__globals__.get("__name__")))
         return found
@@ -213,19 +234,19 @@ class Walk(abc.ABC):
     def _named(self, obj: Any, name: str, chain: tuple[str, ...]) -> None:
         """Look at what a name stands for; of a module, at what the code takes of it. chain: the attributes of it that
         are read."""
-        for attribute in chain:
+        for step in chain:
             if not isinstance(obj, ModuleType):
                 break
-            if attribute == "__dict__":  # all of it
+            if step == "__dict__":  # all of it
                 break
-            module, name = obj, f"{name}.{attribute}"
-            obj = self.read(functools.partial(vars(module).get, attribute, MISSING))
+            module, name = obj, f"{name}.{step}"
+            obj = self.item(vars(module), step)
             if obj is MISSING and "__getattr__" in vars(module):
                 obj = vars(module)["__getattr__"]
-        if obj is not MISSING:
-            self.refer(obj, name)
-        else:
+        if obj is MISSING:
             self.tell(name, "is missing")
+        elif isinstance(obj, ModuleType) or not self.is_seen_where_read(obj, chain):
+            self.refer(obj, name)
 
     def _module(self, module: ModuleType, name: str) -> None:
         """Look at a module that is handed on: of a user's at all of it; of another at what any code names."""
@@ -243,7 +264,7 @@ class Walk(abc.ABC):
         modules, self._open = self._open, []
         for module, name in modules:
             for n in sorted(self._attributes & vars(module).keys()):
-                self.refer(self.read(functools.partial(vars(module).get, n, MISSING)), f"{name}.{n}")
+                self.refer(self.item(vars(module), n), f"{name}.{n}")
 
     def _builtin(self, x: Any, name: str) -> None:
         of = getattr(x, "__self__", None)
@@ -262,8 +283,8 @@ class Walk(abc.ABC):
 
     def _partial(self, x: functools.partial[Any], name: str) -> None:
         self.refer_all((type(x), x.func, *x.args), name)
-        self.refer_named(x.keywords, name)
-        self.refer_named(self.read(lambda: dict(vars(x))), name)
+        self.refer_named(self.items(x.keywords), name)
+        self.refer_named(self.items(vars(x)), name)
 
     def _cached(self, x: Any, name: str) -> None:
         if is_library(x.__wrapped__.__module__):
@@ -302,7 +323,7 @@ class Walk(abc.ABC):
         self._more(x, (set, frozenset), name)
 
     def _dict(self, x: Any, name: str) -> None:
-        held = self.read(lambda: dict(dict.items(x)) if isinstance(x, dict) else dict(x))
+        held = self.items(x) if type(x) is dict else self.read(lambda: dict(x.items()))
         self.tell(len(held))
         self.refer_named(held, name, "{}[{!r}]")
         if isinstance(x, collections.defaultdict):

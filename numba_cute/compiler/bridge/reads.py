@@ -5,12 +5,14 @@ unchanged."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType
-from typing import Any
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, NamedTuple
 
 from numba.cuda import types
 
-from .holdings import MISSING
+from ...seam.ground.packages import KERNELS, package_of
+from .exact import is_exact
+from .holdings import MISSING, attribute, own
 from .lasting import is_lasting_function, is_lasting_value, lasts
 from .object_types import StructRef, Value
 from .reach import Read, Unfollowed, Walk
@@ -46,6 +48,71 @@ class Reads(Walk):
 
     def is_constant(self, obj: Any) -> bool:
         return is_lasting_function(obj) if isinstance(obj, FunctionType) else is_lasting_value(obj)
+
+
+class Place(NamedTuple):
+    """Where a name leads. kind: ATTRIBUTE of an object, ITEM of a dictionary, or all ITEMS of one. value: what is there
+    now; MISSING for nothing; of ITEMS the keys and values by turns."""
+
+    kind: int
+    holder: Any
+    name: Any
+    value: Any
+
+    def holds(self) -> bool:
+        """Say whether it leads there now."""
+        if self.kind == ATTRIBUTE:
+            return attribute(self.holder, self.name) is self.value
+        if self.kind == ITEM:
+            return self.holder.get(self.name, MISSING) is self.value
+        return _same(own(self.holder), own(dict(zip(self.value[::2], self.value[1::2]))))
+
+
+ATTRIBUTE, ITEM, ITEMS = range(3)
+_RUN = (FunctionType, BuiltinFunctionType)
+
+
+class HostReads(Reads):
+    """What a function that the host runs reads: by places where machine code can look. Nothing is read where it appends
+    to a list, or calls the ready-made kernels' code."""
+
+    def __init__(self, function: Any) -> None:
+        self.places: list[Place] = []
+        super().__init__((function,), prints=True)
+
+    def hold(self) -> bool:
+        return all(p.holds() for p in self.places) and super().hold()
+
+    @property
+    def all_in_places(self) -> bool:
+        """Whether places alone tell it."""
+        return not self._states
+
+    def attribute(self, holder: Any, name: str) -> Any:
+        return self._place(ATTRIBUTE, holder, name, attribute(holder, name))
+
+    def item(self, holder: Any, key: str) -> Any:
+        return self._place(ITEM, holder, key, holder.get(key, MISSING))
+
+    def items(self, holder: Any) -> dict[Any, Any]:
+        self._place(ITEMS, holder, None, tuple(x for item in holder.items() for x in item))
+        return own(holder)
+
+    def _place(self, kind: int, holder: Any, name: Any, value: Any) -> Any:
+        self.places.append(Place(kind, holder, name, value))
+        return value
+
+    def refer(self, obj: Any, name: str) -> None:
+        if isinstance(obj, _RUN) or not is_exact(obj):
+            super().refer(obj, name)
+
+    def is_constant(self, obj: Any) -> bool:
+        kernels = isinstance(obj, FunctionType) and package_of(obj.__globals__.get("__name__")) == KERNELS
+        return kernels or super().is_constant(obj)
+
+    def is_seen_where_read(self, obj: Any, chain: tuple[str, ...] | None = None) -> bool:
+        appends = type(obj) is list and (chain is None or chain[:1] == ("append",))
+        return appends or super().is_seen_where_read(obj, chain)
 
 
 def reads_of(function: Any, given: tuple[Any, ...], prints: bool) -> Callable[[], bool] | None:

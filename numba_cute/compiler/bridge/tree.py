@@ -16,14 +16,13 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-import numpy as np
 from numba.cuda import types
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.ground.packages import is_library
 from ...seam.marks.plain import is_plain
 from ..ground.lifted import NotLifted, lifted_function, sets_free
+from .exact import Part, changing, mark
 from .leaf_types import Multiple, leaf_type, multiple
 
 Spec = tuple[Any, ...]
@@ -98,16 +97,22 @@ def identity(spec: Spec) -> Spec:
     return spec if all(a is b for a, b in zip(parts, spec[-1])) else (*spec[:-1], parts)
 
 
-_EXACT = (int, bool, str, bytes, type(None), FunctionType, BuiltinFunctionType, type)
+_NUMBERS = (int, bool, str, bytes, type(None))
+_ITSELF = (*_NUMBERS, FunctionType, BuiltinFunctionType, type)
 """Types whose equal objects are one."""
 
 
 def _told_apart(obj: Any) -> Any:
     """Return what tells an object from others that are equal to it; None if it is itself enough."""
     cls: Any = type(obj)
-    if cls in _EXACT or cls.__eq__ is object.__eq__ or isinstance(obj, enum.Enum) or is_library(cls.__module__):
+    if cls in _ITSELF or cls.__eq__ is object.__eq__ or isinstance(obj, enum.Enum):
         return None
-    return repr(obj) if cls in (float, complex) or isinstance(obj, np.generic) else ("object", id(obj))
+    return mark(obj)
+
+
+def changes(spec: Spec) -> list[Part]:
+    """Return what may be replaced in the objects that a spec holds whole, and that the compiler looks into."""
+    return [p for obj in constants(spec) if type(obj) not in _NUMBERS for p in changing(obj)]
 
 
 def constants(spec: Spec) -> tuple[Any, ...]:
@@ -171,6 +176,13 @@ def _as_partial(fn: FunctionType) -> Any:
     return functools.partial(function, *cells(fn), **named)
 
 
+def has_partial(spec: Spec) -> bool:
+    """Say whether a spec holds a partial, or a closure over what is known at run time: their items may be replaced."""
+    if spec[0] in ("leaf", "const"):
+        return False
+    return spec[0] == "partial" or any(map(has_partial, spec[-1]))
+
+
 def unflatten(spec: Spec, leaves: Any) -> Any:
     """Return the object of a spec; `leaves` is an iterator."""
     kind = spec[0]
@@ -204,7 +216,7 @@ def leaf_types(spec: Spec) -> list[types.Type]:
 def join(a: Spec, b: Spec) -> Spec | None:
     """Return the least spec that both convert to: where static ints or bools differ, a run-time one. None if there is
     none."""
-    if a == b:
+    if a == b and identity(a) == identity(b):
         return a
     if _is_bool(a) and _is_bool(b):
         return ("leaf", types.boolean)
@@ -248,6 +260,7 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
         for x, s in zip(obj, spec[1]):
             align(x, s, leaves)
     elif spec[0] == "partial":
+        obj = _as_partial(obj) if type(obj) is FunctionType else obj
         for x, s in zip((obj.func, *obj.args, *obj.keywords.values()), spec[2]):
             align(x, s, leaves)
     elif spec[0] == "node":

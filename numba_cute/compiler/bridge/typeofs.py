@@ -29,13 +29,14 @@ from .object_types import Value
 
 
 def _of_static(obj: Any, c: Any) -> Value:
-    """Return the type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every
-    time."""
-    found = obj.__dict__.get("_cute_numba_type")
+    """Return the type of a compile-time object. One that is immutable with all that it holds remembers its own:
+    launches ask every time."""
+    found: Value | None = obj.__dict__.get("_cute_numba_type")
     if found is None:
-        found = Value(tree.flatten(obj, []))
-        object.__setattr__(obj, "_cute_numba_type", found)
-    return found  # type: ignore[no-any-return]
+        found = _of_constant(obj, c)
+        if found.lasts:
+            object.__setattr__(obj, "_cute_numba_type", found)
+    return found
 
 
 def _of_struct(obj: Any, c: Any) -> Value:
@@ -46,7 +47,9 @@ def _of_struct(obj: Any, c: Any) -> Value:
 
 
 def _of_constant(obj: Any, c: Any) -> Value:
-    return Value(tree.flatten(obj, []))
+    spec = tree.flatten(obj, [])
+    changes = tree.changes(spec)
+    return Value(spec, changes if c.purpose is Purpose.argument else (), lasts=not changes)
 
 
 def _register_marked(cls: type) -> None:

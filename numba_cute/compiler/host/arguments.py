@@ -19,15 +19,15 @@ from . import tensormap
 
 
 def value_arguments(ty: Value, val: Any) -> tuple[Any, ...]:
-    """Return the kernel parameters of a compile-time object, which remembers them: it is immutable, and packing takes
-    long."""
+    """Return the kernel parameters of a compile-time object, which remembers them, if it is immutable with all that it
+    holds: packing takes long."""
     memory = getattr(val, "__dict__", {})
     packed = memory.get("_cute_packed")
     if packed is None or packed[0] is not ty:
         leaves: list[Any] = []
         tree.align(val, ty.spec, leaves)
         packed = ty, leaf_arguments(ty, leaves, val)
-        if memory and not isinstance(val, type):  # a class is no object of its own, and has no leaves to pack
+        if "_cute_numba_type" in memory and not isinstance(val, type):
             object.__setattr__(val, "_cute_packed", packed)
     return packed[1]
 

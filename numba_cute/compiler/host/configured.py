@@ -14,7 +14,8 @@ from typing import Any
 
 from numba.cuda.dispatcher import _LaunchConfiguration
 
-from .launching import launched, named_stream, on_device_of, on_grid
+from .launching import compiled, fitting, launched, named_stream, on_device_of, on_grid, wanted
+from .native import oracle
 from .native.plans import Setting, plan
 from .native.sites import Site, relate, relatives
 
@@ -41,6 +42,10 @@ def _key(configuration: Any) -> Any:
     return tuple(configuration.blockdim), configuration.sharedmem, stream
 
 
+_SET = ("griddim", "blockdim", "stream", "sharedmem", "dispatcher")
+"""What plans have of a configuration."""
+
+
 class Configured(_LaunchConfiguration):
     """A configuration of Numba's that launched a kernel of this library."""
 
@@ -53,6 +58,24 @@ class Configured(_LaunchConfiguration):
     def _slowly(self, *args: Any) -> None:
         with on_device_of(args):
             super().__call__(*args)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in _SET:
+            self._cute_site.forget()
+            self.__dict__["_cute_named"] = getattr(self, "_cute_named", False) or name == "stream"
+            _NOTED[id(self.griddim)] = self
+
+    def _again(self, *args: Any) -> oracle.Wanted | None:
+        """Say what a launch with these arguments is to be."""
+        with on_device_of(args):
+            named = getattr(self, "_cute_named", False)
+            stream = int(self.stream.handle) if named else None
+            return wanted(
+                compiled(self.dispatcher, args, self),
+                args,
+                Setting(None, 0, self.griddim, self.blockdim, self.sharedmem, stream),
+            )
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
@@ -72,7 +95,7 @@ def _again(state: Any) -> Any:
 def _adopt(found: Any) -> None:
     """Make a configuration launch in machine code."""
     found.__class__ = Configured
-    found._cute_site = Site(found._slowly, found.dispatcher)
+    found._cute_site = Site(found._slowly, found.dispatcher, found._again)
 
 
 def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> None:
@@ -82,6 +105,7 @@ def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream:
         launched(kernel, args, Setting(None, 0, griddim, blockdim, sharedmem, int(getattr(stream, "handle", stream))))
         return
     named = getattr(found, "_cute_named", False)
+    kernel = fitting(found.dispatcher, kernel, args)
     setting = Setting(None, 0, griddim, blockdim, sharedmem, int(stream.handle) if named else None)
     setting = launched(kernel, args, setting)
     dispatcher = found.dispatcher

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from cuda.bindings import driver as bindings
+from numba.cuda import types
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.dispatcher import (
     _LAUNCH_CONFIG_KW,
@@ -25,15 +26,16 @@ from numba.cuda.dispatcher import (
 from ...seam import CuteError
 from ...seam.ground.naming import described
 from ...seam.hooks.recording import recording
-from ...seam.marks.constexpr import static_arguments
+from ...seam.marks.constexpr import forget_notes, static_arguments
+from ...seam.marks.host_objects import python_of
 from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts
 from .mapped import changes, mapped
-from .native import arrays, packing
+from .native import arrays, oracle, packing
 from .native.driver import driver as native_driver, function_of
 from .native.plans import Setting, packed_for_good, plan
-from .native.sites import Site, prepared, relate, relatives
+from .native.sites import FORGETS, Site, prepared, relate, relatives
 from .recording import launch_recorded
 from .streams import core_stream
 
@@ -158,6 +160,13 @@ def launched(kernel: Any, args: Any, setting: Setting) -> Setting:
     return setting
 
 
+def wanted(kernel: Any, args: Any, setting: Setting) -> oracle.Wanted | None:
+    """Say what `launched` is to give the driver."""
+    setting = _settled(kernel, setting)
+    stream = arrays.current_stream(args) if setting.stream is None else setting.stream
+    return oracle.wanted(setting, stream, args)
+
+
 @contextmanager
 def on_device_of(args: Any) -> Iterator[None]:
     """Make the GPU current on which the first argument lies that says where it does, as torch's do."""
@@ -192,6 +201,39 @@ def on_grid(plans: list[Any], grid: Any) -> list[Any]:
         if not any(g % c for g, c in zip(grid, cluster)):
             found.append(one.on_grid(grid))
     return found
+
+
+def _forget(kernel: Any) -> None:
+    """Forget what was read of a kernel's Python, and what was compiled of it for blocks of some sizes."""
+    forget_notes(kernel.py_func)
+    for bounded in getattr(kernel, "_cute_bounded", {}).values():
+        bounded.recompile()
+
+
+FORGETS.append(_forget)
+
+
+def compiled(kernel: Any, args: Any, configuration: Any) -> Any:
+    """Return what a kernel is compiled to for arguments. configuration: Numba's."""
+    dispatcher = kernel._select_launch_config_dispatcher(configuration)
+    found = _dispatcher.Dispatcher._cuda_call(dispatcher, *args, **{_LAUNCH_CONFIG_KW: configuration})
+    found = fitting(dispatcher, found, args)
+    dispatcher._update_launch_config_sensitivity(found, configuration)
+    return found
+
+
+def fitting(dispatcher: Any, found: Any, args: Any) -> Any:
+    """Return what a kernel is compiled to for ints that its type of 63 bits and a sign does not hold, which Numba takes
+    for such all the same; `found`, what it was found to be, for others."""
+    if all(map(_fits, found.argument_types, args)):
+        return found
+    return dispatcher.compile(tuple(map(dispatcher.typeof_pyval, args)))
+
+
+def _fits(t: Any, a: Any) -> bool:
+    if type(a) is tuple and isinstance(t, types.BaseTuple):
+        return all(map(_fits, t, a))
+    return type(a) is not int or t != types.int64 or -(1 << 63) <= a < 1 << 63
 
 
 class Launch:
@@ -230,10 +272,7 @@ class Launch:
         return self._configuration
 
     def _compiled(self, args: Any) -> Any:
-        dispatcher = self.kernel._select_launch_config_dispatcher(self.configuration)
-        found = _dispatcher.Dispatcher._cuda_call(dispatcher, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
-        dispatcher._update_launch_config_sensitivity(found, self.configuration)
-        return found
+        return compiled(self.kernel, args, self.configuration)
 
     def _first(self, *given: Any, **named: Any) -> None:
         """Launch for the first time, by the plans of launches on other grids, if there are any."""
@@ -246,7 +285,7 @@ class Launch:
     def _at_site(self, plans: list[Any]) -> None:
         """Launch in machine code from now on."""
         if self._site is None:
-            self._site = Site(self._slowly, self.kernel)
+            self._site = Site(self._slowly, self.kernel, self._again)
             self._launch = self._site.call
             self._launched = True
         for one in plans:
@@ -257,8 +296,7 @@ class Launch:
         with on_device_of(given):
             whole = static_arguments(self.given, given, named)
             args = mapped(self.kernel, whole)
-            compiled = self._compiled(args)
-            setting = launched(compiled, args, self._setting)
+            setting = launched(self._compiled(args), args, self._setting)
             if named or setting.kernel is None or getattr(self.given, "__self__", None) is not None:
                 return
             if self.kernel._launch_config_sensitive:
@@ -266,9 +304,15 @@ class Launch:
             if not self._launched:  # machine code is made for what is launched again
                 self._launched = True
                 return
-            made = plan(setting, given, args, changes(self.kernel, whole, args))
+            made = plan(setting, given, args, changes(self.kernel, whole, args), python_of(self.given))
             relate(self.kernel, _beside_grid(self._setting), made)
             self._at_site([made])
+
+    def _again(self, *given: Any) -> oracle.Wanted | None:
+        """Say what a launch with these arguments is to be."""
+        with on_device_of(given):
+            args = mapped(self.kernel, static_arguments(self.given, given))
+            return wanted(self._compiled(args), args, self._setting)
 
     def __call__(self, *args: Any, **named: Any) -> None:
         self._launch(*args, **named)
@@ -282,10 +326,10 @@ class Launch:
             raise CuteError("timeline: a prepared launch records nothing: give the launch itself, not its prepare(…)")
         with on_device_of(args):
             whole = mapped(self.kernel, static_arguments(self.given, args, named))
-            compiled = self._compiled(whole)
-            setting = _settled(compiled, self._setting)
+            own = self._compiled(whole)
+            setting = _settled(own, self._setting)
             write_back: list[Any] = []
-            parameters = _parameters(compiled, whole, self.configuration.stream, write_back)
+            parameters = _parameters(own, whole, self.configuration.stream, write_back)
             if write_back:
                 raise CuteError("prepare() takes device arrays: a host array would have to be copied at each launch")
 

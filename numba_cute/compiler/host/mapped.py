@@ -23,12 +23,21 @@ from ..ground.building import building, looking_for_maps
 from ..ground.target import arch_name, compiling_for
 from .lowering import lowered
 from .native.plans import name_of_changed
+from .native.sites import FORGETS
 
 _serial = itertools.count()
 _found: Any = weakref.WeakKeyDictionary()
 """By a kernel's function, and then by the arguments' types and the target: the maps that its arguments bring."""
 _names: dict[int, Any] = {}
 """By the identity of such maps: they, and for each argument the attribute by which a tensor remembers its own."""
+
+
+def _forget(kernel: Any) -> None:
+    for forms in _found.pop(getattr(kernel, "py_func", None), {}).values():
+        _names.pop(id(forms), None)
+
+
+FORGETS.append(_forget)
 
 
 def mapped(kernel: Any, args: Any, arch: str | None = None) -> Any:

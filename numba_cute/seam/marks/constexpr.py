@@ -190,6 +190,12 @@ def _marked(fn: Any) -> frozenset[int]:
     return found
 
 
+def forget_notes(fn: Any) -> None:
+    """Forget what a function's annotations said."""
+    for name in ("__cute_constexpr__", "__cute_annotated__", "__cute_shapes__"):
+        getattr(fn, "__dict__", {}).pop(name, None)
+
+
 def _names_it(note: Any) -> bool:
     return isinstance(note, str) and note.partition("[")[0].rpartition(".")[2].strip() == "Constexpr"
 

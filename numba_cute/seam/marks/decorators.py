@@ -121,9 +121,16 @@ def static(cls: type[T]) -> type[T]:
     for name, sign in (("__lt__", "<"), ("__le__", "<="), ("__gt__", ">"), ("__ge__", ">=")):
         if getattr(cls, name) is getattr(object, name):
             setattr(cls, name, _unordered(sign))
+    if not any("__getstate__" in vars(base) for base in cls.__mro__[:-1]):
+        setattr(cls, "__getstate__", _fields_alone)  # noqa: B010 - of Python 3.10 objects have none
     cls.__cute_static__ = True  # type: ignore[attr-defined]
     _mark(cls)
     return cls
+
+
+def _fields_alone(self: Any) -> dict[str, Any]:
+    """Return what goes with a copy or a pickle: nothing that is remembered of this object, in this process."""
+    return {name: value for name, value in vars(self).items() if not name.startswith(("_cute_", "__cute_"))}
 
 
 @traced

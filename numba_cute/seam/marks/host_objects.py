@@ -104,7 +104,7 @@ def snapshot(obj: Any) -> Any:
     """Return what a kernel holds of an object of the host; the object itself, if kernels hold it anyway."""
     if isinstance(obj, Snapshot) or is_static_class(type(obj)):
         return obj
-    fields = _fields(obj)
+    fields = fields_of(obj)
     kept = {name: _kept(value) for name, value in fields.items()}
     left = tuple(sorted((n, type(fields[n]).__name__) for n, v in kept.items() if v is _ABSENT))
     names = tuple(n for n, v in kept.items() if v is not _ABSENT)
@@ -142,7 +142,7 @@ def is_kept_method(method: MethodType) -> bool:
     return isinstance(own, Snapshot) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
 
 
-def _fields(obj: Any) -> dict[str, Any]:
+def fields_of(obj: Any) -> dict[str, Any]:
     """Return the fields of an object by name, in an order that is the same for objects made alike."""
     found = dict(getattr(obj, "__dict__", {}))
     for cls in type(obj).__mro__:

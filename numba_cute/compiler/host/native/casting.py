@@ -13,17 +13,19 @@ what is wrong or leaves a mould behind.
 from __future__ import annotations
 
 from .calls import call_python, named_arguments, nothing, refused, released  # noqa: F401
+from .reading import READING_SIZE, all_lead_there, has_items, leads_there, reads_the_same  # noqa: F401
 
 # The state's words: Python functions that are called for a tensor that has no mould, or say whether two arguments are
 # alike; the kinds of arrays; the class of tensors; the static classes of arguments.
 SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES = range(0, 40, 8)
 STATE_WORDS = 5
-# A function's words: the state; what is called where there is no mould; its moulds.
-STATE, SLOW_FUNCTION, ROOTS = range(0, 24, 8)
+# A function's words: what it reads (reading.py); the state; what is called where there is no mould; its moulds.
+STATE, SLOW_FUNCTION, ROOTS = range(READING_SIZE, READING_SIZE + 24, 8)
 BUCKETS = 256
-FUNCTION_WORDS = 2 + BUCKETS
-# A kind's words: its class, and the function that views its arrays.
-NEXT_KIND, CLASS, VIEW, KIND_WORDS = 0, 8, 16, 3
+FUNCTION_WORDS = READING_SIZE // 8 + 2 + BUCKETS
+# A kind's words: its class, the function that views its arrays, and the name of a method that says whether their memory
+# holds other numbers, or 0.
+NEXT_KIND, CLASS, VIEW, OTHER_NUMBERS, KIND_WORDS = 0, 8, 16, 24, 4
 # A static class's words: it, and the names of its fields, a tuple.
 NEXT_CLASS, OF, FIELDS, CLASS_WORDS = 0, 8, 16, 3
 # A mould's words: where the next one is; of what function of a tensor; how many arguments; these; its work; of each
@@ -229,7 +231,10 @@ def alike(state, a, b):
         value = PyLong_AsLongLong(a)
         if value == -1 and PyErr_Occurred():
             return refused()
-        return value == PyLong_AsLongLong(b)
+        other = PyLong_AsLongLong(b)
+        if other == -1 and PyErr_Occurred():
+            return refused()
+        return value == other
     if kind == TUPLE_CLASS:
         count = PyTuple_Size(a)
         if count != PyTuple_Size(b):
@@ -286,6 +291,23 @@ def kind_of(state, obj):
     return kind
 
 
+def has_other_numbers(kind, obj):
+    """Whether an array's memory holds other numbers than the array has."""
+    name = load64(kind + OTHER_NUMBERS)
+    if name == 0:
+        return 0
+    asks = PyObject_GetAttr(obj, name)
+    if asks == 0:
+        PyErr_Clear()
+        return 1
+    found = PyObject_CallNoArgs(asks)
+    Py_DecRef(asks)
+    if found == 0:
+        PyErr_Clear()
+        return 1
+    return released(found, found != FALSE)
+
+
 def begins(view):
     return load64(view) + load64(view + 40)
 
@@ -335,7 +357,7 @@ def made_again(own, args, count):
             view = views + 64 * i
             if call32(load64(kind + VIEW), obj, view) != 0:
                 return refused()
-            if begins(view) == 0 or load64(view + 32) == 0:
+            if begins(view) == 0 or load64(view + 32) == 0 or has_other_numbers(kind, obj):
                 return 0
             store64(objs + 8 * arrays, obj)
             store64(bases + 8 * arrays, begins(view))
@@ -355,7 +377,7 @@ def made_again(own, args, count):
 def cast_of_arrays(self, args, count, names):
     """The call of a function of arrays: Python's METH_FASTCALL | METH_KEYWORDS."""
     own = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0))
-    if names == 0:
+    if names == 0 and reads_the_same(own):
         made = made_again(own, args, count)
         if made:
             return made

@@ -9,14 +9,20 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
-from .... import seam
+from .... import config, seam
+from ....seam.ground.packages import LIBRARY
 from ....seam.hooks.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
-from . import arrays, casting, launcher
+from ...bridge.exact import exact, is_exact
+from ...bridge.holdings import MISSING
+from ...bridge.reach import Unfollowed
+from ...bridge.reads import ITEMS, HostReads
+from . import arrays, casting, launcher, oracle, reading
 from .moulds import Looking, Mould, Varied
 from .trusted import CASTS, LAUNCHES
 
@@ -25,8 +31,13 @@ MOST_MOULDS, MOST_CHILDREN = 1024, 64
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two arguments of one class are the same to a function, which may look at all that is static in them."""
-    return bool(seam.is_static(a) and seam.is_static(b) and a == b)
+    """Whether two arguments are the same to a function, which may look at all that is in them."""
+    return is_known(a) and is_known(b) and exact(a, ours=True) == exact(b, ours=True)
+
+
+def is_known(x: Any) -> bool:
+    """Whether an argument is proved immutable."""
+    return is_exact(x, ours=True)
 
 
 class Viewed:
@@ -38,8 +49,14 @@ class Viewed:
         self.word = view.code | view.bits << 8 | view.lanes << 16
         self.where, self.dims = view.device_type | view.device_id << 32, view.ndim
         self.base = (view.data or 0) + view.byte_offset
+        self.bytes = max(1, view.bits * view.lanes // 8)
         self.shape, self.strides = view.shape[: view.ndim], view.strides[: view.ndim]
         self.form = [n for both in zip(self.shape, self.strides) for n in both]
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return int(self.base + self.bytes * (1 + sum((n - 1) * abs(d) for n, d in zip(self.shape, self.strides) if n)))
 
 
 def viewed(x: Any) -> Viewed | None:
@@ -55,20 +72,106 @@ def viewed(x: Any) -> Viewed | None:
     return found if same else None
 
 
+_TELL_ADDRESSES = frozenset((
+    "address", "ctypes", "data", "data_ptr", "device_ctypes_pointer", "device_pointer", "gpu_data", "memory", "owner",
+    "pointer", "ptr", "storage", "storage_offset", "toint", "untyped_storage", "value",
+))  # fmt: skip
+"""Attributes that tell where an array lies, of arrays and of what is made of them."""
+_OF_POINTERS = frozenset(("int", "float", "bool", "str", "format", "divmod", "hex", "bin", "oct"))
+"""Functions that tell it of a pointer."""
+_MOST_CHANGES = 8
+"""How often what a function reads may change, until it runs each time."""
+
+
+class Reading:
+    """What a function reads beside its arguments: nothing that changes, if it is this library's own.
+
+    function: the Python. words: of the function, where machine code looks. ours: whether it is this library's."""
+
+    def __init__(self, function: Any, words: Any) -> None:
+        self._function, self._words = function, words
+        self.ours = _is_ours(function)
+        self._left = _MOST_CHANGES
+        self._reads: HostReads | None = None
+        self._kept: list[Any] = []
+
+    def is_followed(self, forget: Callable[[], None]) -> bool:
+        """Say whether all that is read is known now. forget: is called where it is another than it was."""
+        if self.ours or (self._reads is not None and self._reads.hold()):
+            return True
+        forget()
+        self._reads = None
+        if self._left == 0:
+            return False
+        self._left -= 1
+        try:
+            found = HostReads(self._function)
+        except Unfollowed:
+            self._left = 0
+            return False
+        if _tells_addresses(found.names):
+            self._left = 0
+            return False
+        self._reads = found
+        self._tell(found)
+        return True
+
+    def still(self) -> bool:
+        """Say whether it is as it was before the function ran."""
+        return self.ours or (self._reads is not None and self._reads.hold())
+
+    def _tell(self, found: HostReads) -> None:
+        """Let machine code look at the places that were found, or ask."""
+        flat: list[int] = []
+        before, self._kept = self._kept, [found]
+        for p in found.places:
+            if p.kind == ITEMS:
+                items = (ctypes.c_int64 * max(1, len(p.value)))(*map(id, p.value))
+                self._kept.append(items)
+                flat += [p.kind, id(p.holder), len(p.value) // 2, ctypes.addressof(items)]
+            else:
+                flat += [p.kind, id(p.holder), id(p.name), 0 if p.value is MISSING else id(p.value)]
+        places, holds = (ctypes.c_int64 * max(1, len(flat)))(*flat), found.hold
+        self._kept += (places, holds, before)
+        self._words[reading.PLACES // 8] = ctypes.addressof(places)
+        self._words[reading.PLACE_COUNT // 8] = len(found.places)
+        self._words[reading.HOLDS // 8] = 0 if found.all_in_places else id(holds)
+
+
+def _tells_addresses(names: set[str]) -> bool:
+    """Whether code that asks for these may have what an array's address makes of a number."""
+    return bool(names & _TELL_ADDRESSES or ("iterator" in names and names & _OF_POINTERS))
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether a function is this library's, the ready-made kernels' too: these read nothing that changes."""
+    held = getattr(function, "__globals__", {}).get("__name__", "")
+    return str(held).partition(".")[0] == LIBRARY
+
+
 class Function:
-    """The moulds of a function of arrays. call: what is called in its place."""
+    """The moulds of a function of arrays. call: what is called in its place. ran: how often that ran Python."""
 
     def __init__(self, of: OfArrays, moulds: Moulds) -> None:
         self._function, self._moulds = of.function, moulds
+        self.ran = 0
         slow = self._slowly
-        self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(moulds.address, id(slow))
+        self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(0, 0, 0, moulds.address, id(slow))
+        self._reading = Reading(of.function, self.words)
         self._kept, self._before = [], []  # type: ignore[var-annotated]  # one may be at work
         self.call = launcher.function("cast_of_arrays", (ctypes.addressof(self.words), self.words, slow, moulds))
 
+    @property
+    def python(self) -> Any:
+        """The function itself."""
+        return self._function
+
     def _slowly(self, *args: Any, **named: Any) -> Any:
         """Run the function, and leave a mould of what it made."""
+        self.ran += 1
+        followed = self._reading.is_followed(self.forget)
         made = self._function(*args, **named)
-        if not named:
+        if followed and not named and self._reading.still():
             self._note(made, args)
         return made
 
@@ -78,7 +181,8 @@ class Function:
         static = [a for a, v in zip(args, views) if v is None]
         if not given or len({id(x) for x in given}) < len(given):
             return
-        if _has_array(static) or not seam.is_static(tuple(static)):
+        known = is_known if self._reading.ours else is_exact
+        if _has_array(static) or not all(map(known, static)):
             return
         mould = self._moulds.mould(made, given, [v for v in views if v is not None], static)
         if mould is None:
@@ -126,6 +230,10 @@ def _mixed(mixed: int, v: Viewed) -> int:
     return mixed
 
 
+_NEGATIVE = sys.intern("is_neg")
+"""The method of torch's tensors that says whether their memory holds the numbers with the other sign."""
+
+
 class Moulds:
     """What machine code knows of all functions."""
 
@@ -142,12 +250,11 @@ class Moulds:
 
     def mould(self, made: Any, given: list[Any], views: list[Any], static: Any = ()) -> Mould | None:
         """A mould of what was made of some arrays; None if there can be none."""
-        looking = Looking(given, [v.base for v in views])
+        looking = Looking(given, [v.base for v in views], [v.end for v in views])
         try:
-            hash(tuple(static))
             found = looking.result(made)
             looking.aligned(made)
-        except (Varied, TypeError):
+        except Varied:
             return None
         if hasattr(made, "iterator"):
             if self._state[casting.TENSOR // 8] == 0:
@@ -163,7 +270,12 @@ class Moulds:
         if type(x) not in self._classes:
             functions = arrays.exchange_of(x)
             assert functions is not None
-            words = (ctypes.c_int64 * casting.KIND_WORDS)(self._state[casting.KINDS // 8], id(type(x)), functions[0])
+            words = (ctypes.c_int64 * casting.KIND_WORDS)(
+                self._state[casting.KINDS // 8],
+                id(type(x)),
+                functions[0],
+                id(_NEGATIVE) if hasattr(x, _NEGATIVE) else 0,
+            )
             self._classes[type(x)] = words
             self._state[casting.KINDS // 8] = ctypes.addressof(words)
 
@@ -211,12 +323,12 @@ class Moulds:
         if mark is None or not mark.address or id(type(of)) != self._state[casting.TENSOR // 8]:
             return made
         parent = mark.mould
-        if len(parent.children) < MOST_CHILDREN and seam.is_static(args):
-            looking = Looking([of], [of.iterator.address.value], of.iterator)
+        if len(parent.children) < MOST_CHILDREN and is_known(args):
+            base = of.iterator.address.value
+            looking = Looking([of], [base], [base], of.iterator)
             try:
-                hash(args)
                 found = looking.result(made)
-            except (Varied, TypeError):
+            except Varied:
                 return made
             parent.adopt(Mould(found, looking.masks, parent.on_gpu), function, args)
             looking.mark()
@@ -230,6 +342,10 @@ class _Described:
 
     base: int
     on_gpu: bool = True
+
+    @property
+    def end(self) -> int:
+        return self.base
 
 
 _PATIENCE = 16
@@ -268,7 +384,7 @@ def moulds() -> Moulds:
 
     def tell(one: OfArrays) -> None:
         one.moulds = function = Function(one, made)  # type: ignore[attr-defined]
-        one.cast = function.call
+        one.cast = oracle.comparing(function) if config.current().check_launches else function.call
 
     CASTING.derived, CASTING.described = made.derived, made.described
     cast_by(tell)

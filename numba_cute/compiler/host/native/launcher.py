@@ -26,6 +26,7 @@ API = {
     "PyObject_CallNoArgs": "i64 i64", "PyObject_Call": "i64 i64 i64 i64",
     "PyTuple_New": "i64 i64", "PyTuple_SetItem": "i32 i64 i64 i64", "PyBytes_FromStringAndSize": "i64 i64 i64",
     "PyDict_New": "i64", "PyDict_Copy": "i64 i64", "PyDict_GetItem": "i64 i64 i64", "PyDict_SetItem": "i32 i64 i64 i64",
+    "PyDict_Size": "i64 i64", "PyDict_Next": "i32 i64 i64 i64 i64",
     "PyLong_FromLongLong": "i64 i64", "PyType_GenericAlloc": "i64 i64 i64", "PyObject_GenericGetDict": "i64 i64 i64",
     "PyObject_GenericSetAttr": "i32 i64 i64 i64",
     "PyEval_SaveThread": "i64", "PyEval_RestoreThread": "void i64",

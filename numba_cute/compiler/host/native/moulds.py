@@ -11,13 +11,14 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import enum
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from numba.cuda.dispatcher import CUDADispatcher
 
 from .... import dtypes, seam
 from ....isa.facts.tensormap import TensorMapRecord
+from ...bridge.exact import is_exact
 from . import casting, launcher, packing
 from .driver import replacing
 
@@ -219,11 +220,11 @@ class Mould:
 
 
 class Looking:
-    """What a function's result is made of. given: the arrays that it was made of, or the one tensor. bases: their
-    addresses. iterator: of the tensor."""
+    """What a function's result is made of. given: the arrays that it was made of, or the one tensor. bases, ends: where
+    they begin and end. iterator: of the tensor."""
 
-    def __init__(self, given: list[Any], bases: list[int], iterator: Any = None) -> None:
-        self.given, self.bases, self.iterator = given, bases, iterator
+    def __init__(self, given: list[Any], bases: list[int], ends: list[int], iterator: Any = None) -> None:
+        self.given, self.bases, self.ends, self.iterator = given, bases, ends, iterator
         self.masks = [0] * len(given)
         self.seen: list[tuple[Any, Made]] = []
 
@@ -244,16 +245,21 @@ class Looking:
         if seam.is_static_class(type(x)):
             return self._fields(x)
         if isinstance(x, dtypes.Scalar):
-            return self._address(x) if hasattr(x, "owner") else x
+            if hasattr(x, "owner"):
+                return self._address(x)
+            self.at(x.value)
+            return x
         if isinstance(x, tuple):
             items = [(found is not y, found) for y in x for found in (self.at(y),)]
-            if not any(varies for varies, _ in items):
+            if not any(varies for varies, _ in items) and not hasattr(x, "__dict__"):
                 return x
             if type(x) is tuple:
                 return Items(items)
             raise Varied
         if isinstance(x, seam.Leaf) or not _is_plain(x):
             raise Varied
+        if type(x) is int and any(first <= x < end for first, end in zip(self.bases, self.ends)):
+            raise Varied  # an address, of which not all is known
         return x
 
     def _fields(self, x: Any) -> Any:
@@ -321,14 +327,13 @@ class Looking:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether something says itself whole what it is: a number, a name, an element type, a member of an enumeration, a
-    function that closes over nothing, or a kernel."""
+    """Whether something is for good what it is: it is proved immutable; or it is a class, a member of an enumeration, a
+    function that holds nothing, or a kernel, of which it matters which one it is."""
     if isinstance(x, FunctionType):
-        return x.__closure__ is None
+        return x.__closure__ is None and is_exact((x.__defaults__, tuple((x.__kwdefaults__ or {}).values())))
     if getattr(x, "__cute_kernel__", False):
         return x.__self__ is None
-    kinds = (bool, int, float, str, dtypes.DType, enum.Enum, type, BuiltinFunctionType, CUDADispatcher)
-    return x is None or isinstance(x, kinds)
+    return isinstance(x, (enum.Enum, type, CUDADispatcher)) or is_exact(x)
 
 
 def learn(obj: Any, name: str, data: bytes, leaves: list[Any], offsets: list[int]) -> None:

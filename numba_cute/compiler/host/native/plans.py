@@ -143,11 +143,13 @@ def _itemsize(dtype: Any) -> int:
     return int(bits) // 8 if bits else int(as_dtype(dtype).itemsize)
 
 
-def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, Callable[[Any], Any]]]) -> Plan | None:
+def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, Callable[[Any], Any]]],
+         function: Any = None) -> Plan | None:  # fmt: skip
     """Make the plan of a launch that was made; None if its arguments are of kinds that machine code does not know.
 
     given: the launch's arguments as its caller gave them. args: as they were packed. changed: for the places where
-    these differ as objects of this library, the attribute that remembers what was made of one, and what makes it."""
+    these differ as objects of this library, the attribute that remembers what was made of one, and what makes it.
+    function: whose defaults stand for the arguments that are not given."""
     kernel = setting.kernel
     if kernel.debug or kernel.extensions:
         return None
@@ -155,11 +157,11 @@ def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, 
         raise TypeError(f"{kernel.entry_name} takes {len(kernel.argument_types)} arguments; {len(args)} are given")
     maker = _Maker(kernel, changed)
     try:
-        for i, (a, t) in enumerate(zip(args, kernel.argument_types, strict=True)):
-            if i < len(given):
-                maker.argument(given[i], a, t, -1, i)
-            else:  # a default
-                maker.constant(a, t)
+        whole = list(zip(args, kernel.argument_types, strict=True))
+        for i, (g, (a, t)) in enumerate(zip(given, whole)):
+            maker.argument(g, a, t, -1, i)
+        if len(given) < len(args):
+            maker.defaults(function, whole[len(given) :])
     except Unknown:
         return None
     streams = list(dict.fromkeys(maker.streams)) if setting.stream is None else []
@@ -227,14 +229,29 @@ class _Maker:
         self.steps.append(made)
         return len(self.steps) - 1
 
-    def constant(self, a: Any, t: Any) -> None:
-        if isinstance(t, types.BaseTuple):
-            for x, u in zip(a, t):
-                self.constant(x, u)
-        elif isinstance(t, types.Array):
+    def defaults(self, function: Any, whole: list[tuple[Any, Any]]) -> None:
+        """Add the steps of a function's last defaults, which are read of it at each launch."""
+        held = getattr(function, "__defaults__", None)
+        if type(held) is not tuple or len(held) < len(whole):
             raise Unknown
-        else:
-            self.place(self.parameters(t, a))
+        me = self.watch(function, "__defaults__", held)
+        first = len(held) - len(whole)
+        for i, (a, t) in enumerate(whole, first):
+            self.argument(held[i], a, t, me, i)
+
+    def watch(self, holder: Any, name: str, value: Any) -> int:
+        """Add a step that suits while an object's attribute is another one."""
+        more = {"A": self.kept_id(holder), "B": self.name(name), "C": self.kept_id(value)}
+        return self.step(words.WATCHED, words.NO_ARGUMENT, 0, None, **more)
+
+    def watches(self, a: Any) -> bool:
+        """Add the steps that suit while what may be replaced in an object is what it was. False: no attributes tell."""
+        parts = tree.changes(tree.flatten(a, []))
+        if not all(p.name for p in parts):
+            return False
+        for p in parts:
+            self.watch(*p)
+        return True
 
     def argument(self, given: Any, a: Any, t: Any, parent: int, index: int) -> None:
         """Add the step of an argument. given: as the caller gave it. a: as it was packed. t: its Numba type."""
@@ -261,7 +278,12 @@ class _Maker:
         else:
             self.number(a, t, here)
 
-    def same(self, a: Any, t: Any, here: tuple[int, int]) -> None:
+    def same(self, a: Any, t: Any, here: tuple[int, int], make: Callable[[Any], Any] = lambda obj: obj) -> None:
+        """An argument that is the one object, as long as what a kernel knows of that is what it was. make: as of
+        `asked`."""
+        if isinstance(t, Value) and not self.watches(a):
+            self.asked(a, t, here, make)
+            return
         self.place(self.parameters(t, a))
         self.step(words.SAME, *here, None, A=self.kept_id(a))
 
@@ -280,7 +302,7 @@ class _Maker:
             self.place(self.parameters(t, a))
             self.step(words.EQUAL, *here, int, A=a.value)
         elif given is a.value and (a.value is None or isinstance(a.value, (bool, *_CONSTANTS))):
-            self.same(given, t, here)
+            self.same(given, t, here, Constexpr)
         elif given is a.value and isinstance(t, Value):
             self.object(given, t, here)
         else:
@@ -304,15 +326,16 @@ class _Maker:
         unsigned = not t.signed
         low, high = (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
         start, _ = self.place([getattr(ctypes, f"c_{types.unliteral(t)}")(0)])
-        whole = unsigned and bits == 64
-        self.step(words.INTEGER, *here, cls, start, A=bits // 8, B=low, C=0 if whole else high, G=whole, **more)
+        which = words.SMALL if not unsigned or bits < 64 else words.UNSIGNED
+        most = high if which == words.SMALL else 0
+        self.step(words.INTEGER, *here, cls, start, **{"A": bits // 8, "B": low, "C": most, "G": which, **more})
 
     def number(self, a: Any, t: Any, here: tuple[int, int]) -> None:
         if type(a) is bool and t == types.boolean:
             start, _ = self.place([False])
             self.step(words.BOOLEAN, *here, bool, start)
         elif type(a) is int and isinstance(t, types.Integer) and not isinstance(t, types.Literal):
-            self.integer(int, t, here)
+            self.integer(int, t, here, **({} if t.signed else {"G": words.ABOVE}))
         elif type(a) is float and t == types.float64:
             start, _ = self.place([ctypes.c_double(0)])
             self.step(words.FLOAT, *here, float, start, A=8)
@@ -355,7 +378,7 @@ class _Maker:
         self.step(words.ASKED, *here, type(a), start, C=size, D=self.kept_id(ask))
 
     def object(self, given: Any, t: Any, here: tuple[int, int], name: str = "_cute_launch",
-               make: Callable[[Any], Any] | None = None, a: Any = None) -> None:  # fmt: skip
+               make: Callable[[Any], Any] = lambda obj: obj, a: Any = None) -> None:  # fmt: skip
         """An object of this library: it remembers its parameters as bytes, after the number of its type."""
         a = given if a is None else a
         if type_of_argument(a) != t:
@@ -365,14 +388,21 @@ class _Maker:
                 raise Unknown
             self.same(given, t, here)
             return
-        kernel = self.kernel
+        stream = self.used(arrays.stream_of_object(a))
+        if tree.has_partial(t.spec) or not self.watches(a):  # its leaves may change
+            if stream is not None:
+                raise Unknown
+            self.asked(given, t, here, make)
+            return
+        kernel, own = self.kernel, Value(t.spec)  # what may be replaced is watched
 
         def remember(obj: Any) -> bytes | None:
             leaves: list[Any] = []
-            of = obj if make is None else make(obj)
-            if tree.flatten(of, leaves) != t.spec:
+            of = make(obj)
+            spec = tree.flatten(of, leaves)
+            if tree.identity(spec) != own.key or tree.has_partial(spec):
                 return None
-            kinds = t._code, arrays.code_of(arrays.stream_of_leaves(leaves))
+            kinds = own._code, arrays.code_of(arrays.stream_of_leaves(leaves))
             head = b"".join(n.to_bytes(8, "little") for n in kinds)
             values, offsets = packing.block(kernel._prepare_leaves(t, leaves, of))
             data = head.ljust(packing.HEADER, b"\0") + values
@@ -381,11 +411,10 @@ class _Maker:
             return data
 
         start, size = self.place(self.parameters(t, a))
-        self.kept.append(t)
-        stream = self.used(arrays.stream_of_object(a))
+        self.kept += (t, own)
         self.step(
             words.REMEMBERED, *here, type(given), start,
-            A=self.name(name), B=t._code, C=size, D=self.kept_id(remember), E=arrays.code_of(stream),
+            A=self.name(name), B=own._code, C=size, D=self.kept_id(remember), E=arrays.code_of(stream),
         )  # fmt: skip
 
     def array(self, a: Any, t: Any, here: tuple[int, int]) -> None:

@@ -8,7 +8,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import known, launcher, words
+from .... import config
+from . import known, launcher, oracle, words
 from .plans import Plan
 from .trusted import LAUNCHES
 
@@ -24,16 +25,22 @@ class Site:
     """A place of launches: `call(*args)` launches.
 
     slow: what is called with the same arguments where no plan suits: it launches, or raises an error. kernel: what is
-    launched there, as Numba holds it."""
+    launched there, as Numba holds it. again: what launches are compared with, if they are checked."""
 
-    def __init__(self, slow: Callable[..., Any], kernel: Any = None) -> None:
+    def __init__(self, slow: Callable[..., Any], kernel: Any = None, again: oracle.Again | None = None) -> None:
         self._words = (ctypes.c_int64 * words.SITE_WORDS)(0, id(slow))
         self._keys: set[Any] = set()
         self.plans: list[Plan] = []
+        self._before: list[Plan] = []  # one may be in use
         known.begin()
-        self.call = slow
+        self.call, self._checks = slow, False
         if LAUNCHES.holds:
-            self.call = launcher.function("launch", (ctypes.addressof(self._words), self._words, slow, self.plans))
+            self.call = launcher.function(
+                "launch", (ctypes.addressof(self._words), self._words, slow, self.plans, self._before)
+            )
+            self._checks = again is not None and config.current().check_launches
+            if again is not None and self._checks:
+                self.call = oracle.checked(self.call, again)
         if kernel is not None:
             _SITES.setdefault(kernel, weakref.WeakSet()).add(self)
 
@@ -42,14 +49,18 @@ class Site:
         if plan is None or not LAUNCHES.holds or plan.key in self._keys or len(self.plans) >= MOST_PLANS:
             return
         self._keys.add(plan.key)
+        if self._checks:
+            plan.words[words.DRIVER // 8] = oracle.checking(plan.words[words.DRIVER // 8]).address
         plan.words[words.NEXT // 8] = self._words[words.FIRST // 8]
         self.plans.append(plan)
         self._words[words.FIRST // 8] = plan.address
 
     def forget(self) -> None:
-        """Try no plan any more that is known now. They live on: one may be in use."""
+        """Try no plan any more that is known now."""
         self._words[words.FIRST // 8] = 0
         self._keys.clear()
+        self._before[:] = self.plans
+        self.plans.clear()
 
 
 _RELATIVES = "_cute_plans"
@@ -75,6 +86,10 @@ def relatives(kernel: Any, key: Any) -> list[Plan]:
     return found
 
 
+FORGETS: list[Callable[[Any], None]] = []
+"""What forgets all else that was made for launches of a kernel, which it is given as Numba holds it."""
+
+
 def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make of the `recompile` of Numba's kernels one after which nothing launches what they were before."""
 
@@ -82,6 +97,8 @@ def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
         for site in _SITES.get(self, ()):
             site.forget()
         getattr(self, "__dict__", {}).pop(_RELATIVES, None)
+        for forget in FORGETS:
+            forget(self)
         return recompile(self)
 
     return recompiled

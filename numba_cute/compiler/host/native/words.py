@@ -29,7 +29,11 @@ TELLS, CALLS, ON, STREAM_SIZE = 0, 8, 16, 24
 # A step's words.
 KIND, PARENT, INDEX, TYPE, A, B, C, D, E, F, G, OUT = range(0, 96, 8)
 STEP_WORDS, STEP_SIZE = 12, 96
-TUPLE, SAME, INTEGER, FLOAT, BOOLEAN, EQUAL, REMEMBERED, EXCHANGED, DESCRIBED, ASKED = range(10)
+TUPLE, SAME, INTEGER, FLOAT, BOOLEAN, EQUAL, REMEMBERED, EXCHANGED, DESCRIBED, ASKED, WATCHED = range(11)
+NO_ARGUMENT = -2
+"""The parent of a step that is of no argument: of what the step itself names."""
+SMALL, UNSIGNED, ABOVE = range(3)
+"""Which integers a step takes: those of 63 bits and a sign; those of 64 bits; those above the first."""
 OBJECT, INDEXED, SCALAR = range(3)
 """Where a step's number comes from: the object, its __index__, the value of one of this library's scalars."""
 # The words of a description by attributes.
@@ -88,14 +92,17 @@ def integer(step, obj, out):
     if number == 0:
         return 0
     value = 0
-    if load64(step + G):
+    which = load64(step + G)
+    if which:
         value = PyLong_AsUnsignedLongLong(number)
     else:
         value = PyLong_AsLongLong(number)
     Py_DecRef(number)
     if value == -1 and PyErr_Occurred():
         return refused()
-    if load64(step + G) == 0 and (value < load64(step + B) or value > load64(step + C)):
+    if which == SMALL and (value < load64(step + B) or value > load64(step + C)):
+        return 0
+    if which == ABOVE and value >= 0:
         return 0
     return stored(out, load64(step + A), value)
 
@@ -153,6 +160,14 @@ def asked(step, obj, out):
         return released(held, 0)
     copy(out, data, load64(step + C))
     return released(held, 1)
+
+
+def watched(step):
+    """Whether an attribute is the object that it was."""
+    found = PyObject_GetAttr(load64(step + A), load64(step + B))
+    if found == 0:
+        return refused()
+    return released(found, found == load64(step + C))
 
 
 def array(out, data, shape, strides, dims, size, unit, want):
@@ -321,6 +336,8 @@ def packed(step, obj, out):
         return described(step, obj, out)
     if kind == TUPLE:
         return PyTuple_Size(obj) == load64(step + A)
+    if kind == WATCHED:
+        return watched(step)
     return asked(step, obj, out)
 
 
@@ -406,7 +423,9 @@ def attempt(plan, args, count):
     while i < steps:
         parent = load64(step + PARENT)
         obj = 0
-        if parent < 0:
+        if parent == NO_ARGUMENT:
+            obj = load64(step + C)
+        elif parent < 0:
             obj = load64(args + 8 * load64(step + INDEX))
         else:
             obj = PyTuple_GetItem(load64(objects + 8 * parent), load64(step + INDEX))
