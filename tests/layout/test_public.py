@@ -43,6 +43,7 @@ KEPT_PLAIN = {
     "__setattr__",
     "__delattr__",
     "__replace__",
+    "__getstate__",
 }
 
 

@@ -18,6 +18,14 @@ from numba_cute.sim.hardware.waiting import Waiting
 LARGEST = ((1 << 31) - 1, 65535, 65535)
 
 
+@pytest.fixture(autouse=True)
+def interrupts_are_pythons():
+    """A debugger that another test entered keeps a handler of its own."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @cuda.jit
 def first(x):
     if cuda.threadIdx.x == 0:

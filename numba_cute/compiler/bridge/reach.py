@@ -17,9 +17,7 @@ import builtins
 import collections
 import dataclasses
 import datetime
-import decimal
 import enum
-import fractions
 import functools
 import operator
 import pathlib
@@ -44,10 +42,9 @@ from .object_types import Value
 
 Read = Callable[[], Any]
 ATOMS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
-_IMMUTABLE = (
-    decimal.Decimal, fractions.Fraction, datetime.date, datetime.time, datetime.timedelta, pathlib.PurePath,
-)  # fmt: skip
-"""Classes of Python's whose objects are told by their `repr`."""
+_IMMUTABLE = (datetime.date, datetime.time, datetime.timedelta, pathlib.PurePath)
+_NUMBERS_OF = (("decimal", "Decimal"), ("fractions", "Fraction"))
+"""Classes of Python's whose objects are told by their `repr`; and those of modules that are loaded on demand."""
 _NOT_READ = frozenset((
     "__dict__", "__weakref__", "__module__", "__qualname__", "__abstractmethods__", "_abc_impl",
     "__firstlineno__", "__static_attributes__",
@@ -436,6 +433,9 @@ class Walk(abc.ABC):
         cls = type(x)
         self.tell("object", cls.__module__, cls.__qualname__)
         if self.is_constant(x) or cls is object or isinstance(x, Stub):
+            return
+        if any((c.__module__, c.__name__) in _NUMBERS_OF for c in cls.__mro__):
+            self._immutable(x, name)
             return
         if cls.__module__ in ("typing", "dataclasses", "inspect"):
             self.tell(repr(x) if "__repr__" in vars(cls) else "")

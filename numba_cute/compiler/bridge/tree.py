@@ -13,7 +13,7 @@ import enum
 import functools
 import math
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from numba.cuda import types
@@ -98,7 +98,7 @@ def identity(spec: Spec) -> Spec:
 
 
 _NUMBERS = (int, bool, str, bytes, type(None))
-_ITSELF = (*_NUMBERS, FunctionType, BuiltinFunctionType, type)
+_ITSELF = (*_NUMBERS, FunctionType, BuiltinFunctionType, MethodType, type)
 """Types whose equal objects are one."""
 
 
