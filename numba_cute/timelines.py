@@ -219,7 +219,7 @@ def timeline(launch: Callable[..., Any], *args: Any, events: int = 1024, blocks:
         t.chrome("run.json")
         t.svg("run.svg")
 
-    CuteError: no function; a number that is not positive; a prepared launch, or a kernel from Numba's disk cache.
+    CuteError: no function; a number that is not positive; a prepared launch.
     """
     if not callable(launch):
         raise CuteError(f"timeline: launch {launch!r} is nothing to call; give kernel[grid, block] and its arguments")

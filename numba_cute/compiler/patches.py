@@ -24,7 +24,7 @@ from . import pipeline
 from .bridge import devices, typeofs
 from .emit import entry
 from .ground import nvvm, places, target
-from .host import caching, debugging, disk_cache, kernel, kernels
+from .host import debugging, disk_cache, kernel, kernels
 from .host.native import sites
 from .passes import inlining, lower, methods, ssa, uses
 from .passes.comprehensions import HANDLERS
@@ -132,14 +132,6 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         dispatcher._LaunchConfiguration, "__init__", kernel.taking_streams, digest="edf3bd89af6cd238",
         why="to launch its own kernels in streams of torch, CuPy and others",
-    ),
-    Patch(
-        dispatcher.CUDACache, "_index_key", caching.keying, digest="426b0e08dd5a5ced",
-        why="to keep its own kernels apart by its version and their cluster shape",
-    ),
-    Patch(
-        dispatcher.CUDACache, "load_overload", caching.loading, digest="6f8e88a9ad073437",
-        why="to give its own kernels from the cache their class",
     ),
     Patch(
         dispatcher.CUDADispatcher, "compile", disk_cache.keeping, digest="a4ebc79508a4d21e",

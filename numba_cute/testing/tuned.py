@@ -17,7 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..compiler.host.caching import version
+from ..compiler.host.installed import version
 from ..compiler.host.stopwatch import Saved, Stopwatch
 from ..runtime import from_dlpack
 from ..seam import CuteError, WrongArguments

@@ -382,43 +382,6 @@ def test_launches_read_what_another_process_made(folder):
     assert first[1] == second[1] == [8.0] * 32
 
 
-@pytest.fixture
-def device(monkeypatch):
-    """A GPU that is not here: kernels are assembled for it, and not loaded."""
-    from numba.cuda.cudadrv import devices
-    from numba.cuda.dispatcher import _Kernel
-
-    class Context:
-        class device:  # noqa: N801
-            compute_capability = (9, 0)
-
-    monkeypatch.setattr(devices, "get_context", lambda *_: Context)
-    monkeypatch.setattr("numba.cuda.dispatcher.get_current_device", lambda: Context.device)
-    monkeypatch.setattr("numba.cuda.compiler.get_current_device", lambda: Context.device, raising=False)
-    monkeypatch.setattr(_Kernel, "bind", lambda self: self._codelibrary.get_cubin())
-
-
-def test_a_dispatcher_rebuilds_a_kernel_from_disk(device):
-    argtypes = (ARRAY, typeof(cute.make_layout(11)))
-    made, again = (cuda.jit(launch_bounds=64)(scaled.py_func) for _ in range(2))
-    kernel, kept = made.compile(argtypes), again.compile(argtypes)
-    assert sum(made.stats.cache_misses.values()) == sum(again.stats.cache_hits.values()) == 1
-    assert type(kernel) is type(kept) and kernel is not kept
-    assert kept.argument_types == kernel.argument_types and kept.entry_name == kernel.entry_name
-    assert kept._codelibrary.get_asm_str() == kernel._codelibrary.get_asm_str()
-    assert bytes(kept._codelibrary.get_cubin().code) == bytes(kernel._codelibrary.get_cubin().code)
-    assert again.compile(argtypes) is kept
-
-
-def test_plain_kernels_are_numbas_to_keep(device):
-    @cuda.jit
-    def plain(x):
-        x[0] = 1
-
-    plain.compile((ARRAY,))
-    assert plain.stats.cache_path is None
-
-
 def without(**change):
     """Facts or blobs of a kept kernel, changed; None: without one."""
 

@@ -3,7 +3,7 @@
 
 A key digests all that compiling reads (`fingerprint`): the kernel's code and what it reaches, its arguments' types, its
 options, the target, and the versions of what compiles. A kernel of which something cannot be followed is not kept, and
-a note says what. Plain Numba's kernels have Numba's own cache, and so have those with `cache=True` (`caching`).
+a note says what. `cache=True` asks for the same; plain Numba's kernels have Numba's own cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import sigutils
-from numba.cuda.core.caching import NullCache, _Cache
+from numba.cuda.core.caching import _Cache
 from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import _Kernel
 from numba.cuda.typing import signature
@@ -34,8 +34,8 @@ from ..ground.ownership import owns
 from ..ground.target import arch_name
 from ..ground.taught import registered
 from . import ptxas, store
-from .caching import version
 from .fingerprint import Unfollowed, fingerprint
+from .installed import content, version
 from .kernel import CuteKernel
 from .result import Compiled, warn_if_slow
 
@@ -66,8 +66,8 @@ def _environment() -> tuple[tuple[str, str], ...]:
 
 def _assembler() -> str:
     try:
-        return ptxas.stamp()
-    except CuteError:
+        return content(ptxas.tool("ptxas"))
+    except (CuteError, OSError):
         return ""
 
 
@@ -169,7 +169,7 @@ def keeping(compile: Callable[..., Any]) -> Callable[..., Any]:
         argtypes = tuple(sigutils.normalize_signature(sig)[0])
         if self.specialized or argtypes in self.overloads:
             return compile(self, sig)
-        if type(self._cache) is NullCache and config.current().cache and owns(self.py_func, argtypes):
+        if not isinstance(self._cache, KernelCache) and owns(self.py_func, argtypes):
             self._cache = KernelCache(self)
         key = self._cache.key(sig).text if isinstance(self._cache, KernelCache) else None
         if key is None or store.has(key):
@@ -220,6 +220,7 @@ def _rebuilt(dispatcher: Any, sig: Any, target_context: Any, entry: store.Entry)
         shared_memory_carveout=facts["carveout"],
     )  # fmt: skip
     kernel.__class__ = CuteKernel
+    kernel.py_func, kernel.argtypes = dispatcher.py_func, argtypes
     kernel._cute_options, kernel._cute_notes = dict(options), tuple(facts["notes"])
     kernel.bind()
     warn_if_slow(dispatcher.py_func.__name__, kernel._cute_notes)

@@ -13,7 +13,7 @@ from ..emit.tracer import SMEM_MARK
 @dataclass(frozen=True)
 class Facts:
     """Facts of a compiled kernel that a launch must know: the dynamic shared memory that its allocators take, and the
-    cluster shape that it was compiled for. Both stand in the PTX, so that kernels from Numba's disk cache have them."""
+    cluster shape that it was compiled for. Both stand in the PTX, so that kernels from the disk cache have them."""
 
     smem: int
     cluster: tuple[int, int, int] | None

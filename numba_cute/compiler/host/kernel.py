@@ -33,7 +33,7 @@ from .streams import core_stream
 class CuteKernel(_Kernel):
     """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
 
-    _cute_options: Any = None  # one from Numba's disk cache does not know them
+    _cute_options: dict[str, Any]
     _cute_notes: tuple[str, ...] = ()
 
     def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:

@@ -60,13 +60,6 @@ def _found(name: str) -> str:
     )
 
 
-def stamp() -> str:
-    """Name the assembler as it is now: its path, size and time."""
-    path = tool("ptxas")
-    stat = os.stat(path)
-    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
-
-
 def _wheel_folders() -> list[Path]:
     try:
         import nvidia

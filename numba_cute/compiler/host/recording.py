@@ -28,14 +28,9 @@ def _twin(kernel: Any) -> Any:
     """The kernel compiled to tell its events; it remembers it."""
     found = getattr(kernel, "_cute_twin", None)
     if found is None:
-        options = getattr(kernel, "_cute_options", None)
-        if options is None:
-            raise CuteError(
-                f"timeline: kernel {kernel.py_func.__name__} comes from Numba's disk cache, which has none that tells "
-                "events: leave cache=True out while you record"
-            )
         # link-time optimisation keeps no symbol for the host to find
-        found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **{**options, "lto": False})
+        options = {**kernel._cute_options, "lto": False}
+        found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **options)
         found._cute_records = True
     return found
 

@@ -24,7 +24,4 @@ def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Kernel:
     those that ask for maps, `bringing(args, forms)` those that bring them, `plain(arg)` one whose type Numba knows."""
     py_func.__cute_arguments__ = takes
     plain = cuda.jit(**options)(py_func)
-    kernel = TensorDispatcher(py_func, targetoptions=plain.targetoptions)
-    if options.get("cache"):
-        kernel.enable_caching()
-    return Kernel(kernel)
+    return Kernel(TensorDispatcher(py_func, targetoptions=plain.targetoptions))
