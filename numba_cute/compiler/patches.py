@@ -161,6 +161,10 @@ PATCHES: tuple[Patch, ...] = (
         reads=(compiler.nvvm.add_ir_version, codegen.JITCUDACodegen._create_empty_module),
     ),
     Patch(
+        compiler.nvvm.CompilationUnit, "compile", nvvm.hearing_interrupts, digest="cb127374dedda007",
+        why="to answer Ctrl-C while libNVVM compiles its own kernels",
+    ),
+    Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",
         why="to mark tensor maps that are passed by value, and a kernel's cluster shape",
     ),

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for libNVVM while kernels are typed and lowered to be checked: Numba asks it for two constants alone."""
+"""What stands for libNVVM while kernels are typed and lowered to be checked (Numba asks it for two constants alone),
+and how Ctrl-C is heard while it compiles."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
 
 from cuda.pathfinder import DynamicLibNotFoundError
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.error import NvvmSupportError
+
+from .building import building_kernel
 
 
 class StandIn:
@@ -22,6 +27,8 @@ class StandIn:
         return 2, 0, 3, 2
 
 
+_HEARING = 0.2
+"""Seconds within which an interrupt is heard."""
 _without: list[None] = []
 
 
@@ -55,3 +62,26 @@ def standing_in(new: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return library
 
     return found
+
+
+def hearing_interrupts(compile: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """Make of how Numba has libNVVM compile one that Ctrl-C ends: the main thread waits for another, which is left to
+    itself then. Python hears no signal while it is in a C library."""
+
+    def compiled(self: Any) -> bytes:
+        if not building_kernel() or threading.current_thread() is not threading.main_thread():
+            return compile(self)
+        result: Future[bytes] = Future()
+        threading.Thread(target=_settle, args=(result, compile, self), daemon=True).start()
+        while not wait((result,), _HEARING).done:  # the system may give the signal to another thread
+            pass
+        return result.result()
+
+    return compiled
+
+
+def _settle(result: Future[bytes], compile: Callable[[Any], bytes], unit: Any) -> None:
+    try:
+        result.set_result(compile(unit))
+    except BaseException as error:
+        result.set_exception(error)
