@@ -226,7 +226,19 @@ def digest(value):
     return fingerprint((value, "value"))
 
 
-@pytest.mark.parametrize("value", [open, iter(()), time.time, random.random, os.environ, sys.stdout])
+@pytest.mark.parametrize(
+    "value",
+    [
+        open,
+        iter(()),
+        time.time,
+        random.random,
+        os.environ,
+        sys.stdout,
+        cute.utils.HardwareInfo,
+        config.current,
+    ],
+)
 def test_what_no_digest_describes_is_said(value):
     with pytest.raises(Unfollowed, match="`value` "):
         digest(value)

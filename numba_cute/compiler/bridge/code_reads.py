@@ -19,12 +19,12 @@ _PURE = frozenset((
     "builtins", "typing", "enum", "abc", "functools", "operator", "math", "cmath", "numbers", "collections",
     "dataclasses", "reprlib", "itertools", "string", "copy", "types", "fractions", "decimal", "bisect", "heapq",
     "struct", "re", "contextlib", "keyword", "textwrap", "statistics", "_operator", "_functools", "_collections",
-    "_abc", "_bisect", "_heapq", "_struct", "numpy", "ml_dtypes", "numba", "numba_cuda",
+    "_abc", "_bisect", "_heapq", "_struct", "numpy", "ml_dtypes",
 ))  # fmt: skip
-"""Packages whose functions read what they are given alone, but for those below."""
+"""Packages whose functions read what they are given alone, as those of what compiles, but for those below."""
 _NOT_PURE = (
     "numpy.random", "numpy.lib._npyio_impl", "numpy.lib.npyio", "numpy.ctypeslib", "numpy.testing", "numpy.f2py",
-    "numba.cuda.api", "numba.cuda.cudadrv", "numba.cuda.random",
+    "numba.cuda.api", "numba.cuda.cudadrv", "numba.cuda.random", "numba_cute.config", "numba_cute.utils.hardware_info",
 )  # fmt: skip
 _SEES_MORE = {
     "builtins": frozenset((
@@ -66,7 +66,7 @@ def reads_its_arguments(module: Any, name: str, prints: bool = False) -> bool:
 
 def is_pure(module: Any) -> bool:
     """Say whether a module is of a package whose functions and classes read what they are given alone."""
-    return package_of(module) in _PURE and not str(module).startswith(_NOT_PURE)
+    return package_of(module) in (*_PURE, *COMPILERS) and not str(module).startswith(_NOT_PURE)
 
 
 @functools.cache
@@ -77,7 +77,7 @@ def is_known_class(cls: Any) -> bool:
     found: Any = sys.modules.get(cls.__module__)
     for name in cls.__qualname__.split("."):
         found = getattr(found, name, None)
-    return found is cls and package_of(cls.__module__) in (*_PURE, *COMPILERS)
+    return found is cls and is_pure(cls.__module__)
 
 
 @functools.lru_cache(maxsize=4096)

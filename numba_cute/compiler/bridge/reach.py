@@ -172,7 +172,7 @@ class Walk(abc.ABC):
         cells = [self.attribute(cell, "cell_contents") for cell in fn.__closure__ or ()]
         if module is not None and not is_users_module(module):  # what a decorator wrote has no module
             self.tell(module, fn.__qualname__)
-            if not (is_library(module) or code_reads.reads_its_arguments(module, fn.__name__)):
+            if not code_reads.reads_its_arguments(module, fn.__name__):
                 raise Unfollowed(f"`{name}` is a function of {module}")
             self.refer_all(cells, name)  # a decorator's, of the user's function that it holds
             return
@@ -381,7 +381,7 @@ class Walk(abc.ABC):
         self.tell(cls.__module__, cls.__qualname__)
         if code_reads.is_known_class(cls) or self.is_constant(cls):
             return
-        if not (is_users_module(cls.__module__) or is_library(cls.__module__) or code_reads.is_pure(cls.__module__)):
+        if not (is_users_module(cls.__module__) or code_reads.is_pure(cls.__module__)):
             raise Unfollowed(f"`{name}` is a class of {cls.__module__}")
         self.refer(self.read(lambda: type(cls)), name)
         self.refer_all(self.read(lambda: list(cls.__mro__[1:])), name)
