@@ -139,7 +139,6 @@ class KernelCache(_Cache):
         entry = None if key is None else _sound(key, _KERNEL)
         if entry is None:
             return None
-        target_context.refresh()
         return _rebuilt(self._dispatcher, sig, target_context, entry)
 
     def save_overload(self, sig: Any, data: Any) -> None:
