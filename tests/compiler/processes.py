@@ -67,6 +67,7 @@ def write(folder: Path, text: str) -> None:
 def compiled(folder: Path) -> dict[str, Any]:
     """Compile the kernel of a folder; say what it stores, whether it was compiled, and its notes."""
     import numba_cute as cute
+    from numba_cute import config
     from numba_cute.compiler.host import offline
 
     made = []
@@ -75,7 +76,8 @@ def compiled(folder: Path) -> dict[str, Any]:
     sys.path[:0] = [str(folder), str(folder / "site")]
     sys.dont_write_bytecode = True
     kernel = importlib.import_module("users_kernel").kernel
-    result = cute.compile(kernel, (array_type(),), arch="sm_90a")
+    with config.override(cache_dir=str(folder / "cache")):  # of its own: kinds may read the same, by other ways
+        result = cute.compile(kernel, (array_type(),), arch="sm_90a")
     values = [v for v in (OLD, NEW) if re.search(rf"\b{v}\b", result.ptx)]
     return {"values": values, "compiled": bool(made), "notes": result.notes}
 

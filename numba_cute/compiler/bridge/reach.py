@@ -157,7 +157,7 @@ class Walk(abc.ABC):
     def _look(self, obj: Any, name: str) -> None:
         for kinds, look in _KINDS:
             if isinstance(obj, kinds):
-                self.tell(look.__name__)
+                self.tell(look.__name__, type(obj).__module__, type(obj).__qualname__)
                 look(self, obj, name)
                 return
         self._object(obj, name)

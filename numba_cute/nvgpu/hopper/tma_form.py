@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a TMA atom was made for, and whether the tiles that it copies are of that form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import layout
+from ...atoms.copy_atom import CopyAtom
+from ...layout import Layout, ScaledBasis, Swizzle
+from ...seam import CuteError, static
+from ...tensor.tensor import Tensor
+
+__all__ = ["TmaForm"]
+
+
+@static
+class TmaForm:
+    """The two sides of what a TMA atom copies at a time.
+
+    swizzle: of the shared memory; None if it has none. box: from the elements as they lie there, one after another, to
+    the coordinates of the tensor map, relative to the first."""
+
+    swizzle: Swizzle | None
+    box: Layout
+
+
+def form_of(smem_layout: Any, tile: Layout, plain: Layout, elements: int, by: Any) -> TmaForm:
+    """Return the form of an atom.
+
+    smem_layout: of the shared memory, swizzled or not; plain: one stage of it without the swizzle. tile: its modes as
+    coordinates of the tensor. elements: of one copy. by: the strides by which coordinates of the tensor are those of
+    its map."""
+    along = layout.composition(layout.composition(tile, layout.right_inverse(plain)), layout.make_layout(elements))
+    return box_form(smem_layout, Layout(along.shape, in_dims(along.stride, by)))
+
+
+def box_form(smem_layout: Any, box: Layout) -> TmaForm:
+    """Return the form of an atom that copies `box` to or from shared memory of `smem_layout`."""
+    return TmaForm(_swizzle_of(getattr(smem_layout, "inner", None)), layout.coalesce(box))
+
+
+def in_dims(stride: Any, by: Any) -> Any:
+    """Strides of coordinates of a tensor as strides of coordinates of its map."""
+    if isinstance(stride, tuple):
+        return tuple(in_dims(d, by) for d in stride)
+    if not isinstance(stride, ScaledBasis):
+        return stride
+    unit = layout.basis_get(ScaledBasis(1, stride.mode), by)
+    return unit * stride.value if isinstance(unit, ScaledBasis) else 0
+
+
+def check_form(atom: CopyAtom, smem: Tensor, gmem: Tensor, name: str) -> None:
+    """Refuse one copy whose shared memory or part of the tensor is not what the atom was made for. name: of the
+    argument that is the shared memory. An atom of a map that only the device knows fits everything."""
+    form = atom.form
+    if form is None:
+        return
+    if smem.element_type != atom.value_type:
+        raise CuteError(
+            f"copy: {name} holds {smem.element_type}, but the TMA atom copies {atom.value_type}: make the atom for a "
+            f"tensor of {smem.element_type}, or say that the bits are meant: cute.recast_tensor({name}, "
+            f"cute.{atom.value_type})"
+        )
+    found = _swizzle_of(smem.iterator.swizzle)
+    if found != form.swizzle:
+        raise CuteError(
+            f"copy: {name} lies in shared memory with {_named(found)}, but the TMA atom was made for "
+            f"{_named(form.swizzle)}: allocate it by the layout that the atom was made for, or make the atom for this "
+            "one's; where another is meant, say so with cute.recast_ptr(ptr, swizzle_=…)"
+        )
+    elements = layout.size(form.box)
+    if layout.coalesce(smem.layout) != layout.make_layout(elements):
+        raise CuteError(
+            f"copy: {name} is {smem.layout}, but the {elements} elements of a TMA copy lie one after another in shared "
+            "memory: partition src and dst with cpasync.tma_partition"
+        )
+    box = layout.coalesce(gmem.layout)
+    if box != form.box:
+        raise CuteError(
+            f"copy: shared memory lies so that one TMA copy would take the coordinates {box} of the tensor, but the "
+            f"atom's takes {form.box} (innermost first): allocate {name} by the layout that the atom was made for, or "
+            "make the atom for this one's"
+        )
+
+
+def _swizzle_of(swizzle: Any) -> Swizzle | None:
+    return swizzle if isinstance(swizzle, Swizzle) and swizzle.bits else None
+
+
+def _named(swizzle: Swizzle | None) -> str:
+    return "no swizzle" if swizzle is None else f"the swizzle {swizzle}"
