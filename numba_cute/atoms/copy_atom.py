@@ -33,8 +33,8 @@ class CopyAtom(InIR):
     """One copy instruction on elements of `value_type`: an operation `op` with its types, as make_copy_atom makes it.
 
     num_bits: of one copy (0: the operation decides). tensor_map: a TMA operation's map, else None; in a kernel its
-    address. tma_modes: which (flattened) mode, or modes, of its tensor each of the map's dimensions is. source: on the
-    host what the map describes, kept alive by the atom.
+    address. tma_modes: which (flattened) mode, or modes, of its tensor each of the map's dimensions is. form: of the
+    tiles that a TMA atom was made for. source: on the host what the map describes, kept alive by the atom.
     """
 
     op: CopyOp
@@ -42,6 +42,7 @@ class CopyAtom(InIR):
     num_bits: int = 0
     tensor_map: Any = None
     tma_modes: tuple[int | tuple[int, ...], ...] | None = None
+    form: Any = None
     source: Any = field(default=None, compare=False, repr=False, metadata={"kernel": False})
 
     def with_op(self, op: CopyOp) -> CopyAtom:

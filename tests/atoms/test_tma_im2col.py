@@ -20,7 +20,7 @@ from numba_cute.sim import SimError
 
 from .test_tma_atoms import Map
 from .test_tma_modes import SWIZZLES, aligned, flipped, image, shown, tensor
-from .tma_kernels import dump, one_mode
+from .tma_kernels import allocated, dump, one_mode
 
 LOAD = cpasync.CopyBulkTensorIm2ColG2SOp()
 
@@ -102,7 +102,7 @@ def columns(load, coords, seen, dtype, layout, tile):
     """Block i: tile i of the im2col matrix, in shared memory of this layout."""
     block = arch.block_idx()[0]
     smem = utils.SmemAllocator()
-    s = smem.allocate_tensor(dtype, layout, 1024, None, "s")
+    s = allocated(smem, dtype, layout)
     bar = smem.allocate_array(cute.Int64, 1, name="bar")
     tiles = cute.local_tile(coords, tile.shape, (None, None))
     tiles = cute.group_modes(cute.group_modes(tiles, 0, 2), 1, 3)
@@ -148,7 +148,7 @@ def test_tiles_are_those_of_the_im2col_matrix(run, conv, swizzle):
     want = images(tiles_of(conv.matrix(x), conv.tile), swizzle)
     seen = np.zeros_like(want)
     lay = smem_layout(conv.tile, swizzle)
-    args = [*atom_and_tensor(x, conv, lay), lambda place: shown(place, seen), cute.Float16, lay.outer, lay.outer]
+    args = [*atom_and_tensor(x, conv, lay), lambda place: shown(place, seen), cute.Float16, lay, lay.outer]
     check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
     run(columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
 
@@ -159,7 +159,7 @@ def test_a_tap_has_whole_tiles_of_channels_and_zeros_behind_its_own(run):
     padded = Conv((*conv.image[:-1], 32), *astuple(conv)[1:])
     want = images(tiles_of(padded.matrix(np.pad(x, [(0, 0)] * 3 + [(0, 8)])), conv.tile), "none")
     seen, lay = np.zeros_like(want), smem_layout(conv.tile, "none")
-    args = [*atom_and_tensor(x, conv, lay), lambda place: shown(place, seen), cute.Float16, lay.outer, lay.outer]
+    args = [*atom_and_tensor(x, conv, lay), lambda place: shown(place, seen), cute.Float16, lay, lay.outer]
     check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
     run(columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
 
@@ -170,7 +170,7 @@ def test_images_of_run_time_extents_need_no_new_kernel(run):
     want = images(tiles_of(conv.matrix(x), conv.tile), "none")
     seen, lay = np.zeros_like(want), smem_layout(conv.tile, "none")
     args = [*atom_and_tensor(x, conv, lay, dynamic=True), lambda place: shown(place, seen), cute.Float16]
-    args += [lay.outer, lay.outer]
+    args += [lay, lay.outer]
     assert not cute.is_static(args[1](lambda a: a).shape)
     check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
     run(columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
@@ -181,7 +181,7 @@ def shared_columns(load, coords, seen, dtype, layout, blocks):
     """The blocks of a cluster load the parts of tile 0 for each other."""
     rank = arch.block_idx_in_cluster()
     smem = utils.SmemAllocator()
-    s = smem.allocate_tensor(dtype, layout, 1024, None, "s")
+    s = allocated(smem, dtype, layout)
     bar = smem.allocate_array(cute.Int64, 1, name="bar")
     tiles = cute.group_modes(cute.local_tile(coords, layout.shape, (0, 0)), 0, 2)
     to, source = cpasync.tma_partition(load, rank, blocks, one_mode(s), tiles)

@@ -69,7 +69,7 @@ def test_slices_go_there_and_back(run, c):
 
     how = dict(interleave=interleaved(c))
     args = [*atoms(LOAD, src, c.swizzled, c.tile, **how), *atoms(STORE, dst, c.swizzled, c.tile, **how)]
-    args += [lambda place: shown(place, seen), DTYPES[c.dtype], c.layout]
+    args += [lambda place: shown(place, seen), DTYPES[c.dtype], c.swizzled]
     run(there_and_back, c.blocks, 32, args, outputs=[dst, seen], check=check, arch="sm_90")
 
 
@@ -100,7 +100,7 @@ def test_multicast_fills_each_block_with_slices(run, interleave, swizzle, blocks
         np.testing.assert_array_equal(seen, np.broadcast_to(want, seen.shape))
 
     args = [*atoms(MULTICAST, src, c.swizzled, c.tile, blocks, interleave=interleave)]
-    args += [lambda place: shown(place, seen), DTYPES[c.dtype], c.layout, cute.make_layout(blocks)]
+    args += [lambda place: shown(place, seen), DTYPES[c.dtype], c.swizzled, cute.make_layout(blocks)]
     run(shared_among_blocks, blocks, 32, args, outputs=[seen], check=check, cluster=blocks, arch="sm_90")
 
 
@@ -249,7 +249,7 @@ def test_columns_of_slices_are_those_of_the_im2col_matrix(run, interleave):
         )[i]  # fmt: skip
 
     args = [lambda place: make(place, 0), lambda place: make(place, 1), lambda place: shown(place, seen)]
-    args += [cute.Float16, outer, cute.make_layout(CONV.tile)]
+    args += [cute.Float16, lay, cute.make_layout(CONV.tile)]
     check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
     run(im2col.columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
 

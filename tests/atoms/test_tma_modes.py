@@ -185,7 +185,7 @@ def test_tiles_go_there_and_back(run, c):
         np.testing.assert_array_equal(dst.view(np.uint8), src.view(np.uint8))
 
     args = [*atoms(LOAD, src, c.swizzled, c.tile), *atoms(STORE, dst, c.swizzled, c.tile)]
-    args += [lambda place: shown(place, seen), DTYPES[c.dtype], c.layout]
+    args += [lambda place: shown(place, seen), DTYPES[c.dtype], c.swizzled]
     run(there_and_back, c.blocks, 32, args, outputs=[dst, seen], check=check, arch="sm_90")
 
 
@@ -211,7 +211,7 @@ def test_multicast_fills_each_block_of_the_cluster(run, c, blocks):
         np.testing.assert_array_equal(seen, np.broadcast_to(want, seen.shape))
 
     args = [*atoms(MULTICAST, src, c.swizzled, c.tile, blocks), lambda place: shown(place, seen)]
-    args += [DTYPES[c.dtype], c.layout, cute.make_layout(blocks)]
+    args += [DTYPES[c.dtype], c.swizzled, cute.make_layout(blocks)]
     run(shared_among_blocks, blocks, 32, args, outputs=[seen], check=check, cluster=blocks, arch="sm_90")
 
 

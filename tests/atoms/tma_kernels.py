@@ -25,6 +25,13 @@ def one_mode(tensor):
 
 
 @traced
+def allocated(smem, dtype, layout):
+    """Shared memory of a layout, swizzled or not, as TMA takes it."""
+    if isinstance(layout, cute.ComposedLayout):
+        return smem.allocate_tensor(dtype, layout.outer, 1024, layout.inner, "s")
+    return smem.allocate_tensor(dtype, layout, 1024, None, "s")
+
+
 def dump(s, seen):
     """The bytes of a buffer as they lie, to a column of `seen`. One thread."""
     n = cute.size(seen)
@@ -69,7 +76,7 @@ def there_and_back(load, src, store, dst, seen, dtype, layout):
     """Each block: a tile by TMA to shared memory, its bytes to `seen`, and by TMA to dst."""
     block = arch.block_idx()[0]
     smem = utils.SmemAllocator()
-    s = smem.allocate_tensor(dtype, layout, 1024, None, "s")
+    s = allocated(smem, dtype, layout)
     bar = smem.allocate_array(cute.Int64, 1, name="bar")
     one = cute.make_layout(1)
     s_in, g_in = cpasync.tma_partition(load, 0, one, one_mode(s), by_tiles(src, layout.shape))
@@ -95,7 +102,7 @@ def shared_among_blocks(load, src, seen, dtype, layout, blocks):
     """The blocks of a cluster load the parts of one tile for each other."""
     rank = arch.block_idx_in_cluster()
     smem = utils.SmemAllocator()
-    s = smem.allocate_tensor(dtype, layout, 1024, None, "s")
+    s = allocated(smem, dtype, layout)
     bar = smem.allocate_array(cute.Int64, 1, name="bar")
     to, source = cpasync.tma_partition(load, rank, blocks, one_mode(s), by_tiles(src, layout.shape))
     if arch.elect_one():
@@ -119,7 +126,7 @@ def shared_among_blocks(load, src, seen, dtype, layout, blocks):
 def combined(load, src, reduce, dst, dtype, layout, policy):
     """dst combined with src, by a TMA load and a TMA reduction."""
     smem = utils.SmemAllocator()
-    s = smem.allocate_tensor(dtype, layout, 1024, None, "s")
+    s = allocated(smem, dtype, layout)
     bar = smem.allocate_array(cute.Int64, 1, name="bar")
     one = cute.make_layout(1)
     block = arch.block_idx()[0]

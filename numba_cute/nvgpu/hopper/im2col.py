@@ -27,6 +27,7 @@ from ..common.choices import CtaGroup
 from .mma_tile import mma_tile
 from .slices import slice_of
 from .tma import TmaInfo, global_pointer, multicast_slice, one_stage, split_swizzle
+from .tma_form import TmaForm, box_form
 from .tma_ops import Load, Store, TmaCopyOp
 
 _WHAT = "make_im2col_tma_atom"
@@ -238,13 +239,19 @@ def _info(
         swizzle=swizzle, im2col=Im2col(lower, upper, *part), **options,
     )  # fmt: skip
     op = replace(op, pixels=Pixels(tuple(map(_divisor, extents)), step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
-    atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record, source=gmem)
+    form = _form(ptr.dtype, smem_layout, channels, pixels, sliced)
+    atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record, form=form, source=gmem)
     whole = width if layout.product(taps) > 1 and not sliced else 1
     channel, of_channel = -(-int(dims[0]) // whole) * whole, ScaledBasis(1, (0,))
     c_shape, c_stride = ((sliced, channel), (0, of_channel)) if sliced else (channel, of_channel)
     shape = (_product((*extents, dims[-1])), (c_shape, *taps))
     basis = (ScaledBasis(1, (1,)), (c_stride, *(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))))
     return TmaInfo(atom, Tensor((0, 0, *first_tap), Layout(shape, basis)), smem_layout)
+
+
+def _form(dtype: DType, smem_layout: Any, channels: int, pixels: int, sliced: int) -> TmaForm:
+    within = 0 if sliced else ScaledBasis(1, (0,))
+    return box_form(dtype, smem_layout, Layout((channels, pixels), (within, ScaledBasis(1, (1,)))))
 
 
 def _image(t: Tensor, sliced: int) -> tuple[list[Any], list[Any]]:

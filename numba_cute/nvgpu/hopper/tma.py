@@ -21,6 +21,7 @@ from ...tensor.tensor import Tensor
 from ..common.checks import need
 from . import slices
 from .tma_dims import Dim, coordinate_strides, dims_of, extent_and_stride, orders
+from .tma_form import form_of
 from .tma_ops import TmaCopyOp
 
 _WHAT = "make_tiled_tma_atom"
@@ -176,9 +177,11 @@ def tma_info(
     source = record if isinstance(record, RefusedTensorMap) else gmem_tensor
     held = (internal_type or Uint8) if unpacked else ptr.dtype
     op = op if ratio == 1 else replace(op, recast=ratio)
-    atom = CopyAtom(op, held, elements * held.width, record, order, source)
+    strides = coordinate_strides(gmem, dims, steps, scale)
+    form = form_of(None if unpacked else ptr.dtype, smem_layout, tile, plain, elements, strides)
+    atom = CopyAtom(op, held, elements * held.width, record, order, form, source)
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
-    coords = Tensor((0,) * len(dims), Layout(shape, coordinate_strides(gmem, dims, steps, scale)))
+    coords = Tensor((0,) * len(dims), Layout(shape, strides))
     return TmaInfo(atom, coords, smem_layout)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import layout
 from ...atoms.copy_atom import CopyAtom
+from ...dtypes import DType
 from ...layout import Layout, ScaledBasis, Swizzle
 from ...seam import CuteError, static
 from ...tensor.tensor import Tensor
@@ -18,26 +19,28 @@ __all__ = ["TmaForm"]
 class TmaForm:
     """The two sides of what a TMA atom copies at a time.
 
-    swizzle: of the shared memory; None if it has none. box: from the elements as they lie there, one after another, to
-    the coordinates of the tensor map, relative to the first."""
+    dtype: of the shared memory; None: any of a byte, in which narrower elements lie. swizzle: None if it has none. box:
+    from the elements as they lie there, one after another, to the coordinates of the tensor map, relative to the
+    first."""
 
+    dtype: DType | None
     swizzle: Swizzle | None
     box: Layout
 
 
-def form_of(smem_layout: Any, tile: Layout, plain: Layout, elements: int, by: Any) -> TmaForm:
+def form_of(dtype: DType | None, smem_layout: Any, tile: Layout, plain: Layout, elements: int, by: Any) -> TmaForm:
     """Return the form of an atom.
 
-    smem_layout: of the shared memory, swizzled or not; plain: one stage of it without the swizzle. tile: its modes as
-    coordinates of the tensor. elements: of one copy. by: the strides by which coordinates of the tensor are those of
-    its map."""
+    dtype: as in TmaForm. smem_layout: of the shared memory, swizzled or not; plain: one stage of it without the
+    swizzle. tile: its modes as coordinates of the tensor. elements: of one copy. by: the strides by which coordinates
+    of the tensor are those of its map."""
     along = layout.composition(layout.composition(tile, layout.right_inverse(plain)), layout.make_layout(elements))
-    return box_form(smem_layout, Layout(along.shape, in_dims(along.stride, by)))
+    return box_form(dtype, smem_layout, Layout(along.shape, in_dims(along.stride, by)))
 
 
-def box_form(smem_layout: Any, box: Layout) -> TmaForm:
+def box_form(dtype: DType | None, smem_layout: Any, box: Layout) -> TmaForm:
     """Return the form of an atom that copies `box` to or from shared memory of `smem_layout`."""
-    return TmaForm(_swizzle_of(getattr(smem_layout, "inner", None)), layout.coalesce(box))
+    return TmaForm(dtype, _swizzle_of(getattr(smem_layout, "inner", None)), layout.coalesce(box))
 
 
 def in_dims(stride: Any, by: Any) -> Any:
@@ -56,11 +59,11 @@ def check_form(atom: CopyAtom, smem: Tensor, gmem: Tensor, name: str) -> None:
     form = atom.form
     if form is None:
         return
-    if smem.element_type != atom.value_type:
+    held = smem.element_type
+    if held != form.dtype and (form.dtype is not None or held.width != 8):
         raise CuteError(
-            f"copy: {name} holds {smem.element_type}, but the TMA atom copies {atom.value_type}: make the atom for a "
-            f"tensor of {smem.element_type}, or say that the bits are meant: cute.recast_tensor({name}, "
-            f"cute.{atom.value_type})"
+            f"copy: {name} holds {held}, but the TMA atom was made for {atom.value_type}: make it for a tensor of "
+            f"{held}, or say that the bits are meant: cute.recast_tensor({name}, cute.{atom.value_type})"
         )
     found = _swizzle_of(smem.iterator.swizzle)
     if found != form.swizzle:
@@ -69,18 +72,18 @@ def check_form(atom: CopyAtom, smem: Tensor, gmem: Tensor, name: str) -> None:
             f"{_named(form.swizzle)}: allocate it by the layout that the atom was made for, or make the atom for this "
             "one's; where another is meant, say so with cute.recast_ptr(ptr, swizzle_=…)"
         )
-    elements = layout.size(form.box)
-    if layout.coalesce(smem.layout) != layout.make_layout(elements):
+    in_memory = layout.right_inverse(smem.layout)
+    if layout.size(in_memory) != layout.size(form.box):
         raise CuteError(
-            f"copy: {name} is {smem.layout}, but the {elements} elements of a TMA copy lie one after another in shared "
-            "memory: partition src and dst with cpasync.tma_partition"
+            f"copy: {name} is {smem.layout}, but the {layout.size(form.box)} elements of a TMA copy lie one after "
+            "another in shared memory: partition src and dst with cpasync.tma_partition"
         )
-    box = layout.coalesce(gmem.layout)
+    box = layout.coalesce(layout.composition(gmem.layout, in_memory))
     if box != form.box:
         raise CuteError(
-            f"copy: shared memory lies so that one TMA copy would take the coordinates {box} of the tensor, but the "
-            f"atom's takes {form.box} (innermost first): allocate {name} by the layout that the atom was made for, or "
-            "make the atom for this one's"
+            f"copy: {name} lies so that a TMA copy would take the coordinates {box} of the tensor, but the atom's "
+            f"takes {form.box} (innermost first): allocate it by the layout that the atom was made for, or make the "
+            "atom for this one's"
         )
 
 

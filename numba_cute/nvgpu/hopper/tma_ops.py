@@ -23,6 +23,7 @@ from ..common.by_row import ByRow, Choice
 from ..common.checks import in_shared
 from ..common.choices import CtaGroup
 from ..common.copies import one_thread
+from .tma_form import check_form
 
 __all__ = [
     "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
@@ -138,6 +139,8 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     _no_predicate(pairs)
     bar = _barrier(bar, op.cta_group)
     args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
+    for s, d, _ in pairs:
+        check_form(atom, d, s, "dst")
     _whole_chunks(atom, op, args, "src")
     ctas = None if mask is None else Uint16(mask)
     how = {"mode": "im2col" if op.im2col else op.mode, "pair": op.cta_group is CtaGroup.TWO}
@@ -171,6 +174,8 @@ def _issue_stores(
         raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
     _no_predicate(pairs)
     args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
+    for s, d, _ in pairs:
+        check_form(atom, s, d, "src")
     _whole_chunks(atom, operation, args, "dst")
     _begins_inside(operation, args)
     mode = "im2col_no_offs" if operation.im2col else operation.mode

@@ -22,6 +22,7 @@ from ...tensor.tensor import Tensor
 from ..common.checks import need
 from ..common.choices import CtaGroup
 from .tma import TmaInfo, global_pointer, split_swizzle, tma_info
+from .tma_form import box_form
 from .tma_ops import Load, Store, TmaCopyOp
 
 __all__ = [
@@ -127,7 +128,8 @@ def _gathering(
         f"smem_layout {plain} must hold its rows one after the other, each of {shape[1]} columns of gmem_tensor "
         f"{gmem_tensor.layout} that are neighbours: one copy would be a box of {record.box}",
     )
-    atom: CopyAtom = replace(made.copy_atom, tensor_map=replace(record, box=(shape[1], 1)))
+    form = box_form(made.copy_atom.form.dtype, smem_layout, Layout((shape[1], ROWS), (ScaledBasis(1, (0,)), 0)))
+    atom: CopyAtom = replace(made.copy_atom, tensor_map=replace(record, box=(shape[1], 1)), form=form)
     return TmaInfo(atom, made.tma_tensor, smem_layout)
 
 

@@ -13,7 +13,7 @@ from ...atoms.copy import copy
 from ...atoms.copy_atom import CopyAtom
 from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import TensorMapRecord
-from ...layout import Layout, ScaledBasis, make_layout
+from ...layout import Layout, make_layout
 from ...seam import CuteError
 from ...seam.guards.messages import how_static
 from ...tensor.algebra import filter_zeros, group_modes
@@ -22,6 +22,7 @@ from ...tensor.tensor import Tensor
 from .partition import tma_partition
 from .tma import global_pointer, internal_of, multicast_slice, record_of, split_swizzle
 from .tma_dims import Dim, coordinate_strides, dims_of, orders
+from .tma_form import in_dims
 from .tma_ops import TmaCopyOp
 
 _MOST = 5
@@ -112,7 +113,7 @@ def copy_tile(
     shape = tile.base.shape
     start = layout.crd2idx(coords.iterator, Layout(shape, strides))
     begins = layout.add_coord((0,) * len(atom.tma_modes or ()), start)
-    source = Tensor(begins, Layout(by_value.shape, _in_dims(by_value.stride, strides)))
+    source = Tensor(begins, Layout(by_value.shape, in_dims(by_value.stride, strides)))
     tiles = _whole(smem), _whole(source)
     s, g = tma_partition(atom, part, make_layout(parts), *tiles)
     if layout.size(layout.filter_zeros(smem.layout)) != layout.size(smem.layout):
@@ -159,13 +160,3 @@ def _check_contiguous(gmem: Layout, dim: Dim) -> None:
             f"the tensor {gmem} has stride {stride} along the mode that is contiguous in shared memory; it must be a "
             "static 1: both must have the same major mode; mark_layout_dynamic(leading_dim=…) keeps it static"
         )
-
-
-def _in_dims(stride: Any, by: Any) -> Any:
-    """Strides of coordinates of a tensor as strides of coordinates of its map."""
-    if isinstance(stride, tuple):
-        return tuple(_in_dims(d, by) for d in stride)
-    if not isinstance(stride, ScaledBasis):
-        return stride
-    unit = layout.basis_get(ScaledBasis(1, stride.mode), by)
-    return unit * stride.value if isinstance(unit, ScaledBasis) else 0
