@@ -42,14 +42,14 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "mutation_front_end.json"
 FILES = (
     "compiler/ground/*.py", "compiler/passes/*.py", "typed/*.py", "compiler/host/checking.py",
-    "compiler/host/lowering.py", "compiler/bridge/*.py", "sim/python/jitted/*.py", "seam/source/*.py",
+    "compiler/host/fingerprint.py", "compiler/host/lowering.py", "compiler/bridge/*.py", "sim/python/jitted/*.py", "seam/source/*.py",
     "seam/marks/*.py", "seam/ground/leaf.py", "seam/ground/bytecode.py", "seam/ground/places.py",
 )  # fmt: skip
 _TESTED = {
     "tests/compiler": """
         assertions branches classes const_branches errors given identity kernels lists object_classes once
         ownership plain prints reads regions registers returned sequences settings static static_loops
-        static_values structs tracing values with patches""",
+        static_values structs tracing values with patches disk_cache""",
     "tests/sim": """
         front_end typed_kernels numba_names arithmetic debugging conversions places bytecode""",
     "tests/core": """
