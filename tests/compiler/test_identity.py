@@ -386,47 +386,6 @@ def in_fields(out, n):
     out[0] = h.b.n
 
 
-def two_levels_down(out, n):
-    h = SimpleNamespace(a=SimpleNamespace(a=Plain(cute.Int32(0))))
-    for i in range(n):
-        p = Plain(i)
-        if i == 1:
-            h.a.a = p
-    out[0] = h.a.a.n
-
-
-@cute.jit
-def as_it_was(x):
-    while x.n > 100:
-        x.n = 1
-    return x
-
-
-def given_back_by_a_call(out, n):
-    best = Plain(cute.Int32(0))
-    for i in range(n):
-        c = as_it_was(Plain(i))
-        if i == 2:
-            best = c
-    out[0] = best.n
-
-
-class Latest(Plain):
-    def __add__(self, other):
-        if self.n > 100:
-            return self
-        return other
-
-
-def given_back_by_an_operator(out, n):
-    best = Latest(cute.Int32(0))
-    for i in range(n):
-        c = best + Latest(i)
-        if i == 2:
-            best = c
-    out[0] = best.n
-
-
 def puts(h, p):
     h.a = p
 
@@ -451,7 +410,6 @@ def put_by_a_function(put):
 
 
 LIVES_ON = {buffers: "cur", kept: "best", kept_of_a_call: "best", in_tuples: "a value", in_fields: "h"}
-LIVES_ON |= {two_levels_down: "h", given_back_by_a_call: "best", given_back_by_an_operator: "best"}
 LIVES_ON |= {put_by_a_function(put): "h" for put in (puts, puts_by_an_if)}
 
 
