@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile the kernels of kinds_of_change.py in processes of their own, by the disk cache, and tell what each did.
+"""Compile the kernels of kinds_of_change.py in processes of their own, by the disk cache, and tell what each did; or
+tell their keys.
 
-python -m tests.compiler.processes FOLDER KIND…
+python -m tests.compiler.processes {compiled,keys} FOLDER KIND…
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 OLD, NEW = 1000003, 1000033
 NOT_KEPT = {
     "a function that remembers", "singledispatch", "a file", "json", "the environment", "eval", "exec", "importlib",
-    "sys.modules", "an iterator", "a generator", "a ctypes number", "a context variable",
+    "sys.modules", "an iterator", "a generator", "a ctypes number", "a context variable", "a random number",
 }  # fmt: skip
 """Kinds that cannot be followed: such a kernel is compiled in each process."""
 HEAD = """
@@ -73,13 +75,33 @@ def compiled(folder: Path) -> dict[str, Any]:
     made = []
     compile = offline._compile
     offline._compile = lambda *given: made.append(1) or compile(*given)
-    sys.path[:0] = [str(folder), str(folder / "site")]
-    sys.dont_write_bytecode = True
-    kernel = importlib.import_module("users_kernel").kernel
     with config.override(cache_dir=str(folder / "cache")):  # of its own: kinds may read the same, by other ways
-        result = cute.compile(kernel, (array_type(),), arch="sm_90a")
+        result = cute.compile(imported(folder), (array_type(),), arch="sm_90a")
     values = [v for v in (OLD, NEW) if re.search(rf"\b{v}\b", result.ptx)]
     return {"values": values, "compiled": bool(made), "notes": result.notes}
+
+
+def keys(folder: Path, texts: tuple[str, str]) -> list[str | None]:
+    """Return the keys of the kernels of texts of a kind."""
+    from numba_cute.compiler.host import disk_cache
+
+    found = []
+    for text in texts:
+        write(folder, text)
+        kernel = imported(folder)
+        found.append(disk_cache.key_of(kernel.py_func, (array_type(),), kernel.targetoptions, "sm_90a", "kernel").text)
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", "")).startswith(str(folder)):
+                del sys.modules[name]
+    return found
+
+
+def imported(folder: Path) -> Any:
+    """Import the kernel of a folder."""
+    sys.path[:0] = [str(folder), str(folder / "site")]
+    sys.dont_write_bytecode = True
+    importlib.invalidate_caches()
+    return importlib.import_module("users_kernel").kernel
 
 
 def array_type() -> Any:
@@ -102,13 +124,13 @@ def warmed() -> None:
     cute.compile(kernel, (array_type(),), arch="sm_90a")
 
 
-def in_a_process(folder: Path) -> dict[str, Any]:
-    """Do it in a fork of this process, which has imported the libraries alone."""
+def in_a_process(do: Callable[..., Any], *given: Any) -> Any:
+    """Do something in a fork of this process, which has imported the libraries alone."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         try:
-            said = compiled(folder)
+            said = do(*given)
         except BaseException as error:
             said = {"error": f"{type(error).__name__}: {error}"}
         os.write(writing, json.dumps(said).encode())
@@ -120,21 +142,26 @@ def in_a_process(folder: Path) -> dict[str, Any]:
     return json.loads(text)
 
 
-def main(folder: Path, names: list[str]) -> None:
-    """Print, for each kind, what three processes did: the first, one after it, and one after the change."""
+def main(what: str, folder: Path, names: list[str]) -> None:
+    """Print, for each kind, what three processes did: the first, one after it, and one after the change; or the keys
+    before and after it."""
     os.environ |= {"NUMBA_CUTE_CACHE": "1", "NUMBA_CUTE_CACHE_DIR": str(folder / "cache")}
     warmed()
     began = time.time()
-    for i, (name, (before, after)) in enumerate(kinds().items()):
+    for i, (name, texts) in enumerate(kinds().items()):
         if names and name not in names:
             continue
         place = folder / str(i)
-        write(place, before)
-        said = [in_a_process(place), in_a_process(place)]
-        write(place, after)
-        print(json.dumps([name, [*said, in_a_process(place)]]), flush=True)
+        if what == "keys":
+            said = in_a_process(keys, place, texts)
+        else:
+            write(place, texts[0])
+            said = [in_a_process(compiled, place), in_a_process(compiled, place)]
+            write(place, texts[1])
+            said.append(in_a_process(compiled, place))
+        print(json.dumps([name, said]), flush=True)
     print(f"{time.time() - began:.1f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])

@@ -42,19 +42,21 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "mutation_front_end.json"
 FILES = (
     "compiler/ground/*.py", "compiler/passes/*.py", "typed/*.py", "compiler/host/checking.py",
-    "compiler/host/lowering.py", "compiler/bridge/*.py", "sim/python/jitted/*.py", "seam/source/*.py",
-    "seam/marks/*.py", "seam/ground/leaf.py", "seam/ground/bytecode.py", "seam/ground/places.py",
+    "compiler/host/fingerprint.py", "compiler/host/lowering.py", "compiler/bridge/*.py", "sim/python/jitted/*.py",
+    "seam/source/*.py", "seam/marks/*.py", "seam/ground/leaf.py", "seam/ground/bytecode.py", "seam/ground/places.py",
 )  # fmt: skip
 _TESTED = {
     "tests/compiler": """
         assertions branches classes const_branches errors given identity kernels lists object_classes once
-        ownership plain prints reads regions registers returned sequences settings static static_loops
-        static_values structs tracing values with patches""",
+        numbas_own ownership plain prints reads regions registers returned sequences settings static static_loops
+        static_values structs tracing values with patches disk_cache""",
     "tests/sim": """
         front_end typed_kernels numba_names arithmetic debugging conversions places bytecode""",
     "tests/core": """
         messages errors internal_errors narrow unknown_names truth names shared_arrays run_time_numbers
-        const_expr scalars whose reference_names""",
+        const_expr scalars whose reference_names numbas_functions""",
+    "tests/experimental": """
+        names""",
     "tests/mistakes": """
         mistakes""",
     "tests": """

@@ -187,6 +187,10 @@ class CuteTypingContext(CUDATypingContext):
         return found[key][0]
 
     def _constant(self, val: Any) -> Any:
+        try:
+            plain.refuse_own_operators(val)
+        except CuteError as e:
+            raise as_typing_error(e) from e
         if callable(val) and numbas_own(val) is not None:  # Numba compiles it, as an @overload says
             return super().resolve_value_type(val)
         if (

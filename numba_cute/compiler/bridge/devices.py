@@ -19,7 +19,7 @@ from ..ground.ownership import owns
 from ..ground.taught import registered
 from . import settings
 from .lasting import is_lasting_function, lasts, setting
-from .reads import given_by, identity, reads_of
+from .reads import given_by, reads_of
 
 
 def keeping_apart(compile_device: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,10 +47,10 @@ def _question(dispatcher: Any, args: Any, return_type: Any) -> Question | None:
     given = given_by(args)
     if given is None or recording() is not None:
         return None
-    given = (*given, *registered())
+    taught = registered()
     options, where = repr(sorted(dispatcher.targetoptions.items())), (*setting(), nvvm.is_left_out(), memory().ours)
-    key = dispatcher.py_func, args, return_type, tuple(map(identity, given)), options, where
-    return Question(key, lambda: reads_of(dispatcher.py_func, given, nvvm.is_left_out()), settings.set_by)
+    key = dispatcher.py_func, args, return_type, tuple(map(id, taught)), options, where
+    return Question(key, lambda: reads_of(dispatcher.py_func, (*given, *taught), nvvm.is_left_out()), settings.set_by)
 
 
 def renew(dispatcher: Any) -> None:

@@ -16,13 +16,11 @@ from ..emit.leaves import dtype_of
 from ..ground.lifted import written
 from ..ground.memory import memory
 from .leaf_types import Multiple
-from .object_types import StructRef, Value
+from .object_types import StructRef
 
 
 def kind_of(ty: types.Type) -> Kind:
     """Return what the simulator converts to, for values of a type; None if they are no numbers."""
-    if isinstance(ty, Value):
-        return _of_spec(ty.spec)
     if isinstance(ty, (types.Omitted, types.Literal)):
         return LITERALS.get(type(ty.value if isinstance(ty, types.Omitted) else ty.literal_value))
     if isinstance(ty, types.BaseTuple):
@@ -54,12 +52,6 @@ def note_traced(fn: Any, args: Iterable[types.Type]) -> None:
         code = function.__code__
         lifted = code.co_argcount - written(code).co_argcount
         note_version(code, Version(tuple(map(given_as, args))[lifted:]))
-
-
-def _of_spec(spec: Any) -> Kind:
-    if spec[0] == "tuple":
-        return _group(map(_of_spec, spec[1]))
-    return kind_of(spec[1]) if spec[0] == "leaf" else LITERALS.get(type(spec[2])) if spec[0] == "const" else None
 
 
 def _group(kinds: Iterable[Kind]) -> Kind:

@@ -126,7 +126,7 @@ class Walk(abc.ABC):
         """Visit some objects, with their names, and all that is reached from them."""
         for obj, name in roots:
             self.refer(obj, name)
-        while self._todo or self._open:
+        while self._todo:
             while self._todo:
                 self._look(*self._todo.popleft())
             self._look_at_modules()

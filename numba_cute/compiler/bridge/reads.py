@@ -124,11 +124,6 @@ def reads_of(function: Any, given: tuple[Any, ...], prints: bool) -> Callable[[]
         return None
 
 
-def identity(x: Any) -> Any:
-    """Return what tells an object from others, as long as it lives."""
-    return (type(x), repr(x)) if type(x) in _NUMBERS else id(x)
-
-
 def given_by(args: Iterable[Any]) -> tuple[Any, ...] | None:
     """Return the objects of the host that types of arguments say, but for this library's; None if a type does not tell
     them."""

@@ -22,6 +22,7 @@ from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
+from ...seam.marks.plain import refuse_own_operators
 from ..ground.ownership import owns
 from . import tree
 from .leaf_types import leaf_type
@@ -78,6 +79,7 @@ _asking = _Asking()
 
 def type_of_argument(value: Any) -> Any:
     """Return the type of an argument of a kernel of this library. ValueError: it can be none."""
+    refuse_own_operators(value)
     if not isinstance(value, tuple):
         return _asked(lambda: True, typeof, value, Purpose.argument)
     with warnings.catch_warnings():  # of a tuple of functions: a kernel calls each by itself

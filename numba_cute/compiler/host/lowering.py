@@ -10,7 +10,7 @@ from numba.cuda import types
 
 from ...seam.source.language import refuse_code
 from ...typed.meetings import Meetings
-from ..bridge.reads import given_by, identity, reads_of
+from ..bridge.reads import given_by, reads_of
 from ..ground.memory import kept_of, memory
 from ..ground.ownership import owns
 from ..ground.taught import registered
@@ -52,5 +52,5 @@ def meetings_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -
 
 def _key(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
     """Return what tells one lowering of a function from another."""
-    given = tuple(map(identity, (*(given_by(argtypes) or ()), *registered())))
-    return "meetings", py_func, argtypes, given, repr(sorted(options.items())), tuple(cc)
+    taught = tuple(map(id, registered()))
+    return "meetings", py_func, argtypes, taught, repr(sorted(options.items())), tuple(cc)

@@ -21,6 +21,8 @@ from numba.cuda.core.errors import ConstantInferenceError, NumbaError
 from numba.cuda.core.ir_utils import build_definitions
 
 from ...seam import CuteError
+from ...seam.marks.plain import refuse_own_operators
+from ..ground.errors import located
 from . import branches, lists, prints, ranges, sequences, tables, unroll
 from .at_most_once import take_once
 from .constants import Constants, NotConstant
@@ -40,6 +42,7 @@ class KeepConstants(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         func_ir, known = state.func_ir, _Known(state)
+        _refuse_own_operators(func_ir)
         changed = prints.print_compiling(func_ir)
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= _constant_slices(func_ir)
@@ -177,6 +180,16 @@ def _fold(facts: _Known) -> bool:
         facts.forget()
         changed = True
     return changed
+
+
+def _refuse_own_operators(func_ir: Any) -> None:
+    """Refuse what a name of the host's stands for, if its class says itself what operators of numbers and tuples do."""
+    for _, inst in statements(func_ir.blocks):
+        if isinstance(inst, ir.Assign) and isinstance(inst.value, (ir.Global, ir.FreeVar)):
+            try:
+                refuse_own_operators(inst.value.value)
+            except CuteError as e:
+                raise located(e, inst.loc) from None
 
 
 # ---------------------------------------------------------------- tuples

@@ -125,6 +125,50 @@ def refuse_own_access(cls: Any) -> None:
         )
 
 
+_DATA = (int, float, complex, str, bytes, tuple)
+_NOT_ASKED = frozenset((
+    "__new__", "__init__", "__init_subclass__", "__class_getitem__", "__set_name__", "__repr__", "__str__", "__hash__",
+    "__format__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__getstate__", "__setstate__",
+    "__copy__", "__deepcopy__", "__replace__", "__sizeof__", "__dir__", "__array_finalize__", "__call__",
+))  # fmt: skip
+"""Special methods that make, show or copy an object, or that kernels do ask."""
+_CONVERSIONS = ("__int__", "__float__", "__index__", "__complex__")
+
+
+def refuse_own_operators(obj: Any) -> None:
+    """Raise a CuteError if a number, text, tuple or array, one in a tuple, or a class of such ones, is of a class of
+    the user's that says itself what operators do: kernels compute with what it builds on."""
+    cls: Any = obj if isinstance(obj, type) and issubclass(obj, (tuple, enum.Enum)) else type(obj)
+    name = _own_operator(cls)
+    if name is not None:
+        kind = _data_of(cls).__name__
+        raise CuteError(
+            f"{cls.__name__} is a {kind} with its own {name}, which a kernel would not ask: give the method another "
+            "name, or make the class one that holds its values, as a dataclass"
+        )
+    if isinstance(obj, tuple):
+        for item in tuple.__iter__(obj):
+            refuse_own_operators(item)
+
+
+def _data_of(cls: Any) -> Any:
+    """Return the class of Python's numbers, texts and tuples, or of NumPy's, that a class builds on; None if none."""
+    return next((c for c in cls.__mro__ if c in _DATA or package_of(c.__module__) == "numpy"), None)
+
+
+@functools.cache
+def _own_operator(cls: Any) -> str | None:
+    if _data_of(cls) is None:
+        return None
+    members = ((str(n), m) for c in cls.__mro__ if _is_own(c.__module__) for n, m in vars(c).items())
+    for name, member in members:
+        special = name.startswith("__") and name.endswith("__") and name not in _NOT_ASKED
+        asked = special and (name in _CONVERSIONS or not issubclass(cls, enum.Enum))  # members are asked for the others
+        if asked and isinstance(member, FunctionType) and is_users_module(member.__module__):
+            return name
+    return None
+
+
 def refuse_own_setting(cls: Any, name: str) -> None:
     """Raise a CuteError if a class says itself what the assignment of an attribute does: kernels set the field."""
     own = inspect.getattr_static(cls, "__setattr__", None)

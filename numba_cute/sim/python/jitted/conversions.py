@@ -25,7 +25,7 @@ from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
 from ..arithmetic.operators import casts as casts_to, type_of_class
 from ..arithmetic.undefined import Undefined
-from .ways import calling, chosen
+from .ways import chosen, running
 
 Pairs = tuple[tuple[Kind, Kind], ...]
 """The types that values have, and those that they get."""
@@ -94,7 +94,7 @@ class Versions:
         fitting = [version for version in self._plans if _fit(version.given, given)]
         found = {self._plans[version] for version in fitting}
         if len(found) > 1:  # a number may be known here that the front end does not know, as one of a variable
-            site = calling(sys._getframe(1))
+            site = running(sys._getframe(1))
             asked = self._calls.get(site, ()) if site else ()
             found = {self._plans[v] for v in fitting if any(_ends_with(v.given, a) for a in asked)}
         if len(found) != 1:
@@ -123,12 +123,10 @@ def versions_of(code: CodeType, handed: Handed, rewritten: Callable[[CodeType, P
 
     def versions(function: FunctionType) -> Versions:
         def make(plan: Plan) -> FunctionType:
-            made = FunctionType(
+            return FunctionType(
                 rewritten(code, plan), function.__globals__, function.__name__, function.__defaults__,
                 function.__closure__,
             )  # fmt: skip
-            made.__kwdefaults__ = function.__kwdefaults__
-            return made
 
         return Versions(code, dict(handed.plans), make, {})
 

@@ -73,11 +73,10 @@ def iterators(instructions: list[Instruction], loops: Iterable[int]) -> dict[int
     return found
 
 
-def calling(frame: Any) -> Site | None:
-    """Return the instruction by which the user's code calls what runs in a frame's callees; None if none does."""
-    while frame is not None and frame.f_code not in ORIGINS:
-        frame = frame.f_back
-    return None if frame is None else ORIGINS[frame.f_code].site(frame)
+def running(frame: FrameType) -> Site | None:
+    """Return the instruction that a frame runs; None if its code was not rewritten."""
+    origin = ORIGINS.get(frame.f_code)
+    return None if origin is None else origin.site(frame)
 
 
 def chosen(ways: dict[Way, Any], frame: Any) -> Any:
