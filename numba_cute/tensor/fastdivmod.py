@@ -20,9 +20,9 @@ class FastDivmodDivisor:
     the multiplier is less than 1 too large by parts of 2**shift, which moves the quotient by less than 1 / divisor.
     """
 
-    divisor: Any
-    multiplier: Any
-    shift: Any
+    divisor: Int
+    multiplier: Int
+    shift: Int
 
     def divmod(self, dividend: Int) -> tuple[Any, Any]:
         """Compute (dividend // divisor, dividend % divisor) as Int32, for 0 <= `dividend` < 2**31."""

@@ -103,6 +103,8 @@ class Pointer(InIR):
         """Return the first address from here on that is a multiple of `min_align` bytes, a power of two."""
         if min_align < 1 or min_align & (min_align - 1):
             raise CuteError(f"align: min_align {min_align} bytes is not a power of two")
+        if self.space is AddressSpace.rmem:
+            raise CuteError(f"align: {self!r} points to registers, which have no address")
         if self.alignment >= min_align:
             return self
         address = (self.address + (min_align - 1)) & -min_align

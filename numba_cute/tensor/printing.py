@@ -325,9 +325,9 @@ def _on_host(tensor: Tensor, verbose: bool) -> str:
 def _contents(tensor: Tensor) -> tuple[int, Any]:
     """Return the first address of a tensor's memory and a copy of its bytes, brought from a GPU if they are there."""
     address, nbytes = extent(tensor)
-    if not nbytes:
+    at = getattr(tensor.iterator, "address", None)
+    if not isinstance(tensor.iterator, Pointer) or not nbytes and isinstance(at, Address):
         return 0, np.zeros(0, np.uint8)
-    at = tensor.iterator.address
     if not isinstance(at, Address) or at.owner is None:
         raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
     if on_host(at.owner):

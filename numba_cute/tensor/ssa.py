@@ -371,6 +371,8 @@ def elementwise(op: Any, *operands: Any) -> Any:
     dtype = _common_type(name, operands)
     if dtype.is_integer and dtype.width < 8:
         raise CuteError(f"{getattr(op, 'name', op)}: {dtype} elements have no arithmetic; convert with .to(cute.Int8)")
+    if dtype.is_float and name in ("and", "or", "xor", "not", "shl", "shr"):
+        raise CuteError(f"{name}: {dtype} elements have no bits to compute with; convert with .to(cute.Int32)")
     shape: Any = 1
     for x in vectors:
         shape = broadcast_shape(shape, x.shape)

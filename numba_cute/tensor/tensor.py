@@ -485,4 +485,5 @@ def domain_offset(coord: IntTuple, tensor: Any) -> Any:
     if isinstance(tensor.layout, ComposedLayout):
         moved, offset = layout.domain_offset(coord, tensor.layout)
         return Tensor(add(tensor.iterator, offset), moved)
-    return tensor._tracked(Tensor(element(tensor, coord), tensor.layout), lambda other: domain_offset(coord, other))
+    moved = Tensor(element(tensor, check_coord(coord, tensor.layout)), tensor.layout)
+    return tensor._tracked(moved, lambda other: domain_offset(coord, other))

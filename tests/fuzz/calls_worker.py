@@ -239,7 +239,7 @@ def judged(call: Call, e: BaseException) -> dict[str, str] | None:
     if isinstance(e, cute.CuteError):
         if not isinstance(e, cute.InternalError):
             return None
-        kind, cause = "bare", e.__cause__ or e
+        kind, cause = "internal", e.__cause__ or e
     else:
         kind, cause = "error", e
     place = _place(cause)

@@ -106,7 +106,7 @@ DOMAIN = Kind(
 )
 TENSOR = Kind(
     "a tensor",
-    lambda x: hasattr(x, "shape") and (hasattr(x, "element_type") or hasattr(x, "dtype")),
+    lambda x: hasattr(x, "shape") and (hasattr(x, "element_type") or hasattr(x, "dtype") and not is_number(x)),
     "cute.make_tensor",
 )
 INTEGER = Kind("an integer", is_integer)
@@ -356,9 +356,18 @@ def _too_deep(which: str) -> CuteError:
 def _depth(x: Any) -> int:
     level, deep = [x], 0
     while level and deep < DEEPEST:
-        level = [z for y in level if isinstance(y, (tuple, list)) for z in y][:1000]
+        level = [z for y in level for z in _held(y)][:1000]
         deep += bool(level)
     return deep
+
+
+def _held(x: Any) -> list[Any]:
+    """What a tuple, a list, or an object's fields hold."""
+    if isinstance(x, (tuple, list)):
+        return list(x[:1000])
+    if isinstance(x, type) or not (is_dataclass(x) or is_struct_class(type(x))):
+        return []
+    return [y for name, y in getattr(x, "__dict__", {}).items() if not name.startswith("_")]
 
 
 # ------------------------------------------------------------------ values of the right kind
@@ -402,13 +411,8 @@ def _parts(x: Any) -> list[Any]:
     """A value, and what its tuples and fields hold."""
     found, level = [x], [x]
     for _ in range(4):
-        inner: list[Any] = []
-        for y in level:
-            if isinstance(y, (tuple, list)):
-                inner += y[:100]
-            elif is_dataclass(y) or is_struct_class(type(y)):
-                inner += getattr(y, "__dict__", {}).values()
-        found, level = found + inner, inner
+        level = [z for y in level for z in _held(y)[:100]]
+        found += level
     return found
 
 
@@ -425,11 +429,19 @@ def _named(fn: Any, what: str, given: list[tuple[str, Any]], e: BaseException) -
     and None are everywhere, and so none of an argument's marks."""
     known, text = kinds_of(fn), str(e)
     for name, x in given:
+        if isinstance(e, TypeError) and callable(x) and _is_called_otherwise(x, text):
+            return CuteError(f"`{name}` of `{what}` is {described(x)}, which is called otherwise: {text}")
         for y in _parts(x) if name != "self" and name not in known else ():
             if not isinstance(y, (int, float, Leaf, type(None))) and _is_in(y, text):
                 inside = "is" if y is x else "has in it"
                 return CuteError(f"`{name}` of `{what}` {inside} {described(y)}{_documented(fn, name)}")
     return None
+
+
+def _is_called_otherwise(f: Any, text: str) -> bool:
+    """Say whether Python's words are that `f` was called with arguments that it does not take."""
+    names = {getattr(f, "__qualname__", ""), getattr(type(f).__call__, "__qualname__", "")} - {""}
+    return any(re.match(rf"{re.escape(n)}(\.__init__)?\(\) (takes|missing|got)\b", text) for n in names)
 
 
 def _is_in(x: Any, text: str) -> bool:
