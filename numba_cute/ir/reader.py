@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ from ..compiler.inspection.foreign import foreign_of
 from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError, StaticEnum
+from ..seam.guards.kinds import DEEPEST
 from ..tensor.pointer import Pointer
 from ..typed.descriptions import (
     Array,
@@ -76,11 +78,25 @@ class Reader(Scanner):
         super().__init__(text, position)
         self.aliases, self.names = aliases, names or Names()
         self._said: list[Thing] = []
+        self._depth = 0
 
     # -------------------------------------------------------------- items
 
     def item(self) -> Description:
         """Read what may stand within a type."""
+        with self._deeper():
+            return self._item()
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        """Count how deep what is read lies."""
+        self._depth += 1
+        if self._depth >= DEEPEST:
+            self.fail(f"this is nested {DEEPEST} levels deep")
+        yield
+        self._depth -= 1
+
+    def _item(self) -> Description:
         start = self.position
         found = self._layout()
         if not (self.peek_word() == "o" and isinstance(found, Object)):
@@ -313,6 +329,10 @@ class Reader(Scanner):
 
     def thing(self) -> Thing:
         """Read what has no name in a type: a word, a list, or a value."""
+        with self._deeper():
+            return self._thing()
+
+    def _thing(self) -> Thing:
         if self.take("["):
             return Listed(tuple(self._until("]", self.thing)))
         word = self.peek_word()

@@ -25,6 +25,7 @@ class SpellingError(CuteError):
         super().__init__(f"{at}: {problem}\n  {window}\n  {' ' * (column - first)}^")
 
 
+_DIGITS = 1000
 _SPACE = re.compile(r"(?:\s|//[^\n]*)*")
 _INT = re.compile(r"-?\d+(?![\w.]*[.eE]\d)(?!\.)")
 _FLOAT = re.compile(r"-?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|inf\b|nan\b)")
@@ -95,7 +96,9 @@ class Scanner:
 
     def integer(self) -> int | None:
         """Read an integer if one stands here."""
-        found = self._match(_INT)
+        start, found = self.position, self._match(_INT)
+        if found and len(found.group()) > _DIGITS:
+            self.fail(f"a number of more than {_DIGITS} digits", start)
         return int(found.group()) if found else None
 
     def need_integer(self, what: str) -> int:

@@ -438,4 +438,7 @@ def _annotations(cls: Any) -> dict[str, Any]:
         return dict(inspect.get_annotations(cls))
     frame = facade.caller(sys._getframe(2))
     scope = {**frame.f_globals, **frame.f_locals}
-    return dict(inspect.get_annotations(cls, globals=scope, locals=dict(vars(cls)), eval_str=True))
+    try:
+        return dict(inspect.get_annotations(cls, globals=scope, locals=dict(vars(cls)), eval_str=True))
+    except Exception as e:  # an annotation is Python, which may do anything
+        raise CuteError(f"{cls.__name__}: an annotation cannot be read: {type(e).__name__}: {e}") from e
