@@ -10,14 +10,13 @@ from ..layout.int_tuple import text
 from ..layout.pure import pure
 from ..seam import CuteError
 from ..seam.guards.messages import how_static
+from ..tensor.move import MOST_INSTRUCTIONS
 from ..tensor.pointer import Pointer
 from ..tensor.tensor import Tensor, element
 
 if TYPE_CHECKING:
     from .copy_atom import CopyAtom
 
-_MOST = 1 << 16
-"""Instructions of one call: each is code of its own."""
 Part = tuple[Tensor, Tensor, Any]
 """Of one instruction the source, the destination, and the predicate or None."""
 
@@ -79,8 +78,10 @@ def instruction_paths(lay: Any, values: int, name: str, how: str = "") -> tuple[
         lay, opened = lay[0], True
     paths: list[Any] = []
     count = int(layout.size(lay.shape[1:]))
-    if count > _MOST:
-        raise CuteError(f"copy: {name} of shape {text(lay.shape)} makes {count} instructions: copy it by tiles in a loop")
+    if count > MOST_INSTRUCTIONS:
+        raise CuteError(
+            f"copy: {name} of shape {text(lay.shape)} makes {count} instructions: copy it by tiles in a loop"
+        )
     for i in range(count):
         coord = (None, *layout.idx2crd(i, lay.shape[1:]))
         rest = instruction_paths(layout.slice_(lay, coord), values, name, how)

@@ -95,7 +95,9 @@ def filter_zeros(input: Domain, *, target_profile: IntTuple = None) -> Any:
 def _ones_at_zeros(shape: IntTuple, stride: IntTuple) -> IntTuple:
     if isinstance(stride, tuple):
         if rank(shape) != len(stride):
-            raise CuteError(f"filter_zeros: {text(stride)} has {len(stride)} modes, and the shape {text(shape)} has not")
+            raise CuteError(
+                f"filter_zeros: {text(stride)} has {len(stride)} modes, and the shape {text(shape)} has not"
+            )
         return tuple(map(_ones_at_zeros, wrap(shape), stride))
     return _ones_like(shape) if is_zero(stride) else shape
 

@@ -136,9 +136,7 @@ def assert_allclose(
         allowed = np.zeros(w.shape)
     else:
         g, w = _float64("got", g), _float64("want", w)
-        allowed = allowed_error(
-            w, kind, terms=terms, accumulate=accumulate, operands=operands, magnitude=magnitude
-        )
+        allowed = allowed_error(w, kind, terms=terms, accumulate=accumulate, operands=operands, magnitude=magnitude)
         allowed = allowed + atol + rtol * np.abs(np.where(np.isfinite(w), w, 0.0))
         bad = _bad(g, w, allowed, kind)
     if bad.any():

@@ -58,7 +58,11 @@ def _span(text: bytes, rng: random.Random) -> tuple[int, int]:
 
 def _flipped(text: bytes, other: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(text) + 1)
-    return text[:at] + bytes([text[at] ^ 1 << rng.randrange(8)] if at < len(text) else [rng.randrange(256)]) + text[at + 1 :]
+    return (
+        text[:at]
+        + bytes([text[at] ^ 1 << rng.randrange(8)] if at < len(text) else [rng.randrange(256)])
+        + text[at + 1 :]
+    )
 
 
 def _replaced(text: bytes, other: bytes, rng: random.Random) -> bytes:
@@ -91,7 +95,9 @@ def _renumbered(text: bytes, other: bytes, rng: random.Random) -> bytes:
     if not numbers:
         return text
     at = rng.choice(numbers)
-    new = rng.choice((b"0", b"1", b"3", b"-1", b"256", b"65536", b"4294967295", b"18446744073709551616", b"9" * 40, b"1.5"))
+    new = rng.choice(
+        (b"0", b"1", b"3", b"-1", b"256", b"65536", b"4294967295", b"18446744073709551616", b"9" * 40, b"1.5")
+    )
     return text[: at.start()] + new + text[at.end() :]
 
 
@@ -108,7 +114,19 @@ def _cut(text: bytes, other: bytes, rng: random.Random) -> bytes:
     return rng.choice((b"", text[: rng.randrange(len(text) + 1)], text[rng.randrange(len(text) + 1) :], text + other))
 
 
-CHANGES = (_flipped, _replaced, _replaced, _inserted, _deleted, _repeated, _swapped, _renumbered, _renumbered, _nested, _cut)
+CHANGES = (
+    _flipped,
+    _replaced,
+    _replaced,
+    _inserted,
+    _deleted,
+    _repeated,
+    _swapped,
+    _renumbered,
+    _renumbered,
+    _nested,
+    _cut,
+)
 _WEIGHTS = (12, 1)
 
 
@@ -123,7 +141,9 @@ class Outside(BaseException):
 class Guard:
     """Refuses writes outside a folder while a text is read."""
 
-    EVENTS = frozenset({"os.mkdir", "os.rmdir", "os.remove", "os.rename", "os.link", "os.symlink", "os.truncate", "os.chmod"})
+    EVENTS = frozenset(
+        {"os.mkdir", "os.rmdir", "os.remove", "os.rename", "os.link", "os.symlink", "os.truncate", "os.chmod"}
+    )
     WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
     def __init__(self, folder: Path) -> None:
@@ -208,13 +228,19 @@ def judged(e: BaseException) -> dict[str, str]:
     cause = e.__cause__ or e if isinstance(e, cute.InternalError) else e
     library = [f for f in traceback.extract_tb(cause.__traceback__) if "numba_cute/" in f.filename.replace("\\", "/")]
     place = f"{library[-1].filename.partition('numba_cute/')[2]}:{library[-1].lineno}" if library else "?"
-    kind = "internal" if isinstance(e, cute.InternalError) else type(e).__name__.lower() if isinstance(e, (Hang, Outside)) else "error"
+    kind = (
+        "internal"
+        if isinstance(e, cute.InternalError)
+        else type(e).__name__.lower()
+        if isinstance(e, (Hang, Outside))
+        else "error"
+    )
     return {"kind": kind, "end": kind, "place": place, "error": type(cause).__name__, "said": str(e)[:400]}
 
 
 def _is_of_python(e: BaseException) -> bool:
     """Say whether Python refuses a text as Python."""
-    return isinstance(e, SyntaxError) and e.filename in ("<text>", "<string>")
+    return isinstance(e, SyntaxError) and e.filename in ("<text>", "<string>", None)
 
 
 def main() -> int:

@@ -56,7 +56,9 @@ def kinds(folder: Path) -> dict[str, Kind]:
     }  # fmt: skip
     if importlib.util.find_spec("xdsl"):
         found |= {"command": Commands(folder), "ir": IR, "type": TYPES}
-    return {name: Kind([s if isinstance(s, bytes) else s.encode() for s in k.seeds], k.read) for name, k in found.items()}
+    return {
+        name: Kind([s if isinstance(s, bytes) else s.encode() for s in k.seeds], k.read) for name, k in found.items()
+    }
 
 
 def text_of(data: bytes) -> str:
@@ -268,7 +270,10 @@ class Timelines:
         events = [[10 * i, 7 * i, sm, [sm, 0, 0], 0, *told, "kernel"] for sm in (0, 1) for i, told in enumerate(of)]
         record = np.zeros(2, recording._RECORD)
         record["what"] = (0 | NAMES["all"] << 4, 1)
-        self.seeds = ["\n".join(map(json.dumps, events)).encode(), b"\2" + bytes(recording.HEADER - 1) + record.tobytes()]
+        self.seeds = [
+            "\n".join(map(json.dumps, events)).encode(),
+            b"\2" + bytes(recording.HEADER - 1) + record.tobytes(),
+        ]
 
     def read(self, data: bytes) -> None:
         part = recording.HEADER + recording.RECORD * 2

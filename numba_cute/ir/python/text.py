@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import ParseError
 
 from ...seam import CuteError
 from ...seam.ground.packages import package_of
+from ..scanner import SpellingError
 
 Position = tuple[int, int]
 """A line and a column of a text, from 1 and from 0."""
@@ -129,6 +130,10 @@ class _Noting(Parser):
             self.names[value] = name if len(values) == 1 else f"{name}_{i}"
 
 
+_STRINGS = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*("?)')
+"""Comments, and strings with their ends: xDSL looks exponentially long for an end that is not there."""
+
+
 def _is_xdsls(e: BaseException) -> bool:
     """Say whether a line of xDSL's raised an exception."""
     frames = [frame for frame, _ in traceback.walk_tb(e.__traceback__)]
@@ -139,6 +144,11 @@ def parsed(source: str, context: Context, file: str | None = None, target: str |
     """Parse a module; gives it, and its text as it was written. file: as for `printed`. target: in place of what it
     names."""
     file = file or _name(source)
+    for found in _STRINGS.finditer(source):
+        if found[1] == "":
+            raise SpellingError(
+                source, found.start(), "this string does not end on its line, or has an escape that is none"
+            )
     parser = _Noting(context, source, file)
     parser.target = target or parser.target
     try:

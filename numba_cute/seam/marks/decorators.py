@@ -226,8 +226,11 @@ def struct(cls: type[T]) -> type[T]:
         )
     cls = says_names(cls)
     types = {}
-    for base in reversed(cls.__mro__):
-        types.update(inspect.get_annotations(base, eval_str=True))
+    try:
+        for base in reversed(cls.__mro__):
+            types.update(inspect.get_annotations(base, eval_str=True))
+    except Exception as e:  # an annotation is Python, which may do anything
+        raise CuteError(f"struct: an annotation of {cls.__name__} cannot be read: {type(e).__name__}: {e}") from e
     fields = list(types)
     defaults = {f: getattr(cls, f) for f in fields if hasattr(cls, f)}
     required = [f for f in fields if f not in defaults]
