@@ -13,7 +13,6 @@ from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..seam import CuteError, InIR, Int, is_static, static, traced
-from ..seam.guards.kinds import Coordinate
 from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits

@@ -120,10 +120,9 @@ class Inferred(IRDLOperation):
 
     def given(self, count: int) -> tuple[Description, ...]:
         """Describe all arguments of an operation that takes so many, none by name."""
-        positional, keywords = self.described()
-        if len(positional) != count or keywords:
-            raise CuteError(f"{self.name} takes {count} arguments, not {len(positional) + len(keywords)}")
-        return positional
+        if len(self.arguments.positional) != count or self.arguments.keywords:
+            raise CuteError(f"{self.name} takes {count} arguments, none by name")
+        return self.described()[0]
 
     def print(self, printer: Printer) -> None:
         self.head(printer)
@@ -340,7 +339,7 @@ class GetAttr(_Named):
     name = "cute.get_attr"
 
     def infer(self, arch: str) -> Description:
-        (of, name) = self.given(2)
+        of, name = self.given(2)
         check_member(of, self.attribute)
         return inference.infer_attribute(of, str(getattr(name, "value", name)), arch=arch)
 
@@ -355,7 +354,7 @@ class SetAttr(_Named):
     name = "cute.set_attr"
 
     def infer(self, arch: str) -> Description:
-        (of, name, value) = self.given(3)
+        of, name, value = self.given(3)
         inference.check_set_attribute(of, str(getattr(name, "value", name)), value, arch=arch)
         return Constant(None)
 
@@ -365,12 +364,10 @@ class SetAttr(_Named):
 
 class _Item(Inferred):
     def infer(self, arch: str) -> Description:
-        (of, index) = self.given(2)
-        return inference.infer_item(of, index, arch=arch)
+        return inference.infer_item(*self.given(2), arch=arch)
 
     def effects(self) -> Effects | None:
-        of, index = self.given(2)
-        return effects.effects_of_item(of, index, arch=target_of(self))
+        return effects.effects_of_item(*self.given(2), arch=target_of(self))
 
 
 @irdl_op_definition
@@ -394,8 +391,7 @@ class StoreElement(Inferred):
     name = "cute.store_element"
 
     def infer(self, arch: str) -> Description:
-        (of, index, value) = self.given(3)
-        inference.check_set_item(of, index, value, arch=arch)
+        inference.check_set_item(*self.given(3), arch=arch)
         return Constant(None)
 
     def effects(self) -> Effects:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,7 +12,6 @@ from ..compiler.inspection.foreign import foreign_of
 from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError, StaticEnum
-from ..seam.guards.kinds import DEEPEST
 from ..tensor.pointer import Pointer
 from ..typed.descriptions import (
     Array,
@@ -49,7 +47,7 @@ from .fields import (
     record,
 )
 from .names import Lacking, Names, is_record, symbol_of
-from .scanner import Scanner, quoted
+from .scanner import Scanner, nested, quoted
 from .tuples import TUPLES
 from .writer import item, thing_text
 
@@ -78,25 +76,12 @@ class Reader(Scanner):
         super().__init__(text, position)
         self.aliases, self.names = aliases, names or Names()
         self._said: list[Thing] = []
-        self._depth = 0
 
     # -------------------------------------------------------------- items
 
+    @nested
     def item(self) -> Description:
         """Read what may stand within a type."""
-        with self._deeper():
-            return self._item()
-
-    @contextmanager
-    def _deeper(self) -> Iterator[None]:
-        """Count how deep what is read lies."""
-        self._depth += 1
-        if self._depth >= DEEPEST:
-            self.fail(f"this is nested {DEEPEST} levels deep")
-        yield
-        self._depth -= 1
-
-    def _item(self) -> Description:
         start = self.position
         found = self._layout()
         if not (self.peek_word() == "o" and isinstance(found, Object)):
@@ -327,12 +312,9 @@ class Reader(Scanner):
         self._until(end, read)
         return found
 
+    @nested
     def thing(self) -> Thing:
         """Read what has no name in a type: a word, a list, or a value."""
-        with self._deeper():
-            return self._thing()
-
-    def _thing(self) -> Thing:
         if self.take("["):
             return Listed(tuple(self._until("]", self.thing)))
         word = self.peek_word()
@@ -404,13 +386,11 @@ class Reader(Scanner):
         made = instance(cls, fields)
         if not isinstance(made, Object) or not hasattr(cls, "__post_init__"):
             return made
-        if is_constant(made):
+        whole = is_constant(made)
+        if whole or cls in (Layout, ComposedLayout, ScaledBasis, Pointer):
             obj = held(made)
             self._sound(obj, start)
-            return described_value(obj)  # type: ignore[return-value]
-        if cls in (Layout, ComposedLayout, ScaledBasis, Pointer):
-            obj = held(made)
-            self._sound(obj, start)
+            return described_value(obj) if whole else made  # type: ignore[return-value]
         return made
 
     def _checked(self, make: Callable[[Any], Any], given: Any, start: int) -> Any:

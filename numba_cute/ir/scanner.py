@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from ..seam import CuteError
+from ..seam.guards.kinds import DEEPEST
 
 
 class SpellingError(CuteError):
@@ -49,11 +52,30 @@ def quoted(value: str) -> str:
     return '"' + "".join(out) + '"'
 
 
+S = TypeVar("S", bound="Scanner")
+T = TypeVar("T")
+
+
+def nested(read: Callable[[S], T]) -> Callable[[S], T]:
+    """Make a method that counts how deep what it reads lies."""
+
+    @functools.wraps(read)
+    def deeper(self: S) -> T:
+        self.depth += 1
+        if self.depth >= DEEPEST:
+            self.fail(f"this is nested {DEEPEST} levels deep")
+        found = read(self)
+        self.depth -= 1
+        return found
+
+    return deeper
+
+
 class Scanner:
     """A text and a place in it. text: all of it; position: where reading goes on."""
 
     def __init__(self, text: str, position: int = 0) -> None:
-        self.text, self.position = text, position
+        self.text, self.position, self.depth = text, position, 0
         self.skip()
 
     def skip(self) -> None:

@@ -22,6 +22,7 @@ from ..seam import CuteError, Int, static, traced
 from ..seam.ground.names import Named
 from ..seam.guards import facade
 from ..seam.guards.messages import how_static
+from ..seam.marks.decorators import annotations_of
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
 
@@ -438,7 +439,4 @@ def _annotations(cls: Any) -> dict[str, Any]:
         return dict(inspect.get_annotations(cls))
     frame = facade.caller(sys._getframe(2))
     scope = {**frame.f_globals, **frame.f_locals}
-    try:
-        return dict(inspect.get_annotations(cls, globals=scope, locals=dict(vars(cls)), eval_str=True))
-    except Exception as e:  # an annotation is Python, which may do anything
-        raise CuteError(f"{cls.__name__}: an annotation cannot be read: {type(e).__name__}: {e}") from e
+    return annotations_of(cls, globals=scope, locals=dict(vars(cls)))

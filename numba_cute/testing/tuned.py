@@ -331,8 +331,8 @@ def autotune(
     if isolate is not None and (isinstance(isolate, bool) or not isinstance(isolate, (int, float)) or isolate <= 0):
         raise CuteError(f"autotune: isolate {isolate!r} must be a positive number of seconds, or None")
     options = Options(
-        configs, key, prune, cost, keep, makes_launch, tuple(restored), regime, rounds, isolate, workers, store, pace or PACE,
-        stream, progress, device,
+        configs, key, prune, cost, keep, makes_launch, tuple(restored), regime, rounds, isolate, workers, store,
+        pace or PACE, stream, progress, device,
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Autotuned:

@@ -39,7 +39,8 @@ def test_fault_of_the_library_is_an_internal_error_at_the_users_line(fault, guar
     with pytest.raises(cute.InternalError) as e:
         f(3, space="smem")
     said = str(e.value)
-    assert "f(n=3, space='smem'): " in said and "this is a fault of numba-cute, please report it" in said
+    assert "f(n=3, space='smem'): " in said and "this is a fault of numba-cute: please report it" in said
+    assert "NUMBA_CUTE_TRACEBACK=1" in said
     assert f"called at {__file__}:{users_line(e.value)}" in said
     assert all(word in said for word in ("numba-cuda", "Python 3.")) and "do not go together" not in said
     assert isinstance(e.value, cute.CuteError) and type(e.value.__cause__).__name__ in said

@@ -22,7 +22,7 @@ import typing
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
-from ..ground.error import CuteError, internal_error
+from ..ground.error import OF_THE_SYSTEM, CuteError, internal_error
 from ..ground.leaf import Leaf
 from ..ground.naming import article, described, shown
 from ..ground.packages import is_library
@@ -274,14 +274,9 @@ def refusal(
     what = f"{owner}.{name}" if owner and owner != "<locals>" else name
     what = owner if name == "__init__" else what
     found = _of_kinds(fn, what, values) or _of_values(fn, what, values, e)
-    if found is None and isinstance(e, _OF_THE_SYSTEM):
+    if found is None and isinstance(e, OF_THE_SYSTEM):
         return e
     return found or internal_error(f"{what}({given})", e, line)
-
-
-_OF_THE_SYSTEM = (OSError, ImportError, Warning)
-"""Exceptions that are neither an argument's fault nor the library's: of files, of what is not installed, and warnings
-that the user made errors."""
 
 
 def _of_kinds(fn: Any, what: str, values: dict[str, Any]) -> CuteError | None:
@@ -400,7 +395,7 @@ def _lacking(fn: Any, what: str, given: list[tuple[str, Any]], e: AttributeError
     for name, x in given:
         if name == "self" and x is e.obj and is_library(type(x).__module__) or e.name is None:
             continue
-        if any(y is e.obj for y in _parts(x)):
+        if any(y is e.obj for y in _parts(x)) and inspect.getattr_static(type(e.obj), e.name, None) is None:
             inside = "" if x is e.obj else f", in which {described(e.obj)}"
             value = described(x) if x is e.obj else shown(x)
             return CuteError(f"`{name}` of `{what}` is {value}{inside}, has no `{e.name}`{_documented(fn, name)}")
