@@ -173,9 +173,6 @@ class Scalar(seam.Leaf):
         for `checked`."""
         return self.checked(simulated)
 
-    def known(self) -> Any:
-        return self.value if type(self) is Scalar and self.dtype.is_integer else self
-
     def __index__(self) -> int:
         return element_values.to_int(self.value)
 

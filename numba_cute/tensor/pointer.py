@@ -195,6 +195,8 @@ def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
     units, start = seam.known(units), seam.known(ptr.address)
     if seam.is_exact(units):
         address = start + units * size
+    elif type(units) is dtypes.Scalar:  # of the host, which knows it
+        address = start + int(units) * size
     elif ADDRESS_BITS[ptr.space.name] == 64:
         address = ptr.address + dtypes.Int64(units) * size
     else:  # the address keeps its type, whatever the offset's: it may be carried round a loop

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,13 @@ from .pool import run_all, serve
 SECONDS, BYTES = 5, 6 << 30
 TOKEN = re.compile(rb"[A-Za-z_]\w*|\d+|\s+|[^\w\s]")
 DICTIONARY = (
-    b"", b"(", b")", b"<", b">", b"[", b"]", b"{", b"}", b'"', b"'", b"\\", b"%", b"%s%n", b"{}", b"{0", b"$", b"$9", b"{$r9}",
-    b"@", b"#", b"!", b"?", b":", b",", b".", b"=", b"-", b"~", b"\n", b"\t", b"\0", b"\xff\xfe", "é𝒳".encode(), b"0", b"-1",
-    b"1.5", b"1e999", b"nan", b"NaN", b"true", b"null", b"None", b"i32", b"!f16", b"_", b"4294967296", b"-9223372036854775809",
-    b"9" * 30, b"9" * 5000, b"(" * 3000, b"[" * 3000, b"<" * 3000, b"-" * 3000, b"x" * 5000, b"..", b"../", b"//", b"/*", b"list",
+    b"", b"(", b")", b"<", b">", b"[", b"]", b"{", b"}", b'"', b"'", b"\\", b"%", b"%s%n", b"{}", b"{0", b"$", b"$9",
+    b"{$r9}", b"@", b"#", b"!", b"?", b":", b",", b".", b"=", b"-", b"~", b"\n", b"\t", b"\0", b"\xff\xfe", b"\xc3\xa9",
+    b"0", b"-1", b"1.5", b"1e999", b"nan", b"NaN", b"true", b"null", b"None", b"i32", b"!f16", b"_", b"4294967296",
+    b"-9223372036854775809", b"9" * 30, b"9" * 5000, b"(" * 3000, b"[" * 3000, b"<" * 3000, b"-" * 3000, b"x" * 5000,
+    b"..", b"../", b"//", b"/*", b"list",
 )  # fmt: skip
+"""What a text may be given besides its own parts."""
 
 
 def mutated(text: bytes, other: bytes, rng: random.Random) -> bytes:
@@ -127,7 +129,6 @@ CHANGES = (
     _nested,
     _cut,
 )
-_WEIGHTS = (12, 1)
 
 
 class Hang(BaseException):
@@ -170,35 +171,30 @@ class Guard:
 
 
 class Reader:
-    """Reads texts by their numbers, and judges how that ends."""
+    """Reads texts by their numbers, and judges how that ends. folder: where it works, and writes. names: of the kinds
+    that it reads, all if none is given."""
 
-    def __init__(self, seed: int) -> None:
-        from .texts_kinds import kinds
+    def __init__(self, seed: int, folder: Path, names: Iterable[str] = ()) -> None:
+        from .texts_kinds import encoded, kinds
 
-        self.seed = seed
-        folder = Path(tempfile.mkdtemp())
-        os.chdir(folder)
-        os.environ |= dict.fromkeys(("TMPDIR", "HOME", "XDG_CACHE_HOME"), str(folder))
-        tempfile.tempdir = str(folder)
-        self.kinds = kinds(folder)
+        made = {name: make() for name, make in kinds(folder).items() if not names or name in names}
+        self.seed, self.kinds = seed, made
+        self.seeds = {name: encoded(kind) for name, kind in made.items()}
         self.guard = Guard(folder)
-        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGVTALRM, _late)
 
     def text(self, number: int) -> tuple[str, bytes]:
         """Return the kind of a text, and the text."""
         rng = random.Random(f"{self.seed}:{number}")
         name = sorted(self.kinds)[number % len(self.kinds)]
-        seeds = self.kinds[name].seeds
-        text, other = rng.choice(seeds), rng.choice(seeds)
+        text, other = rng.choice(self.seeds[name]), rng.choice(self.seeds[name])
         return name, text if rng.random() < 0.02 else mutated(text, other, rng)
 
     def run(self, number: int) -> dict[str, str]:
         name, text = self.text(number)
         found = {"kind": "good", "end": "result", "number": str(number), "call": f"{name} {text!r}", "of": name}
         sink = io.StringIO()
-        self.guard.named = os.fsdecode(text) if name == "command" else ""
+        self.guard.named = os.fsdecode(text) if name == "Commands" else ""
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
             with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
@@ -210,6 +206,19 @@ class Reader:
             self.guard.reading = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         return found
+
+
+@functools.cache
+def alone(seed: int) -> Reader:
+    """Make this process one that reads texts, in a folder of its own."""
+    folder = Path(tempfile.mkdtemp())
+    os.chdir(folder)
+    os.environ |= dict.fromkeys(("TMPDIR", "HOME", "XDG_CACHE_HOME"), str(folder))
+    tempfile.tempdir = str(folder)
+    made = Reader(seed, folder)
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return made
 
 
 def _late(*_: Any) -> None:
@@ -256,8 +265,7 @@ def main() -> int:
     if given.show is not None:
         return _show(given.seed, given.show)
     if given.worker:
-        reader = functools.cache(Reader)  # made when `serve` has put aside what it prints
-        serve(lambda number: reader(given.seed).run(int(number)))
+        serve(lambda number: alone(given.seed).run(int(number)))
         return 0
     ends: Counter[str] = Counter()
     wrong: list[dict[str, Any]] = []
@@ -277,7 +285,7 @@ def main() -> int:
 
 
 def _show(seed: int, number: int) -> int:
-    reader = Reader(seed)
+    reader = alone(seed)
     name, text = reader.text(number)
     print(name, text, sep="\n")
     try:

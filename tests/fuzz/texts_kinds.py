@@ -43,22 +43,23 @@ KEY = "ab" * 20
 class Kind:
     """Texts that one thing reads."""
 
-    seeds: list[bytes]
+    seeds: list[str]
     read: Callable[[bytes], object]
 
 
-def kinds(folder: Path) -> dict[str, Kind]:
-    """Return all kinds, by name; those of the IR where xDSL is installed. folder: where they may write."""
-    found = {
-        "archive": Archives(folder), "entry": Entries(folder), "format": FORMATS, "lock": LOCKS, "ptx": PTX,
-        "setting": SETTINGS, "signature": SIGNATURES, "struct": STRUCTS, "target": TARGETS, "timeline": Timelines(folder),
-        "tuned": Tunings(folder),
-    }  # fmt: skip
+def kinds(folder: Path) -> dict[str, Callable[[], Any]]:
+    """Return what makes each kind, by name; those of the IR where xDSL is installed. folder: where they may write."""
+    own = (Archives, Entries, Timelines, Tunings, *((Commands,) if importlib.util.find_spec("xdsl") else ()))
+    made: dict[str, Callable[[], Any]] = {c.__name__: functools.partial(c, folder) for c in own}
+    made |= {name: lambda kind=kind: kind for name, kind in PLAIN.items()}
     if importlib.util.find_spec("xdsl"):
-        found |= {"command": Commands(folder), "ir": IR, "type": TYPES}
-    return {
-        name: Kind([s if isinstance(s, bytes) else s.encode() for s in k.seeds], k.read) for name, k in found.items()
-    }
+        made |= {"IR": lambda: Kind(_modules(), _read_ir), "Types": lambda: Kind(_types(), _read_type)}
+    return made
+
+
+def encoded(kind: Any) -> list[bytes]:
+    """Return the right texts of a kind as bytes."""
+    return [s if isinstance(s, bytes) else s.encode() for s in kind.seeds]
 
 
 def text_of(data: bytes) -> str:
@@ -90,20 +91,23 @@ def front(kernel: Any, *args: Any, arch: str = "sm_90a") -> None:
 # ------------------------------------------------------------------ the IR
 
 
-@functools.cache
+def _written() -> list[str]:
+    """Modules that were written by hand."""
+    from tests.ir import test_kernels_in_ir as own
+
+    examples = [p.read_text() for p in sorted((ROOT / "examples" / "ir").glob("*.mlir"))]
+    return [*examples, own.COPY, own.SAXPY, own.REDUCE, own.GEMM, own.OF_NUMBA, own.OBJECTS]
+
+
 def _modules() -> list[str]:
     from numba_cute import ir
-    from tests.ir import test_kernels_in_ir as written
 
     from .build import arguments, kernel_of, with_tensor
     from .choices import Seeded
     from .cutes import CuteWriter
 
     kernel = kernel_of(CuteWriter(Seeded(3), statements=4, depth=2).source())
-    lifted = str(ir.from_kernel(kernel, with_tensor(arguments())))
-    examples = [p.read_text() for p in sorted((ROOT / "examples" / "ir").glob("*.mlir"))]
-    own = [written.COPY, written.SAXPY, written.REDUCE, written.GEMM, written.OF_NUMBA, written.OBJECTS]
-    return [*examples, *own, lifted]
+    return [*_written(), str(ir.from_kernel(kernel, with_tensor(arguments())))]
 
 
 def _read_ir(data: bytes) -> None:
@@ -119,8 +123,9 @@ def _read_ir(data: bytes) -> None:
 
 
 def _types() -> list[str]:
-    found = [m.group() for text in _modules() for m in re.finditer(r"!cute\w*\.\w+<[^\n]*>(?=[ ,)\n])", text)]
-    own = ["(4,8):(1,4)", "((2,2),4):((1,8),2)", "S<3,4,3> o 0 o (8,64):(64,1)", "(?,?{i64 div=4}):(1@0,4@1)", '"a\\0Ab"', "#cute.AddressSpace.gmem", "!f16", "1.5e3", '@"numba_cute.layout.layout:make_layout"']  # fmt: skip
+    found = [m.group() for text in _written() for m in re.finditer(r"!cute\w*\.\w+<[^\n]*>(?=[ ,)\n])", text)]
+    own = ["(4,8):(1,4)", "((2,2),4):((1,8),2)", "S<3,4,3> o 0 o (8,64):(64,1)", "(?,?{i64 div=4}):(1@0,4@1)"]
+    own += ['"a\0Ab"', "#cute.AddressSpace.gmem", "!f16", "1.5e3", '@"numba_cute.layout.layout:make_layout"']
     return [*own, *sorted(set(found))[:40]]
 
 
@@ -141,13 +146,13 @@ class Commands:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         ir = (ROOT / "examples" / "ir" / "gemm_sm80.mlir").read_text()
-        python = "from numba import cuda\nimport numba_cute as cute\n\n\n@cuda.jit\ndef kernel(o):\n    o[0] = cute.size((4, 8))\n"
+        python = "from numba import cuda\n\n\n@cuda.jit\ndef kernel(o):\n    o[0] = 1\n"
         lines = (
             ("ir text.mlir", ir), ("ir text.mlir --pass dce,fold", ir), ("ir - --target sm_90a", ir),
             ("ir text.mlir -o out.mlir --pass coalesce", ir), ("ir text.mlir --pass list", ir),
-            ("ir text.mlir --module text", ir), ("cache list", ""), ("cache", ""), ("cache path", ""), ("cache clear", ""),
-            ("cache export out.tar.gz", ""), ("cache import text.tar.gz", ""), ("cache why text.py:kernel", python),
-            ("cache why text.py:cute", python), ("--help", ""), ("ir --help", ""),
+            ("ir text.mlir --module text", ir), ("cache list", ""), ("cache", ""), ("cache path", ""),
+            ("cache clear", ""), ("cache export out.tar.gz", ""), ("cache import text.tar.gz", ""),
+            ("cache why text.py:kernel", python), ("cache why text.py:cuda", python), ("--help", ""), ("ir --help", ""),
         )  # fmt: skip
         self.seeds = ["\n".join(line.split()) + "\n\n" + text for line, text in lines]
 
@@ -241,9 +246,9 @@ class Tunings:
         self.seeds = [self.file.read_text()]
 
     def tuned(self) -> Any:
-        gpu = FakeGPU()
+        gpu, pace = FakeGPU(), Pace(turn=1e-3, least=1e-3, most=2e-3)
 
-        @cute.autotune({"tile": [64, 128]}, pace=Pace(turn=1e-3, least=1e-3, most=2e-3), device=gpu, progress=False, store=str(self.folder))  # fmt: skip
+        @cute.autotune({"tile": [64, 128]}, pace=pace, device=gpu, progress=False, store=str(self.folder))
         def multiply(a, tile=64):
             gpu.launch(f"tile {tile}", {64: 3e-5, 128: 1e-5}[tile])()
             return tile
@@ -304,13 +309,52 @@ def _events(data: bytes) -> list[Event]:
 # ------------------------------------------------------------------ texts in kernels
 
 
-STRUCTS_OF = (
-    "@cute.struct\nclass S:\n    n: Int32\n    m: cute.Float32 = 1.5\n    k: int = 3\n\n    def bump(self, by=1):\n        self.n += by\n        return self.n\n",
-    "@cute.struct\nclass S:\n    n: 'Int32'\n    t: tuple = (1, 2)\n    a: cute.struct.MemRange[cute.Float32, 16]\n    b: cute.struct.Align[cute.struct.MemRange[Int32, 4], 128]\n",
-    "import dataclasses\n\n\n@cute.struct\n@dataclasses.dataclass\nclass S:\n    n: Int32 = 0\n    f: object = dataclasses.field(default=None)\n\n    @property\n    def twice(self):\n        return self.n * 2\n",
-    "@cute.struct\nclass A:\n    n: Int32 = 1\n\n\n@cute.struct\nclass S(A):\n    a: A\n    b: bool = True\n    c: list = None\n",
-    "@cute.static\nclass S:\n    n: int\n    m: object = (1, (2, 3))\n",
-)  # fmt: skip
+FIELDS = """@cute.struct
+class S:
+    n: Int32
+    m: cute.Float32 = 1.5
+    k: int = 3
+
+    def bump(self, by=1):
+        self.n += by
+        return self.n
+"""
+STORAGE = """@cute.struct
+class S:
+    n: 'Int32'
+    a: cute.struct.MemRange[cute.Float32, 16]
+    b: cute.struct.Align[cute.struct.MemRange[Int32, 4], 128]
+"""
+DATACLASS = """import dataclasses
+
+
+@cute.struct
+@dataclasses.dataclass
+class S:
+    n: Int32 = 0
+    t: tuple = (1, 2)
+    f: object = dataclasses.field(default=None)
+
+    @property
+    def twice(self):
+        return self.n * 2
+"""
+INHERITED = """@cute.struct
+class A:
+    n: Int32 = 1
+
+
+@cute.struct
+class S(A):
+    a: A
+    b: bool = True
+    c: list = None
+"""
+STATIC = """@cute.seam.static
+class S:
+    n: int
+    m: object = (1, (2, 3))
+"""
 
 
 def _read_struct(data: bytes) -> None:
@@ -329,14 +373,16 @@ def _read_struct(data: bytes) -> None:
 
 
 PTX_OF = (
-    ("add.s32 {$w0}, {$r0}, {$r1};", 1, 2), ("mov.u32 $0, %clock;", 1, 0), ("{\n.reg .pred p;\nsetp.eq.u32 p, $1, 0;\nselp.b32 $0, 1, 2, p;\n}", 1, 1),
-    ("membar.gl;", 0, 0), ("mov.b32 {$w0}, {$r0}; // a comment", 1, 1), ("add.cc.u32 {$w0}, {$r0}, 1;\naddc.u32 {$w1}, {$r1}, 0;", 2, 2),
+    ("add.s32 {$w0}, {$r0}, {$r1};", 1, 2), ("mov.u32 $0, %clock;", 1, 0), ("membar.gl;", 0, 0),
+    ("{\n.reg .pred p;\nsetp.eq.u32 p, $1, 0;\nselp.b32 $0, 1, 2, p;\n}", 1, 1), ("mov.b32 {$w0}, {$r0}; //", 1, 1),
+    ("add.cc.u32 {$w0}, {$r0}, 1;\naddc.u32 {$w1}, {$r1}, 0;", 2, 2), ("bra $L1;\n$L1:", 0, 0),
 )  # fmt: skip
+"""Texts, and how many numbers each writes and reads."""
 
 
 def _read_ptx(data: bytes) -> None:
     head, _, text = data.partition(b"\n")
-    writes, reads = len(head) // 2 % 4, len(head) % 2 + (2 if b"2" in head else 0)
+    writes, reads = ([int(n[:1]) for n in re.findall(rb"\d+", head)] + [1, 1])[:2]
     ptx, types = text_of(text), (Int32,) * writes
 
     @seam.traced
@@ -364,6 +410,13 @@ def _read_format(data: bytes) -> None:
     str(t), t.svg()
 
 
+SETTINGS = [
+    "NUMBA_CUTE_CACHE=1\nNUMBA_CUTE_CACHE_DIR=cache\nNUMBA_CUTE_CACHE_WAIT=2.5", "NUMBA_CUTE_PTXAS=/bin/ls",
+    "NUMBA_CUTE_TOOL_SECONDS=10", "NUMBA_CUTE_TRACEBACK=1\nNUMBA_CUTE_TUNED=tuned", "NUMBA_CUTE_NVDISASM=/bin/cat",
+    "NUMBA_CUTE_CHECK_LAUNCHES=1\nCUDA_HOME=/usr/local/cuda", "NUMBA_CUTE_CACHE=0\nNUMBA_CUTE_CACHE_DIR=cache",
+]  # fmt: skip
+
+
 def _read_setting(data: bytes) -> None:
     """Settings as the environment has them, one a line; what reads them, with and without a cache."""
     given = {}
@@ -380,7 +433,7 @@ def _read_setting(data: bytes) -> None:
             config.current()
             command_line(["cache"])
             tuned.store.directory()
-            cute.compile(small, (np.zeros(4, np.int32), 3)).sass
+            cute.compile(small, (np.zeros(4, np.int32), 3)).sass  # noqa: B018 - it is read
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -397,20 +450,14 @@ def _read_signature(data: bytes) -> None:
     cute.compile(small, text_of(data))
 
 
-if importlib.util.find_spec("xdsl"):
-    IR = Kind(_modules(), _read_ir)  # type: ignore[arg-type]
-    TYPES = Kind(_types(), _read_type)  # type: ignore[arg-type]
-LOCKS = Kind([b'{"host": "here", "pid": 12, "what": "kernel"}'], _read_lock)
-STRUCTS = Kind(list(STRUCTS_OF), _read_struct)  # type: ignore[arg-type]
-PTX = Kind([f"{'w' * 2 * w}{'2' if r == 2 else 'r' * r}\n{text}" for text, w, r in PTX_OF], _read_ptx)  # type: ignore[arg-type, misc]
-FORMATS = Kind(["{} {:.3f}\n", "%d %5.2f\n", "{:08x}, {}%", "%s %g", "%%{} {:e}"], _read_format)  # type: ignore[list-item]
-SETTINGS = Kind(
-    [
-        "NUMBA_CUTE_CACHE=1\nNUMBA_CUTE_CACHE_DIR=cache\nNUMBA_CUTE_CACHE_WAIT=2.5", "NUMBA_CUTE_PTXAS=/bin/ls",
-        "NUMBA_CUTE_TOOL_SECONDS=10", "NUMBA_CUTE_TRACEBACK=1\nNUMBA_CUTE_TUNED=tuned", "NUMBA_CUTE_NVDISASM=/bin/cat",
-        "NUMBA_CUTE_CHECK_LAUNCHES=1\nCUDA_HOME=/usr/local/cuda", "NUMBA_CUTE_CACHE=0\nNUMBA_CUTE_CACHE_DIR=cache",
-    ],  # type: ignore[list-item]
-    _read_setting,
-)  # fmt: skip
-TARGETS = Kind(["sm_90a", "sm_80", "sm_100a", "sm_120a"], _read_target)  # type: ignore[list-item]
-SIGNATURES = Kind(["void(int32[::1], int32)", "(float32[:], int64)", "void(uint8[:, ::1], float64)"], _read_signature)  # type: ignore[list-item]
+PLAIN = {
+    "Locks": Kind(['{"host": "here", "pid": 12, "what": "kernel"}'], _read_lock),
+    "Structs": Kind([FIELDS, STORAGE, DATACLASS, INHERITED, STATIC], _read_struct),
+    "PTX": Kind([f"{writes} {reads}\n{text}" for text, writes, reads in PTX_OF], _read_ptx),
+    "Formats": Kind(["{} {:.3f}\n", "%d %5.2f\n", "{:08x}, {}%", "%s %g", "%%{} {:e}"], _read_format),
+    "Settings": Kind(SETTINGS, _read_setting),
+    "Targets": Kind(["sm_90a", "sm_80", "sm_100a", "sm_120a"], _read_target),
+    "Signatures": Kind(
+        ["void(int32[::1], int32)", "(float32[:], int64)", "void(uint8[:, ::1], float64)"], _read_signature
+    ),
+}

@@ -17,6 +17,7 @@ import inspect
 import operator
 import re
 import sys
+import traceback
 import types
 import typing
 from dataclasses import dataclass, is_dataclass
@@ -267,7 +268,7 @@ def refusal(
     fn = inspect.unwrap(fn)
     values = inspect.signature(fn).bind(*args, **named).arguments
     given = ", ".join(f"{n}={shown(x)}" for n, x in values.items())
-    if isinstance(e, IndexError) and fn.__name__ == "__getitem__":
+    if isinstance(e, IndexError) and fn.__name__ == "__getitem__" and _last_frame(e).f_code is fn.__code__:
         return NoSuchIndex(f"{fn.__qualname__}({given}): there is no such element: {e}")
     owner, _, name = fn.__qualname__.rpartition(".")
     owner = owner.rpartition(".")[2]
@@ -277,6 +278,10 @@ def refusal(
     if found is None and isinstance(e, OF_THE_SYSTEM):
         return e
     return found or internal_error(f"{what}({given})", e, line)
+
+
+def _last_frame(e: BaseException) -> types.FrameType:
+    return [frame for frame, _ in traceback.walk_tb(e.__traceback__)][-1]
 
 
 def _of_kinds(fn: Any, what: str, values: dict[str, Any]) -> CuteError | None:
