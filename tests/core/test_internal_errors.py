@@ -100,7 +100,7 @@ ENGINES = {
 }
 
 
-@pytest.mark.parametrize("error", [KeyError, TypeError, AttributeError, AssertionError, ValueError, IndexError])
+@pytest.mark.parametrize("error", [TypeError, ValueError, IndexError])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_fault_anywhere_in_an_engine_is_an_internal_error_at_the_kernels_line(engine, place, error, monkeypatch):
@@ -120,8 +120,10 @@ def test_fault_anywhere_in_an_engine_is_an_internal_error_at_the_kernels_line(en
         out[0] = registers[0] + cute.make_layout((4, 8), stride=(n, 1))(n)
 
     monkeypatch.setattr(function, "__code__", code)
+    monkeypatch.setenv("NUMBA_CUTE_TRACEBACK", "1")
     with pytest.raises(cute.InternalError) as e:
         ENGINES[engine](kernel, np.zeros(1, np.int32), 3)
+    assert ", in faulty\n" in "".join(traceback.format_exception(e.value))
     said = str(e.value)
     assert f"{error.__name__} at {module.__file__}" in said and "broken" in said
     assert "this is a fault of numba-cute: please report it" in said and "NUMBA_CUTE_TRACEBACK=1" in said

@@ -83,7 +83,6 @@ def explain(error: BaseException, py_func: Any) -> None:
         cute = refusal(error)
     if cute is None and is_fault(error):
         cute = at_line_of(internal_error(f"kernel {py_func.__name__}", error), error)
-        cute.__cause__ = error
     if cute is None:
         return
     file, line = _where(text, error, cute, py_func)

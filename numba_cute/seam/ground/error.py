@@ -44,7 +44,9 @@ def internal_error(what: str, cause: BaseException, line: tuple[str, int] | None
     frames = traceback.extract_tb(cause.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     users = f"\n  called at {line[0]}:{line[1]}" if line else ""
-    return InternalError(f"{what}: {type(cause).__name__}{place}: {cause}: {PLEASE_REPORT} ({_versions()}){users}")
+    made = InternalError(f"{what}: {type(cause).__name__}{place}: {cause}: {PLEASE_REPORT} ({_versions()}){users}")
+    made.__cause__ = cause
+    return made
 
 
 def _versions() -> str:

@@ -76,7 +76,9 @@ _OURS = frozenset({"numba_cute", "numba", "llvmlite", "greenlet"})
 
 def is_fault(e: BaseException) -> bool:
     """Return whether an exception is one of Python's that a line of this library's, or of what stands under it, raised
-    by mistake."""
+    by mistake; or libNVVM's, which refuses what it is given."""
+    if type(e).__module__ == "cuda.bindings.nvvm":
+        return True
     at = e.__traceback__
     if at is None or not isinstance(e, Exception) or isinstance(e, (CuteError, *OF_THE_SYSTEM)):
         return False
