@@ -395,7 +395,7 @@ def _array_view(x: Any) -> seam.ArrayView | None:
     made = getattr(x, "__cute_view__", None)
     if made is not None:
         return made()  # type: ignore[no-any-return]
-    if not hasattr(x, "__array_interface__"):
+    if isinstance(x, type) or not hasattr(x, "__array_interface__"):
         return None
     strides = tuple(s // x.itemsize for s in x.strides)
     address, readonly = x.__array_interface__["data"]
