@@ -232,7 +232,7 @@ def judged(e: BaseException) -> dict[str, str]:
     if isinstance(e, cute.CuteError) and not isinstance(e, cute.InternalError):
         return {"end": "CuteError"}
     frames = traceback.extract_tb(e.__traceback__)
-    if not isinstance(e, (Hang, Outside)) and (frames[-1].filename == "<text>" or _is_of_python(e)):
+    if not isinstance(e, (Hang, Outside)) and (frames[-1].filename == "<text>" or _is_of_python(e, frames[-1].name)):
         return {"end": "the text's own"}
     cause = e.__cause__ or e if isinstance(e, cute.InternalError) else e
     library = [f for f in traceback.extract_tb(cause.__traceback__) if "numba_cute/" in f.filename.replace("\\", "/")]
@@ -247,8 +247,10 @@ def judged(e: BaseException) -> dict[str, str]:
     return {"kind": kind, "end": kind, "place": place, "error": type(cause).__name__, "said": str(e)[:400]}
 
 
-def _is_of_python(e: BaseException) -> bool:
-    """Say whether Python refuses a text as Python."""
+def _is_of_python(e: BaseException, at: str) -> bool:
+    """Say whether Python refuses a text as Python. at: the function that was left."""
+    if isinstance(e, (RecursionError, MemoryError)):
+        return at == "program"
     return isinstance(e, SyntaxError) and e.filename in ("<text>", "<string>", None)
 
 
