@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.output is None:
         print(text, end="")
     else:
-        given.output.write_text(text)
+        given.output.write_bytes(text.encode())
     return 0
 
 
@@ -102,7 +103,7 @@ def _why(kernel: Any, name: str) -> str:
 def _kernel_of(file: str) -> tuple[Any, str]:
     """Return the kernel that FILE.py:KERNEL names, and its name."""
     path, _, name = file.rpartition(":")
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise CuteError(f"cache why {file}: there is no file {path!r}; name a kernel as FILE.py:KERNEL")
     sys.path.insert(0, str(Path(path).resolve().parent))
     kernel = getattr(_module(Path(path).stem, "cache why "), name, None)
@@ -114,8 +115,17 @@ def _kernel_of(file: str) -> tuple[Any, str]:
 def _module(name: str, what: str = "--module ") -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError as e:
-        raise CuteError(f"{what}{name}: {e}") from e
+    except Exception as e:  # the user's module may do anything
+        said = e if isinstance(e, ImportError) else f"{type(e).__name__}: {e}"
+        raise CuteError(f"{what}{name}: {said}") from e
+
+
+def _text(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode()
+    except ValueError as e:  # no UTF-8, or no name of a file
+        raise CuteError(f"{file}: {e}") from e
 
 
 def _ir(given: argparse.Namespace) -> str:
@@ -125,7 +135,7 @@ def _ir(given: argparse.Namespace) -> str:
     names = [name for group in given.passes for name in group.split(",") if name]
     if names == ["list"]:
         return "".join(f"{name}: {(p.__doc__ or '').splitlines()[0]}\n" for name, p in passes.PASSES.items())
-    text = sys.stdin.read() if given.file == "-" else Path(given.file).read_text()
+    text = _text(given.file)
     modules = [_module(name) for name in given.modules]
     module = parse(text, "<stdin>" if given.file == "-" else given.file, given.target, names=modules)
     return str(passes.run(module, names))

@@ -39,13 +39,17 @@ class Settings:
     check_launches: bool = False
 
 
+_MOST_SECONDS = 10**8
+"""Three years: the clocks of Python end at some hundred."""
+
+
 def _seconds(name: str, text: str) -> float:
     try:
         found = float(text)
     except ValueError:
         found = 0.0
-    if not found > 0:
-        raise CuteError(f"NUMBA_CUTE_{name.upper()}={text}: give a number of seconds above 0")
+    if not 0 < found <= _MOST_SECONDS:
+        raise CuteError(f"NUMBA_CUTE_{name.upper()}={text}: give a number of seconds above 0, at most {_MOST_SECONDS}")
     return found
 
 

@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,7 +102,7 @@ class Timeline:
             lines.append(f"{name}: {len(spans)} x, {sum(spans):.0f} {self.unit}, the longest {max(spans):.0f}")
         return "\n".join(lines)
 
-    def chrome(self, file: Any) -> None:
+    def chrome(self, file: str | PathLike[str]) -> None:
         """Write the timeline to `file` as Chrome's trace events, for ui.perfetto.dev: a process an SM, a thread a warp
         of a block. An instruction of the simulator is shown as a microsecond."""
         scale = 1e-3 if self.unit == "ns" else 1.0
@@ -127,7 +128,7 @@ class Timeline:
         data = {"traceEvents": told, "displayTimeUnit": "ns", "otherData": {"unit": self.unit, "lost": self.lost}}
         Path(file).write_text(json.dumps(data))
 
-    def svg(self, file: Any = None, *, width: int = 1200) -> str:
+    def svg(self, file: str | PathLike[str] | None = None, *, width: int = 1200) -> str:
         """Draw the timeline and return the picture; write it to `file` if one is given. A line a warp; ranges inside
         others lie in their lower part; point at one to read its name, payload and times. width: in pixels."""
         rows, ranges = self._rows(), self.ranges

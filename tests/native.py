@@ -136,7 +136,17 @@ class Native:
 
     def _compile(self, function: Any) -> None:
         with compiling_for("sm_90a") as cc, building(function):
-            compiled = dispatcher.compile_cuda(function, types.void, self._types, cc=cc, nvvm_options={})
+            self._take(dispatcher.compile_cuda(function, types.void, self._types, cc=cc, nvvm_options={}))
+
+    @classmethod
+    def of_compiled(cls, compiled: Any, args: tuple[Any, ...]) -> Native:
+        """The same, for a kernel that Numba has compiled to LLVM IR."""
+        self = cls.__new__(cls)
+        self._types = tuple(type_of_argument(a) for a in args)
+        self._take(compiled)
+        return self
+
+    def _take(self, compiled: Any) -> None:
         self._engine = _engine(compiled.library.llvm_strs)
         self._address = self._engine.get_function_address(compiled.fndesc.llvm_func_name)
         self._tid = ctypes.c_int32.from_address(self._engine.get_global_value_address("thread_index"))

@@ -10,6 +10,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Uint32, Uint64
 from ..seam import CuteError, Int, current, traced
+from ..seam.ground.naming import is_unicode
 from ..seam.hooks.recording import MARK, POP, PUSH, number_of, recording
 from .index import lanemask_lt
 
@@ -43,7 +44,7 @@ def mark(name: str, payload: Int | None = None) -> None:
 
 
 def _tell(kind: int, name: str, payload: Any, what: str) -> None:
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not is_unicode(name):
         raise CuteError(f"{what}: name {name!r} must be a text that is known when the kernel is compiled")
     if recording() is None:
         return

@@ -12,7 +12,7 @@ from ..dtypes import DType, Float32, Float64, Int32, Int64, Uint16
 from ..isa.form.kinds import Kind, f32, f64, s32, u16, u32, u64
 from ..isa.form.text import text_row
 from ..seam import CuteError, traced
-from ..seam.ground.naming import described, shown
+from ..seam.ground.naming import described, is_unicode, shown
 from ..tensor.ssa import TensorSSA, bitcast
 
 __all__ = ["inline_ptx"]
@@ -38,7 +38,7 @@ def inline_ptx(
     CuteError: a type that has no register, a place of the text without an operand, an operand that is not in the text;
     in the simulator also a text without a meaning, and a meaning that returns another number of values.
     """
-    if not isinstance(ptx, str) or not ptx.strip() or "\0" in ptx:
+    if not isinstance(ptx, str) or not ptx.strip() or "\0" in ptx or not is_unicode(ptx):
         raise CuteError(f"inline_ptx: ptx {described(ptx)}: give a static text, of one instruction or more")
     if meaning is not None and not callable(meaning):
         raise CuteError(f"inline_ptx: meaning {described(meaning)}: give a function")

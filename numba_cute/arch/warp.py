@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import isa, seam
-from ..dtypes import Float32, Int32, Uint32, Uint64
+from ..dtypes import Float32, Int32, Scalar, Uint32, Uint64
 from ..seam import CuteError, Int, Number, traced
 from ..seam.guards.messages import how_static
 from ..tensor.ssa import bitcast
@@ -179,6 +181,8 @@ def _reduced(value: Any, op: Any, threads: Any, what: str) -> Any:
     if not callable(op):
         raise CuteError(f"{what}: op {op!r} is no function of two values, as lambda a, b: a + b")
     offset = _group(threads, what) // 2
+    if isinstance(value, (Scalar, np.generic)):  # of the host: no number of this kernel's
+        value = seam.current().type_of(value)(value)
     while offset:
         value = op(value, shuffle_sync_bfly(value, offset))
         offset //= 2

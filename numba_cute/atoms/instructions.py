@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import layout, seam
+from ..layout.int_tuple import text
 from ..layout.pure import pure
 from ..seam import CuteError
 from ..seam.guards.messages import how_static
+from ..tensor.move import MOST_INSTRUCTIONS
 from ..tensor.pointer import Pointer
 from ..tensor.tensor import Tensor, element
 
@@ -75,7 +77,12 @@ def instruction_paths(lay: Any, values: int, name: str, how: str = "") -> tuple[
             )
         lay, opened = lay[0], True
     paths: list[Any] = []
-    for i in range(int(layout.size(lay.shape[1:]))):
+    count = int(layout.size(lay.shape[1:]))
+    if count > MOST_INSTRUCTIONS:
+        raise CuteError(
+            f"copy: {name} of shape {text(lay.shape)} makes {count} instructions: copy it by tiles in a loop"
+        )
+    for i in range(count):
         coord = (None, *layout.idx2crd(i, lay.shape[1:]))
         rest = instruction_paths(layout.slice_(lay, coord), values, name, how)
         paths += [((opened, coord), *more) for more in rest]

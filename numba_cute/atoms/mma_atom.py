@@ -12,8 +12,7 @@ from typing import Any
 from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
-from ..seam import CuteError, InIR, is_static, static, traced
-from ..seam.guards.kinds import Coordinate
+from ..seam import CuteError, InIR, Int, is_static, static, traced
 from ..seam.guards.messages import how_static
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
@@ -329,7 +328,7 @@ class ThrMma(InIR):
     """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
 
     tiled_mma: TiledMma
-    thr_idx: Coordinate
+    thr_idx: Int
 
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         if not isinstance(tensor, Tensor):

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..seam import CuteError
+from ..seam.ground.naming import described, is_unicode
 from . import definitions, foreign, operations, rows
 from .calls import Arguments, SymbolAttr
 from .names import Names, collected
@@ -131,6 +132,8 @@ def parse(
     module prints it, passes leave it as it is, and `to_kernel` refuses it. Raises CuteError for what is no module of
     these dialects, with line and column, and for one that does not verify.
     """
+    if not isinstance(text, str) or not is_unicode(text):
+        raise CuteError(f"parse: text {described(text)}: give a text in Unicode")
     try:
         op, read = parsed(text, context(Names(names)), file, target)
     except ParseError as e:

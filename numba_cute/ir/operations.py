@@ -118,6 +118,12 @@ class Inferred(IRDLOperation):
         positional = tuple(described_pattern(p, self.describe) for p in self.arguments.positional)
         return positional, {n: described_pattern(p, self.describe) for n, p in self.arguments.keywords}
 
+    def given(self, count: int) -> tuple[Description, ...]:
+        """Describe all arguments of an operation that takes so many, none by name."""
+        if len(self.arguments.positional) != count or self.arguments.keywords:
+            raise CuteError(f"{self.name} takes {count} arguments, none by name")
+        return self.described()[0]
+
     def print(self, printer: Printer) -> None:
         self.head(printer)
         if self.arguments.positional or self.arguments.keywords:
@@ -333,12 +339,12 @@ class GetAttr(_Named):
     name = "cute.get_attr"
 
     def infer(self, arch: str) -> Description:
-        (of, name), _ = self.described()
+        of, name = self.given(2)
         check_member(of, self.attribute)
         return inference.infer_attribute(of, str(getattr(name, "value", name)), arch=arch)
 
     def effects(self) -> Effects | None:
-        return effects.effects_of_attribute(self.described()[0][0], self.attribute, arch=target_of(self))
+        return effects.effects_of_attribute(self.given(2)[0], self.attribute, arch=target_of(self))
 
 
 @irdl_op_definition
@@ -348,7 +354,7 @@ class SetAttr(_Named):
     name = "cute.set_attr"
 
     def infer(self, arch: str) -> Description:
-        (of, name, value), _ = self.described()
+        of, name, value = self.given(3)
         inference.check_set_attribute(of, str(getattr(name, "value", name)), value, arch=arch)
         return Constant(None)
 
@@ -358,12 +364,10 @@ class SetAttr(_Named):
 
 class _Item(Inferred):
     def infer(self, arch: str) -> Description:
-        (of, index), _ = self.described()
-        return inference.infer_item(of, index, arch=arch)
+        return inference.infer_item(*self.given(2), arch=arch)
 
     def effects(self) -> Effects | None:
-        of, index = self.described()[0]
-        return effects.effects_of_item(of, index, arch=target_of(self))
+        return effects.effects_of_item(*self.given(2), arch=target_of(self))
 
 
 @irdl_op_definition
@@ -387,8 +391,7 @@ class StoreElement(Inferred):
     name = "cute.store_element"
 
     def infer(self, arch: str) -> Description:
-        (of, index, value), _ = self.described()
-        inference.check_set_item(of, index, value, arch=arch)
+        inference.check_set_item(*self.given(3), arch=arch)
         return Constant(None)
 
     def effects(self) -> Effects:
@@ -402,7 +405,7 @@ class Binary(Inferred):
     name = "cute.binary"
 
     def infer(self, arch: str) -> Description:
-        (operator, *operands), _ = self.described()
+        operator, *operands = self.given(2 if len(self.arguments.positional) == 2 else 3)
         return inference.infer_operator(str(getattr(operator, "value", operator)), operands, arch=arch)
 
     def effects(self) -> Effects | None:
@@ -420,7 +423,7 @@ class MakeTuple(Inferred):
     name = "cute.make_tuple"
 
     def infer(self, arch: str) -> Description:
-        (items,), _ = self.described()
+        (items,) = self.given(1)
         if not isinstance(items, Group):
             raise CuteError("give one tuple: `cute.make_tuple (%a, 1)`")
         return items
@@ -486,7 +489,7 @@ class CastOp(Inferred):
         )  # fmt: skip
 
     def verify_(self) -> None:
-        (given, *_), _ = self.described()
+        (given,) = self.given(1)
         wanted = description_of(self.result_type)
         if lacking(wanted) is None and self.lacking() is None and not inference.converts(given, wanted):
             raise VerifyException(f"cute.cast: {type_of(given)} does not convert to {type_of(wanted)}")

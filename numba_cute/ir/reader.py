@@ -47,7 +47,7 @@ from .fields import (
     record,
 )
 from .names import Lacking, Names, is_record, symbol_of
-from .scanner import Scanner, quoted
+from .scanner import Scanner, nested, quoted
 from .tuples import TUPLES
 from .writer import item, thing_text
 
@@ -79,6 +79,7 @@ class Reader(Scanner):
 
     # -------------------------------------------------------------- items
 
+    @nested
     def item(self) -> Description:
         """Read what may stand within a type."""
         start = self.position
@@ -311,6 +312,7 @@ class Reader(Scanner):
         self._until(end, read)
         return found
 
+    @nested
     def thing(self) -> Thing:
         """Read what has no name in a type: a word, a list, or a value."""
         if self.take("["):
@@ -384,13 +386,11 @@ class Reader(Scanner):
         made = instance(cls, fields)
         if not isinstance(made, Object) or not hasattr(cls, "__post_init__"):
             return made
-        if is_constant(made):
+        whole = is_constant(made)
+        if whole or cls in (Layout, ComposedLayout, ScaledBasis, Pointer):
             obj = held(made)
             self._sound(obj, start)
-            return described_value(obj)  # type: ignore[return-value]
-        if cls in (Layout, ComposedLayout, ScaledBasis, Pointer):
-            obj = held(made)
-            self._sound(obj, start)
+            return described_value(obj) if whole else made  # type: ignore[return-value]
         return made
 
     def _checked(self, make: Callable[[Any], Any], given: Any, start: int) -> Any:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from ..seam import CuteError
+from ..seam.guards.kinds import DEEPEST
 
 
 class SpellingError(CuteError):
@@ -25,6 +28,7 @@ class SpellingError(CuteError):
         super().__init__(f"{at}: {problem}\n  {window}\n  {' ' * (column - first)}^")
 
 
+_DIGITS = 1000
 _SPACE = re.compile(r"(?:\s|//[^\n]*)*")
 _INT = re.compile(r"-?\d+(?![\w.]*[.eE]\d)(?!\.)")
 _FLOAT = re.compile(r"-?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|inf\b|nan\b)")
@@ -48,11 +52,30 @@ def quoted(value: str) -> str:
     return '"' + "".join(out) + '"'
 
 
+S = TypeVar("S", bound="Scanner")
+T = TypeVar("T")
+
+
+def nested(read: Callable[[S], T]) -> Callable[[S], T]:
+    """Make a method that counts how deep what it reads lies."""
+
+    @functools.wraps(read)
+    def deeper(self: S) -> T:
+        self.depth += 1
+        if self.depth >= DEEPEST:
+            self.fail(f"this is nested {DEEPEST} levels deep")
+        found = read(self)
+        self.depth -= 1
+        return found
+
+    return deeper
+
+
 class Scanner:
     """A text and a place in it. text: all of it; position: where reading goes on."""
 
     def __init__(self, text: str, position: int = 0) -> None:
-        self.text, self.position = text, position
+        self.text, self.position, self.depth = text, position, 0
         self.skip()
 
     def skip(self) -> None:
@@ -95,7 +118,9 @@ class Scanner:
 
     def integer(self) -> int | None:
         """Read an integer if one stands here."""
-        found = self._match(_INT)
+        start, found = self.position, self._match(_INT)
+        if found and len(found.group()) > _DIGITS:
+            self.fail(f"a number of more than {_DIGITS} digits", start)
         return int(found.group()) if found else None
 
     def need_integer(self, what: str) -> int:

@@ -99,7 +99,11 @@ def described(x: Any) -> str:
     """Describe `x` for a message: of an array its type, shape, strides and place, of anything else its class."""
     if x is None:
         return "None"
-    if not hasattr(x, "dtype") or not (hasattr(x, "strides") or callable(getattr(x, "stride", None))):
+    if (
+        isinstance(x, type)
+        or not hasattr(x, "dtype")
+        or not (hasattr(x, "strides") or callable(getattr(x, "stride", None)))
+    ):
         return f"{type(x).__name__} {x!r}"
     where = f" on {x.device}" if hasattr(x, "device") else ""
     return f"{type_name(x)} of shape {tuple(x.shape)} and strides {strides(x)}{where}"

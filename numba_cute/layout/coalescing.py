@@ -8,7 +8,7 @@ from typing import Any
 
 from ..seam import CuteError
 from ..seam.guards.kinds import Domain
-from .int_tuple import IntTuple, flatten_to_tuple, is_one, is_zero, mul, same, text
+from .int_tuple import IntTuple, flatten_to_tuple, is_one, is_zero, mul, same, text, wrap
 from .layout import ComposedLayout, Layout, concat, get, on_outer, outer_of, rank
 from .modes import ONE
 from .pure import pure
@@ -94,7 +94,11 @@ def filter_zeros(input: Domain, *, target_profile: IntTuple = None) -> Any:
 
 def _ones_at_zeros(shape: IntTuple, stride: IntTuple) -> IntTuple:
     if isinstance(stride, tuple):
-        return tuple(map(_ones_at_zeros, shape, stride))
+        if rank(shape) != len(stride):
+            raise CuteError(
+                f"filter_zeros: {text(stride)} has {len(stride)} modes, and the shape {text(shape)} has not"
+            )
+        return tuple(map(_ones_at_zeros, wrap(shape), stride))
     return _ones_like(shape) if is_zero(stride) else shape
 
 

@@ -173,6 +173,8 @@ def coordinate_of(idx: Any, shape: IntTuple, stride: IntTuple) -> IntTuple:
     """Compute the coordinate that strides of a compact layout map to `idx`: (idx // stride) % shape at each leaf."""
     if isinstance(shape, tuple):
         return tuple(coordinate_of(idx, s, d) for s, d in zip(shape, stride))
+    if isinstance(stride, ScaledBasis):
+        raise CuteError(f"get_flat_coord: the layout's stride {stride} makes coordinates, which have no index")
     return 0 if is_one(shape) or is_zero(stride) else mod(div(idx, stride), shape)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from .. import layout
 from ..layout import ComposedLayout, IntTuple, Layout, size_in_bytes as bytes_of
 from ..layout.divides import numbers_threads, projected
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 from ..seam.guards.kinds import Domain, Tiler
 from .offsets import check_coord, has_none
 from .tensor import Tensor, slice_tensor
@@ -128,7 +128,7 @@ def local_tile(input: Domain, tiler: Tiler, coord: IntTuple, proj: Any = None) -
 
 
 @traced
-def local_partition(target: Domain, tiler: Tiler, index: Any, proj: Any = None) -> Any:
+def local_partition(target: Domain, tiler: Tiler, index: Int, proj: Any = None) -> Any:
     """Take the elements of `target` (a tensor or layout) that belong to thread `index` of the threads laid out by
     `tiler`: one element of each tile of the shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
     threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)

@@ -20,16 +20,16 @@ class FastDivmodDivisor:
     the multiplier is less than 1 too large by parts of 2**shift, which moves the quotient by less than 1 / divisor.
     """
 
-    divisor: Any
-    multiplier: Any
-    shift: Any
+    divisor: Int
+    multiplier: Int
+    shift: Int
 
     def divmod(self, dividend: Int) -> tuple[Any, Any]:
         """Compute (dividend // divisor, dividend % divisor) as Int32, for 0 <= `dividend` < 2**31."""
         if isinstance(dividend, int) and not 0 <= dividend < 2**31:
             raise CuteError(f"divmod: dividend {dividend} is not in [0, 2**31)")
         if seam.current_or(None) is None:
-            return divmod(int(seam.known(dividend)), int(self.divisor))
+            return divmod(int(seam.known(dividend)), int(seam.known(self.divisor)))
         wide = Uint64(Uint32(dividend)) * Uint64(self.multiplier)
         quotient = Int32(wide >> Uint64(self.shift))
         return quotient, Int32(dividend) - quotient * Int32(self.divisor)

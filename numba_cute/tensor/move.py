@@ -9,6 +9,7 @@ from typing import Any
 from .. import layout, seam
 from ..dtypes import Uint8, Uint16, Uint32
 from ..layout import Layout
+from ..layout.int_tuple import text
 from ..layout.pure import pure
 from ..seam import CuteError
 from ..seam.guards.messages import how_static
@@ -16,6 +17,8 @@ from .pointer import AddressSpace, Pointer, access_alignment, advance, check_wri
 
 WIDEST = 16
 """Bytes of the widest access of a thread (PTX ISA, "Vectors": .v4.b32)."""
+MOST_INSTRUCTIONS = 1 << 16
+"""Instructions of one copy of a thread: each is code of its own."""
 
 
 def move(
@@ -27,6 +30,9 @@ def move(
     first element decides. access: the function that moves a vector, `access(src, dst, elements)`, if not plain loads
     and stores.
     """
+    for p in (src, dst):
+        if not isinstance(p, Pointer):
+            raise CuteError(f"copy: a tensor of coordinates, {text(p)}, has no memory to copy from or to")
     check_writable(dst, "copy")
     access = access or _access
     for lay in (slayout, dlayout):
@@ -38,6 +44,10 @@ def move(
     if src.dtype.width != dst.dtype.width:
         raise CuteError(f"copy: {src.dtype} cannot be copied to {dst.dtype}; convert with dst.store(src.load().to(…))")
     width = vector_width(src, slayout, dst, dlayout, limit)
+    if count // width > MOST_INSTRUCTIONS:
+        raise CuteError(
+            f"copy: {count} elements are {count // width} instructions of a thread: copy by tiles in a loop"
+        )
     for at in first_of_vectors(slayout, dlayout, width, count):
         a = advance(src, layout.crd2idx(at, slayout))
         b = advance(dst, layout.crd2idx(at, dlayout))

@@ -84,6 +84,8 @@ def wide_offset(coord: Any, shape: Any, stride: Any) -> Any:
             total = total + wide_offset(c, s, d)
         return total
     while isinstance(coord, tuple):
+        if len(coord) != 1:
+            raise CuteError(f"coordinate {coord} stands where the shape has {text(shape)}: give one integer")
         (coord,) = coord
     if isinstance(coord, int) and coord == 0:
         return 0

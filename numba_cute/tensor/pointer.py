@@ -103,6 +103,8 @@ class Pointer(InIR):
         """Return the first address from here on that is a multiple of `min_align` bytes, a power of two."""
         if min_align < 1 or min_align & (min_align - 1):
             raise CuteError(f"align: min_align {min_align} bytes is not a power of two")
+        if self.space is AddressSpace.rmem:
+            raise CuteError(f"align: {self!r} points to registers, which have no address")
         if self.alignment >= min_align:
             return self
         address = (self.address + (min_align - 1)) & -min_align
@@ -193,6 +195,8 @@ def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
     units, start = seam.known(units), seam.known(ptr.address)
     if seam.is_exact(units):
         address = start + units * size
+    elif type(units) is dtypes.Scalar:  # of the host, which knows it
+        address = start + int(units) * size
     elif ADDRESS_BITS[ptr.space.name] == 64:
         address = ptr.address + dtypes.Int64(units) * size
     else:  # the address keeps its type, whatever the offset's: it may be carried round a loop

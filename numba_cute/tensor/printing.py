@@ -101,6 +101,7 @@ def _kind(x: Any) -> str:
 
 def _conversion(flags: str, length: str, letter: str, x: Any) -> Piece:
     """A conversion of C's for a number that fits it, which is brought to the width that C expects."""
+    _bounded(flags)
     dtype, cast = _dtype(x), seam.current().cast
     if letter in _FLOATS:
         return f"%{flags}{letter.replace('F', 'f')}", cast(x, Float64)
@@ -115,6 +116,12 @@ def _conversion(flags: str, length: str, letter: str, x: Any) -> Piece:
         return f"%{flags}llu", cast(x, Uint64)
     wide = wide or dtype is Uint32 and not bits  # whole, where C's int would be negative
     return f"%{flags}{'lld' if wide else 'd'}", cast(x, Int64 if wide else Int32)
+
+
+def _bounded(how: str) -> None:
+    """Refuse a width or precision beyond what every printf of C's can do (C17 7.21.6.1: 4095 characters)."""
+    if any(len(number) > 4 or int(number) > 4095 for number in re.findall(r"\d+", how)):
+        raise CuteError(f"printf: {how[:40]}: a width or precision is at most 4095")
 
 
 def _shown(x: Any, spec: str = "") -> Piece:
@@ -206,6 +213,7 @@ def _converted(found: re.Match[str], x: Any, which: str) -> Piece:
                 f"printf: {found.group()} takes what is known while compiling, and {which} is {kind}; write "
                 f"{_fitting(kind)}, or a format with {{}}"
             )
+        _bounded(how)
         return f"%{how}s" % "".join(parts)
     elif letter == "p":
         of_memory = isinstance(x, Pointer) and x.space is not AddressSpace.rmem
@@ -325,9 +333,9 @@ def _on_host(tensor: Tensor, verbose: bool) -> str:
 def _contents(tensor: Tensor) -> tuple[int, Any]:
     """Return the first address of a tensor's memory and a copy of its bytes, brought from a GPU if they are there."""
     address, nbytes = extent(tensor)
-    if not nbytes:
+    at = getattr(tensor.iterator, "address", None)
+    if not isinstance(tensor.iterator, Pointer) or not nbytes and isinstance(at, Address):
         return 0, np.zeros(0, np.uint8)
-    at = tensor.iterator.address
     if not isinstance(at, Address) or at.owner is None:
         raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
     if on_host(at.owner):

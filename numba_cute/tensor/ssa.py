@@ -9,6 +9,7 @@ from .. import dtypes, layout, seam
 from ..dtypes import Boolean, DType, Float32, Int32
 from ..layout import IntTuple
 from ..seam import CuteError, Number, StaticEnum, static, traced
+from ..seam.ground.naming import described
 from ..seam.guards.messages import how_static
 from .move import fits_a_thread
 
@@ -371,6 +372,8 @@ def elementwise(op: Any, *operands: Any) -> Any:
     dtype = _common_type(name, operands)
     if dtype.is_integer and dtype.width < 8:
         raise CuteError(f"{getattr(op, 'name', op)}: {dtype} elements have no arithmetic; convert with .to(cute.Int8)")
+    if dtype.is_float and name in ("and", "or", "xor", "not", "shl", "shr"):
+        raise CuteError(f"{name}: {dtype} elements have no bits to compute with; convert with .to(cute.Int32)")
     shape: Any = 1
     for x in vectors:
         shape = broadcast_shape(shape, x.shape)
@@ -402,6 +405,8 @@ def _power(x: TensorSSA, n: int) -> TensorSSA:
 def where(cond: Any, x: Any, y: Any) -> Any:
     """Select `x` where `cond` is true and `y` elsewhere, element by element; each may be a vector or a scalar."""
     if not isinstance(cond, TensorSSA):
+        if hasattr(cond, "__len__"):
+            raise CuteError(f"where: cond is {described(cond)}: give a truth value, or a vector of such")
         if not isinstance(x, TensorSSA) and not isinstance(y, TensorSSA):
             return seam.current().select(cond, x, y)
     elif cond.dtype != Boolean:

@@ -22,6 +22,7 @@ from ..seam import CuteError, Int, static, traced
 from ..seam.ground.names import Named
 from ..seam.guards import facade
 from ..seam.guards.messages import how_static
+from ..seam.marks.decorators import annotations_of
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
 
@@ -438,4 +439,4 @@ def _annotations(cls: Any) -> dict[str, Any]:
         return dict(inspect.get_annotations(cls))
     frame = facade.caller(sys._getframe(2))
     scope = {**frame.f_globals, **frame.f_locals}
-    return dict(inspect.get_annotations(cls, globals=scope, locals=dict(vars(cls)), eval_str=True))
+    return annotations_of(cls, globals=scope, locals=dict(vars(cls)))

@@ -10,6 +10,7 @@ from .. import seam
 from ..dtypes import Int32, Int64, Scalar
 from ..seam import CuteError, traced
 from ..seam.ground.naming import shown
+from ..seam.guards.kinds import is_integer
 from ..seam.guards.messages import how_static
 
 __all__ = ["IntValue", "SymInt", "assume", "sym_int", "sym_int32", "sym_int64"]
@@ -35,7 +36,7 @@ def assume(src: Any, divby: int = 1) -> Any:
         if assumed is None:
             raise CuteError(f"assume: src {shown(src)} is not an integer")
         return assumed(divby)
-    if isinstance(src, float) or not hasattr(src, "__index__"):
+    if not is_integer(src):
         raise CuteError(f"assume: src {shown(src)} is not an integer")
     if int(src) % divby:
         raise CuteError(f"assume: src is {src}, which is not a multiple of divby={divby}")

@@ -395,7 +395,7 @@ def _array_view(x: Any) -> seam.ArrayView | None:
     made = getattr(x, "__cute_view__", None)
     if made is not None:
         return made()  # type: ignore[no-any-return]
-    if not hasattr(x, "__array_interface__"):
+    if isinstance(x, type) or not hasattr(x, "__array_interface__"):
         return None
     strides = tuple(s // x.itemsize for s in x.strides)
     address, readonly = x.__array_interface__["data"]
@@ -485,4 +485,5 @@ def domain_offset(coord: IntTuple, tensor: Any) -> Any:
     if isinstance(tensor.layout, ComposedLayout):
         moved, offset = layout.domain_offset(coord, tensor.layout)
         return Tensor(add(tensor.iterator, offset), moved)
-    return tensor._tracked(Tensor(element(tensor, coord), tensor.layout), lambda other: domain_offset(coord, other))
+    moved = Tensor(element(tensor, check_coord(coord, tensor.layout)), tensor.layout)
+    return tensor._tracked(moved, lambda other: domain_offset(coord, other))

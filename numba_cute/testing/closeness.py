@@ -52,15 +52,17 @@ def _unit(kind: Any) -> float:
     """The unit roundoff of an element type, or the number that was given in its place."""
     if isinstance(kind, (int, float)) and not isinstance(kind, bool):
         return float(kind)
-    if isinstance(kind, DType):
-        if kind.is_integer:
-            return 0.0
-        if kind.name == "TFloat32":
-            return 2.0**-11
-        kind = kind.numpy
+    if isinstance(kind, DType) and kind.name == "TFloat32":
+        return 2.0**-11
+    info = _info(kind)
+    return 0.0 if info is None else float(info.eps) / 2
+
+
+def _info(kind: Any) -> Any:
+    """What is known of an element type of floats; None of integers."""
     try:
-        kind = np.dtype(kind)
-        return 0.0 if np.issubdtype(kind, np.integer) or kind == np.bool_ else float(_finfo(kind).eps) / 2
+        dtype = np.dtype(kind.numpy if isinstance(kind, DType) else kind)
+        return None if np.issubdtype(dtype, np.integer) or dtype == np.bool_ else _finfo(dtype)
     except (TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
         raise CuteError(f"assert_allclose: {shown(kind)} is no element type; give one like cute.Float32") from None
 
@@ -69,7 +71,7 @@ def _float64(name: str, x: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(x, np.float64)
     except (TypeError, ValueError):
-        raise CuteError(f"allowed_error: {name} {described(x)}: give an array of numbers") from None
+        raise CuteError(f"assert_allclose: {name} {described(x)}: give an array of numbers") from None
 
 
 def allowed_error(
@@ -104,12 +106,8 @@ def allowed_error(
 
 def _least(dtype: Any) -> float:
     """Half of the least number above zero of an element type."""
-    if isinstance(dtype, DType):
-        dtype = dtype.numpy
-    dtype = np.dtype(dtype)
-    if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
-        return 0.0
-    return float(_finfo(dtype).smallest_subnormal) / 2
+    info = _info(dtype)
+    return 0.0 if info is None else float(info.smallest_subnormal) / 2
 
 
 def assert_allclose(
@@ -137,10 +135,8 @@ def assert_allclose(
         bad = g != w
         allowed = np.zeros(w.shape)
     else:
-        allowed = allowed_error(
-            w.astype(np.float64), kind, terms=terms, accumulate=accumulate, operands=operands, magnitude=magnitude
-        )
-        g, w = g.astype(np.float64), w.astype(np.float64)
+        g, w = _float64("got", g), _float64("want", w)
+        allowed = allowed_error(w, kind, terms=terms, accumulate=accumulate, operands=operands, magnitude=magnitude)
         allowed = allowed + atol + rtol * np.abs(np.where(np.isfinite(w), w, 0.0))
         bad = _bad(g, w, allowed, kind)
     if bad.any():
@@ -160,10 +156,8 @@ def _bad(g: Any, w: Any, allowed: Any, dtype: Any) -> Any:
 
 
 def _most(dtype: Any) -> float:
-    if isinstance(dtype, DType):
-        dtype = dtype.numpy
-    dtype = np.dtype(dtype)
-    return math.inf if np.issubdtype(dtype, np.integer) or dtype == np.bool_ else float(_finfo(dtype).max)
+    info = _info(dtype)
+    return math.inf if info is None else float(info.max)
 
 
 def _report(g: Any, w: Any, allowed: Any, bad: Any, dtype: Any) -> str:

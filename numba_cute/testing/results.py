@@ -117,6 +117,8 @@ class Comparison:
     def table(self, work: float | None = None, unit: str = "TFLOP/s", scale: float = 1e-12) -> str:
         """Return the contenders as lines of text. work: what one call does, in operations or bytes, for a column of
         work * scale a second, called `unit`."""
+        if not self.timings:
+            raise CuteError(f"no contender was timed: {self.failed or 'none was given'}")
         width = max(map(len, [*self.timings, *self.failed]))
         lines = [self._heading()]
         for name, t in sorted(self.timings.items(), key=lambda item: item[1].median):

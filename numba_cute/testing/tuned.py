@@ -22,6 +22,7 @@ from ..compiler.host.stopwatch import Saved, Stopwatch
 from ..runtime import from_dlpack
 from ..seam import CuteError, WrongArguments
 from ..seam.ground.names import other_arguments
+from ..seam.ground.naming import described, shown
 from ..tensor.tensor import extent
 from . import store
 from .children import Child, reachable
@@ -54,7 +55,7 @@ class Tuning:
     def table(self) -> str:
         """Return all that was measured as lines of text, the fastest first."""
         measured, failed = self.record["measured"], self.record["failed"]
-        width = max(map(len, [*measured, *failed]))
+        width = max(map(len, [*measured, *failed]), default=0)
         lines = [f"{self.record['function']}({self.key})"]
         for name, t in sorted(measured.items(), key=lambda item: item[1]["median_us"]):
             low, high = t["interval_us"]
@@ -92,6 +93,8 @@ class Autotuned:
     launches with it. function: the function itself. options: what `autotune` was given."""
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        if not isinstance(options, Options):
+            raise CuteError(f"Autotuned: options {described(options)}: cute.autotune(…) makes them")
         self.function, self.options = function, options
         self._signature = inspect.signature(function)
         self._known: dict[str, Tuning] = {}
@@ -317,7 +320,9 @@ def autotune(
         multiply(a, b, c, m, n, k)
         print(multiply.tune(a, b, c, m, n, k))
     """
-    restored = (restore,) if isinstance(restore, str) else tuple(restore)
+    restored = (restore,) if isinstance(restore, str) else restore
+    if not isinstance(restored, (tuple, list)) or not all(isinstance(name, str) for name in restored):
+        raise CuteError(f"autotune: restore {shown(restore)} must be names of the function's arguments")
     for name, value, least in (("keep", keep, 1), ("rounds", rounds, 1), ("workers", workers, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise CuteError(f"autotune: {name} {value!r} must be an int from {least} on")
@@ -326,8 +331,8 @@ def autotune(
     if isolate is not None and (isinstance(isolate, bool) or not isinstance(isolate, (int, float)) or isolate <= 0):
         raise CuteError(f"autotune: isolate {isolate!r} must be a positive number of seconds, or None")
     options = Options(
-        configs, key, prune, cost, keep, makes_launch, restored, regime, rounds, isolate, workers, store, pace or PACE,
-        stream, progress, device,
+        configs, key, prune, cost, keep, makes_launch, tuple(restored), regime, rounds, isolate, workers, store,
+        pace or PACE, stream, progress, device,
     )  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Autotuned:

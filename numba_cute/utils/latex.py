@@ -11,6 +11,7 @@ from .. import layout
 from ..atoms.copy_atom import TiledCopy
 from ..atoms.mma_atom import TiledMma
 from ..layout import ComposedLayout, Layout
+from ..layout.basis import is_basis
 from ..seam import CuteError, Int
 
 __all__ = ["PALETTES", "print_latex", "print_latex_tv"]
@@ -104,8 +105,8 @@ def _limit(what: str, rows: int, columns: int) -> None:
 
 def _tv_grid(title: str, tv: Any, tile: tuple[int, ...]) -> tuple[str, list[list[_Cell]]]:
     _check("print_latex_tv", tv)
-    if layout.rank(tv) != 2:
-        raise CuteError(f"print_latex_tv: layout_tv {tv} must have 2 modes: thread, value")
+    if layout.rank(tv) != 2 or isinstance(tv, Layout) and is_basis(tv.stride):
+        raise CuteError(f"print_latex_tv: layout_tv {tv} must map 2 modes, thread and value, to indices of elements")
     rows, columns = tile[0], layout.product(tile[1:]) if len(tile) > 1 else 1
     _limit("print_latex_tv", rows, columns)
     _limit("print_latex_tv", layout.size(tv, (0,)), layout.size(tv, (1,)))

@@ -223,7 +223,7 @@ def get_copy_atom_a_transform(
     if transform_a_source is OperandSource.SMEM:
         bits = min(128, 16 * 16) if a_dtype.width >= 8 else 128
         return make_copy_atom(CopyUniversalOp(), mma_dtype, num_bits_per_copy=bits)
-    mode = a_smem_shape[0]
+    mode = a_smem_shape[0] if a_smem_shape else None
     _need(isinstance(mode, tuple) and len(mode) == 2, what, f"a_smem_shape {a_smem_shape} begins with no (M, K) tile")
     rows, k = layout.product_each(mode)
     _need(rows == 128, what, f"a CTA has {rows} rows of A in tensor memory; they must be 128")
@@ -233,7 +233,10 @@ def get_copy_atom_a_transform(
 
 def _by_threads(atom: CopyAtom, lay: Any) -> TiledCopy:
     """128 threads over the part ((M, K), …) of one multiply in shared memory, each with rows of 16 bytes along M."""
-    rows, k = layout.product_each(layout.shape(lay)[0])
+    mode = layout.wrap(layout.shape(lay))[0]
+    ok = isinstance(mode, tuple) and len(mode) == 2
+    _need(ok, "transform_partition", f"A_transform's layout {lay} begins with no (M, K) tile")
+    rows, k = layout.product_each(mode)
     each = 128 // atom.value_type.width
     across = min(rows // each, _THREADS)
     deep = _THREADS // across

@@ -22,7 +22,9 @@ from ..arch.warp import elect_one, make_warp_uniform, sync_warp
 from ..dtypes import DType, Float32, Uint32
 from ..isa.facts.tensor_memory import column_count
 from ..layout import Layout
+from ..layout.basis import is_basis
 from ..seam import CuteError, Int, struct, traced
+from ..seam.ground.naming import described, shown
 from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
@@ -37,8 +39,8 @@ def compute_tmem_cols_from_layout(layout: Layout, element_type: DType) -> int:
     layout: a static layout of tensor memory, whose lanes are 65536 columns apart. element_type: its elements. Raises
     CuteError for another layout."""
     what = "compute_tmem_cols_from_layout"
-    if not isinstance(layout, Layout) or not seam.is_static((layout.shape, layout.stride)):
-        raise CuteError(f"{what}: layout {layout} must be a static layout{how_static(layout)}")
+    if not isinstance(layout, Layout) or not seam.is_static((layout.shape, layout.stride)) or is_basis(layout.stride):
+        raise CuteError(f"{what}: layout {shown(layout)} must be a static layout of offsets{how_static(layout)}")
     if not isinstance(element_type, DType):
         raise CuteError(f"{what}: element_type {element_type!r} is not an element type; use one like cute.Float32")
     return column_count(layout, element_type.width)
@@ -54,10 +56,9 @@ def get_num_tmem_alloc_cols(
     that can be allocated, a power of two of at least 32; else the columns themselves. arch: the target whose capacity
     is checked. Raises CuteError if they do not fit."""
     what, total = "get_num_tmem_alloc_cols", 0
-    tensors = [tmem_tensors] if isinstance(tmem_tensors, Tensor) else list(tmem_tensors)
-    for t in tensors:
+    for t in tmem_tensors if isinstance(tmem_tensors, (tuple, list)) else (tmem_tensors,):
         if not isinstance(t, Tensor) or t.memspace is not AddressSpace.tmem:
-            raise CuteError(f"{what}: {t!r} must be a tensor in tensor memory")
+            raise CuteError(f"{what}: {described(t)} must be a tensor in tensor memory, or several")
         total += compute_tmem_cols_from_layout(t.layout, t.element_type)
     if rounding:
         total = max(1 << max(total - 1, 0).bit_length(), get_min_tmem_alloc_cols(arch))

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of this library's own are said to be such, with the user's line; faults of arguments never are."""
 
+import functools
+import importlib
 import traceback
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute import seam
 from numba_cute.seam.guards import facade
+
+
+def deep(levels):
+    """Tuples in tuples."""
+    return functools.reduce(lambda x, _: (x,), range(levels), 1)
+
 
 FAULTS = {
     "key": "{}['no such key']",
@@ -39,7 +48,8 @@ def test_fault_of_the_library_is_an_internal_error_at_the_users_line(fault, guar
     with pytest.raises(cute.InternalError) as e:
         f(3, space="smem")
     said = str(e.value)
-    assert "f(n=3, space='smem'): " in said and "this is a fault of numba-cute, please report it" in said
+    assert "f(n=3, space='smem'): " in said and "this is a fault of numba-cute: please report it" in said
+    assert "NUMBA_CUTE_TRACEBACK=1" in said
     assert f"called at {__file__}:{users_line(e.value)}" in said
     assert all(word in said for word in ("numba-cuda", "Python 3.")) and "do not go together" not in said
     assert isinstance(e.value, cute.CuteError) and type(e.value.__cause__).__name__ in said
@@ -77,6 +87,49 @@ def test_fault_in_a_simulated_kernel_is_an_internal_error_at_its_line():
     assert "f(2)" in str(e.value) and "in kernel kernel" in str(e.value)
 
 
+PLACES = {
+    "a pass": ("compiler.passes.branches", "_prune"),
+    "the bridge": ("compiler.bridge.calls", "_is_run_time"),
+    "the emitter": ("compiler.emit.scalars", "Scalars.arith"),
+    "a store": ("tensor.pointer", "Pointer.store_vector"),
+    "an element": ("tensor.offsets", "add"),
+}
+ENGINES = {
+    "compile": lambda kernel, *args: cute.compile(kernel, args),
+    "simulate": lambda kernel, *args: cute.simulate(kernel)[1, 1](*args),
+}
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, IndexError])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fault_anywhere_in_an_engine_is_an_internal_error_at_the_kernels_line(engine, place, error, monkeypatch):
+    room, path = PLACES[place]
+    module = importlib.import_module(f"numba_cute.{room}")
+    function = functools.reduce(getattr, path.split("."), module)
+    function = getattr(function, "__wrapped__", function)
+    (faulty,) = library(
+        f"def faulty(*args, **named):\n    raise {error.__name__}('broken')", "faulty", guard=lambda f: f
+    )
+    code = faulty.__code__.replace(co_filename=module.__file__)
+
+    @cuda.jit
+    def kernel(out, n):
+        registers = cute.make_rmem_tensor(4, cute.Int32)
+        registers[n % 4] = n + 1
+        out[0] = registers[0] + cute.make_layout((4, 8), stride=(n, 1))(n)
+
+    monkeypatch.setattr(function, "__code__", code)
+    monkeypatch.setenv("NUMBA_CUTE_TRACEBACK", "1")
+    with pytest.raises(cute.InternalError) as e:
+        ENGINES[engine](kernel, np.zeros(1, np.int32), 3)
+    assert ", in faulty\n" in "".join(traceback.format_exception(e.value))
+    said = str(e.value)
+    assert f"{error.__name__} at {module.__file__}" in said and "broken" in said
+    assert "this is a fault of numba-cute: please report it" in said and "NUMBA_CUTE_TRACEBACK=1" in said
+    assert f"in kernel kernel, {__file__}:" in said and "numba-cuda" in said
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -90,6 +143,15 @@ def test_fault_in_a_simulated_kernel_is_an_internal_error_at_its_line():
         lambda: cute.testing.assert_(np.zeros(3)),
         lambda: cute.zipped_divide(cute.make_layout(8), 0),
         lambda: cute.make_layout((4, 8))[7],
+        lambda: cute.transform_leaf(lambda: 1, (4, 8)),
+        lambda: cute.find_if((4, 8), cute.Float64),
+        lambda: cute.timeline(lambda n: n),
+        lambda: repr(cute.utils.GroupSearchResult(*[deep(3000)] * 7)),
+        lambda: cute.assume(np.ones(4, bool)),
+        lambda: cute.print_tensor(cute.make_tensor(np.zeros(16, np.uint8), 16)),
+        lambda: cute.domain_offset(((4, 8), 2, 1), cute.make_tensor(np.zeros(16, np.uint8), (4, 4))),
+        lambda: cute.make_identity_layout((4, 8)).get_flat_coord(4),
+        lambda: cute.testing.assert_allclose("x", np.ones(3)),
     ],
 )
 def test_fault_of_an_argument_is_none_of_the_librarys(call):

@@ -239,11 +239,13 @@ def judged(call: Call, e: BaseException) -> dict[str, str] | None:
     if isinstance(e, cute.CuteError):
         if not isinstance(e, cute.InternalError):
             return None
-        kind, cause = "bare", e.__cause__ or e
+        kind, cause = "internal", e.__cause__ or e
     else:
         kind, cause = "error", e
     place = _place(cause)
     if kind == "error":
+        if place is not None and place.startswith("seam/hooks/casting.py") and isinstance(e, (TypeError, ValueError)):
+            return None  # of a builtin that is remembered
         if place is None and isinstance(e, (TypeError, AttributeError)):
             return None  # Python's own: no such operator, attribute or parameter
         if isinstance(e, TypeError) and _is_arity(call):

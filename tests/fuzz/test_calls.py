@@ -25,14 +25,14 @@ def test_calls_with_arguments_of_all_kinds_end_in_results_or_cute_errors(tmp_pat
     with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         warnings.simplefilter("ignore")
         for number in range(COUNT):
-            found += [wrong for wrong in [worker.run(number)[1]] if wrong and wrong["kind"] != "bare"]
+            found += [wrong for wrong in [worker.run(number)[1]] if wrong]
     assert not found, summary(found, 10)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_none_of_three_hundred_thousand_calls_ends_otherwise(seed):
-    found = [f for f in calls(seed, 300_000, os.cpu_count() or 1) if f["kind"] != "bare"]
+    found = calls(seed, 300_000, os.cpu_count() or 1)
     assert not found, summary(found, 20)
 
 

@@ -17,7 +17,18 @@ from numba.cuda.core.ir import Loc
 
 from ... import config
 from ...seam import CuteError, Signal, refused
-from ...seam.ground.places import at_line, definition_of, is_placed, line_naming, line_of, mark_placed, placed
+from ...seam.ground.error import InternalError, internal_error
+from ...seam.ground.places import (
+    at_line,
+    at_line_of,
+    definition_of,
+    is_fault,
+    is_placed,
+    line_naming,
+    line_of,
+    mark_placed,
+    placed,
+)
 from ...seam.guards.messages import READ_ONLY_ARRAY
 from ...seam.marks.decorators import HOW_STATIC
 from .origins import origins
@@ -63,10 +74,15 @@ def explain(error: BaseException, py_func: Any) -> None:
     text = str(error)
     found = [e for e in _raised if str(e) in text]
     cute = error if isinstance(error, CuteError) else max(found, key=lambda e: len(str(e)), default=None)
+    faults = [e for e in _raised if isinstance(e, InternalError)]
+    if faults and not isinstance(cute, InternalError):  # whatever else was refused for it
+        cute = faults[0]
     if cute is None and _READ_ONLY.search(text):
         cute = CuteError(READ_ONLY_ARRAY)
     if cute is None:
         cute = refusal(error)
+    if cute is None and is_fault(error):
+        cute = at_line_of(internal_error(f"kernel {py_func.__name__}", error), error)
     if cute is None:
         return
     file, line = _where(text, error, cute, py_func)

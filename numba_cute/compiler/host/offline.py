@@ -115,6 +115,8 @@ def _type(value: Any) -> types.Type:
     try:
         return type_of_argument(value)
     except ValueError as e:
+        if type(e) is ValueError and "Cannot determine Numba type" not in str(e):  # a fault, and none of Numba's words
+            raise
         raise CuteError(no_argument(value)) from e
 
 

@@ -40,7 +40,7 @@ def tool(name: str) -> str:
     named = getattr(config.current(), name)
     if named is None:
         return _found(name)
-    if not Path(named).is_file():
+    if not os.path.isfile(named):  # of a name that is too long, too
         raise CuteError(f"NUMBA_CUTE_{name.upper()}={named}: there is no such file")
     return str(named)
 
@@ -52,7 +52,7 @@ def _found(name: str) -> str:
     folders = [*_wheel_folders(), *(Path(home, "bin") for home in homes)]
     places = [folder / name for folder in folders] + [Path(shutil.which(name) or ""), Path("/usr/local/cuda/bin", name)]
     for place in places:
-        if place.is_file():
+        if os.path.isfile(place):
             return str(place)
     raise CuteError(
         f"{name} was not found: install numba-cute[cu13] (or nvidia-cuda-nvcc, nvidia-cuda-nvdisasm), or set "

@@ -99,6 +99,8 @@ def decode(data: Any, grid: tuple[int, ...], warps: int, most: int, kernel: str)
         for r in part[HEADER:].view(_RECORD)[: min(told, most)]:
             what = int(r["what"])
             payload = int(r["payload"]) if what & HAS_PAYLOAD else None
+            if what & 7 >= len(KINDS) or what >> 4 not in names:
+                raise CuteError(f"timeline: an event of {kernel} was written over: the kernel writes where it must not")
             kind, name = KINDS[what & 7], names[what >> 4]
             times = int(r["clock"]), int(r["time"]), int(r["sm"])
             events.append(Event(*times, index, warp, kind, name, payload, kernel))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import tarfile
 import zlib
 from pathlib import PurePosixPath
@@ -37,6 +38,8 @@ def take(file: Any) -> tuple[int, int]:
                 held = archive.extractfile(member) if member.isreg() and member.size <= store.MOST_BYTES else None
                 sound = held is not None and path.suffix == ".kernel" and store.take(path.stem, held.read())
                 taken, left = taken + sound, left + (not sound)
-    except (tarfile.TarError, EOFError, ValueError, zlib.error) as e:
+    except (tarfile.TarError, EOFError, ValueError, zlib.error, lzma.LZMAError, OSError) as e:
+        if getattr(e, "errno", None) is not None:  # of the system: those of what is compressed have no number
+            raise
         raise CuteError(f"cache import: {file} is no archive of kernels: {e}") from e
     return taken, left

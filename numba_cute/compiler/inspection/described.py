@@ -8,6 +8,7 @@ from typing import Any
 from numba.cuda import types
 
 from ...seam import CuteError
+from ...seam.source.language import too_large
 from ...typed.descriptions import (
     Array,
     Constant,
@@ -104,6 +105,8 @@ def numba_type(d: Description) -> types.Type:
 def _of_constant(value: Any) -> types.Type:
     if value is None:
         return types.none
+    if type(value) is int and not -(1 << 63) <= value < 1 << 64:
+        raise CuteError(too_large(value))
     if isinstance(value, (bool, int, str)) and type(value) in (bool, int, str):
         return types.literal(value)
     if isinstance(value, float):

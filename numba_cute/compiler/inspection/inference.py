@@ -17,12 +17,15 @@ from numba.cuda.descriptor import cuda_target
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.ground.error import internal_error
+from ...seam.ground.places import is_fault
 from ...typed.descriptions import Constant, Description, Group, Object
 from ..bridge import contexts, tree
 from ..bridge.object_types import Value
 from ..bridge.typeofs import type_of_argument
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer
+from ..ground.faults import is_numbas
 from ..ground.memory import remembering
 from ..ground.target import compiling_for
 from .described import described, numba_type
@@ -94,6 +97,8 @@ def _asked(ask: Any, *args: Any) -> Any:
             cause = cause.__cause__ or cause.__context__
         raise CuteError(str(cause or e)) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as e:  # of the callee's own Python
+        if is_fault(e) and not is_numbas(e):
+            raise internal_error("typing", e) from e
         raise CuteError(f"it does not take these: {type(e).__name__}: {e}") from e
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core import ir
 
+from ...seam.guards.kinds import UserFunction
 from ..bridge.leaf_types import Registers, Vector
 from ..bridge.object_types import Value
 from ..ground.target import compiling_for
@@ -149,7 +150,7 @@ class Listing(tuple[Inspected, ...]):
         return "\n".join(map(str, self))
 
 
-def inspect_layouts(kernel: Any, signature: Any, arch: str = "sm_90a") -> Listing:
+def inspect_layouts(kernel: UserFunction, signature: Any, arch: str = "sm_90a") -> Listing:
     """List the layouts, swizzles, pointers, tensors, register vectors and atoms that a kernel's variables hold, as
     `Inspected` entries.
 

@@ -18,6 +18,7 @@ from numba.cuda.core.typed_passes import type_inference_stage
 
 from ...seam import CuteError
 from ..ground.errors import lies_before
+from ..ground.faults import is_numbas
 from .constants import FAULTS, NotConstant
 from .definitions import Place, statements
 from .ssa import in_ssa_form
@@ -84,6 +85,8 @@ class TypedConstants:
                 state.typingctx, state.targetctx, func_ir, state.args, state.return_type, raise_errors=False
             )
         except (NumbaError, *FAULTS) as e:  # which Numba does not hold back: no such name in a module, no such index
+            if not isinstance(e, CuteError) and not is_numbas(e):
+                raise
             raise CuteError(str(e) or type(e).__name__) from e
 
     def _type(self, alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:

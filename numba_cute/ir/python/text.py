@@ -8,6 +8,7 @@ import functools
 import hashlib
 import linecache
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -18,6 +19,11 @@ from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError
+
+from ...seam import CuteError
+from ...seam.ground.packages import package_of
+from ..scanner import SpellingError
 
 Position = tuple[int, int]
 """A line and a column of a text, from 1 and from 0."""
@@ -124,11 +130,33 @@ class _Noting(Parser):
             self.names[value] = name if len(values) == 1 else f"{name}_{i}"
 
 
+_STRINGS = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*("?)')
+"""Comments, and strings with their ends: xDSL looks exponentially long for an end that is not there."""
+
+
+def _is_xdsls(e: BaseException) -> bool:
+    """Say whether a line of xDSL's raised an exception."""
+    frames = [frame for frame, _ in traceback.walk_tb(e.__traceback__)]
+    return package_of(frames[-1].f_globals.get("__name__")) == "xdsl"
+
+
 def parsed(source: str, context: Context, file: str | None = None, target: str | None = None) -> tuple[ModuleOp, Text]:
     """Parse a module; gives it, and its text as it was written. file: as for `printed`. target: in place of what it
     names."""
     file = file or _name(source)
+    for found in _STRINGS.finditer(source):
+        if found[1] == "":
+            raise SpellingError(
+                source, found.start(), "this string does not end on its line, or has an escape that is none"
+            )
     parser = _Noting(context, source, file)
     parser.target = target or parser.target
-    module = parser.parse_module()
+    try:
+        module = parser.parse_module()
+    except (CuteError, ParseError):
+        raise
+    except Exception as e:  # of a text xDSL's parsers may raise anything
+        if not isinstance(e, RecursionError) and not _is_xdsls(e):
+            raise
+        parser.raise_error(f"{type(e).__name__}: {e}", parser.operation_at)
     return module, Text(source, file, parser.at, parser.names)

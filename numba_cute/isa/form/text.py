@@ -15,7 +15,7 @@ from .assembly import Assembly, assemble
 from .instr import EACH, GENERIC, WARP, Instr
 from .kinds import Kind, annotation, out
 
-_PLACE = re.compile(r"\{\$([wr])(\d+)\}|\$(\d+)")
+_PLACE = re.compile(r"\{\$([wr])(\d+)\}|\$(\d+)|\$")
 
 
 class Text(Instr):
@@ -49,6 +49,8 @@ def _numbered(text: str, names: list[str]) -> str:
     used = set()
 
     def place(match: re.Match[str]) -> str:
+        if match[0] == "$":  # of a label or another name of PTX's
+            return "$$"
         name = match[1] + match[2] if match[1] else names[int(match[3])] if int(match[3]) < len(names) else ""
         if name not in names:
             raise CuteError(

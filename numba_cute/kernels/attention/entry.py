@@ -306,8 +306,8 @@ def flash_attention(
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    left, right, factor = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
+    left, right, factor = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
     scales = q_descale, k_descale, v_descale
     differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (q, k, v))
     if differentiable or torch.compiler.is_compiling():

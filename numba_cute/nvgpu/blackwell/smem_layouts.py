@@ -58,7 +58,8 @@ def tile_to_mma_shape(atom: Any, mma_tile_shape: Any, order: Any = None) -> Any:
     MN, how often along K, stages…), as `partition_shape_A` gives it. order: of the modes MN, K, stages…, in which the
     atom is repeated, smallest first; by default 0, 1, 2, …. Raises CuteError where the atom does not divide the tile.
     """
-    if not isinstance(mma_tile_shape, tuple) or len(mma_tile_shape) < 3:
+    one = mma_tile_shape[0] if isinstance(mma_tile_shape, tuple) and len(mma_tile_shape) >= 3 else None
+    if not isinstance(one, tuple) or len(one) != 2:
         raise CuteError(
             f"tile_to_mma_shape: mma_tile_shape {mma_tile_shape!r} must be ((MN, K), rest MN, rest K, stages…)"
         )

@@ -104,6 +104,6 @@ def mma_traits(layouts: Callable[..., MmaLayouts], *args: Any) -> MmaTraits:
 
 def metadata_word(op: MmaOp, words: dict[str, Any]) -> Any:
     """The word of metadata that a sparse operation needs, of the values of its atom's fields."""
-    if words["metadata"] is None:
+    if words.get("metadata") is None:
         raise CuteError(f"gemm: {op!r} needs A's metadata; give tiled_mma.set(Field.METADATA, words)")
     return Uint32(words["metadata"])

@@ -28,6 +28,14 @@ for _cls in (CuteError, InternalError):
     _cls.__module__ = "numba_cute"  # tracebacks name them as users import them
 
 
+PLEASE_REPORT = (
+    "this is a fault of numba-cute: please report it with this text and the traceback that NUMBA_CUTE_TRACEBACK=1 shows"
+)
+OF_THE_SYSTEM = (OSError, ImportError, Warning)
+"""Exceptions that are neither an argument's fault nor the library's: of files, of what is not installed, and warnings
+that the user made errors."""
+
+
 def internal_error(what: str, cause: BaseException, line: tuple[str, int] | None = None) -> InternalError:
     """Return the error for an exception that this library's own code raised by mistake.
 
@@ -36,10 +44,9 @@ def internal_error(what: str, cause: BaseException, line: tuple[str, int] | None
     frames = traceback.extract_tb(cause.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     users = f"\n  called at {line[0]}:{line[1]}" if line else ""
-    return InternalError(
-        f"{what}: {type(cause).__name__}{place}: {cause}: this is a fault of numba-cute, please report it with this "
-        f"text and its traceback ({_versions()}){users}"
-    )
+    made = InternalError(f"{what}: {type(cause).__name__}{place}: {cause}: {PLEASE_REPORT} ({_versions()}){users}")
+    made.__cause__ = cause
+    return made
 
 
 def _versions() -> str:

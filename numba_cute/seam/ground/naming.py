@@ -25,6 +25,11 @@ def shown(x: Any) -> str:
     return text if len(text) <= 90 else text[:87] + "..."
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: it has no half of a surrogate pair."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def article(words: str) -> str:
     """Put "a" or "an" before the words."""
     spelt = words[:1] in "FHLMNRSX" and words[1:2].isupper()  # an MmaOp, but a Mbarrier

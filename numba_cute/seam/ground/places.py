@@ -12,7 +12,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from .bytecode import operations
-from .error import CuteError
+from .error import OF_THE_SYSTEM, CuteError
 from .packages import package_of
 
 E = TypeVar("E", bound=CuteError)
@@ -69,6 +69,22 @@ def is_users_error(e: BaseException, own: Collection[str] = ()) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+_OURS = frozenset({"numba_cute", "numba", "llvmlite", "greenlet"})
+
+
+def is_fault(e: BaseException) -> bool:
+    """Return whether an exception is one of Python's that a line of this library's, or of what stands under it, raised
+    by mistake; or libNVVM's, which refuses what it is given."""
+    if type(e).__module__ == "cuda.bindings.nvvm":
+        return True
+    at = e.__traceback__
+    if at is None or not isinstance(e, Exception) or isinstance(e, (CuteError, *OF_THE_SYSTEM)):
+        return False
+    while at.tb_next is not None:
+        at = at.tb_next
+    return type(e).__module__ == "builtins" and _package(at.tb_frame) in _OURS
 
 
 def users_call(frame: FrameType | None) -> tuple[str, int] | None:

@@ -17,12 +17,13 @@ import inspect
 import operator
 import re
 import sys
+import traceback
 import types
 import typing
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
-from ..ground.error import CuteError, internal_error
+from ..ground.error import OF_THE_SYSTEM, CuteError, internal_error
 from ..ground.leaf import Leaf
 from ..ground.naming import article, described, shown
 from ..ground.packages import is_library
@@ -106,7 +107,7 @@ DOMAIN = Kind(
 )
 TENSOR = Kind(
     "a tensor",
-    lambda x: hasattr(x, "shape") and (hasattr(x, "element_type") or hasattr(x, "dtype")),
+    lambda x: hasattr(x, "shape") and (hasattr(x, "element_type") or hasattr(x, "dtype") and not is_number(x)),
     "cute.make_tensor",
 )
 INTEGER = Kind("an integer", is_integer)
@@ -267,21 +268,20 @@ def refusal(
     fn = inspect.unwrap(fn)
     values = inspect.signature(fn).bind(*args, **named).arguments
     given = ", ".join(f"{n}={shown(x)}" for n, x in values.items())
-    if isinstance(e, IndexError) and fn.__name__ == "__getitem__":
+    if isinstance(e, IndexError) and fn.__name__ == "__getitem__" and _last_frame(e).f_code is fn.__code__:
         return NoSuchIndex(f"{fn.__qualname__}({given}): there is no such element: {e}")
     owner, _, name = fn.__qualname__.rpartition(".")
     owner = owner.rpartition(".")[2]
     what = f"{owner}.{name}" if owner and owner != "<locals>" else name
     what = owner if name == "__init__" else what
     found = _of_kinds(fn, what, values) or _of_values(fn, what, values, e)
-    if found is None and isinstance(e, _OF_THE_SYSTEM):
+    if found is None and isinstance(e, OF_THE_SYSTEM):
         return e
     return found or internal_error(f"{what}({given})", e, line)
 
 
-_OF_THE_SYSTEM = (OSError, ImportError, Warning)
-"""Exceptions that are neither an argument's fault nor the library's: of files, of what is not installed, and warnings
-that the user made errors."""
+def _last_frame(e: BaseException) -> types.FrameType:
+    return [frame for frame, _ in traceback.walk_tb(e.__traceback__)][-1]
 
 
 def _of_kinds(fn: Any, what: str, values: dict[str, Any]) -> CuteError | None:
@@ -356,9 +356,18 @@ def _too_deep(which: str) -> CuteError:
 def _depth(x: Any) -> int:
     level, deep = [x], 0
     while level and deep < DEEPEST:
-        level = [z for y in level if isinstance(y, (tuple, list)) for z in y][:1000]
+        level = [z for y in level for z in _held(y)][:1000]
         deep += bool(level)
     return deep
+
+
+def _held(x: Any) -> list[Any]:
+    """What a tuple, a list, or an object's fields hold."""
+    if isinstance(x, (tuple, list)):
+        return list(x[:1000])
+    if isinstance(x, type) or not (is_dataclass(x) or is_struct_class(type(x))):
+        return []
+    return [y for name, y in getattr(x, "__dict__", {}).items() if not name.startswith("_")]
 
 
 # ------------------------------------------------------------------ values of the right kind
@@ -391,7 +400,7 @@ def _lacking(fn: Any, what: str, given: list[tuple[str, Any]], e: AttributeError
     for name, x in given:
         if name == "self" and x is e.obj and is_library(type(x).__module__) or e.name is None:
             continue
-        if any(y is e.obj for y in _parts(x)):
+        if any(y is e.obj for y in _parts(x)) and inspect.getattr_static(type(e.obj), e.name, None) is None:
             inside = "" if x is e.obj else f", in which {described(e.obj)}"
             value = described(x) if x is e.obj else shown(x)
             return CuteError(f"`{name}` of `{what}` is {value}{inside}, has no `{e.name}`{_documented(fn, name)}")
@@ -402,13 +411,8 @@ def _parts(x: Any) -> list[Any]:
     """A value, and what its tuples and fields hold."""
     found, level = [x], [x]
     for _ in range(4):
-        inner: list[Any] = []
-        for y in level:
-            if isinstance(y, (tuple, list)):
-                inner += y[:100]
-            elif is_dataclass(y) or is_struct_class(type(y)):
-                inner += getattr(y, "__dict__", {}).values()
-        found, level = found + inner, inner
+        level = [z for y in level for z in _held(y)[:100]]
+        found += level
     return found
 
 
@@ -425,11 +429,19 @@ def _named(fn: Any, what: str, given: list[tuple[str, Any]], e: BaseException) -
     and None are everywhere, and so none of an argument's marks."""
     known, text = kinds_of(fn), str(e)
     for name, x in given:
+        if isinstance(e, TypeError) and callable(x) and _is_called_otherwise(x, text):
+            return CuteError(f"`{name}` of `{what}` is {described(x)}, which is called otherwise: {text}")
         for y in _parts(x) if name != "self" and name not in known else ():
             if not isinstance(y, (int, float, Leaf, type(None))) and _is_in(y, text):
                 inside = "is" if y is x else "has in it"
                 return CuteError(f"`{name}` of `{what}` {inside} {described(y)}{_documented(fn, name)}")
     return None
+
+
+def _is_called_otherwise(f: Any, text: str) -> bool:
+    """Say whether Python's words are that `f` was called with arguments that it does not take."""
+    names = {getattr(f, "__qualname__", ""), getattr(type(f).__call__, "__qualname__", "")} - {""}
+    return any(re.match(rf"{re.escape(n)}(\.__init__)?\(\) (takes|missing|got)\b", text) for n in names)
 
 
 def _is_in(x: Any, text: str) -> bool:

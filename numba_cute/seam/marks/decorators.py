@@ -211,6 +211,14 @@ def field_names(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in dataclasses.fields(cls))
 
 
+def annotations_of(cls: Any, **scope: Any) -> dict[str, Any]:
+    """Return a class's annotations as objects. scope: the names that those in quotes may use, as `eval` takes them."""
+    try:
+        return inspect.get_annotations(cls, eval_str=True, **scope)
+    except Exception as e:  # the user's Python
+        raise CuteError(f"struct: an annotation of {cls.__name__} cannot be read: {type(e).__name__}: {e}") from e
+
+
 @dataclass_transform()
 def struct(cls: type[T]) -> type[T]:
     """Make `cls` a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
@@ -227,7 +235,7 @@ def struct(cls: type[T]) -> type[T]:
     cls = says_names(cls)
     types = {}
     for base in reversed(cls.__mro__):
-        types.update(inspect.get_annotations(base, eval_str=True))
+        types.update(annotations_of(base))
     fields = list(types)
     defaults = {f: getattr(cls, f) for f in fields if hasattr(cls, f)}
     required = [f for f in fields if f not in defaults]

@@ -144,7 +144,7 @@ def is_kept_method(method: MethodType) -> bool:
 
 def fields_of(obj: Any) -> dict[str, Any]:
     """Return the fields of an object by name, in an order that is the same for objects made alike."""
-    found = dict(getattr(obj, "__dict__", {}))
+    found = {n: x for n, x in getattr(obj, "__dict__", {}).items() if not (n.startswith("__") and n.endswith("__"))}
     for cls in type(obj).__mro__:
         slots = vars(cls).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:

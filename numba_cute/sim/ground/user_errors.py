@@ -13,7 +13,7 @@ from ...seam import CuteError, Leaf
 from ...seam.ground.error import internal_error
 from ...seam.ground.names import UnknownName, explained
 from ...seam.ground.naming import type_name
-from ...seam.ground.places import definition_of, is_placed, line_of, mark_placed, placed, users_line
+from ...seam.ground.places import definition_of, is_fault, is_placed, line_of, mark_placed, placed, users_line
 from ...seam.guards.messages import READ_ONLY_ARRAY, of_assertion
 from ...seam.marks.decorators import marked_classes
 from ...seam.source.language import immutable, no_attribute, words_of
@@ -33,8 +33,11 @@ def thread_error(e: Exception, kernel: str) -> Exception:
     return e if at is None else _placed(e, kernel, *at)
 
 
-def launch_error(e: CuteError, kernel: Any) -> Exception:
-    """Return an error of what a launch of `kernel` gives it, with the line that defines it, if it names no line yet."""
+def launch_error(e: Exception, kernel: Any) -> Exception:
+    """Return an error of what a launch of `kernel` gives it, with the line that defines it, if it names no line yet;
+    itself where it is none of this library's."""
+    if is_fault(e):
+        e = internal_error(f"kernel {kernel.__name__}", e).with_traceback(e.__traceback__)
     if isinstance(e, SimError) and _PLACE.search(str(e)):
         return e
     return _placed(e, kernel.__name__, *(getattr(e, "place", None) or definition_of(kernel)))

@@ -62,6 +62,8 @@ def scalar(kind: str, value: Any) -> Any:
 
 def span(regs: Regs, dtype: Any = None) -> Any:
     """A span of one thread's registers as an array that shares their memory."""
+    if not isinstance(regs.file, np.ndarray):
+        raise CuteError(f"a pointer to registers has {described(regs.file)} for them; cute.make_rmem_tensor makes some")
     part = regs.file[regs.start : regs.start + regs.count]
     want = np.dtype(dtype if dtype is not None else regs.dtype.numpy)
     return part if part.dtype == want else part.view(want)

@@ -15,7 +15,7 @@ from numba.cuda import types
 
 from .... import dtypes, seam
 from ....seam import CuteError
-from ....seam.ground.error import InternalError
+from ....seam.ground.error import PLEASE_REPORT, InternalError
 from ....seam.marks.constexpr import Constexpr
 from ....seam.marks.host_objects import as_argument
 from ...bridge import tree
@@ -166,6 +166,4 @@ def _other(a: Any, b: Any, where: str) -> str | None:
 
 
 def _fault(what: str) -> CuteError:
-    return InternalError(
-        f"NUMBA_CUTE_CHECK_LAUNCHES: {what}: this is a fault of numba-cute, please report it with this text"
-    )
+    return InternalError(f"NUMBA_CUTE_CHECK_LAUNCHES: {what}: {PLEASE_REPORT}")

@@ -19,7 +19,7 @@ import numpy as np
 
 from ....dtypes import DType
 from ....seam import CuteError
-from ....seam.ground.error import InternalError
+from ....seam.ground.error import PLEASE_REPORT, InternalError
 from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Site, Static, Version, Way, differs
 from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
@@ -267,7 +267,7 @@ def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any
             found = ", ".join(map(str, casts))
             raise InternalError(
                 f"{code.co_name}: {cast.variable or 'a value'} is {kind} in the simulator, where the front end has "
-                f"{found}: this is a fault of numba-cute, please report it with the function"
+                f"{found}: {PLEASE_REPORT}"
             )
         return casts[kind](x)
 
