@@ -232,10 +232,9 @@ def _info(
     order = list(range(len(dims)))  # (C, W, H, D, N), or (W, H, D, C, N) of slices
     if sliced:
         order.insert(len(dims) - 2, order.pop(0))
-    steps = (1, *step, 1)
     record = TensorMapRecord(
         dtype, int(ptr.address), tuple(int(dims[i]) for i in order),
-        tuple(int(strides[i]) * dtype.bytes for i in order[1:]), element_strides=tuple(steps[i] for i in order),
+        tuple(int(strides[i]) * dtype.bytes for i in order[1:]), element_strides=tuple((1, *step, 1)[i] for i in order),
         swizzle=swizzle, im2col=Im2col(lower, upper, *part), **options,
     )  # fmt: skip
     op = replace(op, pixels=Pixels(tuple(map(_divisor, extents)), step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
