@@ -179,15 +179,16 @@ def check(form: Form) -> None:
             )
 
 
-def hook(epilogue: Epilogue | None, m: int, n: int, turned: bool) -> Hook:
-    """Make the epilogue as the kernel takes it. m, n: extents of the kernel's C. turned: its rows are C's columns."""
+def hook(epilogue: Epilogue | None, m: int, n: int, turned: bool, run: int | None) -> Hook:
+    """Make the epilogue as the kernel takes it. m, n: extents of the kernel's C. turned: its rows are C's columns. run:
+    of pairs, as of `Hook`."""
     if epilogue is None:
         return Hook()
     steps = []
     for function, inputs, results, pairs in epilogue.steps:
         taken = tuple(_input(x, turned) for x in inputs)
         steps.append(Step(function, taken, tuple(_result(x, turned) for x in results), pairs))
-    return Hook(tuple(steps), cute.Int32(m), cute.Int32(n))
+    return Hook(tuple(steps), cute.Int32(m), cute.Int32(n), run)
 
 
 def _input(x: Any, turned: bool) -> Any:

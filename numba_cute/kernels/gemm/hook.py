@@ -163,11 +163,13 @@ def _counted(shape: Any, stride: Any) -> Any:
 
 @static
 class Hook:
-    """An epilogue as the kernel has it. steps: of `Step`. rows, columns: C's extents, at run time."""
+    """An epilogue as the kernel has it. steps: of `Step`. rows, columns: C's extents, at run time. run: of pairs, how
+    many columns of one half of B come before as many of the other; None where there are none."""
 
     steps: tuple[Any, ...] = ()
     rows: Any = 0
     columns: Any = 0
+    run: int | None = None
 
     @property
     def spread(self) -> int:
@@ -206,7 +208,7 @@ class Hook:
         """Give what the steps make of a thread's sums. matrix: this thread's part of the matrix like C, or None."""
         if not self.steps:
             return sums.load()
-        values = _halves(sums, place.blocks) if self.spread == 2 else (_whole(sums, place.blocks),)
+        values = _halves(sums, place.blocks, self.run // 8) if self.run else (_whole(sums, place.blocks),)
         count = 0
         for step in self.steps:
             given = []
@@ -239,7 +241,8 @@ def _whole(sums: Any, blocks: int) -> Any:
 
 
 @traced
-def _halves(sums: Any, blocks: int) -> Any:
-    """The sums of two columns of B for each of C: blocks of 8 of one half, and of the other, in turn."""
-    layout = cute.make_layout((2, 2, blocks), stride=(1, 2, 8))
-    return tuple(cute.make_tensor(sums.iterator + 4 * i, layout).load().to(cute.Float32) for i in range(2))
+def _halves(sums: Any, blocks: int, run: int) -> Any:
+    """The sums of two columns of B for each of C: `run` blocks of 8 of one half, and of the other, in turn."""
+    layout = cute.make_layout((2, 2, (run, blocks // run)), stride=(1, 2, (4, 8 * run)))
+    halves = [cute.make_tensor(sums.iterator + 4 * run * i, layout).load() for i in range(2)]
+    return tuple(half.to(cute.Float32).reshape((2, 2, blocks)) for half in halves)
