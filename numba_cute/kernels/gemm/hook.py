@@ -80,19 +80,21 @@ class Result:
 
     def take(self, place: Any, value: Any) -> None:
         """Reduce this thread's values with the warp's, and with those in global memory."""
-        value = cute.where(place.inside(), cute.abs(value) if self.fold == "max" else value, 0.0)
+        value, nothing = cute.where(place.inside(), value, 0.0), 0.0
+        if self.fold == "max":  # the bits of magnitudes have their order, and a NaN's are more than all
+            value, nothing = value.bitcast(cute.Int32) & 0x7FFFFFFF, 0
         op, lanes = FOLD[self.fold], {"rows": (1, 2), "columns": (4, 8, 16), "all": (1, 2, 4, 8, 16)}[self.along]
         lane = arch.lane_idx()
         b = current()
         if self.along == "all":
-            parts = [(value.reduce(op, 0.0), 0, None)]
+            parts = [(value.reduce(op, nothing), 0, None)]
             first = b.compare("==", lane, 0)
         elif self.along == "rows":
-            kept = value.reduce(op, 0.0, (1, None, 1))
+            kept = value.reduce(op, nothing, (1, None, 1))
             parts = [(kept[i], place.first_row + place.row + 8 * i, place.rows) for i in range(2)]
             first = b.compare("==", lane % 4, 0)
         else:
-            kept = value.reduce(op, 0.0, (None, 1, None))
+            kept = value.reduce(op, nothing, (None, 1, None))
             column = place.first_column + place.column
             blocks = range(place.blocks)
             parts = [(kept[i, j], column + i + 8 * j, place.columns) for j in blocks for i in range(2)]
@@ -112,7 +114,7 @@ class Result:
             if self.fold == "sum":
                 arch.red(there, part, "add", cute.Float32)
             else:
-                arch.atomic_fmax(there, part, sign_bit=False)
+                arch.atomic_max(cute.recast_ptr(there, dtype=cute.Int32), part)
 
         def within() -> None:
             b.when(b.compare("<", index, extent), combine)

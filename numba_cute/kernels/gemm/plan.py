@@ -213,7 +213,7 @@ def arguments(
         schedule = Shares(*order, cute.Int32(alone), splits)
         clusters = min(most_clusters, alone + (work - alone) * splits) if cut.tail else work * splits
         partials, tickets = memory_of(scratch, (work - alone) * sharers * parts, cut, dtype)
-    made = hook(epilogue, c.shape[-2], c.shape[-1], turned, run)
+    made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, int(batches))
     atom = store_atom(c_dtype, c_mode, pieces.columns)
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (
