@@ -193,8 +193,8 @@ def arguments(
         raise CuteError(
             f"gemm: {cut}: B stays of one tile of columns, alone, with all of {k_tiles_of(k, dtype)} K tiles"
         )
-    across = columns if spread == 1 else (run, 2, cute.Int32(columns // (2 * run)))
-    tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2, run)
+    across = columns if run is None else (run, 2, cute.Int32(columns // (2 * run)))
+    tB = tB if run is None else in_halves(tB, b.shape[-2] // 2, run)
     tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
     tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
     tma_c, mC = stores(tC, c_dtype, c_piece, piece, (rows, columns // spread))
