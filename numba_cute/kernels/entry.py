@@ -43,6 +43,8 @@ __all__ = [
     "kinds",
     "multiprocessors",
     "pytorch",
+    "refuse_gradients",
+    "refuse_tangents",
 ]
 
 FLOATS = ("bfloat16", "float16", "float32")
@@ -155,6 +157,33 @@ def _either(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
+    """Refuse tensors, or None, that have tangents: no kernel is differentiated in forward mode. what: the entry."""
+    torch = pytorch()
+    forward = torch.autograd.forward_ad
+    if forward._current_level < 0:
+        return
+    for t in tensors:
+        if isinstance(t, torch.Tensor) and forward.unpack_dual(t).tangent is not None:
+            raise CuteError(
+                f"{what}: {described(t)} has a tangent, and there is no forward-mode derivative: give "
+                "torch.autograd.forward_ad.unpack_dual(x).primal, or use reverse mode"
+            )
+
+
+def refuse_gradients(what: str, tensors: Sequence[Any]) -> None:
+    """Refuse tensors, or None, of which autograd wants gradients, or which have tangents. what: the entry, which has
+    no derivative."""
+    for t in tensors:
+        if getattr(t, "requires_grad", False) and pytorch().is_grad_enabled():
+            raise CuteError(
+                f"{what}: {described(t)} requires a gradient, and there is none for it: give x.detach(), or call it "
+                "under torch.no_grad()"
+            )
+    if "torch" in sys.modules:
+        refuse_tangents(what, tensors)
+
+
 @functools.cache
 def _multiprocessors(index: int) -> int:
     return int(pytorch().cuda.get_device_properties(index).multi_processor_count)
@@ -247,7 +276,8 @@ class Operator:
     other arguments, as of `Planned`. signature: a function whose parameters, annotated in torch's words as strings
     ("torch.Tensor", "torch.Tensor | None", "float", …), are the operator's arguments, tensors first. It is called with
     them, checks, and gives the results, new tensors, as a tensor or a tuple: it runs for fake tensors too.
-    count: how many results there are. backward, setup_context: as of `cute.torch_op`.
+    count: how many results there are. backward, setup_context: as of `cute.torch_op`. constant: names of the tensors of
+    which `backward` gives no gradient, which are refused if one is asked for; without `backward`, all are.
     """
 
     devices: str | None = "cuda"
@@ -255,11 +285,14 @@ class Operator:
     def __init__(
         self, name: str, plan: Callable[..., Any], signature: Callable[..., Any], *, count: int = 1,
         backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None,
+        constant: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.name, self.signature, self.backward, self.setup_context = name, signature, backward, setup_context
         self.planned, self.count = Planned(plan), count
         parameters = inspect.signature(signature).parameters.values()
         self.tensors = sum("Tensor" in str(p.annotation) for p in parameters)
+        names = [p.name for p in parameters][: self.tensors]
+        self.constant = [i for i, name in enumerate(names) if backward is None or name in constant]
         self._made = self._registered() if "torch" in sys.modules else None  # torch.compile finds it there
 
     @property
@@ -294,6 +327,9 @@ class Operator:
         for, or torch.compile runs, neither of which knows of them.
         """
         torch = pytorch()
+        if not torch.compiler.is_compiling():
+            refuse_tangents(self.name, args[: self.tensors])
+            refuse_gradients(self.name, [args[i] for i in self.constant] + list(into or ()))
         if torch.compiler.is_compiling() or self._watched(torch, args):
             if into is not None and any(t is not None for t in into):
                 raise CuteError(

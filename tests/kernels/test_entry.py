@@ -7,7 +7,9 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute import kernels
 from numba_cute.kernels import entry
+from numba_cute.kernels.gemm import bias
 
 try:
     import torch
@@ -97,6 +99,63 @@ def test_tensors_of_the_host_are_refused():
         entry.Planned(plan)((x, None, x), (2.0,))
 
 
+@needs_torch
+def test_derivatives_that_there_are_not_are_refused():
+    x, w = torch.zeros(8), torch.zeros(8, requires_grad=True)
+    entry.refuse_gradients("add", [x, None, 3])
+    with pytest.raises(cute.CuteError, match=r"add: float32 of shape \(8,\).* requires a gradient, .*torch.no_grad"):
+        entry.refuse_gradients("add", [x, None, w])
+    with torch.no_grad():
+        entry.refuse_gradients("add", [w])
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, x)
+        entry.refuse_tangents("add", [x, None, 3])
+        for refuse in (entry.refuse_tangents, entry.refuse_gradients):
+            with pytest.raises(cute.CuteError, match="has a tangent, and there is no forward-mode"):
+                refuse("add", [dual])
+        with pytest.raises(cute.CuteError, match="entry_scale: .* has a tangent"):
+            SCALE(dual, None, 2.0)
+
+
+@needs_torch
+def test_gradients_of_tensors_that_have_none_are_refused():
+    x, w = torch.zeros(8), torch.zeros(8, requires_grad=True)
+    for call in (lambda: CONSTANT(x, w, 2.0), lambda: CONSTANT(w, None, 2.0), lambda: SCALE(x, None, 2.0, into=(w,))):
+        with pytest.raises(cute.CuteError, match="requires a gradient, and there is none"):
+            call()
+
+
+def bf16(*shape, grad=False):
+    return torch.zeros(shape, dtype=torch.bfloat16, requires_grad=grad)
+
+
+def images(*shape):
+    return bf16(*shape).to(memory_format=torch.channels_last)
+
+
+GRADIENTLESS = {
+    "matmul": lambda: kernels.matmul(bf16(8, 8, grad=True), bf16(8, 8)),
+    "matmul, a bias alone": lambda: kernels.matmul(bf16(8, 8), bf16(8, 8), epilogue=bias(bf16(8, grad=True))),
+    "conv2d, of an epilogue": lambda: kernels.conv2d(
+        images(1, 8, 4, 4), images(8, 8, 1, 1), epilogue=bias(bf16(8, grad=True))
+    ),
+    "flash_attention, a sink alone": lambda: kernels.flash_attention(
+        *[bf16(1, 8, 1, 64)] * 3, sink=torch.zeros(1, requires_grad=True)
+    ),
+    "rotary, its cosines": lambda: kernels.rotary(bf16(8, 1, 64), bf16(8, 32, grad=True), bf16(8, 32)),
+    "permute": lambda: kernels.permute(bf16(8, 8, grad=True), (1, 0)),
+    "grouped_gemm": lambda: kernels.grouped_gemm(bf16(8, 8), bf16(1, 8, 8, grad=True), torch.zeros(1).int()),
+    "int4_weights": lambda: kernels.int4_weights(torch.zeros(8, 16).char(), bf16(8, 1, grad=True)),
+}
+
+
+@needs_torch
+@pytest.mark.parametrize("call", GRADIENTLESS)
+def test_no_entry_drops_a_gradient(call):
+    with pytest.raises(cute.CuteError, match="a gradient"):
+        GRADIENTLESS[call]()
+
+
 class Simulated(entry.Operator):
     """Runs where the tensors of torch's are the host's."""
 
@@ -117,6 +176,7 @@ if torch is not None:
         return SCALE(g.contiguous(), w, ctx.given["factor"]), None, None
 
     SCALE = Simulated("numba_cute_tests::entry_scale", plan, scaled, backward=gradient)
+    CONSTANT = Simulated("numba_cute_tests::entry_constant", plan, scaled)
 
 
 @needs_torch

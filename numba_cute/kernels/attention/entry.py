@@ -10,6 +10,7 @@ import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from .. import entry
+from ..gemm.operands import counter_of
 from .gradients import DIMS, attention_backward
 from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
 from .split import MOST_SPLITS
@@ -69,7 +70,7 @@ class Call:
         numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in self.aux or aux]
         q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
         todo = launches(
-            q, k, v, o, lse, counter_of(q.device, stream), *lengths, sink, work, turned, *scales,
+            q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales,
             entry.multiprocessors(q), self.options, *numbers,
         )  # fmt: skip
         with torch.cuda.device(q.device):
@@ -78,21 +79,12 @@ class Call:
 
 
 CALLS: dict[Any, Call] = {}
-COUNTERS: dict[Any, Any] = {}
 
 
 @functools.lru_cache(MOST)
 def bound(kernel, grid, block, stream):
     """What launches a kernel: it may begin while the one before it ends."""
     return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True)
-
-
-def counter_of(device: Any, stream: int) -> Any:
-    """The number of tiles drawn by launches on a stream, one after the other."""
-    if (device, stream) not in COUNTERS:
-        torch = entry.pytorch()
-        COUNTERS[device, stream] = torch.zeros(1, dtype=torch.int32, device=device)
-    return COUNTERS[device, stream]
 
 
 def signature(t):
@@ -170,6 +162,8 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
             f"{WHAT}: max_seqlen_q is {most_queries!r}: it is the length of the longest sequence of cu_seqlens_q, "
             "given with it and without it not"
         )
+    if most_queries is not None and (type(most_queries) is not int or most_queries < 0):
+        raise CuteError(f"{WHAT}: max_seqlen_q is {most_queries!r}; it must be a number of rows, 0 or more")
     if pages is not None and (used is None or cu_k is not None or k.shape[1] % 8):
         raise CuteError(
             f"{WHAT}: page_table is given; it needs seqused_k, no cu_seqlens_k, and k and v of (pages, keys of a page, "
@@ -267,7 +261,8 @@ def keep(ctx, inputs, output):
 
 
 def gradients(ctx, do, _):
-    """The gradients of q, k and v."""
+    """The gradients of q, k and v, which have none."""
+    entry.refuse_gradients("attention_backward", (do, *ctx.saved_tensors))
     return *attention_backward(do.contiguous(), *ctx.saved_tensors, causal=ctx.causal, scale=ctx.scale), None, None
 
 
@@ -309,11 +304,13 @@ def flash_attention(
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     left, right, factor = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
     scales = q_descale, k_descale, v_descale
-    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (q, k, v))
+    given = q, k, v, sink, out, *scales, *aux
+    entry.refuse_tangents(WHAT, given)
+    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
     if differentiable or torch.compiler.is_compiling():
         others = (left, right or None, softcap, score, sink, *lengths, out, num_splits or None, *scales)
         if differentiable:
-            check_gradients(others, q, v)
+            check_gradients((*others, *aux), q, v)
         if all(x is None for x in others):
             o, lse = OPERATOR(q, k, v, right == 0, factor)
             return (o, lse) if return_lse else o

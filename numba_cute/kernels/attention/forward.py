@@ -134,13 +134,16 @@ def make_kernel(form):
         return (scale * by, scale_log2) if score is not None else (scale, scale_log2 * by)
 
     @cuda.jit
-    def change(scores, n, place, column, b, head, aux, scale):
-        """Scale the scores of block n, and change them as the caller's function says."""
-        for r in cute.range_constexpr(2):
-            query, own_head, _ = row_of(place, r, head)
-            for i in cute.range_constexpr(cute.size(scores, mode=[1])):
-                key = n * tile_n + column + i // 2 * 8 + i % 2
-                scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
+    def change(scores, n, place, column, b, head, aux, scale, queries, keys):
+        """Scale the scores of block n, and change them as the caller's function says, which is asked of no query and no
+        key beyond the last: what it reads of its own has none there."""
+        if keys > 0:
+            for r in cute.range_constexpr(2):
+                query, own_head, _ = row_of(place, r, head)
+                query = min(query, queries - 1)
+                for i in cute.range_constexpr(cute.size(scores, mode=[1])):
+                    key = min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1)
+                    scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
 
     @cuda.jit
     def load(tma, source, target, place, stage, pages, b, n, keys):
@@ -386,7 +389,7 @@ def make_kernel(form):
                     if end - begin == 1:
                         full_q.release()
                     if cute.const_expr(score is not None):
-                        change(scores, end - 1, place, column, b, head, aux, own_scale)
+                        change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
                     softmax.raise_maxima(scores, highest, total, factor, own_log2, True, cute.Float32(grown))
                     softmax.exponentials(scores, highest, total, own_log2, True, cute.Float32(offset))
@@ -418,7 +421,7 @@ def make_kernel(form):
                         if n == begin:
                             full_q.release()
                         if cute.const_expr(score is not None):
-                            change(scores, n, place, column, b, head, aux, own_scale)
+                            change(scores, n, place, column, b, head, aux, own_scale, rows_q, rows_k)
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)

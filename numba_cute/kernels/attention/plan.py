@@ -219,7 +219,7 @@ def sizes(q, k, options, lengths):
     """The batch, and the queries and keys of the longest sequence."""
     cu_q, cu_k, _, pages = lengths
     batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
-    queries = q.shape[1] if cu_q is None else options.most_queries
+    queries = q.shape[1] if cu_q is None else min(options.most_queries, q.shape[0])
     keys = pages.shape[1] * k.shape[1] if pages is not None else k.shape[0] if cu_k is not None else k.shape[1]
     return batch, queries, keys
 
@@ -288,10 +288,11 @@ def arguments(
     to_rows, to_logs = parts_of(work, q, v, splits) if splits > 1 else (rows_first(o), logs(lse))
     more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink if splits == 1 else None)]
     by = [None if x is None else view(x) for x in scales]
-    numbers = queries, keys, heads, batch, section, options.left, options.right
+    left, right = min(options.left or 0, keys), min(options.right or 0, queries)  # more changes nothing, nor fits Int32
+    numbers = queries, keys, heads, batch, section, left, right
     args = (
         *copies(form, q, k, v, turned), to_rows, to_logs, view(counter), *more, tuple(aux),
-        cute.Int32(splits) if splits > 1 else None, *by, *(cute.Int32(x or 0) for x in numbers),
+        cute.Int32(splits) if splits > 1 else None, *by, *map(cute.Int32, numbers),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
     return kernel_of(form), args, min(tiles, max(sms // form.cluster, 1) * form.cluster), form.threads

@@ -112,7 +112,7 @@ def _convolved(
     out_dtype: Any, cut: Plan | None,
 ) -> Any:  # fmt: skip
     how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
-    if gradients.asked(x, weight, bias):
+    if gradients.asked(what, x, weight, bias, out, *(epilogue.tensors if isinstance(epilogue, Epilogue) else ())):
         gradients.check_options(what, x, epilogue=epilogue, out=out, out_dtype=out_dtype)
         return gradients.convolution()[0].apply(x, weight, bias, what, how, cut)
     return convolved(what, x, weight, bias, how, epilogue, out, out_dtype, cut)[0]
@@ -123,7 +123,7 @@ def _transposed(
     cut: Plan | None,
 ) -> Any:  # fmt: skip
     how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
-    if gradients.asked(x, weight, bias):
+    if gradients.asked(what, x, weight, bias, out, *(epilogue.tensors if isinstance(epilogue, Epilogue) else ())):
         gradients.check_options(what, x, epilogue=epilogue, out=out)
         return gradients.convolution()[1].apply(x, weight, bias, what, how, cut)
     return transposed(what, x, weight, bias, how, epilogue, out, cut)[0]

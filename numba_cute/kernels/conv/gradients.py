@@ -49,8 +49,9 @@ def gradient_of_filters(what: str, x: Any, dy: Any, weight: Any, walk: Walk) -> 
     return total.view(outs, *taps, padded)[..., :channels].to(weight.dtype).contiguous().movedim(-1, 1)
 
 
-def asked(*tensors: Any) -> bool:
-    """Say whether autograd wants gradients of some tensors. tensors: or None."""
+def asked(what: str, *tensors: Any) -> bool:
+    """Say whether autograd wants gradients of some tensors, and refuse tangents. what: the entry. tensors: or None."""
+    entry.refuse_tangents(what, tensors)
     wanted = any(getattr(t, "requires_grad", False) for t in tensors)
     return wanted and bool(entry.pytorch().is_grad_enabled())
 

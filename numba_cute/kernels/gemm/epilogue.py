@@ -8,6 +8,7 @@ y = gemm(a, b, epilogue=Epilogue(lambda x, v: cute.where(x > 0, x, v * x), colum
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -33,7 +34,6 @@ class Given(NamedTuple):
     def check(self, c: Any) -> None:
         """Refuse a tensor that does not fit the result `c`, with CuteError."""
         said = f"matmul: the epilogue's {entry.described(self.tensor)} along {self.along!r}"
-        n = {"rows": c.shape[-2], "columns": c.shape[-1]}.get(self.along)
         if not getattr(self.tensor, "is_cuda", False):
             raise CuteError(f"{said} must be on the GPU: .cuda()")
         if self.along == "both":
@@ -42,10 +42,6 @@ class Given(NamedTuple):
                 raise CuteError(f"{said} must have the shape, elements and order of the result, {entry.described(c)}")
         elif self.along == "all" and self.tensor.numel() != 1:
             raise CuteError(f"{said} must have one element")
-        elif n is not None and self.tensor.shape[-1] not in (n, 2 * n):
-            raise CuteError(
-                f"{said} must have a value for each of {n}, as the result {entry.described(c)} has {self.along}"
-            )
         if self.fold and (entry.type_name(self.tensor) != "float32" or not self.tensor.is_contiguous()):
             raise CuteError(f"{said} must be contiguous float32 for its sums or maxima: torch.zeros(…)")
 
@@ -179,15 +175,30 @@ def check(form: Form) -> None:
             )
 
 
-def hook(epilogue: Epilogue | None, m: int, n: int, turned: bool) -> Hook:
-    """Make the epilogue as the kernel takes it. m, n: extents of the kernel's C. turned: its rows are C's columns."""
+def hook(epilogue: Epilogue | None, m: int, n: int, turned: bool, run: int | None, batches: int) -> Hook:
+    """Make the epilogue as the kernel takes it. m, n: extents of the kernel's C. turned: its rows are C's columns. run:
+    of pairs, as of `Hook`. batches: matrices of C. CuteError for a tensor of other extents."""
     if epilogue is None:
         return Hook()
-    steps = []
+    steps, of_pairs = [], epilogue.spread == 2
     for function, inputs, results, pairs in epilogue.steps:
+        of_pairs = of_pairs and not pairs
+        extents = {"rows": n if turned else m, "columns": (m if turned else n) * (1 + of_pairs), "all": 1}
+        for x in (x for x in (*inputs, *results) if isinstance(x, Given) and x.along != "both"):
+            check_extent(x, extents[x.along], batches)
         taken = tuple(_input(x, turned) for x in inputs)
         steps.append(Step(function, taken, tuple(_result(x, turned) for x in results), pairs))
-    return Hook(tuple(steps), cute.Int32(m), cute.Int32(n))
+    return Hook(tuple(steps), cute.Int32(m), cute.Int32(n), run)
+
+
+def check_extent(x: Given, extent: int, batches: int) -> None:
+    """Refuse what has not a value for each of `extent` rows or columns, of each of so many matrices, with CuteError."""
+    shape = tuple(map(int, x.tensor.shape))
+    if shape not in ((extent,), (batches, extent)) and not (x.along == "all" and math.prod(shape) == 1):
+        raise CuteError(
+            f"Epilogue: {entry.described(x.tensor)} along {x.along!r}: its shape must be ({extent},), or ({batches}, "
+            f"{extent}) for matrices of a batch: give a value for each"
+        )
 
 
 def _input(x: Any, turned: bool) -> Any:
@@ -225,7 +236,7 @@ def _scaled_and_added(x: Any, y: Any, factor: Any) -> Any:
 
 
 def _relu(x: Any) -> Any:
-    return cute.where(x > 0.0, x, 0.0)
+    return cute.where(x < 0.0, 0.0, x)  # NaN stays
 
 
 def _sigmoid(x: Any) -> Any:

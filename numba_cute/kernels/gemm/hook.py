@@ -80,19 +80,21 @@ class Result:
 
     def take(self, place: Any, value: Any) -> None:
         """Reduce this thread's values with the warp's, and with those in global memory."""
-        value = cute.where(place.inside(), cute.abs(value) if self.fold == "max" else value, 0.0)
+        value, nothing = cute.where(place.inside(), value, 0.0), 0.0
+        if self.fold == "max":  # the bits of magnitudes have their order, and a NaN's are more than all
+            value, nothing = value.bitcast(cute.Int32) & 0x7FFFFFFF, 0
         op, lanes = FOLD[self.fold], {"rows": (1, 2), "columns": (4, 8, 16), "all": (1, 2, 4, 8, 16)}[self.along]
         lane = arch.lane_idx()
         b = current()
         if self.along == "all":
-            parts = [(value.reduce(op, 0.0), 0, None)]
+            parts = [(value.reduce(op, nothing), 0, None)]
             first = b.compare("==", lane, 0)
         elif self.along == "rows":
-            kept = value.reduce(op, 0.0, (1, None, 1))
+            kept = value.reduce(op, nothing, (1, None, 1))
             parts = [(kept[i], place.first_row + place.row + 8 * i, place.rows) for i in range(2)]
             first = b.compare("==", lane % 4, 0)
         else:
-            kept = value.reduce(op, 0.0, (None, 1, None))
+            kept = value.reduce(op, nothing, (None, 1, None))
             column = place.first_column + place.column
             blocks = range(place.blocks)
             parts = [(kept[i, j], column + i + 8 * j, place.columns) for j in blocks for i in range(2)]
@@ -112,7 +114,7 @@ class Result:
             if self.fold == "sum":
                 arch.red(there, part, "add", cute.Float32)
             else:
-                arch.atomic_fmax(there, part, sign_bit=False)
+                arch.atomic_max(cute.recast_ptr(there, dtype=cute.Int32), part)
 
         def within() -> None:
             b.when(b.compare("<", index, extent), combine)
@@ -163,11 +165,13 @@ def _counted(shape: Any, stride: Any) -> Any:
 
 @static
 class Hook:
-    """An epilogue as the kernel has it. steps: of `Step`. rows, columns: C's extents, at run time."""
+    """An epilogue as the kernel has it. steps: of `Step`. rows, columns: C's extents, at run time. run: of pairs, how
+    many columns of one half of B come before as many of the other; None where there are none."""
 
     steps: tuple[Any, ...] = ()
     rows: Any = 0
     columns: Any = 0
+    run: int | None = None
 
     @property
     def spread(self) -> int:
@@ -206,7 +210,7 @@ class Hook:
         """Give what the steps make of a thread's sums. matrix: this thread's part of the matrix like C, or None."""
         if not self.steps:
             return sums.load()
-        values = _halves(sums, place.blocks) if self.spread == 2 else (_whole(sums, place.blocks),)
+        values = _halves(sums, place.blocks, self.run // 8) if self.run else (_whole(sums, place.blocks),)
         count = 0
         for step in self.steps:
             given = []
@@ -239,7 +243,8 @@ def _whole(sums: Any, blocks: int) -> Any:
 
 
 @traced
-def _halves(sums: Any, blocks: int) -> Any:
-    """The sums of two columns of B for each of C: blocks of 8 of one half, and of the other, in turn."""
-    layout = cute.make_layout((2, 2, blocks), stride=(1, 2, 8))
-    return tuple(cute.make_tensor(sums.iterator + 4 * i, layout).load().to(cute.Float32) for i in range(2))
+def _halves(sums: Any, blocks: int, run: int) -> Any:
+    """The sums of two columns of B for each of C: `run` blocks of 8 of one half, and of the other, in turn."""
+    layout = cute.make_layout((2, 2, (run, blocks // run)), stride=(1, 2, (4, 8 * run)))
+    halves = [cute.make_tensor(sums.iterator + 4 * run * i, layout).load() for i in range(2)]
+    return tuple(half.to(cute.Float32).reshape((2, 2, blocks)) for half in halves)

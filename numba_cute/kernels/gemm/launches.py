@@ -99,10 +99,12 @@ def matmul(
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
     without an epilogue, and float32 with one. cut: a Plan; by default the one that a model finds fastest.
 
-    Gives the result. It is no function that autograd knows. CuteError for what it does not take.
+    Gives the result. It has no gradients: of tensors that require them it is called under torch.no_grad(). CuteError
+    for what it does not take.
     """
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
     tensors = [a, b, out, *given]
+    entry.refuse_gradients("matmul", tensors)
     key: Any = None
     try:
         key = (*entry.kinds(tensors), form, out_dtype, cut)

@@ -11,6 +11,7 @@ from .. import entry
 
 ROWS, COLUMNS, BLOCK = 128, 64, 128  # of a tile of words; elements along K that share a scale
 BASE = {"BFloat16": 0x4300, "Float16": 0x6400}  # the bits of 128 and 1024: the last bits count from there in ones
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 _BASES = {"bfloat16": (128, 0x4300), "float16": (1024, 0x6400)}
 
 
@@ -38,7 +39,8 @@ def int4_weights(w, scales, zeros=None):
     n, k = w.shape
     blocks = -(-k // BLOCK)
     entry.check(what, "scales", scales, dtypes=tuple(_BASES), shape=(n, blocks), last=False, like=w)
-    entry.check(what, "zeros", zeros, shape=(n, blocks), last=False, like=w, optional=True)
+    entry.check(what, "zeros", zeros, dtypes=INTEGERS, shape=(n, blocks), last=False, like=w, optional=True)
+    entry.refuse_gradients(what, [scales])
     if not n or n % 8 or not k:
         raise CuteError(
             f"{what}: w is {entry.described(w)}; N must be a multiple of 8, as TMA needs, and neither 0: pad w"

@@ -73,22 +73,31 @@ def mma_op(dtype: Any, tile_n: int, a_major: Any, b_major: Any) -> Any:
     return warpgroup.MmaF8Op(dtype, dtype, cute.Float32, shape, smem, a_major, b_major)
 
 
-def smem_layout(dtype: Any, mode: int, rows: int, columns: int, *stages: int) -> Any:
-    """Give shared memory's layout for tiles that are contiguous along `mode`, as wgmma and TMA take them: in runs of 32
-    to 128 bytes. rows, columns: of a tile. stages: how many, if it is of several."""
-    run = (rows, columns)[mode] * dtype.width // 8
-    width = next(w for w in (128, 64, 32, 16) if run % w == 0)
+def smem_layout(dtype: Any, mode: int, rows: int, columns: int, *stages: int, run: int | None = None) -> Any:
+    """Give shared memory's layout for tiles that are contiguous along `mode`, as wgmma and TMA take them: in runs of 16
+    to 128 bytes. rows, columns: of a tile. stages: how many, if it is of several. run: rows that are contiguous, by
+    default all."""
+    size = (run or rows, columns)[mode] * dtype.width // 8
+    width = next(w for w in (128, 64, 32, 16) if size % w == 0)
     kind = ("MN" if mode == 0 else "K") + ("_INTER" if width == 16 else f"_SW{width}")
     atom = warpgroup.make_smem_layout_atom(getattr(warpgroup.SmemLayoutAtomKind, kind), dtype)
     order = (0, 1, 2) if mode == 1 else (1, 0, 2)
     return cute.tile_to_shape(atom, (rows, columns, *stages), order[: 2 + len(stages)])
 
 
-def in_halves(tensor: Any, half: int) -> Any:
-    """Put B's rows in the order in which pairs lie side by side: 8 of the first half, 8 of the second, and so on."""
+def in_halves(tensor: Any, half: int, run: int) -> Any:
+    """Put B's rows in the order in which pairs lie side by side: `run` of the first half, as many of the second, and so
+    on. half: rows of one, a multiple of `run`."""
     rest, (row, *others) = tensor.shape[1:], tensor.stride
-    layout = cute.make_layout(((8, 2, half // 8), *rest), stride=((row, half * row, 8 * row), *others))
+    layout = cute.make_layout(((run, 2, half // run), *rest), stride=((row, half * row, run * row), *others))
     return cute.make_tensor(tensor.iterator, layout)
+
+
+def run_of(mode: int, half: int, columns: int, share: int) -> int:
+    """Count the rows of a half of B that lie together in shared memory: 8 where B is contiguous along K; else as many
+    as TMA can bring side by side. mode: along which B is contiguous. half: rows of one. columns: of a piece of C.
+    share: columns of C that one CTA loads B for."""
+    return 8 if mode == 1 else math.gcd(64, half, columns, share)
 
 
 def cover(coordinates: Any, *shape: Any) -> Any:
@@ -169,8 +178,9 @@ def arguments(
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
     tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, spread)
+    run = run_of(b_mode, b.shape[-2] // 2, pieces.columns, tile_n // (2 * sharers)) if spread == 2 else None
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
-    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages)
+    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages, run=run)
     c_layout = smem_layout(c_dtype, c_mode, TILE_M, pieces.columns, pieces.slots)
     c_piece, piece = smem_layout(c_dtype, c_mode, 64, pieces.columns), (64, pieces.columns)
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
@@ -183,8 +193,8 @@ def arguments(
         raise CuteError(
             f"gemm: {cut}: B stays of one tile of columns, alone, with all of {k_tiles_of(k, dtype)} K tiles"
         )
-    across = columns if spread == 1 else (8, 2, cute.Int32(columns // 16))
-    tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
+    across = columns if run is None else (run, 2, cute.Int32(columns // (2 * run)))
+    tB = tB if run is None else in_halves(tB, b.shape[-2] // 2, run)
     tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
     tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
     tma_c, mC = stores(tC, c_dtype, c_piece, piece, (rows, columns // spread))
@@ -203,7 +213,7 @@ def arguments(
         schedule = Shares(*order, cute.Int32(alone), splits)
         clusters = min(most_clusters, alone + (work - alone) * splits) if cut.tail else work * splits
         partials, tickets = memory_of(scratch, (work - alone) * sharers * parts, cut, dtype)
-    made = hook(epilogue, c.shape[-2], c.shape[-1], turned)
+    made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, int(batches))
     atom = store_atom(c_dtype, c_mode, pieces.columns)
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (

@@ -127,7 +127,8 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
     team = Team.create(spread, x.shape[0], 2)
     xs, dys = Stream.create(team, cute.make_tensor(x)), Stream.create(team, cute.make_tensor(dy))
     more = Stream.create(team, optional(dsummed))
-    meeting_place = team.shared_row() if cute.const_expr(spread.teams > 1 and dweight is not None) else None
+    adds = cute.const_expr(spread.teams > 1 and (dweight is not None or dbias is not None))
+    meeting_place = team.shared_row() if adds else None
     xs.open(team)
     dys.open(team)
     more.open(team)

@@ -86,7 +86,7 @@ def rotary_kernel(x, cos, sin, positions, y, t):
     if token < xs.shape[0]:
         at = token % cs.shape[0]
         if positions is not None:
-            at = cute.Int32(cute.make_tensor(positions)[token])
+            at = cute.Int64(cute.make_tensor(positions)[token])
         c, s = vector_at(cs[at, None], column, t), vector_at(ss[at, None], column, t)
         if cute.const_expr(t.back):
             s = s * -1.0
@@ -173,7 +173,9 @@ def _gradients(ctx: Any, dy: Any) -> Any:
     return ROTARY(dy.contiguous(), *ctx.saved_tensors, ctx.neighbours, not ctx.back), *(None,) * 5
 
 
-ROTARY = entry.Operator("numba_cute::rotary", _plan, _result, backward=_gradients, setup_context=_keep)
+ROTARY = entry.Operator(
+    "numba_cute::rotary", _plan, _result, backward=_gradients, setup_context=_keep, constant=("cos", "sin")
+)
 
 
 def rotary(

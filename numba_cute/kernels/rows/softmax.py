@@ -190,7 +190,8 @@ def finish_losses(team, xs, dx, row, at, log, scale):
 
 
 def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
-    """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`."""
+    """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`, NaN where it is no
+    column."""
     team = Team.create(spread, x.shape[0], 1)
     xs = Stream.create(team, cute.make_tensor(x))
     targets = cute.make_tensor(target)
@@ -198,10 +199,13 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
     team.begin()
     xs.start(team)
     for row in range(team.first, team.end, team.step):
-        at, log = cute.Int32(targets[team.real(row)]), team.read_one(cute.make_tensor(lse), row)
+        target_of_row, log = cute.Int64(targets[team.real(row)]), team.read_one(cute.make_tensor(lse), row)
         scale = team.read_one(cute.make_tensor(dloss), row)
-        if at == ignored:
+        if target_of_row == ignored:
             scale = cute.Float32(0)
+        elif target_of_row < 0 or target_of_row >= spread.length:
+            scale = cute.Float32(NAN)  # as the loss is
+        at = cute.Int32(target_of_row)
         finish_losses(team, xs, cute.make_tensor(dx), row, at, log, scale)
 
 

@@ -124,11 +124,11 @@ class Team:
         return sum * (1.0 / self.spread.length)
 
     def there(self, row):
-        """Count the vectors of this block's part of `row`."""
+        """Count the vectors of this block's part of `row`; None is a line beside the matrix, which is there."""
         s = self.spread
         if cute.const_expr(s.cluster > 1):
             return s.last // s.vector if self.rank == s.cluster - 1 else s.part // s.vector
-        if cute.const_expr(s.threads < 32):
+        if cute.const_expr(s.threads < 32 and row is not None):
             return s.last // s.vector if row < self.rows else 0
         return s.last // s.vector
 
@@ -234,18 +234,19 @@ class Team:
         of `tensor`. shared: what `shared_row` gave, where the block has several teams. All threads."""
         s = self.spread
         bidx, _, _ = arch.block_idx()
+        own = self.at(tensor[bidx // s.cluster, None], None)
         if shared is None:
-            self.write(tensor, bidx // s.cluster, values)
+            self.put(own, None, values)
         else:
             for i in cute.range_constexpr(s.teams):
                 arch.sync_threads()
                 if self.team == i:
                     if cute.const_expr(i > 0):
-                        values = values + self.read(shared, 0, 0)
+                        values = values + self.read(shared, None, 0)
                     if cute.const_expr(i < s.teams - 1):
-                        self.put(shared, 0, values)
+                        self.put(shared, None, values)
                     else:
-                        self.write(tensor, bidx, values)
+                        self.put(own, None, values)
 
     @traced
     def shared_row(self) -> Any:

@@ -6,6 +6,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute.kernels.attention import entry, plan
@@ -81,6 +82,37 @@ def test_sequences_have_their_own_lengths():
     for i in range(len(queries)):
         rows, seen = slice(cu_q[i], cu_q[i + 1]), slice(cu_k[i], cu_k[i + 1])
         reference.check(o[rows], lse[:, rows], *reference.attention(q[rows], k[seen], v[seen], window=CAUSAL))
+
+
+@cuda.jit
+def biased(s, batch, head, query, key, bias):
+    return s + bias[batch, query, key]
+
+
+@pytest.mark.slow
+def test_a_score_is_asked_of_queries_and_keys_that_there_are():
+    q, k, v = random(BF16, (2, 5, 1, 64), (2, 20, 1, 64), (2, 20, 1, 64))
+    used = np.array([20, 0], np.int32)
+    bias = np.random.default_rng(1).standard_normal((2, 5, 20)).astype(np.float32)  # and nothing beyond
+    window = 2**40, 2**40  # more than there are, in 32 bits 0
+    o, lse = simulate(
+        q, k, v, window, BF16, (2, 1, 5), lengths=Lengths(used=used), aux=(bias,), score=biased, tile=(64, 32)
+    )
+    s = np.einsum("qd,kd->qk", *(x[0, :, 0].astype(np.float64) for x in (q, k))) / 8 + bias[0]
+    p = np.exp(s)
+    want = p / p.sum(1, keepdims=True) @ v[0, :, 0].astype(np.float64)
+    assert np.abs(o[0, :, 0].astype(np.float64) - want).max() < 0.02 and not o[1].astype(np.float32).any()
+    np.testing.assert_allclose(lse[0, 0], np.log(p.sum(1)), atol=1e-3)
+
+
+@pytest.mark.parametrize("longest", [2**40, 9])
+def test_a_window_and_a_length_that_are_more_than_all_are_all(longest):
+    q, k = random(BF16, (9, 1, 64), (9, 1, 64))
+    cu, o, lse = np.array([0, 9], np.int32), np.empty((9, 1, 64), BF16), np.empty((1, 9), np.float32)
+    made = Options(1.0, 2**40, 2**33, most_queries=longest, **SMALL)
+    _, args, grid, _ = plan.arguments(q, k, k, o, lse, np.zeros(1, np.int32), 4, made, Lengths(cu, cu))
+    queries, keys, *_, left, right, _, _ = args[-9:]
+    assert (queries, keys, left, right, grid) == (9, 9, 9, 9, 1)
 
 
 @pytest.mark.slow

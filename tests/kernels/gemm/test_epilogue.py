@@ -8,7 +8,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from numba_cute.kernels.gemm import (  # isort: skip
-    Epilogue, Plan, amax, bias, columns, gelu, magnitude, matrix, residual, scale, sums, swiglu, total,
+    Epilogue, Plan, amax, bias, columns, geglu, gelu, magnitude, matrix, relu, residual, scale, sums, swiglu, total,
 )  # fmt: skip
 from numba_cute.kernels.gemm.launches import simulate
 from numba_cute.kernels.gemm.plan import arguments, kernel_of, pieces_of
@@ -71,6 +71,64 @@ def test_a_column_may_be_made_of_two(order):
     simulate(a, b, c, cute.BFloat16, Plan(), scale(0.25) | bias(v) | swiglu() | residual(r))
     left, right = np.split(x / 4 + v, 2, axis=1)
     assert_close(c, left / (1 + np.exp(-left)) * right + r.astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    "cut, shape",
+    [
+        (Plan(64, 1), (8, 80, 64)),  # 40 columns of a half: runs of 8
+        pytest.param(Plan(64, 1), (8, 96, 72), marks=SLOW),  # of 16
+        pytest.param(Plan(), (136, 272, 72), marks=SLOW),
+        pytest.param(Plan(192, 2), (136, 384, 136), marks=SLOW),
+        pytest.param(Plan(128, 1, 2), (40, 256, 136), marks=SLOW),
+        pytest.param(Plan(128, 1, splits=2), (40, 256, 136), marks=SLOW),
+    ],
+    ids=str,
+)
+def test_pairs_are_made_of_weights_of_either_order(cut, shape):
+    a, b, c, x, _ = problem(*shape, halves=2)
+    simulate(a, np.asarray(b, order="F"), c, cute.BFloat16, cut, geglu())
+    left, right = np.split(x, 2, axis=1)
+    assert_close(c, gelu_of(left) * right)
+
+
+def test_nan_stays_in_what_is_reduced_and_bent():
+    a, b, c, _, _ = problem(8, 16, 64)
+    a[3, 5], b[9, 5] = np.nan, -np.inf
+    most = np.zeros((3, 16), np.float32)
+    simulate(
+        a,
+        b,
+        c,
+        cute.BFloat16,
+        Plan(64, 1),
+        amax(most[0, :1]) | amax(most[1, :8], "rows") | amax(most[2], "columns") | relu(),
+    )
+    assert np.isnan(most[0, 0]) and np.isnan(c.astype(np.float32)[3]).all()
+    assert np.isnan(most[1, :8]).tolist() == [i == 3 for i in range(8)] and np.isnan(most[2]).all()
+
+
+@pytest.mark.parametrize(
+    "shape, batch, epilogue",
+    [
+        ((16,), (), bias),
+        ((2, 8), (), bias),
+        ((2, 8), (3,), bias),
+        ((1, 8), (3,), bias),
+        ((9,), (), lambda v: scale(v, "rows")),
+        ((2,), (), scale),
+        ((16,), (), lambda v: total(v, "columns")),
+        ((2, 8), (3,), lambda v: total(v, "rows")),
+        ((8,), (), lambda v: bias(v) | swiglu()),  # the sums have 16 columns there
+        ((16,), (), lambda v: swiglu() | bias(v)),
+    ],
+    ids=repr,
+)
+def test_vectors_that_are_not_of_the_result_are_refused(shape, batch, epilogue):
+    made = epilogue(np.zeros(shape, np.float32))
+    a, b, c, _, _ = problem(8, 8 * made.spread, 64, halves=made.spread, batch=batch)
+    with pytest.raises(CuteError, match="its shape must be|one element"):
+        arguments(a, b, c, cute.BFloat16, 1, Plan(64, 1), made)
 
 
 @SLOW

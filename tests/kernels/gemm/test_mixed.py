@@ -65,6 +65,7 @@ def test_numpy_and_torch_pack_alike():
             "w holds 8 to 8; of int8 weights it must hold -8 to 7",
         ),
         (np.zeros((8, 16), np.uint8), np.ones((8, 1), np.float16), np.full((8, 1), 16), "zeros holds 16 to 16"),
+        (np.zeros((8, 16), np.uint8), np.ones((8, 1), np.float16), np.full((8, 1), 0.5), "zeros is float64 .* int8"),
         (np.zeros((8, 16), np.uint8), np.ones((8, 2), np.float16), None, r"its shape must be \(8, 1\)"),
         (np.zeros((8, 16), np.uint8), np.ones((8, 1), np.float32), None, "its elements must be bfloat16 or float16"),
         (np.zeros((12, 16), np.uint8), np.ones((12, 1), np.float16), None, "N must be a multiple of 8"),

@@ -89,6 +89,27 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype, centred, resid
         near(got[2], want[2], F32, 4)
 
 
+def test_bias_alone_has_a_gradient(rng):
+    x, dy = rng.standard_normal((2, 11, 60)).astype(np.float32)
+    made, groups, adding = norm.backward_works(dy, x, None, None, np.empty_like(x), True)
+    parts, out = np.full((groups, 60), np.nan, np.float32), np.full(60, np.nan, np.float32)
+    made.simulate(dy, x, None, x.mean(1), 1 / x.std(1), None, np.empty_like(x), None, parts)
+    adding.simulate(parts, out)
+    near(out, dy.sum(0, dtype=np.float64), F32, 4)
+
+
+@pytest.mark.parametrize(
+    "length", [8, pytest.param(60, marks=pytest.mark.slow), pytest.param(512, marks=pytest.mark.slow)]
+)
+def test_sums_over_no_rows_are_zero(length):
+    none, line = np.empty((0, length), np.float32), np.empty(0, np.float32)
+    made, groups, adding = norm.backward_works(none, none, None, None, none.copy(), False)
+    parts, out = np.full((groups, length), np.nan, np.float32), np.full(length, np.nan, np.float32)
+    made.simulate(none, none.copy(), None, None, line, None, none.copy(), parts, None)
+    adding.simulate(parts, out)
+    assert not out.any()
+
+
 def test_columns_are_added(rng):
     parts, out = rng.standard_normal((11, 45)).astype(np.float32), np.zeros(45, BF16)
     entry.Work(norm.columns, 2, 256).simulate(parts, out)
