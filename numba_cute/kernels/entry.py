@@ -277,7 +277,7 @@ class Operator:
     ("torch.Tensor", "torch.Tensor | None", "float", …), are the operator's arguments, tensors first. It is called with
     them, checks, and gives the results, new tensors, as a tensor or a tuple: it runs for fake tensors too.
     count: how many results there are. backward, setup_context: as of `cute.torch_op`. constant: names of the tensors of
-    which `backward` gives no gradient, which are refused if one is asked for; without `backward`, all are.
+    which `backward` gives no gradient, which are refused if one is asked for. Without `backward` torch refuses.
     """
 
     devices: str | None = "cuda"
@@ -292,7 +292,7 @@ class Operator:
         parameters = inspect.signature(signature).parameters.values()
         self.tensors = sum("Tensor" in str(p.annotation) for p in parameters)
         names = [p.name for p in parameters][: self.tensors]
-        self.constant = [i for i, name in enumerate(names) if backward is None or name in constant]
+        self.constant = [names.index(name) for name in constant]
         self._made = self._registered() if "torch" in sys.modules else None  # torch.compile finds it there
 
     @property

@@ -29,6 +29,8 @@ def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:
         )
     if size(lay, (mode,)) > 16:
         raise CuteError(f"make_layout_image_mask: mode {mode} of {lay} has more than 16 CTAs: a mask has 16 bits")
+    if any(x is None for x in coord):
+        raise CuteError(f"make_layout_image_mask: coord {text(coord)} must say where the CTA is along each mode")
     base = lay((*coord[:mode], 0, *coord[mode + 1 :])) if isinstance(domain(lay), tuple) else 0
     row = [
         lay(tuple(i if j == mode else 0 for j in range(n))) if isinstance(domain(lay), tuple) else lay(i)

@@ -364,6 +364,8 @@ def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
             raise CuteError(f"round_up: b={text(b)} has more modes than a={text(a)}")
         return tuple(map(round_up, a, b + (1,) * (len(a) - len(b))))
     a, b = product(a), product(b)
+    if hasattr(a, "mode") or hasattr(b, "mode"):
+        raise CuteError(f"round_up: a={text(a)}, b={text(b)} must be integers, not bases")
     return mul(ceil_div_number(a, b), b)
 
 

@@ -57,6 +57,8 @@ class SymInt(Scalar):
             raise CuteError(f"SymInt: width {shown(width)} bits: it is 32 or 64")
         if type(divisibility) is not int or divisibility < 1:
             raise CuteError(f"SymInt: divisibility {shown(divisibility)} must be an integer of at least 1")
+        if symbol is not None and not isinstance(symbol, str):
+            raise CuteError(f"SymInt: symbol {shown(symbol)} must be a text or None")
         super().__init__(Int32 if width == 32 else Int64, divisibility, divisibility)
         object.__setattr__(self, "symbol", symbol)
 

@@ -237,6 +237,8 @@ def judged(e: BaseException) -> dict[str, str]:
     cause = e.__cause__ or e if isinstance(e, cute.InternalError) else e
     library = [f for f in traceback.extract_tb(cause.__traceback__) if "numba_cute/" in f.filename.replace("\\", "/")]
     place = f"{library[-1].filename.partition('numba_cute/')[2]}:{library[-1].lineno}" if library else "?"
+    if not library:  # Python's own: of a dataclass, a module
+        return {"end": "the text's own"}
     kind = (
         "internal"
         if isinstance(e, cute.InternalError)
