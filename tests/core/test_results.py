@@ -27,7 +27,7 @@ DROPPED = {
     "v.bitcast(cute.Int32)": "TensorSSA.bitcast(…)",
     "v.broadcast_to((4, 2))": "TensorSSA.broadcast_to(…)",
     "v.reduce(cute.ReductionOp.ADD, 0.0, (None,))": "TensorSSA.reduce(…)",
-    "r.iterator.align(16)": "Pointer.align(…)",
+    "t.iterator.align(16)": "Pointer.align(…)",
     "cute.group_modes(t, 0, 2)": "group_modes(…): its result is dropped, and the call does nothing else: write "
     "y = group_modes(x, …)",
     "cute.coalesce(t)": "coalesce(…)",

@@ -344,8 +344,3 @@ def test_a_recorded_launch_has_a_buffer_of_its_own(monkeypatch):
     ]
     host.launch_recorded(of_kernel(_cute_twin=object()), (1, 1, 1), (32, 1, 1), recorder, told.append)
     assert len(buffers) == 1, "a kernel that tells nothing needs no buffer"
-
-
-def test_a_kernel_from_the_disk_cache_is_not_recorded():
-    with pytest.raises(cute.CuteError, match="disk cache"):
-        host.launch_recorded(of_kernel(), (1, 1, 1), (32, 1, 1), Recorder(1, 1), lambda k: None)

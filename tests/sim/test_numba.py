@@ -229,11 +229,11 @@ def test_methods_of_structs_use_numba_too():
     np.testing.assert_array_equal(out, np.arange(32) + 100)
 
 
-def test_an_exception_in_a_kernel_arrives():
+def test_an_index_outside_is_refused_without_checks_too():
     def kernel(out):
         out[cuda.threadIdx.x] = 1
 
-    with pytest.raises(IndexError):
+    with pytest.raises(CuteError, match=r"an array of shape \(31,\): index 31 is out of bounds"):
         simulate(kernel, checks=False)[1, 32](np.zeros(31))
 
 

@@ -115,7 +115,7 @@ WRONG = {
     "has 3 modes; group them": lambda: printed(cute.make_layout((2, 2, 2))),
     "is not static": lambda: printed(cute.make_layout((cute.Int32(4), 4))),
     "too many to draw": lambda: printed(cute.make_layout((256, 256))),
-    "must have 2 modes: thread, value": lambda: printed_tv(cute.make_layout(4), (2, 2)),
+    "must map 2 modes, thread and value": lambda: printed_tv(cute.make_layout(4), (2, 2)),
     "outside the tile": lambda: printed_tv(cute.make_layout((4, 2)), (2, 2)),
     "is not a palette; there are gray": lambda: printed(cute.make_layout(4), color="mauve"),
     "or colours such as": lambda: printed(cute.make_layout(4), color=["red"]),

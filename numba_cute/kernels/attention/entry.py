@@ -301,8 +301,8 @@ def flash_attention(
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     left, right, factor = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
+    torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
     given = q, k, v, sink, out, *scales, *aux
     entry.refuse_tangents(WHAT, given)

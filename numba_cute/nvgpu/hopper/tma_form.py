@@ -8,7 +8,7 @@ from typing import Any
 from ... import layout
 from ...atoms.copy_atom import CopyAtom
 from ...dtypes import DType
-from ...layout import Layout, ScaledBasis, Swizzle
+from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ...seam import CuteError, static
 from ...tensor.tensor import Tensor
 
@@ -40,7 +40,9 @@ def form_of(dtype: DType | None, smem_layout: Any, tile: Layout, plain: Layout, 
 
 def box_form(dtype: DType | None, smem_layout: Any, box: Layout) -> TmaForm:
     """Return the form of an atom that copies `box` to or from shared memory of `smem_layout`."""
-    return TmaForm(dtype, _swizzle_of(getattr(smem_layout, "inner", None)), layout.coalesce(box))
+    return TmaForm(
+        dtype, _swizzle_of(smem_layout.inner if isinstance(smem_layout, ComposedLayout) else None), layout.coalesce(box)
+    )
 
 
 def in_dims(stride: Any, by: Any) -> Any:

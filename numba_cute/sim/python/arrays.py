@@ -20,7 +20,21 @@ from .arithmetic.number import CLASSES, Number, elements, from_python, leaf_type
 from .arithmetic.operators import type_of_class, value_of
 from .arithmetic.undefined import Undefined, used
 
-_get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
+
+def _get(array: np.ndarray[Any, Any], at: Any) -> Any:
+    try:
+        return np.ndarray.__getitem__(array, at)
+    except IndexError as e:
+        raise seam.CuteError(f"an array of shape {array.shape}: {e}") from None
+
+
+def _set(array: np.ndarray[Any, Any], at: Any, value: Any) -> None:
+    try:
+        np.ndarray.__setitem__(array, at, value)
+    except IndexError as e:
+        raise seam.CuteError(f"an array of shape {array.shape}: {e}") from None
+
+
 _MAKE: dict[type, Any] = {}
 """By NumPy's type of scalars, what makes a number of one."""
 
