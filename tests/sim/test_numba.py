@@ -233,7 +233,7 @@ def test_an_index_outside_is_refused_without_checks_too():
     def kernel(out):
         out[cuda.threadIdx.x] = 1
 
-    with pytest.raises(CuteError, match=r"an array of shape \(31,\): index 31 is out of bounds"):
+    with pytest.raises(CuteError, match=r"index .*31.* of an array of shape \(31,\); guard it"):
         simulate(kernel, checks=False)[1, 32](np.zeros(31))
 
 

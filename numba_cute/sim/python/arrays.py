@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import seam
 from ...dtypes import from_numpy
+from ...seam import CuteError
 from ..ground.access import Box, Region
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_WINDOW
@@ -20,21 +21,7 @@ from .arithmetic.number import CLASSES, Number, elements, from_python, leaf_type
 from .arithmetic.operators import type_of_class, value_of
 from .arithmetic.undefined import Undefined, used
 
-
-def _get(array: np.ndarray[Any, Any], at: Any) -> Any:
-    try:
-        return np.ndarray.__getitem__(array, at)
-    except IndexError as e:
-        raise seam.CuteError(f"an array of shape {array.shape}: {e}") from None
-
-
-def _set(array: np.ndarray[Any, Any], at: Any, value: Any) -> None:
-    try:
-        np.ndarray.__setitem__(array, at, value)
-    except IndexError as e:
-        raise seam.CuteError(f"an array of shape {array.shape}: {e}") from None
-
-
+_get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 _MAKE: dict[type, Any] = {}
 """By NumPy's type of scalars, what makes a number of one."""
 
@@ -101,13 +88,23 @@ class DeviceArray(np.ndarray[Any, Any]):
 
     def __getitem__(self, at: Any) -> Any:
         at = place(at)
-        out = _get(self, at)
+        try:
+            out = _get(self, at)
+        except IndexError as e:
+            raise self._outside(at, e) from None
         if isinstance(out, np.ndarray):
             return out
         return typed_element(out) if not self.dtype.names else Record(self, at)
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        _set(self, place(at), element_value(value, self.dtype))
+        at = place(at)
+        try:
+            _set(self, at, element_value(value, self.dtype))
+        except IndexError as e:
+            raise self._outside(at, e) from None
+
+    def _outside(self, at: Any, e: IndexError) -> CuteError:
+        return CuteError(f"array: index {at} of an array of shape {self.shape}; guard it with the array's size ({e})")
 
     def __getattr__(self, name: str) -> Any:
         """A field of an array of records, or what the user's `@overload_method` or `@overload_attribute` adds."""
