@@ -63,6 +63,10 @@ def element_value(value: Any, dtype: Any) -> Any:
     return convert(value_of(value), src, dst)
 
 
+class OutsideError(CuteError, IndexError):
+    """An index outside of an array, without checks: Python's IndexError for who catches one."""
+
+
 class DeviceArray(np.ndarray[Any, Any]):
     """An array in a kernel. declared: of one that `cuda.shared.array` gave, not of its parts: whether its extents are
     known while the kernel is compiled, and the alignment that it asks for (or 0)."""
@@ -104,7 +108,9 @@ class DeviceArray(np.ndarray[Any, Any]):
             raise self._outside(at, e) from None
 
     def _outside(self, at: Any, e: IndexError) -> CuteError:
-        return CuteError(f"array: index {at} of an array of shape {self.shape}; guard it with the array's size ({e})")
+        return OutsideError(
+            f"array: index {at} of an array of shape {self.shape}; guard it with the array's size ({e})"
+        )
 
     def __getattr__(self, name: str) -> Any:
         """A field of an array of records, or what the user's `@overload_method` or `@overload_attribute` adds."""
