@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import seam
 from ..seam import CuteError, Leaf, traced
+from ..seam.guards.kinds import UserFunction
 from ..seam.guards.messages import how_static
 from .basis import ScaledBasis
 from .int_tuple import IntTuple, flatten_to_tuple
@@ -76,12 +77,10 @@ def known(layout: Any) -> Any:
 
 
 @traced
-def find_if(t: IntTuple, pred_fn: Callable[[Any, int], bool], *, hierarchical: bool = True) -> Any:
+def find_if(t: IntTuple, pred_fn: UserFunction, *, hierarchical: bool = True) -> Any:
     """Find the first leaf of `t` for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an
     index, a path of indices where it is nested, None where there is none. hierarchical: look into nested tuples too;
     False: at the modes of `t` alone."""
-    if isinstance(pred_fn, type):
-        raise CuteError(f"find_if: pred_fn={pred_fn.__name__} is a class: give a function of a leaf and its place")
     for i, x in enumerate(t if isinstance(t, tuple) else (t,)):
         if isinstance(x, tuple):
             inner = find_if(x, pred_fn) if hierarchical else None

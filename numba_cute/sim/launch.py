@@ -172,7 +172,7 @@ class Simulated:
     ) -> None:
         try:
             self._run(grid, block, smem, args, named)
-        except Exception as e:
+        except Exception as e:  # the user's own passes as it is
             raise launch_error(e, written_function(self.kernel)) from e.__cause__
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:

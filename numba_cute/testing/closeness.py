@@ -59,7 +59,7 @@ def _unit(kind: Any) -> float:
 
 
 def _info(kind: Any) -> Any:
-    """What is known of an element type of floats; None of integers."""
+    """Return NumPy's limits of a floating-point type; None for integers."""
     try:
         dtype = np.dtype(kind.numpy if isinstance(kind, DType) else kind)
         return None if np.issubdtype(dtype, np.integer) or dtype == np.bool_ else _finfo(dtype)

@@ -87,6 +87,10 @@ HOST = [
     (lambda: make_fake_tensor(F32, (8, 4), (8, 1)).mark_compact_shape_dynamic(1), r"is not compact in stride_order"),
     (lambda: make_fake_compact_tensor(F32, (8, 4), stride_order=(0, 2)), r"stride_order \(0, 2\) must place each mode"),
     (lambda: make_fake_tensor("f32", (8,), (1,)), r"dtype 'f32' is not an element type"),
+    (lambda: cute.sym_int(symbol=3), r"symbol 3 must be a text or None"),
+    (lambda: cute.round_up(3, cute.E(1)), r"a=3, b=1@1 must be integers, not bases"),
+    (lambda: cute.find_if((4, 8), int), r"`pred_fn` of `find_if` is the class int"),
+    (lambda: cute.make_layout_image_mask(cute.make_layout((4, 2)), (None, 0), 1), r"must say where the CTA is along"),
     # Pointers and tensors
     (lambda: Pointer(F32, "gmem", 0), r"space 'gmem' is not a member of cute.AddressSpace"),
     (lambda: Pointer(F32, cute.AddressSpace.gmem, 0, 0, 3), r"alignment 3 bytes is not a power of two"),

@@ -246,8 +246,8 @@ def judged(call: Call, e: BaseException) -> dict[str, str] | None:
     if kind == "error":
         if place is not None and place.startswith("seam/hooks/casting.py") and isinstance(e, (TypeError, ValueError)):
             return None  # of a builtin that is remembered
-        if isinstance(e, OSError):
-            return None  # the system's word of a file
+        if isinstance(e, OSError) and e.filename is not None and place is not None and place.startswith("timelines.py"):
+            return None  # the system's word of the file that a picture is written to
         if place is None and isinstance(e, (TypeError, AttributeError)):
             return None  # Python's own: no such operator, attribute or parameter
         if isinstance(e, TypeError) and _is_arity(call):

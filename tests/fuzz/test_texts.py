@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import warnings
 import pytest
 
 from .pool import ROOT
-from .texts import Guard, Outside, Reader
+from .texts import Guard, Hang, Outside, Reader, judged
 
 QUICK = ("Archives", "Locks", "Timelines", "Tunings", "Types")
 """Kinds that compile nothing."""
@@ -28,6 +29,23 @@ def test_mutated_texts_end_in_results_or_cute_errors(tmp_path, monkeypatch):
     assert [f for f in found if f["kind"] != "good"] == []
     ends = {(f["of"], f["end"]) for f in found}
     assert {(of, "result") for of in reader.kinds} <= ends and ("Archives", "CuteError") in ends
+
+
+def struct_of_other_fields():
+    """What the text itself may do: Python's own dataclasses refuse it."""
+    dataclasses.make_dataclass("S", [("n", int, 0), ("t", int)])
+
+
+@pytest.mark.parametrize("error", [Hang, Outside, AssertionError, ValueError, TypeError, RecursionError, None])
+def test_what_ends_otherwise_is_wrong_wherever_it_was_raised(error):
+    def fails():
+        if error is None:
+            struct_of_other_fields()
+        raise error
+
+    with pytest.raises((Exception, Hang, Outside)) as caught:
+        fails()
+    assert ("kind" in judged(caught.value)) is (error is not None)
 
 
 def test_a_write_outside_is_noticed(tmp_path):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import io
 import json
@@ -231,21 +232,15 @@ def judged(e: BaseException) -> dict[str, str]:
 
     if isinstance(e, cute.CuteError) and not isinstance(e, cute.InternalError):
         return {"end": "CuteError"}
-    frames = traceback.extract_tb(e.__traceback__)
-    if not isinstance(e, (Hang, Outside)) and (frames[-1].filename == "<text>" or _is_of_python(e, frames[-1].name)):
+    last = traceback.extract_tb(e.__traceback__)[-1]
+    of_text = last.filename == "<text>" or last.filename == dataclasses.__file__ or _is_of_python(e, last.name)
+    if of_text and not isinstance(e, (Hang, Outside)):
         return {"end": "the text's own"}
     cause = e.__cause__ or e if isinstance(e, cute.InternalError) else e
     library = [f for f in traceback.extract_tb(cause.__traceback__) if "numba_cute/" in f.filename.replace("\\", "/")]
     place = f"{library[-1].filename.partition('numba_cute/')[2]}:{library[-1].lineno}" if library else "?"
-    if not library:  # Python's own: of a dataclass, a module
-        return {"end": "the text's own"}
-    kind = (
-        "internal"
-        if isinstance(e, cute.InternalError)
-        else type(e).__name__.lower()
-        if isinstance(e, (Hang, Outside))
-        else "error"
-    )
+    kind = "internal" if isinstance(e, cute.InternalError) else "error"
+    kind = type(e).__name__.lower() if isinstance(e, (Hang, Outside)) else kind
     return {"kind": kind, "end": kind, "place": place, "error": type(cause).__name__, "said": str(e)[:400]}
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for libNVVM while kernels are typed and lowered to be checked (Numba asks it for two constants alone),
-and how Ctrl-C is heard while it compiles."""
+"""Stand in for libNVVM while kernels are typed and lowered to be checked, and hear Ctrl-C while it compiles."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from .building import building_kernel
 
 
 class StandIn:
-    """Answers what Numba asks libNVVM when it makes a module. What is made so comes to no libNVVM: there is none."""
+    """Answer what Numba asks libNVVM when it makes a module: two constants. No libNVVM gets such a module."""
 
     data_layout: str = nvvm._datalayout
 
@@ -83,5 +82,5 @@ def hearing_interrupts(compile: Callable[[Any], bytes]) -> Callable[[Any], bytes
 def _settle(result: Future[bytes], compile: Callable[[Any], bytes], unit: Any) -> None:
     try:
         result.set_result(compile(unit))
-    except BaseException as error:
+    except BaseException as error:  # raised again by the thread that waits
         result.set_exception(error)

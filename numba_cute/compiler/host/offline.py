@@ -18,6 +18,7 @@ from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ...seam.source.language import no_argument
 from ..bridge.typeofs import type_of_argument
 from ..ground.building import building
+from ..ground.faults import is_numbas
 from ..ground.target import compiling_for, parse_arch
 from . import disk_cache, linking, ptxas
 from .facts import required_smem
@@ -115,7 +116,7 @@ def _type(value: Any) -> types.Type:
     try:
         return type_of_argument(value)
     except ValueError as e:
-        if type(e) is ValueError and "Cannot determine Numba type" not in str(e):  # a fault, and none of Numba's words
+        if not is_numbas(e):
             raise
         raise CuteError(no_argument(value)) from e
 

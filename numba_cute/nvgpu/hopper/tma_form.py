@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a TMA atom was made for, and whether the tiles that it copies are of that form."""
+"""Keep what a TMA atom was made for, and refuse to copy anything else by it."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ def _depth(x: Any) -> int:
 
 
 def _held(x: Any) -> list[Any]:
-    """What a tuple, a list, or an object's fields hold."""
+    """List what a tuple or a list holds, or an object in its fields."""
     if isinstance(x, (tuple, list)):
         return list(x[:1000])
     if isinstance(x, type) or not (is_dataclass(x) or is_struct_class(type(x))):

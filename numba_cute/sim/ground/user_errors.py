@@ -34,8 +34,8 @@ def thread_error(e: Exception, kernel: str) -> Exception:
 
 
 def launch_error(e: Exception, kernel: Any) -> Exception:
-    """Return an error of what a launch of `kernel` gives it, with the line that defines it, if it names no line yet;
-    itself where it is none of this library's."""
+    """Return an error of what a launch of `kernel` gives it, with the line that defines it, if it names no line yet.
+    The user's own error passes as it is."""
     if is_fault(e):
         e = internal_error(f"kernel {kernel.__name__}", e).with_traceback(e.__traceback__)
     if isinstance(e, SimError) and _PLACE.search(str(e)):
