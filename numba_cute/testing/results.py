@@ -96,6 +96,8 @@ class Comparison:
         held = self.timings.values() if isinstance(self.timings, dict) else (None,)
         if not all(isinstance(t, Timing) for t in held):
             raise CuteError(f"Comparison: timings {described(self.timings)}: give a dict of Timings, by name")
+        if not isinstance(self.failed, dict):
+            raise CuteError(f"Comparison: failed {described(self.failed)}: give a dict of texts, by name")
 
     def __getitem__(self, name: str) -> Timing:
         return self.timings[name]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PTX as text: the compiler puts it into the kernel, the simulator runs what it is said to mean."""
 
+import re
+
 import numpy as np
 import pytest
 from numba import cuda
@@ -54,6 +56,14 @@ def test_lanes_that_run_together_do_the_same(rng):
     cute.simulate(texts)[1, 32](x, out)
     cute.simulate(texts, checks=False)[1, 32](x, other)
     np.testing.assert_array_equal(out, other)
+
+
+def test_a_place_ends_where_its_braces_do():
+    @cuda.jit
+    def kernel(out):
+        out[0] = arch.inline_ptx("mov.b32 {$w0}, {$r0}; // {$r0}1", write_only_types=[cute.Int32], read_only_args=[7])
+
+    assert re.search(r"// (%r\d+|7)1\n", cute.compile(kernel, (np.zeros(1, np.int32),)).ptx)
 
 
 def test_any_text_stands_there():

@@ -470,3 +470,8 @@ def test_what_is_no_archive_is_an_error_in_words(tmp_path, content, capsys):
     assert main(["cache", "import", str(file)]) == 1 and "file" in capsys.readouterr().err
     assert main(["cache", "import", str(tmp_path / "none")]) == 1
     assert main(["cache", "import"]) == 1 and main(["cache", "list", "x"]) == 1
+
+
+@pytest.mark.parametrize("said", [b"", b"\xff", b"[]", b'{"host": 1}', b"[" * 100_000], ids=range(5))
+def test_a_lock_that_says_no_holder_is_something_s(said):
+    assert locks._Holder(said).what == "something"

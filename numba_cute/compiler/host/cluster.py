@@ -58,7 +58,7 @@ def checked_extents(what: str, given: Any) -> int | tuple[int, ...]:
 
 def checked_cluster(shape: Any) -> tuple[int, int, int]:
     """Return a cluster shape as three ints; CuteError says what is wrong with it."""
-    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    dims = (shape,) if isinstance(shape, int) else tuple(shape) if isinstance(shape, (tuple, list)) else ()
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
         raise CuteError(f"cluster={shape!r}: up to three positive ints")
     dims = (*dims, 1, 1)[:3]

@@ -46,7 +46,7 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
         return _compile_host(kernel, args, arch)
     if len(args) == 1 and (isinstance(args[0], (tuple, list)) or sigutils.is_signature(args[0])):
         args = args[0]
-    with building(getattr(kernel, "py_func", kernel)):
+    with building(_function_of(kernel, "compile")):
         py_func, argtypes, options = taken(kernel, args, arch, "compile")
     with compiling_for(arch) as cc:
         result = disk_cache.compiled(
@@ -82,12 +82,17 @@ def frontend(kernel: Any, args: Any, arch: str) -> Any:
 def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
     """Take a kernel and arguments; gives its function, the arguments' types and its options."""
     parse_arch(arch)
-    py_func = getattr(kernel, "py_func", kernel)
-    if not callable(py_func):
-        raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
+    py_func = _function_of(kernel, what)
     if isinstance(args, (tuple, list)):
         args = type(args)(_given(kernel, args))
     return py_func, types_of(kernel, args, arch), dict(getattr(kernel, "targetoptions", {}))
+
+
+def _function_of(kernel: Any, what: str) -> Any:
+    py_func = getattr(kernel, "py_func", kernel)
+    if not hasattr(py_func, "__code__"):
+        raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
+    return py_func
 
 
 def types_of(kernel: Any, args: Any, arch: str) -> tuple[types.Type, ...]:

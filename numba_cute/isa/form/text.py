@@ -58,7 +58,7 @@ def _numbered(text: str, names: list[str]) -> str:
                 "write_only_types, or numbers in read_only_args"
             )
         used.add(name)
-        return f"${names.index(name)}"
+        return f"${{{names.index(name)}}}"  # in braces: a digit may follow
 
     made = _PLACE.sub(place, text)
     unused = [n for n in names if n not in used]
