@@ -225,6 +225,9 @@ _OF_INTEGERS = ("and_", "or_", "xor", "lshift", "rshift")
 
 def _scalar(op: str, a: Any, b: Any) -> Any:
     """One operation of two numbers, one of them a Scalar: of the type in which they meet, as in a kernel."""
+    if any(isinstance(x, seam.Leaf) and not isinstance(x, Scalar) for x in (a, b)):  # of the kernel that runs
+        x, y = (seam.current().cast(v.value, v.dtype) if isinstance(v, Scalar) else v for v in (a, b))
+        return getattr(operator, op)(x, y)
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return NotImplemented
     dtype = joined(*(x.dtype if isinstance(x, Scalar) else x for x in (a, b)))

@@ -354,6 +354,11 @@ def _common_type(op: str, operands: tuple[Any, ...]) -> DType:
             dtype = Float32
         elif kind in ("int", "uint") and dtype.kind == "bool":
             dtype = Int32
+    return _computed(op, dtype)
+
+
+def _computed(op: str, dtype: DType) -> DType:
+    """Return the type in which an operation of values of a type is computed."""
     if op in seam.MATH and not dtype.is_float:
         return Float32
     if op in (*seam.ARITHMETIC, *seam.INTEGER) and dtype.kind == "bool":
@@ -387,7 +392,7 @@ def _scalar_type(op: str, operands: tuple[Any, ...]) -> DType:
     dtype = found[0]
     for d in found[1:]:
         dtype = promote(dtype, d)
-    return Float32 if op in seam.MATH and not dtype.is_float else dtype
+    return _computed(op, dtype)
 
 
 def bitcast(value: Any, src: DType, dst: DType) -> Any:

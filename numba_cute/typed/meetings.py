@@ -7,13 +7,15 @@ decides on it; compiled code converts there because it says so, and the simulato
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import dtypes
 
 Kind: TypeAlias = Any
-"""The type of a number: a DType. A tuple of such and of None, which stands for what is no number."""
+"""The type of a number: a DType. Of a tuple a tuple of kinds, of an immutable object its `Fields`. None stands for what
+has no type at run time."""
 LITERALS: dict[type, dtypes.DType] = {bool: dtypes.Boolean, int: dtypes.Int64, float: dtypes.Float64}
 """The types of numbers that Python's own classes have in a kernel."""
 NOWHERE = -1
@@ -36,7 +38,8 @@ class Meeting(NamedTuple):
 
     way: which copy of the code it is in. at: the offset of the instruction; NOWHERE if it is no one instruction.
     variable: its name, None for what lies on top of the stack. after: it is converted behind the instruction, not
-    before it. came: the type that a value has there. to: the type that it gets."""
+    before it. came: the type that a value has there; None of an object. to: the type that it gets; None where this copy
+    of the code converts nothing, whatever comes."""
 
     way: Way
     at: int
@@ -47,7 +50,7 @@ class Meeting(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """Describes an object among a function's arguments: what is known of each field."""
+    """Describes an object: what is known of each field."""
 
     kinds: tuple[tuple[str, Any], ...]
 
@@ -80,8 +83,24 @@ Meetings: TypeAlias = "dict[CodeType, set[Version]]"
 """The versions of each function that a kernel runs, itself too, by its code."""
 
 
+def outline(kind: Kind) -> Kind:
+    """Return a kind without what is known of objects: None stands for each."""
+    if isinstance(kind, Fields):
+        return None
+    return group(map(outline, kind)) if type(kind) is tuple else kind
+
+
+def group(kinds: Iterable[Kind]) -> Kind:
+    """Return the kind of a tuple of items of some kinds."""
+    found = tuple(kinds)
+    return found if any(k is not None for k in found) else None
+
+
 def differs(came: Kind, to: Kind) -> bool:
     """Say whether a value of one type is converted to another."""
+    if isinstance(to, Fields):
+        held = dict(came.kinds) if isinstance(came, Fields) else {}
+        return any(differs(held.get(name), kind) for name, kind in to.kinds)
     if type(to) is tuple:
         return type(came) is not tuple or any(map(differs, came, to))
     return to is not None and came is not to

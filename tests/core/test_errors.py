@@ -265,3 +265,9 @@ def test_what_is_no_integer_is_said(number):
     for ask in (int, range):
         with pytest.raises(cute.CuteError, match="has no integer"):
             ask(cute.Float32(number))
+
+
+@pytest.mark.parametrize("given", ["", "not a type"])
+def test_a_text_that_names_no_type_is_refused_in_a_union(given):
+    with pytest.raises(cute.CuteError, match="stands in a union with an element type"):
+        cute.Float32 | given

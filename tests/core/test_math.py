@@ -156,3 +156,25 @@ def test_an_integer_operation_on_floats_is_refused():
     arguments = [from_dlpack(x) for x in (a, a, a.copy())]
     with pytest.raises(cute.CuteError, match="shl: Float32 elements have no bits to compute with"):
         cute.compile(kernel_of(lambda x, y: x << 1), tuple(arguments))
+
+
+BOOLEAN = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a, b: -a}
+
+
+@pytest.mark.parametrize("name", BOOLEAN)
+def test_booleans_are_computed_as_int32(name, run):
+    fn, want = getattr(cute.math, name), np.array([[BOOLEAN[name](1, 1)] * 2] * 2, np.int32)
+
+    @cuda.jit
+    def kernel(truth, out):
+        a = truth[0]
+        both = cute.full(2, a, cute.Boolean)
+        if cute.const_expr(name == "neg"):
+            out[0, 0] = out[1, 0] = fn(a)
+            out[0, 1] = out[1, 1] = fn(both)[0]
+        else:
+            out[0, 0] = out[1, 0] = fn(a, a)
+            out[0, 1] = out[1, 1] = fn(both, both)[0]
+
+    truth, out = np.ones(1, np.bool_), np.zeros((2, 2), np.int32)
+    run(kernel, 1, 1, [truth, out], outputs=[out], check=lambda: assert_close(out, want))

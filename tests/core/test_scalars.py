@@ -85,3 +85,16 @@ def test_layouts_with_run_time_leaves_are_functions_on_the_host():
     assert cute.ceil_div((I32(100), 7), (32, 2)) == (4, 4) and cute.round_up(100, I32(32)) == 128
     tile, offset = cute.layout.local_tile(cute.make_layout((I32(100), 7)), (32, 2), (I32(1), 2))
     assert offset == 32 + 4 * 100 and tile.shape == (32, 2)
+
+
+@pytest.mark.parametrize("op", INTEGER, ids=lambda op: op.__name__)
+def test_operators_take_a_number_of_the_kernel_on_either_side(op):
+    held = {"of the host": I64(13)}  # reached without the kernel's own reading of names
+
+    def kernel(out):
+        three = I32(out[0])
+        out[0], out[1] = op(held.get("of the host"), three), op(three, held.get("of the host"))
+
+    out = np.full(2, 3, np.int64)
+    cute.simulate(kernel)[1, 1](out)
+    assert out.tolist() == [op(13, 3), op(3, 13)]

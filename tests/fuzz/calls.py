@@ -3,8 +3,9 @@
 `python -m tests.fuzz.calls --calls 300000 --seed 0 --jobs 2`.
 
 A call may end in its result, in a CuteError, or in Python's own TypeError or AttributeError for what is not there: a
-parameter, an operator, an attribute. Any other exception, five seconds, a crash, or a write to memory by a call that
-failed or to a read-only array is wrong, and so is an InternalError ("internal"): no argument is said to be wrong.
+parameter, an operator, an attribute. Any other exception, five seconds (of a warp twenty), a crash, or a write to memory
+by a call that failed or to a read-only array is wrong, and so is an InternalError ("internal"): no argument is said to
+be wrong.
 `--show NUMBER` makes one call again.
 """
 
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 60.0
-"""Seconds in which a process must come to its next call; it stops by itself after five of CPU time."""
+"""Seconds in which a process must come to its next call; it stops by itself after fewer of CPU time."""
 
 
 @dataclass

@@ -29,7 +29,8 @@ from numba_cute import seam
 from .calls_pool import READ_ONLY, WRITEABLE, Pool, starts
 from .calls_targets import members, parameters, targets
 
-SECONDS, BYTES = 5, 6 << 30
+SECONDS, BYTES = {1: 5, 32: 20}, 6 << 30
+"""CPU time of a call by one lane and by a warp; memory."""
 LIBRARY = str(Path(cute.__file__).parent)
 HERE = str(Path(__file__).parent)
 FUNCTIONS = [t for t in targets() if not t.name]
@@ -277,7 +278,7 @@ class Worker:
     def run(self, number: int) -> tuple[Call, dict[str, str] | None]:
         """Make a call and judge it."""
         call, found = Call(self.pool, self.seed, number), None
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS[call.lanes])
         try:
             if call.inside:
                 found = self._inside(call)
@@ -317,7 +318,7 @@ class Worker:
 
 
 def _late(*_: Any) -> None:
-    raise Hang(f"more than {SECONDS} s of CPU time")
+    raise Hang("it takes too long")
 
 
 def main(seed: int, first: int, last: int, out: str) -> None:

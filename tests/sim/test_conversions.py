@@ -58,6 +58,9 @@ def use(g, x, y):
 def double(v):
     return v + v
 
+def least(v):
+    return cute.Int32(v * 0 - 2**31)
+
 @cuda.jit
 def kernel(o, w, a, n, m):
     tid = cuda.threadIdx.x
@@ -255,6 +258,73 @@ PROGRAMS = {
         if n > 200:
             t = 3
         o[tid, q] = double(q) if isinstance(n, int) else 5
+""",
+    "copies that convert nothing beside one that does": """
+    for u in cute.range_constexpr(3):
+        v = least(n)
+        if cute.const_expr(u == 1):
+            if tid > 1:
+                v = cute.Int64(v)
+        o[tid, u] = -v
+""",
+    "what an unrolled loop changes for its next round": """
+    v = least(n)
+    for u in cute.range_constexpr(4):
+        o[tid, u] = -v
+        if tid > 1:
+            v = cute.Int64(v)
+            continue
+        if tid > 2:
+            continue
+""",
+    "a round of a loop in a round, and what follows them": """
+    v = least(n)
+    for u in cute.range_constexpr(2):
+        for i in cute.range_constexpr(3):
+            if cute.const_expr(i == u + 1):
+                if tid > i:
+                    v = cute.Int64(v) if i > 1 else least(n)
+                    continue
+            w[tid, i] = -v
+        else:
+            if cute.const_expr(u > 0):
+                if tid < 2:
+                    v = cute.Int64(v)
+        o[tid, u] = -v
+""",
+    "a closure inlined with a branch and without": """
+    def g(u, wide):
+        v = least(n)
+        if cute.const_expr(wide):
+            if tid > u:
+                v = cute.Int64(v)
+        o[tid, u] = -v
+        return v
+    w[tid, 0] = -g(0, True)
+    w[tid, 1] = -g(1, False)
+    w[tid, 2] = -g(2, True)
+""",
+    "layouts that meet": """
+    lay = cute.make_layout((4, 2))
+    pair = (lay, 1)
+    for i in range(4):
+        o[tid, i] = lay(5) + (0 if cute.is_static(lay) else 100)
+        if i > tid:
+            lay = cute.make_layout((4, 2), stride=(8, 1))
+            pair = (lay, m)
+    def g(x):
+        return lay(x % 8) + 2
+    w[tid, 0] = g(5 & 63)
+    w[tid, 1] = pair[0](3) + pair[1]
+    w[tid, 2] = 100 if cute.is_static(lay.shape) else 200
+""",
+    "a layout that meets others in one copy alone": """
+    for u in cute.range_constexpr(2):
+        lay = cute.make_layout((4, 2))
+        if cute.const_expr(u == 1):
+            if tid > 1:
+                lay = cute.make_layout((4, 2), stride=(2, 1))
+        o[tid, u] = lay(3) + (0 if cute.is_static(lay) else 100)
 """,
     "a list of which elements are converted": """
     xs = [cute.Int8(100), cute.Int8(90)]

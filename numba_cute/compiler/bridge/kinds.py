@@ -11,24 +11,38 @@ from numba.cuda import types
 
 from ...seam import CuteError
 from ...seam.marks import plain
-from ...typed.meetings import LITERALS, Fields, Kind, Static, Version
+from ...typed.meetings import LITERALS, Fields, Kind, Static, Version, group, outline
 from ..emit.leaves import dtype_of
 from ..ground.lifted import written
 from ..ground.memory import memory
 from .leaf_types import Multiple
-from .object_types import StructRef
+from .object_types import StructRef, Value
+from .tree import Spec, fields_of
 
 
 def kind_of(ty: types.Type) -> Kind:
-    """Return what the simulator converts to, for values of a type; None if they are no numbers."""
+    """Return what the simulator converts to, for values of a type; None if nothing in them is converted."""
+    if isinstance(ty, Value):
+        return _kind_within(ty.spec)
     if isinstance(ty, (types.Omitted, types.Literal)):
         return LITERALS.get(type(ty.value if isinstance(ty, types.Omitted) else ty.literal_value))
     if isinstance(ty, types.BaseTuple):
-        return _group(map(kind_of, ty))
+        return group(map(kind_of, ty))
     try:
         return dtype_of(ty.literal_type if isinstance(ty, Multiple) else ty)
     except CuteError:  # no number, or one that this library has no type for
         return None
+
+
+def _kind_within(spec: Spec) -> Kind:
+    """Return the kind of a part of an immutable object, of which numbers alone are converted."""
+    if spec[0] == "leaf":
+        return kind_of(spec[1]) if isinstance(spec[1], (types.Integer, types.Boolean)) else None
+    if spec[0] == "tuple":
+        return group(map(_kind_within, spec[1]))
+    if spec[0] == "node":
+        return Fields(tuple(zip(fields_of(spec[1]), map(_kind_within, spec[2]))))
+    return None
 
 
 def given_as(ty: types.Type) -> Any:
@@ -37,7 +51,7 @@ def given_as(ty: types.Type) -> Any:
         return Fields(tuple((name, given_as(t)) for name, t in ty.fields))
     if isinstance(ty, types.Literal):
         return Static(ty.literal_value)
-    return _group(map(given_as, ty)) if isinstance(ty, types.BaseTuple) else kind_of(ty)
+    return group(map(given_as, ty)) if isinstance(ty, types.BaseTuple) else outline(kind_of(ty))
 
 
 def note_version(code: CodeType, version: Version) -> None:
@@ -52,8 +66,3 @@ def note_traced(fn: Any, args: Iterable[types.Type]) -> None:
         code = function.__code__
         lifted = code.co_argcount - written(code).co_argcount
         note_version(code, Version(tuple(map(given_as, args))[lifted:]))
-
-
-def _group(kinds: Iterable[Kind]) -> Kind:
-    found = tuple(kinds)
-    return found if any(k is not None for k in found) else None

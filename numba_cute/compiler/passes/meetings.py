@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from types import CodeType
@@ -13,7 +14,7 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
-from ...typed.meetings import NOWHERE, Call, Kind, Meeting, Version, Way, differs
+from ...typed.meetings import NOWHERE, Call, Kind, Meeting, Site, Version, Way, differs, outline
 from ..bridge.kinds import given_as, kind_of, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
@@ -54,14 +55,44 @@ class _Reader:
                 if isinstance(inst, ir.Assign):
                     self._assign(inst, block)
         meetings: dict[CodeType, set[Meeting]] = {}
-        matter = {(code, m.at, m.variable, m.after) for code, m in self._found if differs(m.came, m.to)}
+        matter: dict[tuple[Any, ...], list[Meeting]] = {
+            (code, m.at, m.variable, m.after): [] for code, m in self._found if differs(m.came, m.to)
+        }
         for code, m in self._found:
-            if (code, m.at, m.variable, m.after) in matter:
-                meetings.setdefault(code, set()).add(m)
+            noted = matter.get((code, m.at, m.variable, m.after))
+            if noted is not None:
+                noted.append(m)
+                meetings.setdefault(code, set()).add(m._replace(came=outline(m.came)))
+        for (code, *_), noted in matter.items():
+            meetings[code].update(self._untouched(code, noted))
         lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
         given = tuple(map(given_as, self._state.args))[lifted:]
         found = frozenset((code, frozenset(found)) for code, found in meetings.items())
         return Version(given, found, frozenset(self._called()))
+
+    def _untouched(self, code: CodeType, noted: list[Meeting]) -> Iterator[Meeting]:
+        """Yield, of a place that converts, what says that other copies of its code convert nothing there: they have one
+        way to it, or none, where these have several."""
+        ways, first = {m.way for m in noted}, noted[0]
+        around = _loops(code, first.way)
+        if ways == {Way()} or first.at == NOWHERE:
+            return
+        copies = [way for way in self._ways.get(code, ()) if _loops(code, way) == around]
+        head = next((loop for loop in around if loop[1] == _without_prefix(code, first.at)), None)
+        if head is not None:  # before its first round
+            copies += [Way(w.sites, frozenset(r for r in w.rounds if r[0] != head) | {(head, -1)}) for w in copies]
+        for way in set(copies) - ways:
+            yield first._replace(way=way, came=None, to=None)
+
+    @functools.cached_property
+    def _ways(self) -> dict[CodeType, set[Way]]:
+        """The copies that there are of each function's code."""
+        blocks = self._state.func_ir.blocks.values()
+        places = {id(s.loc): s.loc for block in blocks for s in block.body if _offset(s.loc) != NOWHERE}
+        found: dict[CodeType, set[Way]] = {}
+        for place in places.values():
+            found.setdefault(place.code, set()).add(place.way)
+        return found
 
     def _called(self) -> Iterator[Call]:
         """Yield the calls, with what is known of their arguments, where that may choose among a function's versions."""
@@ -167,12 +198,21 @@ def _stack_place(name: str) -> tuple[int, int] | None:
 
 
 def _jumps(loc: Any) -> bool:
-    offset = _offset(loc)
-    if offset == NOWHERE:
+    if _offset(loc) == NOWHERE:
         return False
-    while loc.code.co_code[offset] == dis.EXTENDED_ARG:
+    return loc.code.co_code[_without_prefix(loc.code, loc.offset)] in (*dis.hasjrel, *dis.hasjabs)
+
+
+def _without_prefix(code: CodeType, offset: int) -> int:
+    """Return where the instruction itself is that begins at an offset."""
+    while code.co_code[offset] == dis.EXTENDED_ARG:
         offset += 2
-    return loc.code.co_code[offset] in (*dis.hasjrel, *dis.hasjabs)
+    return offset
+
+
+def _loops(code: CodeType, way: Way) -> frozenset[Site]:
+    """Return the unrolled loops of a function's code that are around a copy of a part of it."""
+    return frozenset(loop for loop, _ in way.rounds if loop[0] is code)
 
 
 def _offset(loc: Any) -> int:

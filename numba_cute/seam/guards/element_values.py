@@ -63,7 +63,7 @@ def union_member(x: Any) -> Any:
     with contextlib.suppress(SyntaxError):  # of a text that names no type
         if x is None or isinstance(x, type) or callable(x):
             return x
-        if isinstance(x, str):
+        if isinstance(x, str) and x:
             return typing.ForwardRef(x)
     raise CuteError(f"{described(x)} stands in a union with an element type: that is of types alone")
 

@@ -8,6 +8,7 @@ traced, or the kernel is a plain function) converts nothing.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import sys
@@ -215,6 +216,8 @@ def _casts(code: CodeType, meetings: Iterable[Meeting]) -> tuple[Cast, ...]:
     found: dict[tuple[int, bool, str | None], dict[Way, dict[Kind, Kind]]] = {}
     for m in meetings:
         pairs = found.setdefault((m.at, m.after, m.variable), {}).setdefault(m.way, {})
+        if m.to is None:
+            continue
         if m.at == NOWHERE or pairs.setdefault(m.came, m.to) != m.to:
             raise _unclear(code, f"the way that led to {m.variable or 'here'}")
     made = (Cast(at, variable, after, _by_way(ways)) for (at, after, variable), ways in found.items())
@@ -222,10 +225,10 @@ def _casts(code: CodeType, meetings: Iterable[Meeting]) -> tuple[Cast, ...]:
 
 
 def _by_way(found: dict[Way, dict[Kind, Kind]]) -> tuple[tuple[Way, Pairs], ...]:
-    """Return casts by the ways that led to them; one where they do not differ."""
+    """Return casts by the ways that led to them, those that convert nothing too; one where they do not differ."""
     alike: dict[Kind, Kind] = {}
     for pairs in found.values():
-        if any(alike.setdefault(came, to) != to for came, to in pairs.items()):
+        if not pairs or any(alike.setdefault(came, to) != to for came, to in pairs.items()):
             return tuple((way, tuple(pairs.items())) for way, pairs in found.items())
     return ((next(iter(found)), tuple(alike.items())),)
 
@@ -257,6 +260,8 @@ def caster(code: CodeType, cast: Cast) -> Callable[[Any], Any]:
 
 
 def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any], Any]:
+    if not to:
+        return _itself
     casts = {came: _to(kind) if differs(came, kind) else _itself for came, kind in to.items()}
 
     def convert(x: Any) -> Any:
@@ -279,6 +284,8 @@ def _to(kind: Kind) -> Callable[[Any], Any]:
         table = casts_to(kind)
         literal = next((c for c, k in LITERALS.items() if k is kind and c is not float), None)  # it computes as such
         return lambda x: x if type(x) is literal else table[type(x)](x)
+    if isinstance(kind, Fields):
+        return _object({name: _to(k) for name, k in kind.kinds if k is not None})
     each = [_itself if k is None else _to(k) for k in kind]
 
     def cast(x: Any) -> Any:
@@ -289,6 +296,18 @@ def _to(kind: Kind) -> Callable[[Any], Any]:
         return tuple(made) if type(x) is tuple else type(x)._make(made)
 
     return cast
+
+
+def _object(casts: dict[str, Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """Return what makes an immutable object anew, with fields cast."""
+
+    def cast(x: Any) -> Any:
+        made = copy.copy(x)
+        for name, f in casts.items():
+            object.__setattr__(made, name, f(getattr(x, name)))
+        return made
+
+    return cast if casts else _itself
 
 
 def _itself(x: Any) -> Any:
