@@ -3,7 +3,7 @@
 `python -m tests.fuzz.calls --calls 300000 --seed 0 --jobs 2`.
 
 A call may end in its result, in a CuteError, or in Python's own TypeError or AttributeError for what is not there: a
-parameter, an operator, an attribute. Any other exception, five seconds (of a warp twenty), a crash, or a write to memory
+parameter, an operator, an attribute. Any other exception, five seconds (of a warp 20), a crash, or a write to memory
 by a call that failed or to a read-only array is wrong, and so is an InternalError ("internal"): no argument is said to
 be wrong.
 `--show NUMBER` makes one call again.

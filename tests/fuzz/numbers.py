@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random kernels of arithmetic in all of Numba's types: integers that wrap around, shifts, division by zero, floats of
-both widths, operands of different types, and variables whose type differs from way to way.
+both widths, operands of different types, and variables whose type differs from way to way, or from copy to copy of an
+unrolled loop or an inlined function.
 
 Each has one result, on a GPU too. Sums and products of signed integers stay within 64 bits: Numba tells LLVM that they
 do (nsw), so that what comes of others is up to the optimiser; unsigned ones wrap around. Signed and unsigned integers
@@ -33,6 +34,8 @@ LENGTH, ROWS = 16, 4
 HEADER = """
 import numpy as np
 from numba import cuda
+
+import numba_cute as cute
 
 G = {g}
 F = {f}
@@ -109,6 +112,7 @@ class NumberWriter:
         self.lines: list[str] = []
         self.indent = 1
         self.indices: list[str] = []
+        self.rounds: list[str] = []
         self.serial = 0
 
     def below(self, n: int) -> int:
@@ -245,6 +249,9 @@ class NumberWriter:
         ]
         if depth > 0:
             options += [lambda: self.branch(depth - 1), lambda: self.loop(depth - 1)] * 2
+            options += [lambda: self.unrolled(depth - 1), lambda: self.inlined(depth - 1)]
+            if self.rounds:
+                options += [lambda: self.known(depth - 1)] * 3
         self.pick(options)()
 
     def block(self, depth: int) -> None:
@@ -328,6 +335,49 @@ class NumberWriter:
             self.line(f"    {self.pick(['break', 'continue'])}")
             self.indent -= 1
         self.indices.pop()
+
+    def unrolled(self, depth: int) -> None:
+        """A loop whose rounds are copies."""
+        self.serial += 1
+        u = f"k{self.serial}"
+        self.line(f"for {u} in cute.range_constexpr({self.pick(['2', '3', '2, -1, -1'])}):")
+        self.rounds.append(u)
+        self.block(depth)
+        self.indent += 1
+        if self.below(2):
+            self.known(depth)
+        if self.below(3) == 2:
+            self.line(f"if {self.condition(1)}:")
+            self.line(f"    {self.pick(['break', 'continue'])}")
+        self.line(f"{self.pick(['f1 = np.float64(x0', 'x1 = (x0'])} + {self.any(1)})")
+        self.indent -= 1
+        self.rounds.pop()
+
+    def known(self, depth: int) -> None:
+        """A branch that some copies have."""
+        self.line(f"if cute.const_expr({self.pick(self.rounds)} {self.pick(['==', '>', '!='])} {self.below(3)}):")
+        self.block(depth)
+        if self.below(3) == 2:
+            self.line("else:")
+            self.block(depth)
+
+    def inlined(self, depth: int) -> None:
+        """A closure that is called in two places, for which it is another one."""
+        self.serial += 1
+        g, held = f"g{self.serial}", self.rounds
+        self.line(f"def {g}(x0, known):")
+        self.rounds, before = ["known"], self.lines
+        self.indent, self.lines = self.indent + 1, []
+        self.line(f"y = {self.pick(['x0', 'x1', 'f0'])}")
+        self.line(f"if cute.const_expr(known {self.pick(['==', '>'])} {self.below(2)}):")
+        self.line(f"    if {self.condition(1)}:")
+        self.line(f"        y = {self.any(1)}")
+        self.line(f"return {self.pick(['y', 'y', f'y + {self.any(1)}'])}")
+        self.indent, self.lines = self.indent - 1, before + self.lines
+        self.rounds = held
+        for known in range(2):
+            value = f"{g}({self.any(1)}, {known}) {self.pick('+-')} {self.any(1)}"
+            self.line(f"{self.pick(['f1', 'f1', 'x1'])} = np.float64({value})")
 
     # ---------------------------------------------------------------- whole
     def source(self) -> str:
