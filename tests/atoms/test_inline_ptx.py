@@ -83,6 +83,10 @@ def test_text_stands_as_it_is_and_stays():
 WRONG = {
     "a place without one": (dict(ptx="mov.u32 {$w1}, 1;", write_only_types=(cute.Int32,)), r"\{\$w1\}.*it has w0"),
     "a number without an operand": (dict(ptx="mov.u32 $0, $1;", write_only_types=(cute.Int32,)), r"\$1.*it has w0"),
+    "more digits than Python reads": (
+        dict(ptx=f"mov.u32 $0, ${'9' * 5000};", write_only_types=(cute.Int32,)),
+        "has w0",
+    ),
     "an operand without a place": (dict(ptx="nanosleep.u32 4;", read_only_args=(4,)), "r0 is not in"),
     "a type without a register": (dict(ptx="mov.u32 $0, 1;", write_only_types=(cute.Int8,)), "only_types has Int8"),
     "one type alone": (dict(ptx="mov.u32 $0, 1;", write_only_types=cute.Int32), "give several, in brackets"),

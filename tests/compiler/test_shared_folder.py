@@ -472,6 +472,10 @@ def test_what_is_no_archive_is_an_error_in_words(tmp_path, content, capsys):
     assert main(["cache", "import"]) == 1 and main(["cache", "list", "x"]) == 1
 
 
-@pytest.mark.parametrize("said", [b"", b"\xff", b"[]", b'{"host": 1}', b"[" * 100_000], ids=range(5))
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"\xff", b"[]", b'{"host": 1}', b"[" * 100_000, b'{"host": "h", "pid": 1e999, "what": "k"}'],
+    ids=range(6),
+)
 def test_a_lock_that_says_no_holder_is_something_s(said):
     assert locks._Holder(said).what == "something"

@@ -105,7 +105,7 @@ class _Holder:
         try:
             found = json.loads(said)
             self.host, self.pid, self.what = str(found["host"]), int(found["pid"]), str(found["what"])
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             self.host, self.pid, self.what = "", 0, "something"
 
     @property

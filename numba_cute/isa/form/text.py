@@ -46,12 +46,12 @@ class Text(Instr):
 def _numbered(text: str, names: list[str]) -> str:
     """Return a text whose places are the numbers of inline assembly. CuteError: there is no such operand, or one is
     not in the text."""
-    used = set()
+    used, numbered = set(), {str(i): name for i, name in enumerate(names)}
 
     def place(match: re.Match[str]) -> str:
         if match[0] == "$":  # of a label or another name of PTX's
             return "$$"
-        name = match[1] + match[2] if match[1] else names[int(match[3])] if int(match[3]) < len(names) else ""
+        name = match[1] + match[2] if match[1] else numbered.get(match[3].lstrip("0") or "0", "")
         if name not in names:
             raise CuteError(
                 f"inline_ptx: {match[0]} in {text!r}: it has {', '.join(names) or 'no operands'}; give more types in "
