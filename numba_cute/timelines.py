@@ -41,6 +41,8 @@ class Timeline:
 
     def __init__(self, events: list[Event], unit: str, lost: int = 0) -> None:
         events = list(events)
+        if unit not in ("ns", "instructions") or not isinstance(lost, int):
+            raise CuteError(f'Timeline: unit {unit!r} is "ns" or "instructions", and lost {lost!r} an int')
         self.events, self.unit, self.lost = events, unit, lost
         self._time = _times(events) if unit == "ns" else {id(e): float(e.clock) for e in events}
         first = min(self._time.values(), default=0.0)

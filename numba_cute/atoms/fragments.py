@@ -17,14 +17,20 @@ from ..tensor.tensor import Tensor, dense, make_rmem_tensor
 def register_fragment(operand: str, input: Any, dtype: DType) -> Tensor:
     """Make the registers, of type `dtype`, for `operand` ("A", "B", "C"): of the partition shape or partitioned tensor
     `input`, K innermost for A and B, M innermost for C. Raises CuteError for other shapes."""
+    shape = partition_shape(operand, input)
+    order = (1, 0) if operand in "AB" else (0, 1)
+    lay = operand_layout(shape, (*order, *range(2, len(shape) - 1)))
+    return make_rmem_tensor(lay, dtype)
+
+
+def partition_shape(operand: str, input: Any) -> tuple[Any, ...]:
+    """Give the shape of a partition of `operand`, of itself or of a partitioned tensor. CuteError: it is none."""
     shape = input.shape if isinstance(input, Tensor) else input
     if not isinstance(shape, tuple) or len(shape) < 3:
         raise CuteError(
             f"make_fragment_{operand}: shape {shape} must be (V, rest, rest), as partition_{operand} gives it"
         )
-    order = (1, 0) if operand in "AB" else (0, 1)
-    lay = operand_layout(shape, (*order, *range(2, len(shape) - 1)))
-    return make_rmem_tensor(lay, dtype)
+    return shape
 
 
 def fragment_registers(t: Tensor, dtype: DType, count: int, name: str) -> seam.Regs:

@@ -327,6 +327,8 @@ class Operator:
         for, or torch.compile runs, neither of which knows of them.
         """
         torch = pytorch()
+        if into is not None and not isinstance(into, (tuple, list)):
+            raise CuteError(f"{self.name}: out={into!r:.60} must be the tensors to write to, in their order")
         if not torch.compiler.is_compiling():
             refuse_tangents(self.name, args[: self.tensors])
             refuse_gradients(self.name, [args[i] for i in self.constant] + list(into or ()))
@@ -341,6 +343,8 @@ class Operator:
         several = isinstance(results, tuple)
         written = results if several else (results,)
         if into is not None:
+            if len(into) != len(written):
+                raise CuteError(f"{self.name}: out has {len(into)} tensors, and there are {len(written)} results")
             written = tuple(self._given(i, made, given) for i, (made, given) in enumerate(zip(written, into)))
         self.planned((*args[: self.tensors], *written), tuple(args[self.tensors :]))
         return written if several else written[0]

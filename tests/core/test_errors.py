@@ -271,3 +271,19 @@ def test_what_is_no_integer_is_said(number):
 def test_a_text_that_names_no_type_is_refused_in_a_union(given):
     with pytest.raises(cute.CuteError, match="stands in a union with an element type"):
         cute.Float32 | given
+
+
+WRONG_KIND = {
+    "a fragment's shape": (lambda: warp.MmaB1Op().fragment("A", 16), "shape 16 must be"),
+    "a timeline's lost": (lambda: cute.Timeline([], "ns", "some"), "lost 'some' an int"),
+    "a generator that is called otherwise": (
+        lambda: cute.testing.benchmark(len, workspace_generator=chr, workspace_count=1), "is called without arguments"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG_KIND)
+def test_a_value_of_another_kind_is_refused(case):
+    call, said = WRONG_KIND[case]
+    with pytest.raises(cute.CuteError, match=said):
+        call()

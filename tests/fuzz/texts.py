@@ -195,7 +195,7 @@ class Reader:
         name, text = self.text(number)
         found = {"kind": "good", "end": "result", "number": str(number), "call": f"{name} {text!r}", "of": name}
         sink = io.StringIO()
-        self.guard.named = os.fsdecode(text) if name == "Commands" else ""
+        self.guard.named = os.fsdecode(text) if name in ("Commands", "Settings") else ""
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
             with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ... import isa, layout, seam
-from ...atoms.fragments import fragment_registers, operand_layout, register_fragment
+from ...atoms.fragments import fragment_registers, operand_layout, partition_shape, register_fragment
 from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float4E2M1FN, Uint8, Uint32
 from ...isa.facts import fragment_layouts
@@ -59,8 +59,7 @@ class WarpMma(RowMma):
         held = self.held(operand)
         if operand == "C" or self._width() >= 8:
             return register_fragment(operand, input, held)
-        shape = input.shape if isinstance(input, Tensor) else input
-        return make_rmem_tensor(_in_words(shape, self._width()), held)
+        return make_rmem_tensor(_in_words(partition_shape(operand, input), self._width()), held)
 
     def _span(self, t: Tensor, operand: str, extent: int) -> seam.Regs:
         held, k = self.held(operand), self.shape_mnk[2]
