@@ -32,6 +32,7 @@ from .passes.identity import Identity
 from .passes.inference import TypeInference
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
+from .passes.losses import NoteLosses
 from .passes.lower import Lowering
 from .passes.meetings import NoteMeetings
 from .passes.methods import Methods
@@ -110,9 +111,10 @@ def _read(state: Any) -> None:
 
 
 def _noting(pipelines: Any) -> None:
-    """Add what notes where values are converted."""
+    """Add what notes where values are converted, and where in float64."""
     for manager in pipelines:
         for typing in [p for p, _ in manager.passes if issubclass(p, NopythonTypeInference)]:
+            manager.add_pass_after(NoteLosses, typing)
             manager.add_pass_after(NoteMeetings, typing)
         manager.finalize()
 

@@ -30,6 +30,14 @@ class Question(NamedTuple):
     stored: Callable[[Any], frozenset[str]]
 
 
+class Loss(NamedTuple):
+    """A place where a narrower float is computed in float64, because it meets a literal or an integer."""
+
+    dtype: str
+    file: str
+    line: int
+
+
 class Kept(NamedTuple):
     """A compiled device function, and what compiling it added to the `Memory`. inner: the functions that it calls."""
 
@@ -41,6 +49,7 @@ class Kept(NamedTuple):
     roots: list[Any]
     stored: frozenset[str] | None
     ours: bool
+    losses: dict[Loss, None]
     inner: list[Kept]
 
 
@@ -68,8 +77,9 @@ class Memory:
     variables of functions that were inlined, what those were called. effects: what calls do with objects, by the key of
     their lowering, and of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py).
     roots: the kernel, and the host's objects that it is given. stored: the fields' names that are set from there
-    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. aside: how
-    often a device function told the kernel what no other kernel would hear of."""
+    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. losses: where
+    it computes in float64 because of a literal. aside: how often a device function told the kernel what no other kernel
+    would hear of."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -82,6 +92,7 @@ class Memory:
         self.roots: list[Any] = []
         self.stored: frozenset[str] | None = None
         self.ours = False
+        self.losses: dict[Loss, None] = {}
         self.aside = 0
         self._calls: list[list[Kept | None]] = []
         self._met: dict[Any, Kept | None] = {}
@@ -131,6 +142,7 @@ class Memory:
         """Compile a device function, and return what is kept of it; None if it is not."""
         holds = None if question is None else question.read()
         outer, self.meetings = self.meetings, {}
+        lost, self.losses = self.losses, {}
         self._calls.append([])
         begun = len(self.effects), len(self.compiled), len(self.roots), self.aside
         made = None
@@ -140,11 +152,12 @@ class Memory:
             meetings, self.meetings = self.meetings, outer
             inner = self._calls.pop()
             _join(outer, meetings)
+            losses, self.losses = self.losses, lost | self.losses
         if question is None or holds is None or self.aside != begun[3] or None in inner:
             return None
         known = [k for k in inner if k is not None]
         told, device = _since(self.effects, begun[0]), _since(self.compiled, begun[1])
-        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, known)
+        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, losses, known)
         kept_of(dispatcher.py_func)[question.key] = kept
         return kept
 
@@ -167,6 +180,7 @@ class Memory:
         self.compiled.update(kept.device)
         self.roots += kept.roots
         self.ours = self.ours or kept.ours
+        self.losses.update(kept.losses)
         for inner in kept.inner:
             self._take(inner, seen)
 

@@ -21,11 +21,13 @@ from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
 from ..bridge.object_types import Value
 from ..ground.building import building
+from ..ground.memory import memory
 from ..ground.ownership import owns
 from ..ground.target import arch_name
 from . import ptxas
 from .arguments import leaf_arguments, scalar_argument, value_arguments
 from .configured import launch_of_numba, noted
+from .losses import of_float64
 from .result import warn_if_slow
 from .streams import core_stream
 
@@ -40,7 +42,8 @@ class CuteKernel(_Kernel):
         self._cute_options = kwargs
         with building(py_func, kwargs.get("launch_bounds")):
             super().__init__(py_func, *args, **kwargs)
-        self._cute_notes = _assemble(self._codelibrary, py_func.__name__)
+            found = of_float64(py_func, memory().losses, self._codelibrary.get_asm_str())
+        self._cute_notes = (*found, *_assemble(self._codelibrary, py_func.__name__))
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
         launch_of_numba(self, args, griddim, blockdim, stream, sharedmem)

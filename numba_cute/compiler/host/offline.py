@@ -19,31 +19,36 @@ from ...seam.source.language import no_argument
 from ..bridge.typeofs import type_of_argument
 from ..ground.building import building
 from ..ground.faults import is_numbas
+from ..ground.memory import memory
 from ..ground.target import compiling_for, parse_arch
-from . import disk_cache, linking, ptxas
+from . import disk_cache, linking, losses, ptxas
 from .facts import required_smem
 from .lowering import lowered
 from .mapped import mapped
 from .result import Compiled, CompiledHost, warn_if_slow
 
 
-def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
+def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str = "keep") -> Any:
     """Compile a kernel for a target, whatever GPU is here or none.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments (arrays, CuTe tensors and TMA atoms,
     numbers), one by one or as one tuple, or a Numba signature. arch: the target, "sm_80" to "sm_120a". Of a host
     function (`cute.jit`, or an object whose `__call__` is one), which is run for that, all kernels that it launches are
     compiled, and a `CompiledHost` is returned, which is called as the function is; a kernel's `Compiled` is launched as
-    the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`.
+    the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`. notes: "keep" lists in
+    the result's `notes` what costs speed: float64 arithmetic because of a literal, spilled registers, local memory,
+    wgmmas that run one after the other; "error" refuses a kernel of which there is such a note.
 
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
     lost speed.
     """
+    if notes not in ("keep", "error"):
+        raise CuteError(f'notes={notes!r}: "keep" or "error"')
     if len(args) > 1 and isinstance(args[-1], str) and not is_host(kernel):  # the target, by its place
         *args, arch = args  # type: ignore[assignment]
     if is_host(kernel):
-        return _compile_host(kernel, args, arch)
+        return _compile_host(kernel, args, arch, notes)
     if len(args) == 1 and (isinstance(args[0], (tuple, list)) or sigutils.is_signature(args[0])):
         args = args[0]
     with building(_function_of(kernel, "compile")):
@@ -52,17 +57,20 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
         result = disk_cache.compiled(
             py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
         )
+    slow = list(filter(losses.is_loss, result.notes)) if notes == "error" else []
+    if slow:
+        raise CuteError("\n".join(slow))
     warn_if_slow(py_func.__name__, result.notes)
     return dataclasses.replace(result, kernel=kernel if hasattr(kernel, "py_func") else cuda.jit(kernel))
 
 
-def _compile_host(host: Any, args: Any, arch: str) -> CompiledHost:
+def _compile_host(host: Any, args: Any, arch: str, notes: str) -> CompiledHost:
     """Run a host function, and compile the kernels that it would launch."""
     parse_arch(arch)
     kernels: list[Compiled] = []
 
     def take(kernel: Any, given: tuple[Any, ...], options: dict[str, Any]) -> None:
-        kernels.append(compile(kernel, given, arch=arch))
+        kernels.append(compile(kernel, given, arch=arch, notes=notes))
 
     token = LAUNCHER.set(take)
     try:
@@ -128,12 +136,12 @@ def _type(value: Any) -> types.Type:
 
 def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
     """Compile a kernel; gives its symbol and its PTX."""
-    name, ptx, _ = _code(py_func, argtypes, options, cc)
+    name, ptx, *_ = _code(py_func, argtypes, options, cc)
     return name, ptx
 
 
-def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any]]:
-    """Compile a kernel; gives its symbol, its PTX, and what it is linked with."""
+def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any], tuple[str, ...]]:
+    """Compile a kernel; gives its symbol, its PTX, what it is linked with, and notes of its arithmetic."""
     with building(py_func, options.get("launch_bounds")):
         cres = lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
@@ -142,12 +150,15 @@ def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tupl
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
         if required_smem(ptx) > SMEM_LIMIT:
             raise CuteError(too_much_smem(required_smem(ptx), 0))
-        return function.name, ptx, linking.parts_of(cres, ptx, options)
+        found = losses.of_float64(py_func, memory().losses, ptx)
+        return function.name, ptx, linking.parts_of(cres, ptx, options), found
 
 
 def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
-    name, ptx, parts = _code(py_func, argtypes, options, cc)
+    name, ptx, parts, found = _code(py_func, argtypes, options, cc)
     most = options.get("max_registers")
     cubin, said = ptxas.assemble(ptx, arch, most, relocatable=bool(parts))
     cubin = linking.link(cubin, parts, arch, cc, most) if parts else cubin
-    return Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx), ptx), ptxas.notes(said))
+    used = ptxas.resources(said, required_smem(ptx), ptx)
+    notes = (*found, *losses.of_memory(py_func, used, ptx), *ptxas.notes(said))
+    return Compiled(name, arch, ptx, cubin, used, notes)

@@ -20,8 +20,8 @@ class PerformanceWarning(UserWarning):
 @dataclass(frozen=True)
 class Compiled:
     """A compiled kernel, which is launched as the kernel is. name: its symbol. arch: the target. ptx, cubin: the code.
-    resources: what it uses. notes: what the assembler remarked. kernel: what `cuda.jit` or `cute.kernel` made; None of
-    one that was compiled by something else than `cute.compile`."""
+    resources: what it uses. notes: what costs speed, and what else the assembler remarked. kernel: what `cuda.jit` or
+    `cute.kernel` made; None of one that was compiled by something else than `cute.compile`."""
 
     name: str
     arch: str
@@ -95,7 +95,7 @@ class CompiledHost:
 
 
 def warn_if_slow(name: str, notes: tuple[str, ...]) -> None:
-    """Warn of each note that means lost speed."""
+    """Warn of each note of the assembler that means lost speed."""
     for note in notes:
         if any(code in note for code in ptxas.SLOW_NOTES):
             warnings.warn(f"kernel {name}: {note}", PerformanceWarning, stacklevel=4)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compiled kernel loses in speed, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...seam.ground.places import placed
+from ..ground.memory import Loss
+from . import ptxas
+
+_LOST = "lost speed: "
+_FLOAT64 = re.compile(r"\b(?:add|sub|mul|fma|div|rem|min|max|setp|neg|abs|sqrt)(?:\.\w+)*\.f64\b")
+_MOST = 8
+
+
+def is_loss(note: str) -> bool:
+    """Say whether a note means lost speed."""
+    return note.startswith(_LOST) or any(code in note for code in ptxas.SLOW_NOTES)
+
+
+def of_float64(py_func: Any, found: Iterable[Loss], ptx: str) -> tuple[str, ...]:
+    """Return notes of where a kernel computes in float64 for a literal's or an integer's sake, if its code does."""
+    if not _FLOAT64.search(ptx):  # the optimiser found that narrower floats do
+        return ()
+    lines = {(loss.file, loss.line): loss.dtype for loss in found}
+    return tuple(
+        placed(
+            f"{_LOST}a {dtype} meets a Python float or an integer, and both are computed in float64: convert that, as "
+            "cute.Float32(0.5), or the variable where it is first set",
+            py_func.__name__, file, line,
+        )
+        for (file, line), dtype in list(lines.items())[:_MOST]
+    )  # fmt: skip
+
+
+def of_memory(py_func: Any, used: ptxas.Resources, ptx: str) -> Iterator[str]:
+    """Yield notes of registers that are spilled and of arrays that are in local memory, but for what `print` needs."""
+    code = py_func.__code__
+    if used.spill_stores or used.spill_loads:
+        yield placed(
+            f"{_LOST}registers are spilled: a thread stores {used.spill_stores} bytes and loads {used.spill_loads}: "
+            "keep fewer values, use smaller tiles or more threads, or ask for more registers (max_registers)",
+            py_func.__name__, code.co_filename, code.co_firstlineno,
+        )  # fmt: skip
+    elif used.local and "vprintf" not in ptx:
+        yield placed(
+            f"{_LOST}{used.local} bytes of local memory a thread: an array is indexed by a number of run time; "
+            "unroll the loop (cute.range_constexpr)",
+            py_func.__name__, code.co_filename, code.co_firstlineno,
+        )  # fmt: skip
