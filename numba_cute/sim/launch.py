@@ -17,7 +17,7 @@ import numpy as np
 from .. import seam
 from ..dtypes import DType, Scalar
 from ..isa.facts.tensormap import TensorMapRecord
-from ..isa.form.limits import check_cluster, check_launch, check_used
+from ..isa.form.limits import check_cluster, check_launch, check_used, threads_in
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.hooks.engines import COMPILER
@@ -195,7 +195,7 @@ class Simulated:
         """Compile the kernel, if that was asked for: what it takes must fit the launch."""
         if self.target is not None:
             made = COMPILER.compile(self.kernel, args, self.target)
-            check_used(named(self.target), made.resources.registers, block[0] * block[1] * block[2])
+            check_used(named(self.target), made.resources.registers, threads_in(block))
 
     def _judged(self, args: tuple[Any, ...]) -> Meetings:
         """Have the front end judge a kernel of `cuda.jit`, and tell where it converts values."""

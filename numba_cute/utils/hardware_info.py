@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 from ..isa.form.limits import check_cluster
 from ..isa.form.targets import LARGEST_CLUSTER, PORTABLE_CLUSTER, Product, Target, asked, named
@@ -43,15 +43,10 @@ class HardwareInfo:
     While a kernel or host function is compiled for a named target or simulated, they are of that target: of the first
     GPU among `cute.target(arch).products`, whichever GPU is here. target: that target, else None. device: None then."""
 
-    target: Target | None
-    device: Any
-
     def __init__(self, device_id: int = 0) -> None:
-        self.target, self.device = asked(), None
-        if self.target is None:
-            self._find(device_id)
-
-    def _find(self, device_id: int) -> None:
+        self.target, self.device = asked(), cast(Any, None)
+        if self.target is not None:
+            return
         try:
             from cuda.core import Device
 

@@ -17,6 +17,8 @@ from ...isa.form.limits import (
     check_options,
     check_setmaxnreg,
     check_smem,
+    check_used,
+    threads_in,
     threads_of,
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
@@ -40,7 +42,7 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
     """Compile a kernel for a target, whatever GPU is here or none.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments (arrays, CuTe tensors and TMA atoms,
-    numbers), one by one or as one tuple, or a Numba signature. arch: the target, as "sm_90a" (docs/environment.md). Of a host
+    numbers), one by one or as one tuple, or a Numba signature. arch: the target, as "sm_90a" (`cute.target`). Of a host
     function (`cute.jit`, or an object whose `__call__` is one), which is run for that, all kernels that it launches are
     compiled, and a `CompiledHost` is returned, which is called as the function is; a kernel's `Compiled` is launched as
     the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`.
@@ -76,6 +78,7 @@ def _compile_host(host: Any, args: Any, arch: str) -> CompiledHost:
         check_launch(target, getattr(kernel, "targetoptions", {}), **options)
         made = compile(kernel, given, arch=arch)
         check_smem(target, options["smem"] or made.resources.dynamic_shared, static_smem(made.ptx))
+        check_used(target, made.resources.registers, threads_in(options["block"]))
         kernels.append(made)
 
     token = LAUNCHER.set(take)

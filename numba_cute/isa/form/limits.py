@@ -94,11 +94,16 @@ def check_any_cluster(cluster: Sequence[int]) -> None:
 def check_launch(target: Target, options: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0) -> None:
     """Raise a CuteError if the target has no such launch of a kernel. options: those of its `cuda.jit`. grid, block,
     cluster: an int or up to three. smem: bytes of dynamic shared memory."""
-    check_options(target, options)
     check_grid(target, _extents(grid))
     check_block(target, _extents(block), options.get("launch_bounds"))
     check_cluster(target, _extents(cluster or 1))
+    check_options(target, options)
     check_smem(target, smem)
+
+
+def threads_in(block: Any) -> int:
+    """Count the threads of a block, an int or up to three."""
+    return math.prod(_extents(block))
 
 
 def _extents(given: Any) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ class SharedMemory:
         self.dynamic = max(self.dynamic, nbytes)
         self._check_capacity()
 
-    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 8) -> NDArray[Any]:
+    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 1) -> NDArray[Any]:
         """The array of one `cuda.shared.array` line: the same for all threads of the CTA."""
         found = self.arrays.get(key)
         if found is None:
