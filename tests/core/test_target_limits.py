@@ -12,7 +12,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import utils
+from numba_cute import config, utils
 from numba_cute.isa.form.limits import registers_for
 from numba_cute.isa.form.targets import TARGETS, Target, named
 
@@ -226,6 +226,20 @@ def test_helpers_answer_for_the_target_and_not_for_the_gpu_at_hand(arch, known):
     cute.simulate(host, arch=arch)(x)
     cute.compile(host, x, arch=arch)
     assert seen == [(*known[:2], known[1])] * 2
+
+
+def test_the_disk_cache_keeps_what_a_target_answers_for_each(tmp_path):
+    @cuda.jit
+    def sized(x):
+        x[0] = utils.get_smem_capacity_in_bytes()
+        x[1] = cute.target().threads_per_sm
+
+    x = np.zeros(2, np.int32)
+    with config.override(cache=True, cache_dir=str(tmp_path / "cache")):
+        for arch, numbers in (("sm_86", (99 * KIB, 1536)), ("sm_90a", (227 * KIB, 2048))) * 2:
+            made = cute.compile(sized, x, arch=arch)
+            assert not made.notes and all(re.search(rf"\b{n}\b", made.ptx) for n in numbers)
+        assert len(list((tmp_path / "cache").glob("??"))) == 2
 
 
 def test_a_target_without_a_known_gpu_says_so():

@@ -144,7 +144,7 @@ _add(Target("sm_90", "7.8", 228 * KIB, 2048, 32, 16, products=_HOPPER), a="8.0")
 _add(Target("sm_100", "8.6", 228 * KIB, 2048, 32, 16, 512, "sm_100", _B200), a="8.6", f="8.8")
 _add(Target("sm_101", "8.6", 228 * KIB, 1536, 24, 8, 512, "sm_110", _THOR, "sm_110"), a="8.6", f="8.8")
 _add(Target("sm_103", "8.8", 228 * KIB, 2048, 32, 16, 512, "sm_100", _B300), a="8.8", f="8.8")
-# cuda_occupancy.h knows a configuration with 328 KiB of an SM of sm_107, which a launch must ask for apart: none here does.
+# cuda_occupancy.h knows a configuration of sm_107 with 328 KiB of an SM, which a launch asks for apart: none here does.
 _add(Target("sm_107", "9.4", 228 * KIB, 1024, 16, 16, 512, "sm_100", (Product("Rubin", 224),)), a="9.4", f="9.4")
 _add(Target("sm_110", "9.0", 228 * KIB, 1536, 24, 8, 512, "sm_110", _THOR), a="9.0", f="9.0")
 _add(Target("sm_120", "8.7", 100 * KIB, 1536, 24, 8, 0, "sm_120", _GB202), a="8.7", f="8.8")
