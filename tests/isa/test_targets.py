@@ -61,7 +61,27 @@ def known():
 
 
 KNOWN = [name for name in known() if int(re.sub(r"\D", "", name)) >= 80]
-CHIPS = [name for name in KNOWN if name[-1].isdigit()]
+USUAL = (
+    "sm_80",
+    "sm_86",
+    "sm_90",
+    "sm_90a",
+    "sm_107",
+    "sm_107a",
+    "sm_120",
+    "sm_120a",
+    "wgmma",
+    "tcgen05",
+    "setmaxnreg",
+)
+"""What is tried by default; the others are slow."""
+
+
+def usually(names):
+    return [pytest.param(name, marks=() if name in USUAL else pytest.mark.slow) for name in names]
+
+
+CHIPS = usually(name for name in KNOWN if name[-1].isdigit())
 
 
 @ptxas
@@ -95,15 +115,13 @@ def test_the_assembler_has_the_recorded_limits_of_a_block_and_an_sm(name, tmp_pa
 
 
 @ptxas
-@pytest.mark.parametrize("name", [n for n in KNOWN if n.endswith("a")])
+@pytest.mark.parametrize("name", usually(n for n in KNOWN if n.endswith("a")))
 def test_the_assembler_has_the_recorded_memories(name, tmp_path):
     """For a target with the suffix "a" it takes all of a block's shared memory as static."""
     have = TARGETS[name]
     assert takes(tmp_path, name, static(have.smem_per_block))
     assert f"{have.smem_per_block:#x} max" in said_of(tmp_path, name, static(have.smem_per_block + 4))[0]
-    alloc = (
-        ".reg .b32 r; .shared .b32 s; mov.u32 r, s; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [r], {};"
-    )
+    alloc = ".reg .b32 r; .shared .b32 s; mov.u32 r, s; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32"
     assert takes(tmp_path, name, f"{alloc} [r], {have.tmem_columns or 32};") == bool(have.tmem_columns)
     assert not takes(tmp_path, name, f"{alloc} [r], 1024;")
 
@@ -127,9 +145,7 @@ ROWS = {
 
 
 @ptxas
-@pytest.mark.parametrize(
-    "feature", [pytest.param(f, marks=() if n != "sm_90" else pytest.mark.slow) for f, n in FEATURES.items()]
-)
+@pytest.mark.parametrize("feature", usually(FEATURES))
 def test_the_targets_that_have_a_feature_are_those_for_which_its_row_assembles(feature, tmp_path):
     row = TABLE[ROWS[feature]]
     given = ("cta_mask",) if feature == "multicast" else ()

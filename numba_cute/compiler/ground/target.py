@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numba.cuda.api as cuda_api
@@ -48,11 +48,12 @@ def arch_name(cc: Any) -> str:
 
 
 @contextmanager
-def compiling_for(arch: str) -> Iterator[tuple[Any, ...]]:
-    """Compile for `arch` whatever GPU is here, or none; gives its compute capability."""
+def compiling_for(arch: str, at_hand: bool = False) -> Iterator[tuple[Any, ...]]:
+    """Compile for `arch` whatever GPU is here, or none; gives its compute capability. at_hand: it is the target of the
+    GPU that is here, which answers what is asked of it."""
     _offline.append(_Offline(parse_arch(arch)))
     try:
-        with answering_for(arch):
+        with nullcontext() if at_hand else answering_for(arch):
             yield _offline[-1].compute_capability
     finally:
         _offline.pop()
