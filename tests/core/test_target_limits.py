@@ -256,13 +256,21 @@ def test_a_target_without_a_known_gpu_says_so():
 # ---------------------------------------------------------------- a new target
 
 
-def test_a_new_target_is_one_record(monkeypatch):
+@pytest.fixture
+def records():
+    """The records, which are afterwards as they were."""
+    before = dict(TARGETS)
+    yield TARGETS
+    TARGETS.clear()
+    TARGETS.update(before)
+
+
+def test_a_new_target_is_one_record(records):
     """Of sm_88, which the toolkit knows: without its record nothing takes it, and with it everything does."""
-    record = TARGETS["sm_88"]
-    monkeypatch.delitem(TARGETS, "sm_88")
+    record = records.pop("sm_88")
     for run in (lambda: simulated(storing(), "sm_88"), lambda: compiled(storing(), "sm_88")):
         assert "arch 'sm_88': not a known target" in said(run)
-    monkeypatch.setitem(TARGETS, "sm_88", replace(record, smem_per_sm=80 * KIB))
+    records["sm_88"] = replace(record, smem_per_sm=80 * KIB)
     kernel = storing(79 * KIB)
     simulated(kernel, "sm_88")
     assert ".target sm_88" in compiled(kernel, "sm_88").ptx
@@ -270,10 +278,9 @@ def test_a_new_target_is_one_record(monkeypatch):
     assert utils.get_smem_capacity_in_bytes("88") == 79 * KIB
 
 
-def test_a_target_that_no_toolkit_has_is_simulated_and_its_rows_are_known(monkeypatch):
+def test_a_target_that_no_toolkit_has_is_simulated_and_its_rows_are_known(records):
     new = Target("sm_130a", "10.0", 300 * KIB, 2048, 32, 16, 256, "sm_130")
-    monkeypatch.setitem(TARGETS, "sm_130", replace(new, name="sm_130"))
-    monkeypatch.setitem(TARGETS, "sm_130a", new)
+    records.update(sm_130=replace(new, name="sm_130"), sm_130a=new)
     simulated(storing(), "sm_130a", smem=299 * KIB)
     assert cute.arch.get_max_tmem_alloc_cols("sm_130a") == 256
     assert "clusters" in new.features and "wgmma" not in new.features
