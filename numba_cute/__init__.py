@@ -29,6 +29,7 @@ with _seldom:  # what an import makes stays
     from .compiler import *
     from .dtypes import *
     from .inspecting import *
+    from .isa.form.targets import *
     from .layout.algebra import *
     from .layout.basis import *
     from .layout.divides import *

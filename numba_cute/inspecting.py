@@ -31,7 +31,7 @@ def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
     operation the PTX that it became.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments as a tuple, or a Numba signature.
-    arch: the target, "sm_80" to "sm_120a". Raises CuteError for what `compile` refuses, but for the assembler's part,
+    arch: the target, as "sm_90a". Raises CuteError for what `compile` refuses, but for the assembler's part,
     and where xDSL is not installed.
 
     Nothing is assembled or run. Printed, the module is text that `ir.parse` reads; `ir.to_kernel` makes a kernel of it.

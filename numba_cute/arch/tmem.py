@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import DType, Uint32
+from ..isa.form.targets import TARGETS, named
 from ..seam import CuteError, Int, traced
 from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer, shared_address
@@ -17,15 +18,15 @@ __all__ = [
     "tcgen05_fence_after_thread_sync", "tcgen05_fence_before_thread_sync",
 ]  # fmt: skip
 
-_CAPACITY = {"sm_100": 512, "sm_103": 512, "sm_107": 512, "sm_101": 512, "sm_110": 512}
 _LEAST = 32
 
 
 def _capacity(compute_capability: str, what: str) -> int:
-    found = _CAPACITY.get(str(compute_capability).rstrip("af"))
-    if found is None:
-        raise CuteError(f"{what}: {compute_capability!r} has no tensor memory; {', '.join(_CAPACITY)} have")
-    return found
+    columns = named(compute_capability).tmem_columns
+    if not columns:
+        having = ", ".join(t.name for t in TARGETS.values() if t.tmem_columns)
+        raise CuteError(f"{what}: {compute_capability!r} has no tensor memory; {having} have")
+    return columns
 
 
 @traced

@@ -360,4 +360,6 @@ def ceil_div(input: IntTuple, tiler: Tiler) -> IntTuple:
         raise CuteError(f"ceil_div: tiler={tiler} must be positive")
     if isinstance(input, (int, Leaf)) and isinstance(tiler, int):
         return ceil_div_number(whole(input, "input"), tiler)
+    if isinstance(input, ScaledBasis):
+        raise CuteError(f"ceil_div: input={input} is a stride, not an extent: give a shape or a layout")
     return complement(as_tile(tiler), product(input)).shape

@@ -36,9 +36,14 @@ def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:
         lay(tuple(i if j == mode else 0 for j in range(n))) if isinstance(domain(lay), tuple) else lay(i)
         for i in range(size(lay, (mode,)))
     ]
+    for offset in (min(row), max(row)):
+        if not 0 <= offset < 16:
+            raise CuteError(f"make_layout_image_mask: mode {mode} of {lay} reaches offset {offset}: a mask has 16 bits")
     mask = 0
     for offset in row:
         mask |= 1 << offset
-    if mask >> 16:
-        raise CuteError(f"make_layout_image_mask: mode {mode} of {lay} reaches offset {max(row)}: a mask has 16 bits")
-    return (mask << base) & 0xFFFF if is_static(base) else mask << base
+    if not is_static(base):
+        return mask << base
+    if base < 0:
+        raise CuteError(f"make_layout_image_mask: {lay} has CTA {base} at {text(coord)}: CTAs are numbered from 0")
+    return (mask << base) & 0xFFFF

@@ -17,7 +17,8 @@ import numpy as np
 from .. import seam
 from ..dtypes import DType, Scalar
 from ..isa.facts.tensormap import TensorMapRecord
-from ..isa.form.instr import supports
+from ..isa.form.limits import check_cluster, check_launch, check_used, threads_in
+from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
@@ -29,7 +30,7 @@ from .explore import explore
 from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
-from .hardware.address_spaces import SMEM_BASE, SMEM_LIMIT, GlobalMemory
+from .hardware.address_spaces import GlobalMemory
 from .hardware.grid import Cluster, Run, Thread
 from .hardware.schedule import Choices
 from .hardware.tma_table import TensorMaps
@@ -48,9 +49,6 @@ from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
-MAX_THREADS, MAX_CTAS = 1024, 16
-MOST_BLOCKS, MOST_THREADS = ((1 << 31) - 1, 65535, 65535), (1024, 1024, 64)
-"""CUDA's limits along x, y and z."""
 
 
 def simulate(
@@ -74,22 +72,19 @@ def simulate(
     seed = int(seed) if isinstance(seed, np.integer) else seed
     if seed is not None and type(seed) is not int:
         raise CuteError(f"simulate: seed {seed!r} is not an int (or None, for the order in which threads come)")
-    if not isinstance(arch, str):
-        raise CuteError(f"simulate: arch {arch!r} is no text; a target looks like 'sm_90a'")
-    supports(arch, "sm_70")  # an error if it is not the name of a target
+    named(arch)  # an error if it is not the name of a target
     if trace is not None and not isinstance(trace, Trace):
         raise CuteError(f"simulate: trace {trace!r} is no cute.sim.Trace; make one, pass it, and read it after the run")
     if not isinstance(compile, (bool, str)):
         raise CuteError(f"simulate: compile {compile!r} is neither True, False nor a target like 'sm_90a'")
     if isinstance(compile, str):
-        supports(compile, "sm_70")
+        named(compile)
     if async_mode == "random" and seed is None:
         seed = 0
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
     shape = _dim3("cluster", cluster or 1)
-    if shape[0] * shape[1] * shape[2] > MAX_CTAS:
-        raise CuteError(f"cluster {shape}: more than the {MAX_CTAS} CTAs that a cluster may have")
+    check_cluster(named(arch), shape)
     run = function_of(kernel)
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target)
@@ -121,7 +116,8 @@ class Simulated:
         if is_host(self.kernel):
             token = LAUNCHER.set(self._launch_for)
             try:
-                return self.kernel(*args, **named)
+                with answering_for(self.arch):
+                    return self.kernel(*args, **named)
             finally:
                 LAUNCHER.reset(token)
         raise CuteError(
@@ -149,14 +145,16 @@ class Simulated:
         if not 2 <= len(config) <= 4:
             raise CuteError(f"simulate(...)[{config}]: give grid, block, and optionally stream and smem")
         smem = _integer(config[3]) if len(config) > 3 else 0
-        most_smem = SMEM_LIMIT - SMEM_BASE
-        if smem is None or not 0 <= smem <= most_smem:
-            raise CuteError(f"smem {config[3]!r}: bytes of dynamic shared memory are a number from 0 to {most_smem}")
+        if smem is None or smem < 0:
+            raise CuteError(f"smem {config[3]!r}: bytes of dynamic shared memory are a number from 0 on")
         grid, block = _dim3("grid", config[0]), _dim3("block", config[1])
-        for what, dims, most in (("grid", grid, MOST_BLOCKS), ("block", block, MOST_THREADS)):
-            if any(d > m for d, m in zip(dims, most)):
-                raise CuteError(f"{what} {dims}: CUDA takes at most {most} along x, y and z")
+        check_launch(named(self.arch), self._options, grid=grid, block=block, cluster=self.cluster, smem=smem)
         return grid, block, smem
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """The options of `cuda.jit`; a plain function has none."""
+        return getattr(self.kernel, "targetoptions", {})
 
     def _launch_for(self, kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Simulate a kernel that a host function launches."""
@@ -171,18 +169,15 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
     ) -> None:
         try:
-            self._run(grid, block, smem, args, named)
+            with answering_for(self.arch):
+                self._run(grid, block, smem, args, named)
         except Exception as e:  # the user's own passes as it is
             raise launch_error(e, written_function(self.kernel)) from e.__cause__
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
         args = static_arguments(self.kernel, args, named)
-        if self.target is not None:
-            COMPILER.compile(self.kernel, args, self.target)
-        threads = block[0] * block[1] * block[2]
-        if threads > MAX_THREADS:
-            raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
+        self._compiled_too(block, args)
         if any(g % c for g, c in zip(grid, self.cluster)):
             raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
         further = () if self.seed is not None else FURTHER_SEEDS.get()
@@ -195,6 +190,12 @@ class Simulated:
                 self._replayably(grid, block, smem, args, seed)
         finally:
             restore(after)
+
+    def _compiled_too(self, block: tuple[int, int, int], args: tuple[Any, ...]) -> None:
+        """Compile the kernel, if that was asked for: what it takes must fit the launch."""
+        if self.target is not None:
+            made = COMPILER.compile(self.kernel, args, self.target)
+            check_used(named(self.target), made.resources.registers, threads_in(block))
 
     def _judged(self, args: tuple[Any, ...]) -> Meetings:
         """Have the front end judge a kernel of `cuda.jit`, and tell where it converts values."""
@@ -245,6 +246,7 @@ class Simulated:
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
+        run.bounds = self._options.get("launch_bounds")
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
@@ -292,8 +294,7 @@ class Exploration:
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
         args = static_arguments(self.simulated.kernel, args, named)
-        if self.simulated.target is not None:
-            COMPILER.compile(self.simulated.kernel, args, self.simulated.target)
+        self.simulated._compiled_too(block, args)
         before: Snapshot = []
 
         def run(choices: dict[int, int]) -> dict[int, int]:
@@ -303,7 +304,8 @@ class Exploration:
             return done.choices.options  # type: ignore[no-any-return]
 
         try:
-            return self._orders(run)
+            with answering_for(self.simulated.arch):
+                return self._orders(run)
         finally:
             restore(before)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..compiler.host.stopwatch import Stopwatch
 from ..seam import CuteError
+from ..seam.guards.kinds import refuse_call
 
 __all__ = ["JitArguments", "benchmark", "get_workspace_count"]
 
@@ -97,9 +98,8 @@ def _generated(generator: Any) -> Any:
     try:
         return generator()
     except Exception as e:
-        if e.__traceback__ is not None and e.__traceback__.tb_next is not None:  # of the user's own code
-            raise
-        raise CuteError(f"benchmark: workspace_generator {generator!r:.60} is called without arguments: {e}") from e
+        refuse_call("benchmark: workspace_generator", generator, e)
+        raise
 
 
 def _arguments(given: Any, generator: Any, count: Any) -> list[JitArguments]:

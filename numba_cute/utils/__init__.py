@@ -60,6 +60,7 @@ from .sm100 import (
 )
 from .sm120 import get_permutation_mnk as get_permutation_mnk
 from .smem_allocator import *
+from .smem_capacity import *
 from .tensormap_manager import *
 from .tile_scheduler import *
 from .tmem_allocator import *

@@ -1,76 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the GPU: its processors, its cache, and its room for clusters."""
+"""Facts about the GPU, or the target that is compiled for: its processors, its cache, and its room for clusters."""
 
 from __future__ import annotations
 
 import functools
-import re
-from typing import Any
+from typing import Any, cast
 
+from ..isa.form.limits import check_cluster
+from ..isa.form.targets import LARGEST_CLUSTER, PORTABLE_CLUSTER, Product, Target, asked
 from ..seam import CuteError
 
-__all__ = ["HardwareInfo", "get_kernel_smem_size", "get_smem_capacity_in_bytes"]
-
-# CUDA C++ Programming Guide, "Compute Capabilities": shared memory of a block, in KiB.
-_CAPACITY_KIB = {"80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227, "120": 99, "121": 99}
-
-
-def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
-    """Return the most shared memory that one CTA may take, in bytes.
-
-    compute_capability: "90", "sm_90" or "sm_90a"; None: that of the current GPU. A kernel's own need is in
-    `cute.compile(…).resources`.
-    """
-    if compute_capability is None:
-        return int(HardwareInfo().device.properties.max_shared_memory_per_block_optin)
-    found = re.fullmatch(r"(?:sm_)?(\d+)[af]?", str(compute_capability))
-    if found is None or found[1] not in _CAPACITY_KIB:
-        raise CuteError(
-            f"get_smem_capacity_in_bytes: compute_capability {compute_capability!r} is not one of "
-            + ", ".join(f"sm_{cc}" for cc in _CAPACITY_KIB)
-        )
-    return _CAPACITY_KIB[found[1]] * 1024
-
-
-def get_kernel_smem_size(kernel: Any) -> int:
-    """Return the shared memory that a compiled kernel takes, static and dynamic, in bytes. kernel: of
-    `cute.compile`."""
-    resources = getattr(kernel, "resources", None)
-    if resources is None:
-        raise CuteError(f"get_kernel_smem_size: {kernel!r} is not compiled; give cute.compile(kernel, args)")
-    return int(resources.shared + resources.dynamic_shared)
+__all__ = ["HardwareInfo"]
 
 
 class HardwareInfo:
-    """Facts about one GPU, asked of the CUDA driver. device_id: its ordinal."""
+    """Facts about one GPU, asked of the CUDA driver. device_id: its ordinal.
+
+    While a kernel or host function is compiled for a named target or simulated, they are of that target: of the first
+    GPU among `cute.target(arch).products`, whichever GPU is here. target: that target, else None. device: None then."""
 
     def __init__(self, device_id: int = 0) -> None:
+        self.target, self.device = asked(), cast(Any, None)
+        if self.target is not None:
+            return
         try:
             from cuda.core import Device
 
-            self.device: Any = Device(device_id)
+            self.device = Device(device_id)
             self.device.set_current()
         except Exception as e:
             raise CuteError(f"HardwareInfo: device_id {device_id}: no such GPU here ({e})") from e
 
+    @staticmethod
+    def _product(target: Target) -> Product:
+        """Return the GPU that stands for a target."""
+        if not target.products:
+            raise CuteError(f"HardwareInfo: no GPU of {target.name} is known, whose SMs could be counted")
+        return target.products[0]
+
     def get_device_multiprocessor_count(self) -> int:
         """Count the SMs of the GPU."""
+        if self.target is not None:
+            return self._product(self.target).sms
         return int(self.device.properties.multiprocessor_count)
 
     def get_l2_cache_size_in_bytes(self) -> int:
         """Return the bytes of the L2 cache."""
-        return int(self.device.properties.l2_cache_size)
+        if self.target is None:
+            return int(self.device.properties.l2_cache_size)
+        product = self._product(self.target)
+        if not product.l2:
+            raise CuteError(f"HardwareInfo: the L2 cache of {product.name} ({self.target.name}) is not known")
+        return product.l2
 
     def get_max_active_clusters(self, cluster_size: int) -> int:
         """Count the clusters of `cluster_size` (1 to 16) CTAs that the GPU runs at once, one CTA to an SM.
 
-        Uneven GPCs may leave SMs idle for clusters of more than two. It needs NVRTC, which the cu12 and cu13 extras
-        install.
+        Uneven GPCs may leave SMs idle for clusters of more than two, which only the GPU itself tells: of a target it
+        is what all SMs hold. It needs NVRTC, which the cu12 and cu13 extras install.
         """
-        if not isinstance(cluster_size, int) or not 1 <= cluster_size <= 16:
-            raise CuteError(f"get_max_active_clusters: cluster_size {cluster_size!r} must be 1 to 16 CTAs")
-        if cluster_size == 1:
-            return self.get_device_multiprocessor_count()
+        if not isinstance(cluster_size, int) or not 1 <= cluster_size <= LARGEST_CLUSTER:
+            raise CuteError(
+                f"get_max_active_clusters: cluster_size {cluster_size!r} must be 1 to {LARGEST_CLUSTER} CTAs"
+            )
+        if self.target is not None:
+            check_cluster(self.target, (cluster_size,))
+        if self.target is not None or cluster_size == 1:
+            return self.get_device_multiprocessor_count() // cluster_size
         return _max_active_clusters(int(self.device.device_id), cluster_size)
 
 
@@ -87,7 +83,7 @@ def _max_active_clusters(device_id: int, cluster_size: int) -> int:
     # All of an SM's shared memory, so that no two CTAs share one: what a persistent kernel does.
     room = device.properties.max_shared_memory_per_block_optin
     _raise_limit(kernel, room, device_id)
-    if cluster_size > 8:  # which not every GPU with clusters runs
+    if cluster_size > PORTABLE_CLUSTER:  # which not every GPU with clusters runs
         _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1, device_id)
     config = LaunchConfig(grid=1, cluster=cluster_size, block=128, shmem_size=room)  # the grid counts clusters
     return int(kernel.occupancy.max_active_clusters(config, stream=device.default_stream))

@@ -10,8 +10,10 @@ from typing import Any
 
 from .. import dtypes, layout, seam
 from ..dtypes import DType
+from ..isa.form.limits import check_smem
+from ..isa.form.targets import TARGETS
 from ..seam import CuteError, struct, traced
-from ..seam.guards.messages import SMEM_LIMIT, how_static, too_much_smem
+from ..seam.guards.messages import how_static
 from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
@@ -97,9 +99,9 @@ def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str |
         raise CuteError(f"SmemAllocator: size {nbytes!r} must be a static number of bytes{how_static(nbytes)}")
     if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
         raise CuteError(f"SmemAllocator: byte_alignment {align!r} must be a power of two, at most 1024")
-    if nbytes > SMEM_LIMIT:
-        raise CuteError(too_much_smem(nbytes, 0))
     b = seam.current()
+    if b.arch in TARGETS:  # of another GPU its driver says what it has
+        check_smem(TARGETS[b.arch], nbytes)
     start = (self.offset + align - 1) & -align
     self.offset = start + nbytes
     b.smem_needs(self.offset)

@@ -93,7 +93,7 @@ def test_an_operation_is_refused_for_each_target_that_it_does_not_claim(name, op
     [
         (warp.MmaFP8Op(E4M3, F16, (16, 8, 32)), "sm_80", "sm_89"),
         (warp.MmaF64Op((16, 8, 4)), "sm_80", "sm_90"),
-        (warp.MmaF8F6F4Op(E4M3, E5M2, F32), "sm_90a", "sm_120a"),
+        (warp.MmaF8F6F4Op(E4M3, E5M2, F32), "sm_90a", "sm_120f"),
     ],
     ids=["fp8", "f64", "f8f6f4"],
 )

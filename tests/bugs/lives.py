@@ -8,6 +8,7 @@ from numba_cute.isa.rows import bulk, fence, mbarrier, registers, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
 from numba_cute.sim.checks.phases import Phases
 from numba_cute.sim.checks.races import Races
+from numba_cute.sim.hardware.address_spaces import SMEM_WINDOW
 
 from .barriers import ints
 from .zoo import BAR, BUF, bug, fresh, get, put
@@ -366,7 +367,7 @@ def shared_array_stored_without_a_proxy_fence(mended):
             fence.fence_proxy_async()
         cuda.syncthreads()
         if t == 0:
-            bulk.cp_async_bulk_s2g(out.ctypes.data, 1024 + 227 * 1024 - 256, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, SMEM_WINDOW - 256, 256)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 

@@ -69,7 +69,7 @@ DIFFERENCES = {
     "pipeline.CooperativeGroup": "an agent counts: `Agent.Warp` is 32 threads",
     "pipeline.make_pipeline_state": "`ProducerConsumer` is refused: two states, one for each side",
     "pipeline.PipelineTmaMultiConsumersAsync": "has no `force_deprecated_per_lane_signaling`",
-    "utils.HardwareInfo": "asks the driver",
+    "utils.HardwareInfo": "asks the driver; answers for the target that is compiled for or simulated",
 }
 """By a name here, in what it differs."""
 

@@ -277,7 +277,16 @@ WRONG_KIND = {
     "a fragment's shape": (lambda: warp.MmaB1Op().fragment("A", 16), "shape 16 must be"),
     "a timeline's lost": (lambda: cute.Timeline([], "ns", "some"), "lost 'some' an int"),
     "a generator that is called otherwise": (
-        lambda: cute.testing.benchmark(len, workspace_generator=chr, workspace_count=1), "is called without arguments"
+        lambda: cute.testing.benchmark(len, workspace_generator=chr, workspace_count=1), "is called, and raises"
+    ),
+    "a class that filters": (lambda: cute.filter_tuple(int, (0, 4), (2, 1)), "f .*int.* is called, and raises"),
+    "a class that transforms": (lambda: cute.transform_leaf(dict, (0, 4)), "transform_leaf: f.* is called, and raises"),
+    "a stride where an extent is meant": (lambda: cute.ceil_div(cute.E(0), cute.make_layout(4)), "is a stride"),
+    "a cluster of negative CTAs": (
+        lambda: cute.make_layout_image_mask(cute.make_layout((4, 2), stride=(-1, 4)), (1, 1), 0), "reaches offset"
+    ),
+    "a CTA before the first": (
+        lambda: cute.make_layout_image_mask(cute.make_layout((4, 2), stride=(-4, 1)), (1, 1), 1), "from 0"
     ),
 }  # fmt: skip
 

@@ -214,7 +214,9 @@ def test_a_call_on_the_host_says_where_it_works():
         ("sm_90a", "sm_90a", True), ("sm_90", "sm_90a", False), ("sm_100a", "sm_90a", False),
         ("sm_90a", "sm_90", True), ("sm_100a", "sm_90", True), ("sm_80", "sm_90", False), ("sm_86", "sm_80", True),
         ("sm_100f", "sm_100f", True), ("sm_103a", "sm_100f", True), ("sm_103", "sm_100f", False),
-        ("sm_120a", "sm_100f", False), ("sm_100a", "sm_103f", False),
+        ("sm_120a", "sm_100f", False), ("sm_100a", "sm_103f", False), ("sm_107a", "sm_100f", True),
+        ("sm_110a", "sm_100f", False), ("sm_101a", "sm_110f", True), ("sm_101a", "sm_100f", False),
+        ("sm_121a", "sm_120f", True), ("sm_75", "sm_70", True), ("sm_210a", "sm_90", True), ("sm_75", "sm_80", False),
     ],
 )  # fmt: skip
 def test_supports(arch, target, yes):
@@ -223,7 +225,7 @@ def test_supports(arch, target, yes):
 
 @pytest.mark.parametrize("arch", ["90a", "sm_", "sm_90b", ""])
 def test_supports_refuses_what_is_no_target(arch):
-    with pytest.raises(CuteError, match="looks like"):
+    with pytest.raises(CuteError, match="not a known target"):
         supports(arch, "sm_90")
 
 

@@ -114,7 +114,7 @@ def unified_of_ours(x, n):
 
 @pytest.mark.parametrize("compile", [1, "hopper", None])
 def test_what_is_no_target_to_compile_for_is_refused(compile):
-    with pytest.raises(cute.CuteError, match=r"compile 1|compile None|a target looks like"):
+    with pytest.raises(cute.CuteError, match=r"compile 1|compile None|not a known target"):
         cute.simulate(right, compile=compile)
 
 

@@ -126,7 +126,7 @@ def atom_made_in_a_kernel(tma, g):
     cute.make_copy_atom(cpasync.CopyBulkTensorTileG2SOp(), F16)  # wrong
 
 
-@mistake("a as arch=, or an operation that sm_", atom, coords, arch="sm_80")
+@mistake("use sm_90 or a later one as arch=, or an operation that sm_", atom, coords, arch="sm_80")
 def load_on_ampere(tma, g):
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(F16, TILE.outer, 1024, TILE.inner)

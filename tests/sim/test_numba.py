@@ -239,9 +239,9 @@ def test_an_index_outside_is_refused_without_checks_too():
 
 def test_too_much_shared_memory():
     def kernel():
-        cuda.shared.array((240, 1024), numba.uint8)
+        cuda.shared.array((48, 1025), numba.uint8)
 
-    with pytest.raises(SimError, match="exceed the 232448 bytes of a CTA"):
+    with pytest.raises(SimError, match="49200 bytes static .* exceed the 49152 bytes of a CTA"):
         simulate(kernel)[1, 1]()
 
 

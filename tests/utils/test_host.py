@@ -27,7 +27,7 @@ def test_shared_memory_capacity_of_a_target(target, kib):
 
 
 def test_an_unknown_target_is_refused():
-    with pytest.raises(cute.CuteError, match="'sm_42' is not one of sm_80"):
+    with pytest.raises(cute.CuteError, match="'sm_42': not a known target; use one of sm_80"):
         utils.get_smem_capacity_in_bytes("sm_42")
     with pytest.raises(cute.CuteError, match="is not compiled"):
         utils.get_kernel_smem_size(test_an_unknown_target_is_refused)

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numba.cuda.api as cuda_api
 from numba.cuda.core import targetconfig
 
-from ...isa.form.targets import ARCHES, unknown_target
-from ...seam import CuteError
+from ...isa.form.targets import answering_for, named
 
 
 class _Offline:
@@ -36,11 +35,9 @@ def naming_the_target(get_current_device: Callable[[], Any]) -> Callable[[], Any
 
 
 def parse_arch(arch: str) -> tuple[Any, ...]:
-    """Return a target ("sm_90a") as Numba's compute capability (9, 0, "a"); CuteError if it is not one of `ARCHES`."""
-    match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", arch) if isinstance(arch, str) else None
-    if match is None or arch not in ARCHES:
-        raise CuteError(unknown_target(arch))
-    return (int(match[1]), int(match[2]), match[3])
+    """Return a target ("sm_90a") as Numba's compute capability (9, 0, "a"); CuteError if there is none of that name."""
+    major, minor, suffix = re.fullmatch(r"sm_(\d+)(\d)([af]?)", named(arch).name).groups()  # type: ignore[union-attr]
+    return (int(major), int(minor), suffix)
 
 
 def arch_name(cc: Any) -> str:
@@ -51,11 +48,13 @@ def arch_name(cc: Any) -> str:
 
 
 @contextmanager
-def compiling_for(arch: str) -> Iterator[tuple[Any, ...]]:
-    """Compile for `arch` whatever GPU is here, or none; gives its compute capability."""
+def compiling_for(arch: str, at_hand: bool = False) -> Iterator[tuple[Any, ...]]:
+    """Compile for `arch` whatever GPU is here, or none; gives its compute capability. at_hand: it is the target of the
+    GPU that is here, which answers what is asked of it."""
     _offline.append(_Offline(parse_arch(arch)))
     try:
-        yield _offline[-1].compute_capability
+        with nullcontext() if at_hand else answering_for(arch):
+            yield _offline[-1].compute_capability
     finally:
         _offline.pop()
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from numba.cuda.core.compiler_lock import global_compiler_lock
 
-from ...isa.form.targets import ARCHES
 from ...typed.meetings import Meetings
 from ..ground.building import building
 from ..ground.nvvm import without_nvvm
@@ -29,11 +28,8 @@ def check(kernel: Any, args: tuple[Any, ...], arch: str) -> Meetings:
     """Refuse what `compile` refuses of a kernel before libNVVM sees it, with the same error; gives where it converts
     values.
 
-    kernel: what `cuda.jit` made. args: all of its arguments, static ones as they are. arch: the target; of one that
-    `compile` does not have, and the simulator alone runs, nothing is refused.
+    kernel: what `cuda.jit` made. args: all of its arguments, static ones as they are. arch: the target.
     """
-    if arch not in ARCHES:
-        return {}
     py_func, options = kernel.py_func, dict(kernel.targetoptions)
     bounds = options.get("launch_bounds")
     with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), _quiet(), building(py_func, bounds):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ...isa.form.limits import check_any_cluster
 from ...seam import CuteError
 from ...seam.ground.naming import described
 
@@ -62,6 +63,5 @@ def checked_cluster(shape: Any) -> tuple[int, int, int]:
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
         raise CuteError(f"cluster={shape!r}: up to three positive ints")
     dims = (*dims, 1, 1)[:3]
-    if dims[0] * dims[1] * dims[2] > 16:
-        raise CuteError(f"cluster={shape!r}: {dims[0] * dims[1] * dims[2]} CTAs; the hardware has at most 16")
+    check_any_cluster(dims)
     return dims

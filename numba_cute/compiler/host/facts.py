@@ -35,3 +35,17 @@ def facts(kernel: Any) -> Facts:
 def required_smem(ptx: str) -> int:
     """Return the dynamic shared memory that a kernel's allocators use, from the marks in its PTX (see Tracer)."""
     return max((int(n) for n in re.findall(re.escape(SMEM_MARK) + r" (\d+)", ptx)), default=0)
+
+
+_STATIC = re.compile(r"^\s*(?:\.visible )?\.shared \.align (\d+) \.b(\d+) [\w$]+(?:\[(\d+)\])?;", re.MULTILINE)
+
+
+def static_smem(ptx: str) -> int:
+    """Return the bytes of the static shared memory that a kernel declares."""
+    sizes = ((int(align), int(bits) // 8 * int(count or 1)) for align, bits, count in _STATIC.findall(ptx))
+    return sum(-(-nbytes // align) * align for align, nbytes in sizes)
+
+
+def setmaxnregs(ptx: str) -> list[int]:
+    """Return the registers to which a kernel's warpgroups raise theirs."""
+    return [int(n) for n in re.findall(r"setmaxnreg\.inc\.sync\.aligned\.u32 (\d+)", ptx)]

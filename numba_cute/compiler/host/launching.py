@@ -23,6 +23,7 @@ from numba.cuda.dispatcher import (
     normalize_kernel_dimensions,
 )
 
+from ...isa.form.targets import PORTABLE_CLUSTER
 from ...seam import CuteError
 from ...seam.ground.naming import described
 from ...seam.hooks.recording import recording
@@ -81,10 +82,6 @@ def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
     if own is not None or cluster is not None:
         _check_grid(griddim, own or cluster)
     return None if own is not None else cluster
-
-
-PORTABLE_CLUSTER = 8
-"""CTAs of the largest cluster that every GPU with clusters runs; more are allowed for a kernel one by one."""
 
 
 def _allow_cluster(kernel: Any, cufunc: Any, shape: Any) -> None:

@@ -78,20 +78,21 @@ def _forms_of(kernel: Any, takes: Any, args: Any, arch: str | None) -> dict[Any,
             f"args={args!r}: kernel {py_func.__name__} makes tensor maps of its tensors; give example arguments, not a "
             "signature"
         )
+    at_hand = arch is None
     arch = arch or arch_name(devices.get_context().device.compute_capability)
     known = _found.setdefault(py_func, {})
-    key = tuple((type(a), type_of_argument(takes.plain(a))) for a in args), arch
+    key = tuple((type(a), type_of_argument(takes.plain(a))) for a in args), arch, at_hand
     if key not in known:
-        known[key] = _forms(
-            py_func, takes.seeking(args, next(_serial)), dict(getattr(kernel, "targetoptions", {})), arch
-        )
+        options = dict(getattr(kernel, "targetoptions", {}))
+        known[key] = _forms(py_func, takes.seeking(args, next(_serial)), options, arch, at_hand)
     found: dict[Any, tuple[Any, ...]] = known[key]
     return found
 
 
-def _forms(py_func: Any, args: Any, options: dict[str, Any], arch: str) -> dict[Any, tuple[Any, ...]]:
+def _forms(py_func: Any, args: Any, options: dict[str, Any], arch: str, at_hand: bool) -> dict[Any, tuple[Any, ...]]:
     """Find the maps that a kernel asks for: by the argument, their forms."""
-    with compiling_for(arch) as cc, building(py_func, options.get("launch_bounds")), looking_for_maps() as wanted:
+    bounds = options.get("launch_bounds")
+    with compiling_for(arch, at_hand) as cc, building(py_func, bounds), looking_for_maps() as wanted:
         lowered(py_func, tuple(type_of_argument(a) for a in args), options, cc)
     forms: dict[Any, tuple[Any, ...]] = {}
     for argument, form in wanted:

@@ -11,28 +11,39 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import sigutils
 
+from ...isa.form.limits import (
+    check_cluster,
+    check_launch,
+    check_options,
+    check_setmaxnreg,
+    check_smem,
+    check_used,
+    threads_in,
+    threads_of,
+)  # fmt: skip
+from ...isa.form.targets import Target, answering_for, named
 from ...seam import CuteError
 from ...seam.guards.kinds import UserFunction
-from ...seam.guards.messages import SMEM_LIMIT, too_much_smem
 from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ...seam.source.language import no_argument
 from ..bridge.typeofs import type_of_argument
 from ..ground.building import building
 from ..ground.faults import is_numbas
 from ..ground.memory import memory
-from ..ground.target import compiling_for, parse_arch
+from ..ground.target import arch_name, compiling_for, parse_arch
 from . import disk_cache, linking, losses, ptxas
-from .facts import required_smem
+from .facts import required_smem, setmaxnregs, static_smem
 from .lowering import lowered
 from .mapped import mapped
 from .result import Compiled, CompiledHost, warn_if_slow
+from .toolchain import check_toolchain
 
 
 def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str = "keep") -> Any:
     """Compile a kernel for a target, whatever GPU is here or none.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments (arrays, CuTe tensors and TMA atoms,
-    numbers), one by one or as one tuple, or a Numba signature. arch: the target, "sm_80" to "sm_120a". Of a host
+    numbers), one by one or as one tuple, or a Numba signature. arch: the target, as "sm_90a" (`cute.target`). Of a host
     function (`cute.jit`, or an object whose `__call__` is one), which is run for that, all kernels that it launches are
     compiled, and a `CompiledHost` is returned, which is called as the function is; a kernel's `Compiled` is launched as
     the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`. notes: "keep" lists in
@@ -53,6 +64,8 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
         args = args[0]
     with building(_function_of(kernel, "compile")):
         py_func, argtypes, options = taken(kernel, args, arch, "compile")
+        check_options(named(arch), options)
+        check_cluster(named(arch), getattr(py_func, "__cute_cluster__", (1,)))
     with compiling_for(arch) as cc:
         result = disk_cache.compiled(
             py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
@@ -66,15 +79,20 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
 
 def _compile_host(host: Any, args: Any, arch: str, notes: str) -> CompiledHost:
     """Run a host function, and compile the kernels that it would launch."""
-    parse_arch(arch)
+    target = named(arch)
     kernels: list[Compiled] = []
 
     def take(kernel: Any, given: tuple[Any, ...], options: dict[str, Any]) -> None:
-        kernels.append(compile(kernel, given, arch=arch, notes=notes))
+        check_launch(target, getattr(kernel, "targetoptions", {}), **options)
+        made = compile(kernel, given, arch=arch, notes=notes)
+        check_smem(target, options["smem"] or made.resources.dynamic_shared, static_smem(made.ptx))
+        check_used(target, made.resources.registers, threads_in(options["block"]))
+        kernels.append(made)
 
     token = LAUNCHER.set(take)
     try:
-        host(*args)
+        with answering_for(arch):
+            host(*args)
     finally:
         LAUNCHER.reset(token)
     return CompiledHost(host, args, tuple(kernels))
@@ -142,14 +160,15 @@ def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tup
 
 def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any], tuple[str, ...]]:
     """Compile a kernel; gives its symbol, its PTX, what it is linked with, and notes of its arithmetic."""
+    target = named(arch_name(cc))
     with building(py_func, options.get("launch_bounds")):
+        check_toolchain(target)
         cres = lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
         cuda_dispatcher.kernel_fixup(function, options.get("debug", False))
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
-        if required_smem(ptx) > SMEM_LIMIT:
-            raise CuteError(too_much_smem(required_smem(ptx), 0))
+        _check_limits(ptx, options, target)
         found = losses.of_float64(py_func, memory().losses, ptx)
         return function.name, ptx, linking.parts_of(cres, ptx, options), found
 
@@ -162,3 +181,13 @@ def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc
     used = ptxas.resources(said, required_smem(ptx), ptx)
     notes = (*found, *losses.of_memory(py_func, used, ptx), *ptxas.notes(said))
     return Compiled(name, arch, ptx, cubin, used, notes)
+
+
+def _check_limits(ptx: str, options: dict[str, Any], target: Target) -> None:
+    """Raise a CuteError if a kernel asks for more than its target has, which the assembler may accept."""
+    check_smem(target, required_smem(ptx), static_smem(ptx))
+    bounds = options.get("launch_bounds")
+    threads = threads_of(bounds)
+    if threads is not None:
+        for count in setmaxnregs(ptx):
+            check_setmaxnreg(target, count, threads, bounds)

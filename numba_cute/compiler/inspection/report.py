@@ -94,7 +94,7 @@ def inspect_ptx(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection
     """List a kernel's CuTe operations with their types, and beside each the PTX that it became.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. signature: example arguments as a tuple, or a Numba signature.
-    arch: the target, "sm_80" to "sm_120a". CuteError: for what `compile` refuses, but for the assembler's part.
+    arch: the target, as "sm_90a". CuteError: for what `compile` refuses, but for the assembler's part.
 
     Nothing is assembled or run, and no GPU is needed. The PTX is that of the optimised kernel: an operation without any
     was folded away while the kernel was compiled, and what several share belongs to one of them.
@@ -155,7 +155,7 @@ def inspect_layouts(kernel: UserFunction, signature: Any, arch: str = "sm_90a") 
     `Inspected` entries.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. signature: example arguments as a tuple, or a Numba signature.
-    arch: the target, "sm_80" to "sm_120a". CuteError: for what `compile` refuses while it types and lowers. A variable
+    arch: the target, as "sm_90a". CuteError: for what `compile` refuses while it types and lowers. A variable
     that is assigned several times is listed once for each type. Nothing is assembled or run.
 
         for v in cute.inspect_layouts(kernel, (a, b)):

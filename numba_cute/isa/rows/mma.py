@@ -21,6 +21,7 @@ from ..facts import fragment_layouts, fragments
 from ..form.instr import WARP, instr
 from ..form.kinds import Role, accumulator, f32, f64, s32, same, u16, u32
 from ..form.machine import Machine
+from ..form.targets import FEATURES
 
 _REF = "warp-level-matrix-instructions-mma"
 _F32, _F16, _S32 = accumulator(f32[4]), accumulator(u32[2]), accumulator(s32["c_regs"])
@@ -115,14 +116,14 @@ def _byte(name: str) -> str:
 _F8F6F4 = [c for c in _padded(pairs(F8F6F4, F8F6F4), (32,))]
 
 
-@instr(**_forms("f32", _F8F6F4, "sm_120a", "kind::f8f6f4."))
+@instr(**_forms("f32", _F8F6F4, FEATURES["block-scaled mma"], "kind::f8f6f4."))
 def mma_f32_f8f6f4(m: Machine, acc: _F32, a: _A, b: _B, *, k: int, a_type: str, b_type: str) -> None:
     """`mma_f32` of e4m3, e5m2, e2m3, e3m2 or e2m1 operands, each its own; k 32. Each element takes a byte: a 6-bit
     one its bits 0 to 5, an e2m1 its bits 2 to 5."""
     _multiply(acc, a, b, k, (_byte(a_type), _byte(b_type)), np.float32)
 
 
-@instr(**_forms("f16", _F8F6F4, "sm_120a", "kind::f8f6f4."))
+@instr(**_forms("f16", _F8F6F4, FEATURES["block-scaled mma"], "kind::f8f6f4."))
 def mma_f16_f8f6f4(m: Machine, acc: _F16, a: _A, b: _B, *, k: int, a_type: str, b_type: str) -> None:
     """`mma_f32_f8f6f4` with an f16 accumulator: 2 words a lane, two elements each, low half first."""
     _multiply(acc, a, b, k, (_byte(a_type), _byte(b_type)), np.float16)
@@ -248,7 +249,13 @@ def _block(kind: str, k: int, over: Iterable[dict[str, Any]]) -> dict[str, Any]:
     operands = "$acc, $a, $b, $acc, {$scale_a}, {$byte_a, $thread_a}, {$scale_b}, {$byte_b, $thread_b};"
     text = f"{form}.f32.{{a_type}}.{{b_type}}.f32.{{sf}} " + operands
     cases = [{**case, "d_type": "f32"} for case in over]
-    return {"ptx": text, "target": "sm_120a", "issuer": WARP, "ref": f"{_REF}-block-scaling", "over": cases}
+    return {
+        "ptx": text,
+        "target": FEATURES["block-scaled mma"],
+        "issuer": WARP,
+        "ref": f"{_REF}-block-scaling",
+        "over": cases,
+    }
 
 
 _MXF4 = list(_cases(_same("e2m1"), (64,), vec=2, sf="ue8m0"))

@@ -18,6 +18,7 @@ from ..facts import fragment_layouts, fragments, sparse
 from ..form.instr import WARP, instr
 from ..form.kinds import accumulator, f32, metadata, s32, u32
 from ..form.machine import Machine
+from ..form.targets import FEATURES
 from .mma import _PART, F8F6F4, FP8, _accumulate, _byte, _count, _padded, _same, _scales
 
 _REF = "warp-level-matrix-instructions-mma-sp"
@@ -109,7 +110,7 @@ _BYTES = [
 ]
 
 
-@instr(**_forms("f32", _BYTES, "sm_120a", ".kind::f8f6f4"))
+@instr(**_forms("f32", _BYTES, FEATURES["block-scaled mma"], ".kind::f8f6f4"))
 def mma_sp_f32_f8f6f4(
     m: Machine, acc: _F32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
@@ -119,7 +120,7 @@ def mma_sp_f32_f8f6f4(
     _accumulate(acc, total, atom, np.float32)
 
 
-@instr(**_forms("f16", _BYTES, "sm_120a", ".kind::f8f6f4"))
+@instr(**_forms("f16", _BYTES, FEATURES["block-scaled mma"], ".kind::f8f6f4"))
 def mma_sp_f16_f8f6f4(
     m: Machine, acc: _F16, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
@@ -128,12 +129,12 @@ def mma_sp_f16_f8f6f4(
     _accumulate(acc, total, atom, np.float16)
 
 
-def _block(kind: str, over: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _block(kind: str, over: Iterable[dict[str, Any]], target: str) -> dict[str, Any]:
     form = f"mma.sp::ordered_metadata.sync.aligned.m16n8k{{k}}.row.col.kind::{kind}.block_scale.scale_vec::{{vec}}X"
     operands = "$acc, $a, $b, $acc, $e, {selector}, {$scale_a}, {$byte_a, $thread_a}, {$scale_b}, {$byte_b, $thread_b};"
     text = f"{form}.f32.{{a_type}}.{{b_type}}.f32.{{sf}} " + operands
     cases = [{**case, "d_type": "f32"} for case in over]
-    return {"ptx": text, "target": "sm_120a", "issuer": WARP, "ref": _REF, "over": cases}
+    return {"ptx": text, "target": target, "issuer": WARP, "ref": _REF, "over": cases}
 
 
 def _scaled(
@@ -153,11 +154,12 @@ def _scaled(
         _accumulate(acc, dense @ other.T, atom, np.float32)
 
 
+_OF_FP4 = "sm_120a|sm_121a"
 _FP4 = [{**c, "vec": 2, "sf": "ue8m0"} for c in _cases(_same("e2m1"), (128,))]
 _NVF4 = [{**c, "vec": 4, "sf": "ue4m3"} for c in _cases(_same("e2m1"), (128,))]
 
 
-@instr(**_block("mxf4", _FP4))
+@instr(**_block("mxf4", _FP4, _OF_FP4))
 def mma_sp_mxf4(
     m: Machine, acc: _F32, a: _A, b: _B, e: metadata, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32,
     byte_b: _PART, thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
@@ -168,7 +170,7 @@ def mma_sp_mxf4(
     _scaled(m, acc, (a, b, e), scales, (k, a_type, b_type, vec, sf), selector)
 
 
-@instr(**_block("mxf4nvf4", [*_NVF4, *_FP4]))
+@instr(**_block("mxf4nvf4", [*_NVF4, *_FP4], _OF_FP4))
 def mma_sp_mxf4nvf4(
     m: Machine, acc: _F32, a: _A, b: _B, e: metadata, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32,
     byte_b: _PART, thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
@@ -178,7 +180,7 @@ def mma_sp_mxf4nvf4(
     _scaled(m, acc, (a, b, e), scales, (k, a_type, b_type, vec, sf), selector)
 
 
-@instr(**_block("mxf8f6f4", _BYTES))
+@instr(**_block("mxf8f6f4", _BYTES, FEATURES["block-scaled mma"]))
 def mma_sp_mxf8f6f4(
     m: Machine, acc: _F32, a: _A, b: _B, e: metadata, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32,
     byte_b: _PART, thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,

@@ -22,7 +22,7 @@ from .atomic import combined
 from .memory import check_aligned
 
 _REF = "data-movement-and-conversion-instructions-multimem"
-_FP8 = "sm_100f|sm_110f"
+_FP8 = "sm_100f|sm_110f|sm_120a|sm_121a"
 _INTEGERS = {"add": ("u32", "s32", "u64"), "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
              **{op: ("b32", "b64") for op in ("and", "or", "xor")}}  # fmt: skip
 _KINDS = {t: u64 if t.endswith("64") else u32 for t in ("u32", "s32", "u64", "s64", "b32", "b64")}

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from ..form.instr import WARPGROUP, instr
 from ..form.machine import Machine
+from ..form.targets import FEATURES
 
 
-@instr("setmaxnreg.{action}.sync.aligned.u32 {count};", target="sm_90a|sm_100f|sm_110f|sm_120f", issuer=WARPGROUP,
+@instr("setmaxnreg.{action}.sync.aligned.u32 {count};", target=FEATURES["setmaxnreg"], issuer=WARPGROUP,
        over=[{"action": a, "count": c} for a in ("inc", "dec") for c in range(24, 257, 8)],
        ref="miscellaneous-instructions-setmaxnreg")  # fmt: skip
 def setmaxnreg(m: Machine, *, action: str, count: int) -> None:

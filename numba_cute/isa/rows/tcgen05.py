@@ -34,9 +34,10 @@ from ..form.checks import receivers
 from ..form.instr import ASYNC, MBARRIER, TCGEN05_LOADS, TCGEN05_STORES, WARP, instr
 from ..form.kinds import cluster_mask, cluster_mbar, number, optional, out, same, smem, tmem, u32
 from ..form.machine import Machine
+from ..form.targets import FEATURES
 
 _REF = "tensorcore-5th-generation-instructions-tcgen05"
-_TARGET = "sm_100f"
+_TARGET = FEATURES["tcgen05"]
 _GROUPS = [{"cta_group": g} for g in (1, 2)]
 _WORDS = u32["regs"]
 SHAPES = {s.name: s for s in (S32X32B, S16X64B, S16X128B, S16X256B, S16X32BX2)}

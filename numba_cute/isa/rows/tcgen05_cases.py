@@ -13,6 +13,7 @@ from ...seam import CuteError
 from ..facts.canonical import CHUNK
 from ..facts.tensor_descriptors import Tcgen05Instruction, Tcgen05ScaledInstruction
 from ..form.cases import Cases, Each, each
+from ..form.targets import FEATURES
 
 _FLOATS: dict[int, dtypes.DType] = {
     0: dtypes.Float8E4M3FN, 1: dtypes.Float8E5M2, 3: dtypes.Float6E2M3FN, 4: dtypes.Float6E3M2FN,
@@ -36,8 +37,8 @@ A_OPERATIONS = (None, "fill", "use", "lastuse", "discard")
 """What is done with the collector buffer of A."""
 B_OPERATIONS = (None, *(f"b{i}::{what}" for i in range(4) for what in A_OPERATIONS[1:]))
 """What is done with which collector buffer of B (.ws)."""
-ALL_BUT_I8 = "sm_100f"
-_I8, _MX4_SPARSE = "sm_100a|sm_110a", "sm_100a|sm_103a|sm_110a"
+ALL_BUT_I8 = FEATURES["tcgen05"]
+_I8, _MX4_SPARSE = "sm_100a|sm_110a", "sm_100a|sm_103a|sm_107a|sm_110a"
 
 
 def _names(kind: str) -> Each:

@@ -20,6 +20,7 @@ from ..facts.tensor_copies import PACKED, QUARTER, SHAPES, CopyShape, spread
 from ..form.instr import ASYNC, TCGEN05_GROUP, instr
 from ..form.kinds import descriptor, tmem
 from ..form.machine import Machine
+from ..form.targets import FEATURES
 from .tcgen05_mma import Tcgen05Descriptor
 
 _REF = "tensorcore-5th-generation-instructions-tcgen05"
@@ -57,7 +58,7 @@ def _chunks(m: Machine, word: int, form: CopyShape, cta: int) -> tuple[Any, Call
 
 
 @instr("tcgen05.cp.cta_group::{cta_group}.{shape}<multicast:.{multicast}><source:.b8x16.{source}> [$taddr], $s_desc;",
-       target="sm_100f", proxy=ASYNC, done_by=TCGEN05_GROUP, ref=f"{_REF}-cp", over=_COPIES)  # fmt: skip
+       target=FEATURES["tcgen05"], proxy=ASYNC, done_by=TCGEN05_GROUP, ref=f"{_REF}-cp", over=_COPIES)  # fmt: skip
 def tcgen05_cp(
     m: Machine, taddr: tmem, s_desc: descriptor, *, cta_group: int, shape: str, multicast: str | None,
     source: str | None,
@@ -94,7 +95,7 @@ def tcgen05_cp(
     )  # fmt: skip
 
 
-@instr("tcgen05.shift.cta_group::{cta_group}.down [$taddr];", target="sm_100a|sm_103a|sm_110a", proxy=ASYNC,
+@instr("tcgen05.shift.cta_group::{cta_group}.down [$taddr];", target="sm_100a|sm_103a|sm_107a|sm_110a", proxy=ASYNC,
        done_by=TCGEN05_GROUP, ref=f"{_REF}-shift", over=[{"cta_group": g} for g in (1, 2)])  # fmt: skip
 def tcgen05_shift(m: Machine, taddr: tmem, *, cta_group: int) -> None:
     """Move 32 bytes of each of the 32 lanes from `taddr` on (a multiple of 32) down by one lane, asynchronously: lane i

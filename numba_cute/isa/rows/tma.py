@@ -28,9 +28,10 @@ from ..form.checks import need_aligned, receivers
 from ..form.instr import ASYNC, BULK_GROUP, MBARRIER, instr
 from ..form.kinds import cluster_mask, cluster_mbar, cluster_smem, coordinates, offsets, optional, policy, smem, tmap
 from ..form.machine import Machine
+from ..form.targets import FEATURES
 
 _MOVE = "data-movement-and-conversion-instructions"
-_FAMILIES = "sm_100f|sm_110f"
+_FAMILIES = FEATURES["tma gather4"]
 _AT, _OFFSETS = coordinates["coordinates"], offsets["offset_count"]
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 

@@ -24,6 +24,7 @@ from ..form.cases import each
 from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, instr
 from ..form.kinds import accumulate, accumulator, descriptor, f32, s32, same, u32
 from ..form.machine import Machine
+from ..form.targets import FEATURES
 
 _REF = "asynchronous-warpgroup-level-matrix-instructions-wgmma"
 _ACC, _ACC_F16, _ACC_S32 = accumulator(f32["regs"]), accumulator(u32["regs"]), accumulator(s32["regs"])
@@ -32,20 +33,20 @@ _Matrix = Callable[[], Any]
 """What gives an operand as float32 (int32 for integers) when the instruction is done: shape (mn, k)."""
 
 
-@instr("wgmma.fence.sync.aligned;", target="sm_90a", issuer=WARPGROUP, ref=f"{_REF}-fence")
+@instr("wgmma.fence.sync.aligned;", target=FEATURES["wgmma"], issuer=WARPGROUP, ref=f"{_REF}-fence")
 def wgmma_fence(m: Machine) -> None:
     """Order accesses to registers before the wgmmas that use them: before the first one, and after each change of an
     accumulator or A fragment. It does not order shared memory: see `fence_proxy_async`. The whole warpgroup."""
     m.fence_registers()
 
 
-@instr("wgmma.commit_group.sync.aligned;", target="sm_90a", issuer=WARPGROUP, ref=f"{_REF}-commit-group")
+@instr("wgmma.commit_group.sync.aligned;", target=FEATURES["wgmma"], issuer=WARPGROUP, ref=f"{_REF}-commit-group")
 def wgmma_commit_group(m: Machine) -> None:
     """Close the group of all wgmmas issued since the last one. The whole warpgroup."""
     m.commit(WGMMA_GROUP)
 
 
-@instr("wgmma.wait_group.sync.aligned {n};", target="sm_90a", issuer=WARPGROUP, ref=f"{_REF}-wait-group",
+@instr("wgmma.wait_group.sync.aligned {n};", target=FEATURES["wgmma"], issuer=WARPGROUP, ref=f"{_REF}-wait-group",
        over=[{"n": n} for n in range(8)])  # fmt: skip
 def wgmma_wait_group(m: Machine, *, n: int) -> None:
     """Wait until at most the `n` (0 to 7) latest groups are incomplete. The whole warpgroup, before it reads the
@@ -54,7 +55,8 @@ def wgmma_wait_group(m: Machine, *, n: int) -> None:
 
 
 @instr("{ .reg .pred p; setp.eq.u32 p, $after, 0x7fedcba9; @p fence.acq_rel.cta; wgmma.wait_group.sync.aligned {n}; }",
-       target="sm_90a", issuer=WARPGROUP, ref=f"{_REF}-wait-group", over=[{"n": n} for n in range(8)])  # fmt: skip
+       target=FEATURES["wgmma"], issuer=WARPGROUP, ref=f"{_REF}-wait-group",
+       over=[{"n": n} for n in range(8)])  # fmt: skip
 def wgmma_wait_group_after(m: Machine, after: u32, *, n: int) -> None:
     """`wgmma_wait_group`, which does not begin before `after` is known. The assembler moves a wait up, over arithmetic
     that follows the multiplies; it does not over a branch around a fence, which is taken unless `after` is one certain
@@ -165,7 +167,7 @@ _SIGNS = {"scale_a": each(1, -1), "scale_b": each(1, -1)}
 _SS = "$acc, $a_desc, $b_desc, $use_acc, {scale_a}, {scale_b}, {trans_a}, {trans_b};"
 _RS = "$acc, $a, $b_desc, $use_acc, {scale_a}, {scale_b}, {trans_b};"
 _MMA: dict[str, Any] = {
-    "target": "sm_90a",
+    "target": FEATURES["wgmma"],
     "issuer": WARPGROUP,
     "proxy": ASYNC,
     "done_by": WGMMA_GROUP,

@@ -58,7 +58,7 @@ class Lengths(NamedTuple):
 
 ALL = Lengths()
 NO_SCALES = None, None, None
-SMEM = (227 << 10) - 512  # bytes that a CTA may have, less those for barriers
+SMEM = cute.target("sm_90a").smem_per_block - 512  # bytes that a CTA may have, less those for barriers
 MOST_STAGES = {16: 8, 8: 4}  # by the bits of an element
 
 HABITS: dict[tuple[int, bool], dict[str, Any]] = {

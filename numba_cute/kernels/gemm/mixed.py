@@ -52,7 +52,7 @@ TILES_N = (16, 32, 64, 128, 256)
 K_TILE = {16: 0.175, 32: 0.195, 64: 0.235, 128: 0.37, 256: 0.69}
 LAUNCH, TILE, SUMS = 3.0, 2.1, 1.5
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
-SMEM = 227 * 1024 - 1024
+SMEM = cute.target("sm_90a").smem_per_block - 1024  # but for barriers and factors
 MINUS_ZERO, MASK = 0x80008000, 0x000F000F
 
 

@@ -17,7 +17,7 @@ from .epilogue import Epilogue, hook
 from .operands import Source, contiguous, load_atom, operand, swapped, view
 from .shares import Shares
 
-SMEM = 232448 - 2048  # bytes for stages and slots: barriers and vectors have the rest
+SMEM = cute.target("sm_90a").smem_per_block - 2048  # bytes for stages and slots: barriers and vectors have the rest
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 TILES_N = (256, 192, 128, 64)
 TAIL_SPLITS = (2, 4)

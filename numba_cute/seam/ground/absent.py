@@ -9,7 +9,7 @@ with "*" for the class, one of any object.
 from __future__ import annotations
 
 _NUMBA = "Numba's own: `cuda.declare_device(name, signature, link=…)` calls foreign device code"
-_SM107 = "sm_107: no assembler here knows that target"
+_SM107 = "sm_107: its matrix operations are not here yet"
 _MAINLOOP = "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`"
 
 ABSENT = {
@@ -55,7 +55,7 @@ _COMPILER = "of the DSL's compiler, which is Numba here"
 EXAMPLES = {
     "Float8E4M3": "its one use refuses it; `Float8E4M3FN` is the hardware's type",
     "GridConstant": "tensor maps and layouts are passed as such by themselves",
-    "arch.Arch": 'a target is a string: `arch="sm_100a"`',
+    "arch.Arch": 'a target is a string, `arch="sm_100a"`; `cute.target("sm_100a")` says what it has',
     "arch.nvvm_wrappers.prefetch": "`cute.prefetch(atom, src)` prefetches what TMA or a bulk copy will load; other "
     "functions are those of `cute.arch`",
     "nvgpu.cpasync.CopyBulkTensorTileG2SNonExecTrait": _COMPILER,

@@ -438,6 +438,13 @@ def _named(fn: Any, what: str, given: list[tuple[str, Any]], e: BaseException) -
     return None
 
 
+def refuse_call(what: str, f: Any, e: BaseException) -> None:
+    """Refuse a user's function that is not Python's and ended in an exception, of which no frame would tell. what: the
+    parameter that holds it. Do nothing of one in Python: what that raises passes as it is."""
+    if e.__traceback__ is not None and e.__traceback__.tb_next is None:
+        raise CuteError(f"{what} {described(f)} is called, and raises {type(e).__name__}: {e}") from e
+
+
 def _is_called_otherwise(f: Any, text: str) -> bool:
     """Say whether Python's words are that `f` was called with arguments that it does not take."""
     names = {getattr(f, "__qualname__", ""), getattr(type(f).__call__, "__qualname__", "")} - {""}

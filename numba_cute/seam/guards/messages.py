@@ -128,18 +128,6 @@ def no_array(atomic: str, x: Any) -> str:
     return f"cuda.atomic.{atomic}: {x!r} is neither an array nor a tensor"
 
 
-SMEM_LIMIT = 227 * 1024
-"""The most bytes of shared memory that a CTA may have, on any target."""
-
-
-def too_much_smem(dynamic: int, static: int) -> str:
-    """Write the message for more shared memory than a CTA has."""
-    return (
-        f"shared memory: {dynamic} bytes dynamic and {static} static exceed the {SMEM_LIMIT} bytes of a CTA; use fewer "
-        "stages or smaller tiles"
-    )
-
-
 SMEM_TWICE = (
     "experimental.allocate gives out the dynamic shared memory from its beginning on, and so does SmemAllocator: use "
     "one of them in a kernel"

@@ -10,23 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...isa.form.limits import taken_smem, too_much_smem
 from ...isa.form.machine import Bytes
-from ...seam.guards.messages import SMEM_LIMIT as SMEM_OF_A_CTA, too_much_smem
 from ..ground.access import Region
 from ..ground.clocks import GMEM, SMEM
 from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
 
 SMEM_BASE = 1024
 """Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
-SMEM_LIMIT = SMEM_BASE + SMEM_OF_A_CTA
 SMEM_WINDOW = 1 << 18  # what the 14 address bits (in 16 bytes) of a matrix descriptor reach
-REGISTERS = 65536
-"""32-bit registers of one SM, which the setmaxnreg of a block's warpgroups share out."""
 POISON = 0xFF  # NaN in every floating-point type
 
 
 class SharedMemory:
-    """The shared memory of one CTA: dynamic from SMEM_BASE up, static from the top down.
+    """The shared memory of one CTA: dynamic from SMEM_BASE up, static from the end of the window down.
 
     shadow: for a check, what it knows of each byte."""
 
@@ -34,11 +31,13 @@ class SharedMemory:
 
     def __init__(self, cta: Any, dynamic: int) -> None:
         self.cta = cta
+        self.target = cta.cluster.run.target
         self.data: Bytes = np.full(SMEM_WINDOW, POISON, np.uint8)
         self.start = int(self.data.ctypes.data)
         self.shadow: Any = None
         self.dynamic = dynamic
-        self.static = 0
+        self.static = 0  # from the end of the window down
+        self.declared = 0  # bytes of the arrays alone
         self.arrays: dict[Any, NDArray[Any]] = {}
 
     def name(self, address: int) -> str:
@@ -50,16 +49,16 @@ class SharedMemory:
         self.dynamic = max(self.dynamic, nbytes)
         self._check_capacity()
 
-    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 8) -> NDArray[Any]:
+    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 1) -> NDArray[Any]:
         """The array of one `cuda.shared.array` line: the same for all threads of the CTA."""
         found = self.arrays.get(key)
         if found is None:
-            count = int(np.prod(shape))
-            nbytes = count * np.dtype(dtype).itemsize
-            align = max(align, 128)  # SMEM_LIMIT is a multiple of 1024
-            self.static = -(-(self.static + nbytes) // align) * align
+            nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+            self.declared += -(-nbytes // align) * align
             self._check_capacity()
-            at = SMEM_LIMIT - self.static
+            align = max(align, 128)
+            self.static = -(-(self.static + nbytes) // align) * align
+            at = SMEM_WINDOW - self.static
             found = self.arrays[key] = self.data[at : at + nbytes].view(dtype).reshape(shape)
             self.cta.note(at, nbytes, f"{name} (cuda.shared.array)" if name else "cuda.shared.array")
         return found
@@ -68,15 +67,21 @@ class SharedMemory:
         nbytes = self.dynamic // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize
         return self.data[SMEM_BASE : SMEM_BASE + nbytes].view(dtype)
 
+    @property
+    def taken(self) -> int:
+        """The bytes that the CTA takes."""
+        return taken_smem(self.dynamic, self.declared)
+
     def _check_capacity(self) -> None:
-        if self.dynamic + self.static > SMEM_LIMIT - SMEM_BASE:
-            raise SimError(too_much_smem(self.dynamic, self.static))
+        said = too_much_smem(self.target, self.dynamic, self.declared)
+        if said is not None:
+            raise SimError(said)
 
     def holds(self, address: int, nbytes: int) -> bool:
         """Tell whether the kernel may access these bytes."""
         if address >= SMEM_BASE and address + nbytes <= SMEM_BASE + self.dynamic:
             return True
-        return SMEM_LIMIT - self.static <= address and address + nbytes <= SMEM_LIMIT
+        return SMEM_WINDOW - self.static <= address and address + nbytes <= SMEM_WINDOW
 
     def check(self, address: int, nbytes: int, machine: Any) -> None:
         if not self.holds(address, nbytes):

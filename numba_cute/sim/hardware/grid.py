@@ -16,9 +16,11 @@ from typing import Any
 from greenlet import greenlet
 
 from ...isa.form.instr import CTA, WARP, WARPGROUP
+from ...isa.form.limits import launched_registers
+from ...isa.form.targets import named
 from ..ground.clocks import Clock, ThreadClock
 from ..ground.report import BarrierError, Place, SimError, count, place_of
-from .address_spaces import REGISTERS, GlobalMemory, SharedMemory
+from .address_spaces import GlobalMemory, SharedMemory
 from .barrier import ClusterBarrier, MBarrier, NamedBarriers
 from .deadlock import deadlock
 from .inflight import Groups, InFlight
@@ -145,7 +147,13 @@ class Cta:
     @property
     def default_registers(self) -> int:
         """The most that each thread may have at the start: as many as a kernel that uses setmaxnreg is given."""
-        return min(256, REGISTERS // len(self.threads) // 8 * 8)
+        run = self.cluster.run
+        return launched_registers(run.target, len(self.threads), run.bounds)
+
+    @property
+    def register_pool(self) -> int:
+        """The registers that the warpgroups share out among them."""
+        return 128 * len(self.warpgroups) * self.default_registers
 
     def registers_without(self, unit: Unit) -> int:
         """Count the registers that the other warpgroups hold."""
@@ -199,6 +207,8 @@ class Run:
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
+        self.target = named(arch)
+        self.bounds: Any = None  # the kernel's launch_bounds
         self.trace: Any = None
         self.clustered = True  # whether the launch names a cluster
         self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share

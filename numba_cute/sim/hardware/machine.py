@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
+from ...isa.form.limits import check_setmaxnreg
 from ...isa.form.machine import Bytes
 from ..ground.access import Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
-from .address_spaces import REGISTERS
 from .barrier import BarrierHandle
 from .inflight import Groups, Op
 from .progress import goes_on
@@ -164,6 +164,8 @@ class Machine:
         if count % 8 or not 24 <= count <= 256:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
         unit, cta = self.unit, self.cta
+        if grows:
+            check_setmaxnreg(self.run.target, count, len(cta.threads), self.run.bounds)
         if unit.registers is not None and (count < unit.registers) == grows and count != unit.registers:
             raise SimError(
                 f"setmaxnreg: {self.describe()} {'raises' if grows else 'lowers'} its registers from {unit.registers} "
@@ -172,8 +174,8 @@ class Machine:
         if grows:
             others = [g for g in cta.warpgroups if g is not unit]
             held = ", ".join(f"{g.registers or cta.default_registers} each in {who(g.threads)}" for g in others)
-            why = f"setmaxnreg.inc to {count} registers (of the block's {REGISTERS}; {held})"
-            self.block(lambda: cta.registers_without(unit) + 128 * count <= REGISTERS, why)
+            why = f"setmaxnreg.inc to {count} registers (of the block's {cta.register_pool}; {held})"
+            self.block(lambda: cta.registers_without(unit) + 128 * count <= cta.register_pool, why)
         unit.registers = count
 
     # memory

@@ -22,7 +22,7 @@ def special_register(run: Any, t: Any, name: str) -> int:
         "laneid": t.lane, "warpid": t.index // 32, "nwarpid": len(cta.warps), "smid": cta.rank,
         "nsmid": cta.cluster.size,
         "cluster_ctarank": cta.rank, "cluster_nctarank": shape[0] * shape[1] * shape[2],
-        "dynamic_smem_size": cta.smem.dynamic, "total_smem_size": cta.smem.dynamic + cta.smem.static,
+        "dynamic_smem_size": cta.smem.dynamic, "total_smem_size": cta.smem.taken,
         "lanemask_lt": (1 << t.lane) - 1, "lanemask_eq": 1 << t.lane, "clock": run.tick() & 0xFFFFFFFF,
     }  # fmt: skip
     if name in fixed:

@@ -41,9 +41,9 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _aligned(alignment: int | None) -> int:
-    """The alignment of an array in bytes, which has Numba's rules."""
+    """The alignment of an array in bytes, which has Numba's rules; 1 where only its elements have one."""
     if alignment is None:
-        return 8
+        return 1
     if not isinstance(alignment, int) or alignment < 8 or alignment & (alignment - 1):
         raise CuteError(NO_ALIGNMENT)
     return alignment

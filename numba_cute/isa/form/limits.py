@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What exceeds a target's limits is refused here, in the same words while a kernel is compiled and simulated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...seam import CuteError
+from .targets import LARGEST_CLUSTER, Target
+
+_ALIGNED = 1024
+"""What the first byte of dynamic shared memory is a multiple of: static memory, which comes first, is padded to it."""
+_PARTITIONS, _WARP, _WARPGROUP = 4, 32, 128
+_STEP = 8
+"""In which the registers of a thread are given out."""
+_FEWEST = 24
+"""The fewest registers of a thread that setmaxnreg asks for."""
+
+
+def taken_smem(dynamic: int, static: int) -> int:
+    """Return the bytes that a CTA takes of `dynamic` and `static` shared memory together."""
+    return -(-static // _ALIGNED) * _ALIGNED + dynamic if dynamic else static
+
+
+def too_much_smem(target: Target, dynamic: int, static: int) -> str | None:
+    """Write the message for more shared memory than a CTA of the target has; None if it has as much."""
+    if static > target.smem_static:
+        return (
+            f"shared memory: {static} bytes static (cuda.shared.array, alloc_smem) exceed the {target.smem_static} "
+            f"bytes of a CTA on {target.name}, which has {target.smem_per_block} with dynamic ones: use SmemAllocator"
+        )
+    if taken_smem(dynamic, static) > target.smem_per_block:
+        return (
+            f"shared memory: {dynamic} bytes dynamic and {static} static exceed the {target.smem_per_block} bytes of a "
+            f"CTA on {target.name}; use fewer stages or smaller tiles"
+        )
+    return None
+
+
+def check_smem(target: Target, dynamic: int, static: int = 0) -> None:
+    """Raise a CuteError if a CTA of the target has not so much shared memory."""
+    said = too_much_smem(target, dynamic, static)
+    if said is not None:
+        raise CuteError(said)
+
+
+def check_block(target: Target, block: Sequence[int], bounds: Any = None) -> None:
+    """Raise a CuteError if the target has no such block. bounds: the kernel's `launch_bounds`, None for none."""
+    _check_extents(target, "block", block, target.block)
+    threads = math.prod(block)
+    if threads > target.threads_per_block:
+        raise CuteError(
+            f"block {tuple(block)}: {threads} threads exceed the {target.threads_per_block} of a CTA on {target.name}"
+        )
+    most = threads_of(bounds)
+    if most is not None and threads > most:
+        raise CuteError(
+            f"block {tuple(block)}: {threads} threads exceed the {most} for which the kernel is compiled "
+            f"(launch_bounds={bounds!r}); raise these, or launch smaller blocks"
+        )
+
+
+def check_grid(target: Target, grid: Sequence[int]) -> None:
+    """Raise a CuteError if the target has no such grid."""
+    _check_extents(target, "grid", grid, target.grid)
+
+
+def _check_extents(target: Target, what: str, extents: Sequence[int], most: Sequence[int]) -> None:
+    if any(n > m for n, m in zip(extents, most)):
+        raise CuteError(f"{what} {tuple(extents)}: {target.name} takes at most {tuple(most)} along x, y and z")
+
+
+def check_cluster(target: Target, cluster: Sequence[int]) -> None:
+    """Raise a CuteError if the target has no such clusters: of one CTA all have."""
+    ctas = math.prod(cluster)
+    if ctas <= target.cluster_size:
+        return
+    if target.cluster_size == 1:
+        raise CuteError(
+            f"cluster {tuple(cluster)}: {target.name} has no clusters; launch without, or use sm_90 or later"
+        )
+    raise CuteError(f"cluster {tuple(cluster)}: {ctas} CTAs exceed the {target.cluster_size} of {target.name}")
+
+
+def check_any_cluster(cluster: Sequence[int]) -> None:
+    """Raise a CuteError if no target has such clusters."""
+    ctas = math.prod(cluster)
+    if ctas > LARGEST_CLUSTER:
+        raise CuteError(f"cluster={tuple(cluster)!r}: {ctas} CTAs; the hardware has at most {LARGEST_CLUSTER}")
+
+
+def check_launch(target: Target, options: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0) -> None:
+    """Raise a CuteError if the target has no such launch of a kernel. options: those of its `cuda.jit`. grid, block,
+    cluster: an int or up to three. smem: bytes of dynamic shared memory."""
+    check_grid(target, _extents(grid))
+    check_block(target, _extents(block), options.get("launch_bounds"))
+    check_cluster(target, _extents(cluster or 1))
+    check_options(target, options)
+    check_smem(target, smem)
+
+
+def threads_in(block: Any) -> int:
+    """Count the threads of a block, an int or up to three."""
+    return math.prod(_extents(block))
+
+
+def _extents(given: Any) -> tuple[int, ...]:
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+# ---------------------------------------------------------------- registers
+
+
+def threads_of(bounds: Any) -> int | None:
+    """Return the most threads of a block that `launch_bounds` names."""
+    return bounds[0] if isinstance(bounds, (tuple, list)) and bounds else bounds if isinstance(bounds, int) else None
+
+
+def blocks_of(bounds: Any) -> int | None:
+    """Return how many blocks are to be on an SM at once, which `launch_bounds` names."""
+    return bounds[1] if isinstance(bounds, (tuple, list)) and len(bounds) > 1 else None
+
+
+def registers_for(target: Target, threads: int, blocks: int = 1) -> int:
+    """Return how many registers each thread may have if `blocks` blocks of `threads` threads are on an SM."""
+    warps = -(-threads // _WARP) * blocks
+    each = target.registers_per_sm // _PARTITIONS // -(-warps // _PARTITIONS) // _WARP
+    return each // _STEP * _STEP
+
+
+def check_options(target: Target, options: Any) -> None:
+    """Raise a CuteError if the target has no blocks or registers such as the options of `cuda.jit` name."""
+    bounds, registers = options.get("launch_bounds"), options.get("max_registers")
+    threads = threads_of(bounds)
+    if threads is not None and not 1 <= threads <= target.threads_per_block:
+        raise CuteError(
+            f"launch_bounds={bounds!r}: {threads} threads; a CTA on {target.name} has 1 to {target.threads_per_block}"
+        )
+    if not isinstance(registers, int):
+        return
+    if registers > target.registers_per_thread:
+        raise CuteError(
+            f"max_registers={registers}: a thread on {target.name} has at most {target.registers_per_thread} registers"
+        )
+    room = registers_for(target, threads or 1)
+    if threads is not None and registers > room:
+        raise CuteError(
+            f"max_registers={registers} with launch_bounds={bounds!r}: {threads} threads have {room} of the "
+            f"{target.registers_per_block} registers of a CTA on {target.name} each; lower one of them"
+        )
+
+
+def check_used(target: Target, registers: int, threads: int) -> None:
+    """Raise a CuteError if a CTA has not so many registers for each of so many threads."""
+    room = registers_for(target, threads)
+    if registers > room:
+        raise CuteError(
+            f"registers: the kernel takes {registers} for each of {threads} threads, and the "
+            f"{target.registers_per_block} of a CTA on {target.name} are {room} each; give it launch_bounds, or launch "
+            "smaller blocks"
+        )
+
+
+def launched_registers(target: Target, threads: int, bounds: Any = None) -> int:
+    """Return the registers of each thread when a kernel begins that uses setmaxnreg: as many as there are for blocks
+    of that size. bounds: the kernel's `launch_bounds`."""
+    most = threads_of(bounds) or threads
+    return min(256, registers_for(target, most, blocks_of(bounds) or 1))
+
+
+def check_setmaxnreg(target: Target, count: int, threads: int, bounds: Any = None) -> None:
+    """Raise a CuteError if a warpgroup can never have `count` registers a thread: not even while all others have the
+    fewest. threads: of the block."""
+    groups = threads // _WARPGROUP
+    each = launched_registers(target, threads, bounds)
+    pool, least = each * _WARPGROUP * groups, (groups - 1) * _WARPGROUP * _FEWEST
+    if groups and least + _WARPGROUP * count > pool:
+        raise CuteError(
+            f"setmaxnreg: {count} registers a thread of one warpgroup, and {_FEWEST} of {groups - 1} others, exceed "
+            f"the {pool} with which a CTA of {threads} threads begins on {target.name} ({each} each): ask for fewer, "
+            "or give launch_bounds with fewer threads or blocks"
+        )
