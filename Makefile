@@ -1,4 +1,5 @@
 # make demo: the main job. make test: everything that CI checks. Each sets up a fresh machine by itself.
+# Tests start some two hundred processes, which find bytecode even where Python is told to write none.
 # Needs python3 (3.10 to 3.13) with venv, and make.
 PYTHON ?= python3
 VENV   := .venv
@@ -14,6 +15,7 @@ test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m compileall -q numba_cute tests examples benchmarks
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 $(STAMP): pyproject.toml

@@ -7,6 +7,7 @@ assembler's; what one part does in another (garbage collected while types are in
 
     python -m benchmarks compile_time --rounds 5
     python -m benchmarks compile_time --kernels hopper_gemm elementwise --baseline /tmp/older_tree
+    python -m benchmarks compile_time --calls --baseline /tmp/older_tree
 """
 
 import gc
@@ -148,8 +149,8 @@ KERNELS = {
 """What gives a kernel of the examples, arguments and the target; or `small`, of other static types."""
 
 
-def measure(name):
-    """A cold compilation, and one for other arguments: seconds for each part, in all, and by the wall."""
+def warm_up():
+    """Import what compiling needs, and compile one kernel."""
     from numba import cuda
 
     import numba_cute as cute
@@ -162,6 +163,21 @@ def measure(name):
         out[0] = cuda.threadIdx.x
 
     cute.compile(trivial, (np.zeros(1),))
+
+
+def count():
+    """The calls of Python that compiling each of ten small kernels takes."""
+    warm_up()
+    import small_kernels  # beside this file, whatever tree the library is of
+
+    return small_kernels.calls()
+
+
+def measure(name):
+    """A cold compilation, and one for other arguments: seconds for each part, in all, and by the wall."""
+    import numba_cute as cute
+
+    warm_up()
     kernel, args, arch = KERNELS[name](False)
     _, again, _ = KERNELS[name](True)
     told = {}
@@ -180,21 +196,30 @@ def measure(name):
 def arguments(parser):
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kernels", nargs="+", choices=KERNELS, default=["hopper_gemm"])
+    parser.add_argument("--calls", action="store_true", help="count Python's calls for ten small kernels instead")
     parser.add_argument("--baseline", help="the folder of another version, which is measured in turn")
+
+
+def trees_of(options):
+    return {"now": str(ROOT), **({"before": str(Path(options.baseline).resolve())} if options.baseline else {})}
+
+
+def told_by(tree, *command):
+    """What this file tells in a process that imports the library of a tree."""
+    path = os.pathsep.join(filter(None, (tree, os.environ.get("PYTHONPATH"))))
+    env = {**os.environ, "NUMBA_CUTE_CACHE": "0", "COMPILE_TIME_TREE": tree, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, __file__, *command], env=env, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def rounds(options):
     """What the processes told: by kernel, "now" and "before", a list."""
-    trees = {"now": str(ROOT), **({"before": str(Path(options.baseline).resolve())} if options.baseline else {})}
+    trees = trees_of(options)
     told = {name: {which: [] for which in trees} for name in options.kernels}
     for _ in tqdm(range(options.rounds), desc="compiling cold"):
         for name in options.kernels:
             for which, tree in trees.items():
-                path = os.pathsep.join(filter(None, (tree, os.environ.get("PYTHONPATH"))))
-                env = {**os.environ, "NUMBA_CUTE_CACHE": "0", "COMPILE_TIME_TREE": tree, "PYTHONPATH": path}
-                command = [sys.executable, __file__, "--one", name]
-                done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
-                told[name][which].append(json.loads(done.stdout.splitlines()[-1]))
+                told[name][which].append(told_by(tree, "--one", name))
     return told
 
 
@@ -206,9 +231,17 @@ def parts(made):
 
 
 def run(options):
-    """The median of each part, over processes that compile once."""
+    """The median of each part, over processes that compile once; or the calls of small kernels, which are the same in
+    each process."""
     from benchmarks.harness import Figure, Result
 
+    if options.calls:
+        told = {which: told_by(tree, "--calls") for which, tree in trees_of(options).items()}
+        sums = {which: sum(calls.values()) for which, calls in told.items()}
+        figures = {f"calls of Python for ten small kernels, {which}": Figure(n, "") for which, n in sums.items()}
+        if "before" in sums:
+            figures["of the calls before"] = Figure(round(sums["now"] / sums["before"], 3), "")
+        return Result(figures, {"calls": told})
     told, figures, details = rounds(options), {}, {}
     for name, by_tree in told.items():
         for which in ("cold", "again"):
@@ -225,8 +258,8 @@ def run(options):
     return Result(figures, {"rounds": options.rounds, "seconds": details})
 
 
-if __name__ == "__main__" and sys.argv[1:2] == ["--one"]:
-    print(json.dumps(measure(sys.argv[2])))
+if __name__ == "__main__" and sys.argv[1:2] in (["--one"], ["--calls"]):
+    print(json.dumps(measure(sys.argv[2]) if sys.argv[1] == "--one" else count()))
     raise SystemExit
 
 from benchmarks import harness  # noqa: E402

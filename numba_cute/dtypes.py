@@ -376,11 +376,24 @@ _TOP = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
 """The largest numbers of the types to which conversions saturate (PTX ISA, "cvt", .satfinite)."""
 
 
+_PLAIN = (bool, int, float)
+_HALVES = (Float16, BFloat16)
+_LEAST, _MOST = 2.0**-14, 65504.0
+"""The least and the greatest normal number of Float16: between them nothing overflows, or loses digits besides."""
+
+
 def number(value: Any, dtype: DType) -> Any:
     """Convert a scalar as `converted` does: a Python int, float or bool that `dtype` holds."""
-    if type(value) is int and dtype.is_integer:
+    kind = type(value)
+    if dtype.kind == "bool" and kind in _PLAIN:
+        return value != 0
+    if kind is int and dtype.is_integer:
         bits = value & ((1 << dtype.width) - 1)
         return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
+    if kind is float and dtype in _HALVES:
+        single = float(np.float32(value)) if _LEAST <= abs(value) <= _MOST else None
+        if single == value:  # so that it is rounded once
+            return float(dtype.numpy(single))
     return converted(element_values.one_number(value, dtype), dtype).item()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis.internal.conjecture import providers
 
 import numba_cute as cute
 
@@ -194,6 +195,9 @@ def _need_gpu(arch: str) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     ptx_digests.register(config)
+    # hypothesis reads the source of all that is imported, for numbers to try: seconds in each process, and what a test
+    # draws would hang on what others import
+    providers._get_local_constants = lambda: providers._local_constants
     gc.set_threshold(50_000, 20, 20)  # the collector took a tenth of the suite's time
 
 

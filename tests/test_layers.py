@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layer rules of docs/architecture.md, and the size budgets."""
 
+from __future__ import annotations
+
 import ast
+import functools
 import re
 import sys
+from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -64,6 +68,7 @@ ALLOWED = {
 }
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 60
+LICENCE = "# SPDX-License-Identifier: Apache-2.0"
 LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     "numba_cute/kernels/attention/backward.py:kernel": "one kernel, shown whole",
@@ -106,24 +111,64 @@ def layer(path: Path) -> str:
     return first
 
 
-def imports(path: Path):
-    """(absolute module, line) of every import in a file, names imported from a package included."""
-    package = ("numba_cute", *path.relative_to(PACKAGE).parts[:-1])
-    tree = ast.parse(path.read_text())
-    ifs = [n for n in ast.walk(tree) if isinstance(n, ast.If)]
-    checks = [n for n in ifs if ast.unparse(n.test).rpartition(".")[2] == "TYPE_CHECKING"]
-    never_run = {id(n) for check in checks for n in ast.walk(check)}
-    for node in ast.walk(tree):
-        if id(node) in never_run:
-            continue
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, node.lineno
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            module = ".".join(filter(None, (base, node.module)))
-            for alias in node.names:
-                yield f"{module}.{alias.name}", node.lineno
+@dataclass
+class File:
+    """What a file holds that rules are about, each with its line. imports: absolute modules, with names imported from a
+    package, but for those that types alone need. nested: imports of this package by a function. strings: those that are
+    no docstrings. functions: their names, with their lengths too."""
+
+    lines: list[str]
+    imports: list[tuple[str, int]] = field(default_factory=list)
+    nested: list[int] = field(default_factory=list)
+    strings: list[tuple[str, int]] = field(default_factory=list)
+    functions: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+@functools.cache
+def read(path: Path) -> File:
+    """Read a file once, for all rules."""
+    text = path.read_text()
+    file = File(text.splitlines())
+    _walk(ast.parse(text), file, package_of(path), False, False)
+    return file
+
+
+def package_of(path: Path) -> tuple[str, ...]:
+    return ("numba_cute", *path.relative_to(PACKAGE).parts[:-1]) if path.is_relative_to(PACKAGE) else ()
+
+
+def _walk(node: ast.AST, file: File, package: tuple[str, ...], inside: bool, typing: bool) -> None:
+    """Note what a node and those below it are. inside: of a function; typing: under TYPE_CHECKING."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if not typing:
+            file.imports += ((m, node.lineno) for m in imported(node, package))
+        if inside and isinstance(node, ast.ImportFrom) and (node.level or node.module.startswith("numba_cute")):
+            file.nested.append(node.lineno)
+        return
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str):
+            file.strings.append((node.value, node.lineno))
+        return
+    below = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.FunctionDef):
+        file.functions.append((node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1))
+        inside = True
+    elif isinstance(node, ast.If):
+        typing = typing or ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING"
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body:
+        if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
+            below.remove(node.body[0])  # its docstring
+    for part in below:
+        _walk(part, file, package, inside, typing)
+
+
+def imported(node: ast.Import | ast.ImportFrom, package: tuple[str, ...]) -> list[str]:
+    """Give the absolute names that an import imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+    module = ".".join(filter(None, (base, node.module)))
+    return [f"{module}.{alias.name}" for alias in node.names]
 
 
 def layer_of_module(module: str) -> str:
@@ -135,11 +180,14 @@ def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_layer_imports_only_what_stands_above_it(path):
+def test_layers_import_only_what_stands_above_them():
+    assert [fault for path in SOURCES for fault in faults_of_layer(path)] == []
+
+
+def faults_of_layer(path: Path) -> list[str]:
     here = layer(path)
     bad = []
-    for module, line in imports(path):
+    for module, line in read(path).imports:
         if module.split(".")[0] == "numba_cute":
             there = layer_of_module(module)
             if there != here and there not in MAY_IMPORT[here]:
@@ -152,7 +200,7 @@ def test_layer_imports_only_what_stands_above_it(path):
             bad.append(f"{relative(path)}:{line}: {module} belongs in {THIRD_PARTY[module.split('.')[0]]}/ only")
         elif here in ("seam", "layout") and module.split(".")[0] not in sys.stdlib_module_names:
             bad.append(f"{relative(path)}:{line}: {here} uses the standard library only, not {module}")
-    assert not bad
+    return bad
 
 
 def module_of(path: Path) -> str:
@@ -171,7 +219,7 @@ MODULES = {module_of(path): path for path in SOURCES}
 
 def own_imports(path: Path) -> set[str]:
     """The files of this package that a file imports."""
-    return {file_of(m) for m, _ in imports(path) if m.startswith("numba_cute")} - {module_of(path)}
+    return {file_of(m) for m, _ in read(path).imports if m.startswith("numba_cute")} - {module_of(path)}
 
 
 def test_no_files_import_each_other_in_a_circle():
@@ -179,12 +227,9 @@ def test_no_files_import_each_other_in_a_circle():
     TopologicalSorter({m: own_imports(path) for m, path in MODULES.items()}).prepare()  # a CycleError shows the circle
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if layer(p) in CORE], ids=relative)
-def test_functions_of_the_core_import_no_file_of_this_package(path):
-    tree = ast.parse(path.read_text())
-    nested = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)]
-    bad = [n.lineno for n in nested if isinstance(n, ast.ImportFrom) and (n.level or n.module.startswith("numba_cute"))]
-    assert not bad
+def test_functions_of_the_core_import_no_file_of_this_package():
+    core = [path for path in SOURCES if layer(path) in CORE]
+    assert [f"{relative(path)}:{line}" for path in core for line in read(path).nested] == []
 
 
 def imports_within(part: str) -> dict[str, set[str]]:
@@ -223,21 +268,9 @@ def test_rooms_of_the_simulator_stand_in_order():
     assert not bad
 
 
-def strings(path: Path):
-    """Every string constant of a file that is no docstring."""
-    tree = ast.parse(path.read_text())
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    docs = {id(n.body[0].value) for n in ast.walk(tree)
-            if isinstance(n, documented) and n.body and isinstance(n.body[0], ast.Expr)}  # fmt: skip
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            yield node.value, node.lineno
-
-
-@pytest.mark.parametrize("path", [p for p in SOURCES if layer(p) != "isa"], ids=relative)
-def test_ptx_text_stands_only_in_the_instruction_table(path):
-    bad = [f"{relative(path)}:{line}: {text!r}" for text, line in strings(path) if PTX.search(text)]
-    assert not bad
+def test_ptx_text_stands_only_in_the_instruction_table():
+    others = [(path, *string) for path in SOURCES if layer(path) != "isa" for string in read(path).strings]
+    assert [f"{relative(path)}:{line}: {text!r}" for path, text, line in others if PTX.search(text)] == []
 
 
 def test_ptx_pattern_finds_an_instruction_and_no_prose():
@@ -246,33 +279,29 @@ def test_ptx_pattern_finds_an_instruction_and_no_prose():
     assert not PTX.search("add a fence.proxy.async before the TMA store")
 
 
-@pytest.mark.parametrize(
-    "path", [*SOURCES, *sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests").rglob("*.py"))], ids=relative
-)
-def test_size_budgets_and_licence_header(path):
-    text = path.read_text()
-    lines = text.splitlines()
-    if lines:
-        assert lines[0] == "# SPDX-License-Identifier: Apache-2.0", f"{relative(path)} lacks the SPDX header"
-    assert len(lines) <= MAX_FILE_LINES or relative(path) in LONG_FILES, f"{relative(path)}: {len(lines)} lines"
-    bad = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            length = (node.end_lineno or node.lineno) - node.lineno + 1
-            if length > MAX_FUNCTION_LINES and f"{relative(path)}:{node.name}" not in LONG_FUNCTIONS:
-                bad.append(f"{relative(path)}:{node.lineno}: {node.name} has {length} lines")
+ALL = [*SOURCES, *sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests").rglob("*.py"))]
+
+
+def test_files_have_their_licence_and_few_lines():
+    bad = [f"{relative(p)}: lacks the SPDX header" for p in ALL if read(p).lines[:1] not in ([], [LICENCE])]
+    sizes = {relative(path): len(read(path).lines) for path in ALL}
+    bad += [f"{name}: {n} lines" for name, n in sizes.items() if n > MAX_FILE_LINES and name not in LONG_FILES]
     assert not bad
 
 
+def long_functions() -> dict[str, str]:
+    """Every function that is too long, by file and name: how long it is."""
+    found = ((relative(path), *function) for path in ALL for function in read(path).functions)
+    return {f"{p}:{name}": f"line {line}, {n} lines" for p, name, line, n in found if n > MAX_FUNCTION_LINES}
+
+
+def test_functions_have_few_lines():
+    assert {name: size for name, size in long_functions().items() if name not in LONG_FUNCTIONS} == {}
+
+
 def test_exceptions_to_the_budgets_are_still_needed():
-    stale = [name for name in LONG_FILES if len((ROOT / name).read_text().splitlines()) <= MAX_FILE_LINES]
-    for entry in LONG_FUNCTIONS:
-        file, name = entry.split(":")
-        tree = ast.parse((ROOT / file).read_text())
-        spans = [n.end_lineno - n.lineno + 1 for n in ast.walk(tree) if getattr(n, "name", "") == name]
-        if not any(s > MAX_FUNCTION_LINES for s in spans):
-            stale.append(entry)
-    assert not stale
+    assert [name for name in LONG_FILES if len(read(ROOT / name).lines) <= MAX_FILE_LINES] == []
+    assert LONG_FUNCTIONS.keys() - long_functions().keys() == set()
 
 
 # The rooms of seam/ and compiler/, and the rooms beside it that each may import. The loose files stand above them all.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every public name resolves, is documented and recorded, and stands once."""
 
-import ast
 import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -46,13 +46,15 @@ def test_star_import_gives_what_the_module_lists(module):
     assert set(scope) - {"__builtins__"} == set(names)
 
 
-@pytest.mark.parametrize(("module", "name", "value"), [pytest.param(*p, id=".".join(p[:2])) for p in api.names()])
-def test_public_name_has_a_docstring(module, name, value):
-    if inspect.isclass(value):
-        assert value.__dict__.get("__doc__"), f"{module}.{name} has no docstring of its own"
-        assert not value.__doc__.startswith(f"{name}("), f"{module}.{name}: dataclass's generated docstring"
-    elif callable(value) and hasattr(value, "__name__"):
-        assert inspect.getdoc(value), f"{module}.{name} has no docstring"
+def test_public_names_have_docstrings():
+    bad = []
+    for module, name, value in api.names():
+        own = value.__dict__.get("__doc__") if inspect.isclass(value) else inspect.getdoc(value)
+        if not own and callable(value) and hasattr(value, "__name__"):
+            bad.append(f"{module}.{name} has no docstring of its own")
+        elif inspect.isclass(value) and own.startswith(f"{name}("):
+            bad.append(f"{module}.{name}: dataclass's generated docstring")
+    assert not bad
 
 
 def test_api_is_what_the_snapshot_records():
@@ -82,8 +84,7 @@ def test_facades_import_only_what_a_module_lists():
     stars = set()
     for file in Path(numba_cute.__file__).parent.rglob("*.py"):
         package = ".".join(("numba_cute", *file.relative_to(Path(numba_cute.__file__).parent).parts[:-1]))
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                stars.add(importlib.util.resolve_name("." * node.level + (node.module or ""), package))
+        for module in re.findall(r"^from (\S+) import \*", file.read_text(), re.MULTILINE):
+            stars.add(importlib.util.resolve_name(module, package))
     assert len(stars) > 50
     assert [m for m in sorted(stars) if not hasattr(importlib.import_module(m), "__all__")] == []

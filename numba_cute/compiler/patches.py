@@ -17,7 +17,17 @@ from importlib.metadata import version
 from typing import Any
 
 from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering
-from numba.cuda.core import analysis, bytecode, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
+from numba.cuda.core import (
+    analysis,
+    bytecode,
+    byteflow,
+    inline_closurecall,
+    interpreter,
+    ir,
+    postproc,
+    targetconfig,
+    typed_passes,
+)
 
 from ..seam import CuteError
 from . import pipeline
@@ -167,6 +177,10 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",
         why="to mark tensor maps that are passed by value, and a kernel's cluster shape",
+    ),
+    Patch(
+        targetconfig.TargetConfig, "values", target.knowing_defaults, digest="d075623f085a201c",
+        why="to list a function's options in less time, as each pass asks for", reads=(targetconfig._MetaTargetConfig,),
     ),
     Patch(
         bytecode.ByteCodePy312, "remove_build_list_swap_pattern", HANDLERS.leaving_out, digest="ec7d72a008fe891f",

@@ -60,9 +60,9 @@ def pure(fn: F) -> F:
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         for a in args:
-            if not _keepable(a):
+            if type(a) is not int and not _keepable(a):
                 return fn(*args, **kwargs)
-        for a in kwargs.values():
+        for a in kwargs.values() if kwargs else ():
             if not _keepable(a):
                 return fn(*args, **kwargs)
         try:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import layout, seam
@@ -48,9 +49,11 @@ def move(
         raise CuteError(
             f"copy: {count} elements are {count // width} instructions of a thread: copy by tiles in a loop"
         )
-    for at in first_of_vectors(slayout, dlayout, width, count):
-        a = advance(src, layout.crd2idx(at, slayout))
-        b = advance(dst, layout.crd2idx(at, dlayout))
+    firsts = first_of_vectors(slayout, dlayout, width, count)
+    src_offset, dst_offset = _offsets(slayout, firsts), _offsets(dlayout, firsts)
+    for n, at in enumerate(firsts):
+        a = advance(src, src_offset(n))
+        b = advance(dst, dst_offset(n))
         if pred is None:
             access(a, b, width)
         else:
@@ -67,6 +70,18 @@ def first_of_vectors(slayout: Any, dlayout: Any, width: int, count: int) -> tupl
             rest = layout.complement(vector, count)
             return tuple(int(layout.crd2idx(i, rest)) for i in range(count // width))
     return tuple(range(0, count, width))
+
+
+def _offsets(lay: Any, indices: tuple[int, ...]) -> Callable[[int], Any]:
+    """Return what gives the offset of the nth of some elements: those of a static layout are computed once, whatever
+    thread asks."""
+    return offsets(lay, indices).__getitem__ if seam.is_static(lay) else lambda n: layout.crd2idx(indices[n], lay)
+
+
+@pure
+def offsets(lay: Any, indices: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return the offsets of some elements of a static layout, by their indices."""
+    return tuple(layout.crd2idx(i, lay) for i in indices)
 
 
 def vector_width(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int) -> int:

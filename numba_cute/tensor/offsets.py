@@ -69,7 +69,7 @@ def needs_64_bits(p: Any, lay: Any) -> bool:
         return False
     if not isinstance(lay, Layout):
         return False
-    return not seam.is_static((lay.shape, lay.stride)) or layout.cosize(lay) * p.dtype.width >= 8 << 31
+    return not seam.is_static(lay) or layout.cosize(lay) * p.dtype.width >= 8 << 31
 
 
 def wide_offset(coord: Any, shape: Any, stride: Any) -> Any:

@@ -182,12 +182,26 @@ def advance(ptr: Pointer, offset: Any) -> Pointer:
     if isinstance(offset, int) and offset == 0:
         return ptr
     if ptr.space is AddressSpace.rmem:
-        return dataclasses.replace(ptr, offset=ptr.offset + seam.known(offset))
+        return _with_offset(ptr, ptr.offset + seam.known(offset))
     if ptr.space is AddressSpace.tmem:
         return _advance_words(ptr, ptr.offset + seam.known(offset))
     if ptr.dtype.width < 8:
         return _advance_within_bytes(ptr, ptr.offset + seam.known(offset))
     return _advance_bytes(ptr, offset, ptr.dtype.bytes)
+
+
+def _with_offset(ptr: Pointer, offset: Any) -> Pointer:
+    return _moved(ptr, ptr.address, offset, ptr.alignment)
+
+
+def _moved(ptr: Pointer, address: Any, offset: Any, alignment: int) -> Pointer:
+    """A pointer to another place of the same memory: what it takes over has been judged, and every access moves one."""
+    new = object.__new__(Pointer)
+    new.__dict__.update(
+        dtype=ptr.dtype, space=ptr.space, address=address, offset=offset, alignment=alignment, swizzle=ptr.swizzle,
+        readonly=ptr.readonly,
+    )  # fmt: skip
+    return new
 
 
 def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
@@ -202,7 +216,7 @@ def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
     else:  # the address keeps its type, whatever the offset's: it may be carried round a loop
         address = dtypes.Uint32(ptr.address + dtypes.Int32(units) * size)
     align = math.gcd(ptr.alignment, seam.divisor(units) * size)
-    return Pointer(ptr.dtype, ptr.space, address, ptr.offset, align, ptr.swizzle, ptr.readonly)
+    return _moved(ptr, address, ptr.offset, align)
 
 
 def _advance_words(ptr: Pointer, offset: Any) -> Pointer:
@@ -219,7 +233,7 @@ def _advance_words(ptr: Pointer, offset: Any) -> Pointer:
             "is not known to be a multiple of that"
         )
     moved = ptr if isinstance(whole, int) and whole == 0 else _advance_bytes(ptr, whole, size)
-    return dataclasses.replace(moved, offset=rest)
+    return _with_offset(moved, rest)
 
 
 def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
@@ -234,7 +248,7 @@ def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
     else:
         whole = 0
     moved = _advance_bytes(ptr, whole, size) if not isinstance(whole, int) or whole else ptr
-    return dataclasses.replace(moved, offset=offset)
+    return _with_offset(moved, offset)
 
 
 def physical(ptr: Pointer) -> Any:

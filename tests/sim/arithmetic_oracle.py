@@ -71,8 +71,10 @@ def bits(x: Any) -> Any:
     return type(x).__name__, x
 
 
+@functools.cache
 def compiled(function: Any) -> Any:
-    """The function as Numba compiles it for this machine, where division by zero is IEEE's as on a GPU."""
+    """The function as Numba compiles it for this machine, where division by zero is IEEE's as on a GPU: once for all
+    tests."""
     return numba.njit(error_model="numpy")(function)
 
 
@@ -80,7 +82,7 @@ def on_cpu(function: Any, *args: Any) -> tuple[Any, Any]:
     """(the result's type, the result) of a compiled function. args: NumPy's scalars, or Python's."""
     jitted = compiled(function)
     value = jitted(*args)
-    types = jitted.nopython_signatures[-1].return_type
+    types = jitted.overloads[tuple(map(numba.typeof, args))].signature.return_type
     several = getattr(types, "types", None) or ([types.dtype] * types.count if hasattr(types, "count") else [types])
     return [NAMES.get(str(numba.core.types.unliteral(t))) for t in several], value
 

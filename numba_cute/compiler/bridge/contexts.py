@@ -356,21 +356,31 @@ def adapt(targetctx: Any, typingctx: CuteTypingContext) -> None:
     """Give a target context, a copy for one compilation, what functions of this library need."""
     targetctx.typing_context = typingctx
     targetctx._defns = _Implementations(targetctx._defns)
-    refresh, known = targetctx.refresh, _registered(targetctx)
+    refresh, registries = targetctx.refresh, _Registries(targetctx)
 
     def refreshed() -> None:
         """Load what was registered since. Numba asks for it wherever it finds no implementation, as at each static
         index, and looks through all registries each time."""
-        nonlocal known
-        now = _registered(targetctx)
-        if now != known:
+        if registries.grew():
             refresh()
-            known = now
 
     targetctx.refresh = refreshed
 
 
-def _registered(targetctx: Any) -> int:
-    """Count what Numba's registries hold."""
-    loaders = {**targetctx._registries, **targetctx.typing_context._registries}
-    return sum(len(getattr(registry, name)) for registry, of in loaders.items() for name in of.registry_items)
+class _Registries:
+    """Numba's registries of typing and lowering, which only grow. known: how many entries they had."""
+
+    def __init__(self, targetctx: Any) -> None:
+        self._loaders = targetctx._registries, targetctx.typing_context._registries
+        self._lists: list[Any] = []
+        self._known: tuple[int, int] = (0, 0)
+        self.grew()
+
+    def grew(self) -> bool:
+        """Say whether they have other entries than when this was asked last."""
+        registries = sum(map(len, self._loaders))
+        if registries != self._known[0]:
+            found = {**self._loaders[0], **self._loaders[1]}
+            self._lists = [getattr(registry, name) for registry, of in found.items() for name in of.registry_items]
+        before, self._known = self._known, (registries, sum(map(len, self._lists)))
+        return before != self._known

@@ -18,7 +18,7 @@ from numba.cuda.core.ir_utils import get_definition, guard
 from ...seam import CuteError
 from ..ground.errors import located
 from ..ground.lifted import NotLifted, lifted_function, sets_free
-from .definitions import Place, statements
+from .definitions import Place, instructions, statements
 
 
 def hand_on(func_ir: Any) -> bool:
@@ -124,7 +124,7 @@ def _aliases(func_ir: Any, name: str) -> set[str] | None:
     names, grows = {name}, True
     while grows:
         grows = False
-        for _, inst in statements(func_ir.blocks):
+        for inst in instructions(func_ir.blocks):
             if not _reads(inst, names):
                 continue
             value = inst.value if isinstance(inst, ir.Assign) else None

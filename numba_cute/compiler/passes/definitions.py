@@ -27,6 +27,11 @@ def statements(blocks: dict[int, Any]) -> Iterator[tuple[Place, Any]]:
             yield Place(label, index), inst
 
 
+def instructions(blocks: dict[int, Any]) -> list[Any]:
+    """List every statement of a function, block by block."""
+    return [inst for label in sorted(blocks) for inst in blocks[label].body]
+
+
 class Definitions:
     """The assignments of a function's variables. It is of one state of the IR: statements that are added or moved make
     it stale, a new right-hand side in place does not."""

@@ -24,7 +24,8 @@ from ... import seam
 from ..bridge.calls import call_jitted
 from .captures import hand_on
 from .comprehensions import HANDLERS
-from .definitions import statements
+from .definitions import instructions
+from .uses import read_in
 
 
 @seam.traced
@@ -36,7 +37,7 @@ def _reduce(function: Any, items: Any, *start: Any) -> Any:
 
 def _own_reduce(func_ir: Any) -> None:
     """Let `reduce` be a function of this library's: Numba's goes over no tuple."""
-    for _, inst in statements(func_ir.blocks):
+    for inst in instructions(func_ir.blocks):
         value = inst.value if isinstance(inst, ir.Assign) else None
         if isinstance(value, (ir.Global, ir.FreeVar)) and value.value is functools.reduce:
             value.value = _reduce
@@ -46,24 +47,15 @@ def _drop_functions(func_ir: Any) -> None:
     """Remove functions that are made and not used any more (another pass would compile them), and copies of them. What
     else is dead LLVM removes."""
     while True:
-        used = {v.name for _, inst in statements(func_ir.blocks) for v in _read(inst)}
-        dead = [inst for _, inst in statements(func_ir.blocks) if _is_dead_function(inst, used)]
+        found = instructions(func_ir.blocks)
+        used: set[str] = set().union(*map(read_in, found))
+        dead = [inst for inst in found if _is_dead_function(inst, used)]
         if not dead:
             break
         gone = set(map(id, dead))
         for block in func_ir.blocks.values():
             block.body = [inst for inst in block.body if id(inst) not in gone]
     postproc.PostProcessor(func_ir).run()
-
-
-def _read(inst: Any) -> Iterator[Any]:
-    """Return the variables that a statement reads; a Del, which the analysis of closures puts in, reads none."""
-    if isinstance(inst, ir.Del):
-        return iter(())
-    if isinstance(inst, ir.Assign):
-        value = inst.value
-        return iter([value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ())
-    return iter(inst.list_vars())
 
 
 def _is_dead_function(inst: Any, used: set[str]) -> bool:

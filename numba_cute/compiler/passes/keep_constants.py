@@ -26,7 +26,7 @@ from ..ground.errors import located
 from . import branches, lists, prints, ranges, sequences, tables, unroll
 from .at_most_once import take_once
 from .constants import Constants, NotConstant
-from .definitions import Place, statements
+from .definitions import Place, instructions, statements
 from .members import keep_members
 from .typed_constants import TypedConstants
 
@@ -144,7 +144,7 @@ def _unroll_some(func_ir: Any, ranges: set[Place], known: Constants, typed: Type
 def _constant_slices(func_ir: Any) -> bool:
     """Find constant slices, as in `shape[:3]`, now, as Numba does later: typing is to understand them for `unroll`."""
     changed = False
-    for _, inst in statements(func_ir.blocks):
+    for inst in instructions(func_ir.blocks):
         expr = inst.value if isinstance(inst, ir.Assign) else None
         if not isinstance(expr, ir.Expr) or expr.op != "getitem":
             continue
@@ -184,7 +184,7 @@ def _fold(facts: _Known) -> bool:
 
 def _refuse_own_operators(func_ir: Any) -> None:
     """Refuse what a name of the host's stands for, if its class says itself what operators of numbers and tuples do."""
-    for _, inst in statements(func_ir.blocks):
+    for inst in instructions(func_ir.blocks):
         if isinstance(inst, ir.Assign) and isinstance(inst.value, (ir.Global, ir.FreeVar)):
             try:
                 refuse_own_operators(inst.value.value)

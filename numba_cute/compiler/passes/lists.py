@@ -21,7 +21,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ..ground.errors import located
-from .definitions import Place, statements
+from .definitions import Place, instructions, statements
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
 
 _GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
@@ -134,7 +134,7 @@ class _Lists:
     def _read(self) -> set[str]:
         """The variables that a statement reads, other than one that sets them."""
         found: set[str] = set()
-        for _, inst in statements(self._ir.blocks):
+        for inst in instructions(self._ir.blocks):
             own = inst.target.name if isinstance(inst, ir.Assign) else ""
             found |= {v.name for v in inst.list_vars() if v.name != own}
         return found
@@ -224,7 +224,7 @@ class _Lists:
     def _aliases(self, changing: set[str]) -> None:
         """Raise a CuteError, with its line, for a list of two names of the source that changes under one of them."""
         groups: dict[str, set[str]] = {n: {n} for n in self.names}
-        for _, inst in statements(self._ir.blocks):
+        for inst in instructions(self._ir.blocks):
             value = inst.value if isinstance(inst, ir.Assign) else None
             if not isinstance(value, ir.Var) or not {value.name, inst.target.name} <= self.names:
                 continue

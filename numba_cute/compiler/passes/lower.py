@@ -15,7 +15,7 @@ from numba.cuda.debuginfo import DummyDIBuilder
 from numba.cuda.lowering import CUDALower
 
 from ..bridge import returns
-from .definitions import statements
+from .definitions import instructions
 from .uses import uses_and_definitions
 
 LEANS_ON = (CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, must_use_alloca)
@@ -41,7 +41,7 @@ class Lower(CUDALower):
             return
         blocks = self.func_ir.blocks
         known = uses_and_definitions(blocks)
-        assigned = Counter(i.target.name for _, i in statements(blocks) if isinstance(i, ir.Assign))
+        assigned = Counter(i.target.name for i in instructions(blocks) if isinstance(i, ir.Assign))
         elsewhere = set().union(must_use_alloca(blocks), *known.usemap.values())
         found = set().union(*known.defmap.values()) - elsewhere
         self._singly_assigned_vars |= {name for name in found if assigned[name] == 1}

@@ -19,7 +19,7 @@ from numba.cuda.core.untyped_passes import (
     RewriteSemanticConstants,
 )
 
-from .definitions import statements
+from .definitions import instructions
 from .typed_constants import is_settled
 
 
@@ -28,7 +28,7 @@ class PropagateSettled(PropagateLiterals):
     _name = "numba_cute_propagate_settled"
 
     def run_pass(self, state: Any) -> bool:
-        assigned = {i.target.name: i.value for _, i in statements(state.func_ir.blocks) if isinstance(i, ir.Assign)}
+        assigned = {i.target.name: i.value for i in instructions(state.func_ir.blocks) if isinstance(i, ir.Assign)}
         found = state.typemap
         state.typemap = {n: t for n, t in found.items() if is_settled(n, found, assigned, state.typingctx)}
         with _named(assigned.values()):
@@ -52,7 +52,7 @@ class Propagation(LiteralPropagationSubPipelinePass):
     _name = "numba_cute_literal_propagation"
 
     def run_pass(self, state: Any) -> bool:
-        if not any(_asks(inst) for _, inst in statements(state.func_ir.blocks)):
+        if not any(_asks(inst) for inst in instructions(state.func_ir.blocks)):
             return False
         steps = PassManager(self._name)
         for step in (PartialTypeInference, PropagateSettled, RewriteSemanticConstants, DeadBranchPrune):

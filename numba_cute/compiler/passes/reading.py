@@ -14,6 +14,8 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.core.ir_utils import build_definitions
 
+from .uses import read_in
+
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class ReadCode(CUDATranslateBytecode):
@@ -35,7 +37,7 @@ class _Reader(CUDABytecodeInterpreter):
     def _remove_unused_temporaries(self) -> None:
         made = {id(s): s.target for s in self.current_block.body if isinstance(s, ir.Assign) and s.target.is_temp}
         super()._remove_unused_temporaries()
-        read = {v.name for s in self.current_block.body for v in _read(s)}
+        read = set().union(*map(read_in, self.current_block.body))
         body = []
         for inst in self.current_block.body:
             body.append(inst)
@@ -45,11 +47,3 @@ class _Reader(CUDABytecodeInterpreter):
                 inst.target = first
                 self.restored = True
         self.current_block.body = body
-
-
-def _read(inst: Any) -> Any:
-    """Return the variables that a statement reads, and for what is no assignment all that it names."""
-    if not isinstance(inst, ir.Assign):
-        return inst.list_vars()
-    value = inst.value
-    return [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ()

@@ -21,7 +21,7 @@ from ..ground.errors import located
 from . import lists
 from .at_most_once import runs_once
 from .constants import Constants, NotConstant
-from .definitions import Place, statements
+from .definitions import Place, instructions
 from .typed_constants import TypedConstants
 from .unroll import indices, unroll
 
@@ -142,8 +142,8 @@ class Sequences:
 def _drop_makers(blocks: dict[int, Any]) -> None:
     """Take away the sequences that nothing goes over any more: Numba cannot type all of them."""
     while True:
-        read = {v.name for _, i in statements(blocks) for v in i.list_vars() if v.name != _target(i)}
-        dead = {id(i) for _, i in statements(blocks) if _target(i) not in ("", *read) and _is_maker(i.value, blocks)}
+        read = {v.name for i in instructions(blocks) for v in i.list_vars() if v.name != _target(i)}
+        dead = {id(i) for i in instructions(blocks) if _target(i) not in ("", *read) and _is_maker(i.value, blocks)}
         if not dead:
             return
         for block in blocks.values():
@@ -160,7 +160,7 @@ def _is_maker(value: Any, blocks: dict[int, Any]) -> bool:
         return any(value.value is f for f in _MAKERS)
     if not isinstance(value, ir.Expr) or value.op != "call":
         return False
-    called = [i.value for _, i in statements(blocks) if _target(i) == value.func.name]
+    called = [i.value for i in instructions(blocks) if _target(i) == value.func.name]
     return len(called) == 1 and isinstance(called[0], (ir.Global, ir.FreeVar)) and _is_maker(called[0], blocks)
 
 

@@ -10,7 +10,8 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.ir_utils import build_definitions
 
 from ... import seam
-from .definitions import statements
+from .definitions import instructions
+from .uses import read_in
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -22,11 +23,11 @@ class Settings(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         func_ir = state.func_ir
-        made = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
+        made = {i.target.name: i.value for i in instructions(func_ir.blocks) if isinstance(i, ir.Assign)}
         sets = [(b, i) for b in func_ir.blocks.values() for i in b.body if _method(i, made) is not None]
         if not sets:
             return False
-        read = {v.name for _, i in statements(func_ir.blocks) if not isinstance(i, ir.Del) for v in _read(i)}
+        read = set().union(*map(read_in, instructions(func_ir.blocks)))
         changed = False
         for block, inst in sets:
             name = _behind(_method(inst, made).value.name, made)
@@ -46,13 +47,6 @@ def _method(inst: Any, made: dict[str, Any]) -> Any:
         return None
     method = made.get(_behind(call.func.name, made))
     return method if isinstance(method, ir.Expr) and method.op == "getattr" and method.attr == "set" else None
-
-
-def _read(inst: Any) -> list[Any]:
-    if isinstance(inst, ir.Assign):
-        value = inst.value
-        return [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else []
-    return list(inst.list_vars())
 
 
 def _behind(name: str, made: dict[str, Any]) -> str:

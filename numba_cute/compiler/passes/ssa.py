@@ -66,10 +66,10 @@ def _named(blocks: dict[int, Any]) -> tuple[_Places, _Places, dict[str, set[int]
     for label, block in blocks.items():
         for index, inst in enumerate(block.body):
             target, read = None, inst
-            if isinstance(inst, ir.Assign):
+            if type(inst) is ir.Assign:
                 target, read = inst.target.name, inst.value
                 sets[target][label].append(index)
-            if isinstance(read, ir.Var):
+            if type(read) is ir.Var:
                 names = [read.name]
             else:
                 names = [v.name for v in read.list_vars()] if isinstance(read, ir.inst_types) else []

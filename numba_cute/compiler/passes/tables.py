@@ -14,12 +14,15 @@ from ...seam import CuteError
 from ...seam.source.language import NO_DICT, no_such_key
 from ..ground.errors import located
 from .constants import Constants, NotConstant
-from .definitions import Place, statements
+from .definitions import Place, instructions, statements
+from .uses import read_in
 
 
 def look_up(func_ir: Any, known: Constants) -> bool:
     """Put in the place of each question to a table its answer, where the table's keys, and the one that is asked for,
     are known; say whether there was one. CuteError: the table has no such key."""
+    if not _tables(func_ir.blocks):
+        return False
     answers = [
         (place, inst, found)
         for place, inst in statements(func_ir.blocks)
@@ -128,12 +131,11 @@ def refuse_others(func_ir: Any, items: bool = False) -> None:
     """Raise a CuteError, with its line, for a table that is asked what none is asked; for what is not answered too, if
     all that are known were found."""
     tables = _tables(func_ir.blocks)
-    for _, inst in statements(func_ir.blocks) if tables else ():
+    for inst in instructions(func_ir.blocks) if tables else ():
         if _is_dict(inst, tables):
             continue
         value: Any = inst.value if isinstance(inst, ir.Assign) else None
-        read = {v.name for v in (inst.list_vars() if value is None else _read(value))}
-        if tables & read and (items or not _may_ask(value, tables)):
+        if tables & read_in(inst) and (items or not _may_ask(value, tables)):
             raise located(CuteError(NO_DICT), inst.loc)
 
 
@@ -153,16 +155,17 @@ def _may_ask(value: Any, tables: set[str]) -> bool:
 def _tables(blocks: dict[int, Any]) -> set[str]:
     """Return the names of the tables that a function makes."""
     tables: set[str] = set()
-    while new := {i.target.name for _, i in statements(blocks) if _is_dict(i, tables)} - tables:
+    assigned = [i for i in instructions(blocks) if type(i) is ir.Assign]
+    while new := {i.target.name for i in assigned if _is_dict(i, tables)} - tables:
         tables |= new
     return tables
 
 
 def _is_dict(inst: Any, tables: set[str]) -> bool:
-    value = inst.value if isinstance(inst, ir.Assign) else None
-    if isinstance(value, ir.Var):
+    value = inst.value if type(inst) is ir.Assign else None
+    if type(value) is ir.Var:
         return value.name in tables
-    return isinstance(value, ir.Expr) and value.op == "build_map"
+    return type(value) is ir.Expr and value.op == "build_map"
 
 
 def drop(blocks: dict[int, Any]) -> bool:
@@ -172,18 +175,13 @@ def drop(blocks: dict[int, Any]) -> bool:
         return False
     dropped = False
     while True:
-        read = {v.name for _, i in statements(blocks) if not isinstance(i, ir.Assign) for v in i.list_vars()}
-        read |= {v.name for _, i in statements(blocks) if isinstance(i, ir.Assign) for v in _read(i.value)}
-        dead = {id(i) for _, i in statements(blocks) if _is_of(i, tables) and i.target.name not in read}
+        read = set().union(*map(read_in, instructions(blocks)))
+        dead = {id(i) for i in instructions(blocks) if _is_of(i, tables) and i.target.name not in read}
         if not dead:
             return dropped
         dropped = True
         for block in blocks.values():
             block.body = [i for i in block.body if id(i) not in dead]
-
-
-def _read(value: Any) -> list[Any]:
-    return [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else []
 
 
 def _is_of(inst: Any, tables: set[str]) -> bool:

@@ -20,7 +20,7 @@ from ...seam import CuteError
 from ..ground.errors import lies_before
 from ..ground.faults import is_numbas
 from .constants import FAULTS, NotConstant
-from .definitions import Place, statements
+from .definitions import Place, instructions
 from .ssa import in_ssa_form
 
 
@@ -74,7 +74,7 @@ class TypedConstants:
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
         func_ir.blocks = rename_labels(func_ir.blocks)
         func_ir.blocks = in_ssa_form(func_ir.blocks)
-        assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
+        assigned = {i.target.name: i.value for i in instructions(func_ir.blocks) if isinstance(i, ir.Assign)}
         typed = self._typed(func_ir)
         return {use: {n: self._type(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}
 

@@ -74,6 +74,11 @@ def read_by(value: Any) -> set[str]:
     return found
 
 
+def read_in(inst: Any) -> set[str]:
+    """Return the names of the variables that a statement reads; of one that is no assignment, all that it names."""
+    return read_by(inst.value) if type(inst) is ir.Assign else {v.name for v in inst.list_vars()}
+
+
 def _collect(part: Any, found: set[str]) -> None:
     kind = type(part)
     if kind is ir.Var:

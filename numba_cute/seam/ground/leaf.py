@@ -86,6 +86,8 @@ Number: TypeAlias = float | Leaf
 def known(x: Any) -> Any:
     """Replace the leaves of `x`, which may be a tuple, by their values where these are known: for addresses, which need
     no types."""
+    if type(x) is int:
+        return x
     if not isinstance(x, tuple):
         return x.known() if isinstance(x, Leaf) else x
     out: list[Any] | None = None

@@ -99,7 +99,8 @@ def place_of(frame: FrameType | None) -> Place:
     inside = ""
     while frame is not None:
         code = frame.f_code
-        if not in_library(code):
+        known = _is_library.get(id(code))  # asked here: a walk goes through a dozen frames for each access to memory
+        if not (known[0] if known is not None else in_library(code)):
             return Place(code.co_filename, frame.f_lineno, code.co_name, inside, _caller(frame.f_back))
         inside = "" if code.co_name == "__call__" else code.co_name
         frame = frame.f_back
