@@ -66,12 +66,20 @@ def indexed(o, x, y):
     o[i] = held[i]
 
 
+def large(o, x, y):
+    i, _, _ = cute.arch.thread_idx()
+    held = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout(114 * 256))
+    held[i] = x[i]
+    o[i] = held[i]
+
+
 NOTED = {
     sums: "a float32 meets a Python float or an integer.*acc \\+= x\\[i\\]",
     divides: "a float32 meets.*x\\[i\\] / 3",
     calls: "a float32 meets.*return x \\* z",
     spilling: "registers are spilled: a thread stores",
     indexed: "256 bytes of local memory a thread",
+    large: "116736 bytes of shared memory let an SM of sm_90a hold 1 of the kernel's CTAs: 115712 would let it hold 2",
 }
 
 

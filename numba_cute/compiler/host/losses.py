@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...isa.form.limits import taken_smem
+from ...isa.form.targets import Target
 from ...seam.ground.places import placed
 from ..ground.memory import Loss
 from . import ptxas
@@ -14,6 +16,8 @@ from . import ptxas
 _LOST = "lost speed: "
 _FLOAT64 = re.compile(r"\b(?:add|sub|mul|fma|div|rem|min|max|setp|neg|abs|sqrt)(?:\.\w+)*\.f64\b")
 _MOST = 8
+_FEW, _LITTLE = 4, 16
+"""CTAs of an SM to which another is worth a note; of which part of the shared memory it may be too much."""
 
 
 def is_loss(note: str) -> bool:
@@ -36,9 +40,19 @@ def of_float64(py_func: Any, found: Iterable[Loss], ptx: str) -> tuple[str, ...]
     )  # fmt: skip
 
 
-def of_memory(py_func: Any, used: ptxas.Resources, ptx: str) -> Iterator[str]:
-    """Yield notes of registers that are spilled and of arrays that are in local memory, but for what `print` needs."""
+def of_memory(py_func: Any, used: ptxas.Resources, ptx: str, target: Target) -> Iterator[str]:
+    """Yield notes of registers that are spilled, of arrays that are in local memory, but for what `print` needs, and of
+    shared memory of which a little less lets an SM hold one CTA more."""
     code = py_func.__code__
+    smem = taken_smem(used.dynamic_shared, used.shared)
+    held = target.smem_per_sm // (smem + target.smem_reserved)
+    less = target.smem_per_sm // (held + 1) - target.smem_reserved
+    if held <= _FEW and smem - less <= smem // _LITTLE:
+        yield placed(
+            f"{_LOST}{smem} bytes of shared memory let an SM of {target.name} hold {held} of the kernel's CTAs: "
+            f"{less} would let it hold {held + 1}",
+            py_func.__name__, code.co_filename, code.co_firstlineno,
+        )  # fmt: skip
     if used.spill_stores or used.spill_loads:
         yield placed(
             f"{_LOST}registers are spilled: a thread stores {used.spill_stores} bytes and loads {used.spill_loads}: "
