@@ -162,7 +162,7 @@ def _tables(blocks: dict[int, Any]) -> set[str]:
 
 
 def _is_dict(inst: Any, tables: set[str]) -> bool:
-    value = inst.value if type(inst) is ir.Assign else None
+    value: Any = inst.value if type(inst) is ir.Assign else None
     if type(value) is ir.Var:
         return value.name in tables
     return type(value) is ir.Expr and value.op == "build_map"
