@@ -11,6 +11,7 @@ import sys
 import types
 
 import pytest
+from numba.cuda.compiler import CUDAFlags
 
 import numba_cute as cute
 from numba_cute.compiler import patches
@@ -165,3 +166,11 @@ def _has_source(function):
         return function.__module__.startswith("numba.cuda") and bool(inspect.getsource(function))
     except (OSError, TypeError):
         return False
+
+
+def test_all_options_of_a_function_are_listed_as_numba_lists_them():
+    for flags in (CUDAFlags(), CUDAFlags()):
+        flags.debuginfo, flags.fastmath = True, True
+        assert list(flags.values().items()) == [(name, getattr(flags, name)) for name in flags.options]
+        flags.discard("debuginfo")
+        assert flags.values() == {name: getattr(flags, name) for name in flags.options}

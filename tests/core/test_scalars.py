@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.dtypes import Scalar
+from numba_cute.dtypes import Scalar, converted, number
 from numba_cute.seam import CuteError
 
 I32, I64, U8, U32 = cute.Int32, cute.Int64, cute.Uint8, cute.Uint32
@@ -98,3 +98,16 @@ def test_operators_take_a_number_of_the_kernel_on_either_side(op):
     out = np.full(2, 3, np.int64)
     cute.simulate(kernel)[1, 1](out)
     assert out.tolist() == [op(13, 3), op(3, 13)]
+
+
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.1, 1 / 3, 2.0**-14, -(2.0**-15), 5e-8, 65504.0, 65519.0, 65520.0, 7.994140830130689,
+           3.4e38, 1e300, float("inf"), float("-inf"), float("nan"), True, False, 0, 7, -7, 300]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dtype", [cute.Float16, cute.BFloat16, cute.Float32, cute.Boolean, cute.Int8, cute.Uint16], ids=str
+)
+def test_one_number_is_converted_as_an_array_of_it(dtype):
+    for x in [*NUMBERS, *np.random.default_rng(0).normal(0, 300, 500).astype(np.float32).tolist()]:
+        got, want = number(x, dtype), converted(x, dtype).item()
+        assert (type(got), repr(float(got))) == (type(want), repr(float(want))), x
