@@ -62,9 +62,10 @@ class _Reader:
             noted = matter.get((code, m.at, m.variable, m.after))
             if noted is not None:
                 noted.append(m)
-                meetings.setdefault(code, set()).add(m._replace(came=outline(m.came)))
         for (code, *_), noted in matter.items():
-            meetings[code].update(self._untouched(code, noted))
+            told = meetings.setdefault(code, set())
+            told.update(m._replace(came=outline(m.came)) for m in noted if not _is_passed(m, noted))
+            told.update(self._untouched(code, noted))
         lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
         given = tuple(map(given_as, self._state.args))[lifted:]
         found = frozenset((code, frozenset(found)) for code, found in meetings.items())
@@ -181,6 +182,13 @@ class _Reader:
         placed = _offset(loc) != NOWHERE
         code, way = (loc.code, loc.way) if placed else (self._code, Way())
         self._found.add((code, Meeting(way, _offset(loc), variable, after, came, to)))
+
+
+def _is_passed(meeting: Meeting, noted: list[Meeting]) -> bool:
+    """Say whether an object that keeps its type is given on at its instruction to what converts it."""
+    if outline(meeting.came) is not None or differs(meeting.came, meeting.to):
+        return False
+    return any(m.way == meeting.way and differs(m.came, m.to) for m in noted)
 
 
 def _written_name(name: str) -> str:
