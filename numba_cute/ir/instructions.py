@@ -176,7 +176,7 @@ def warp_mma(a: Tensor, b: Tensor, c: Tensor, atom: MmaAtom | TiledMma) -> Tenso
 
     a, b, c: the fragments of one instruction, in registers. atom: of an operation of `nvgpu.warp` on integers, bits,
     f64, or floats of 8 bits and less. Raises CuteError for another atom, and for fragments of other sizes. PTX
-    mma.sync, sm_80; of floats of 8 bits sm_89, of fewer sm_120a."""
+    mma.sync, sm_80; of floats of 8 bits sm_89, of fewer sm_120f."""
     return _multiply("warp_mma", a, b, c, atom)  # type: ignore[no-any-return]
 
 
@@ -188,7 +188,7 @@ def warp_mma_sparse(a: Tensor, b: Tensor, c: Tensor, atom: MmaAtom | TiledMma) -
 
     a, b, c: the fragments of one instruction, in registers. atom: of a sparse operation of `nvgpu.warp`, on which
     Field.METADATA is set, of a block-scaled one Field.SFA and SFB too. Raises CuteError for another atom, and for
-    fragments of other sizes. PTX mma.sp, sm_80; of floats of 8 bits sm_89, of fewer sm_120a."""
+    fragments of other sizes. PTX mma.sp, sm_80; of floats of 8 bits sm_89, of fewer sm_120f."""
     return _multiply("warp_mma_sparse", a, b, c, atom)  # type: ignore[no-any-return]
 
 
@@ -199,7 +199,7 @@ def warp_mma_block_scaled(a: Tensor, b: Tensor, c: Tensor, atom: MmaAtom | Tiled
 
     a, b, c: the fragments of one instruction, in registers. atom: of a block-scaled operation of `nvgpu.warp`, on which
     Field.SFA and SFB are set. Raises CuteError for another atom, and for fragments of other sizes. PTX
-    mma.sync.block_scale, sm_120a."""
+    mma.sync.block_scale, sm_120f."""
     return _multiply("warp_mma_block_scaled", a, b, c, atom)  # type: ignore[no-any-return]
 
 

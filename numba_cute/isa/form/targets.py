@@ -53,7 +53,7 @@ class Product(NamedTuple):
 
 @static
 class Target:
-    """What a target has. `cute.target("sm_90a")` gives one; fields in bytes, 32-bit registers, threads and CTAs.
+    """The figures of a target. `cute.target("sm_90a")` gives one; fields in bytes, 32-bit registers, threads and CTAs.
 
     name: as `arch=` takes it. ptx: the first version of PTX that names it. smem_per_block: the most shared memory of a
     CTA, static and dynamic, if the launch opts in. smem_per_sm: of an SM. smem_static: the most that is declared
@@ -91,7 +91,7 @@ class Target:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What kernels are written with that it has: some of `FEATURES`."""
+        """The features that it has, of those in `FEATURES`."""
         return tuple(name for name, need in FEATURES.items() if supports(self.name, need))
 
     def __repr__(self) -> str:

@@ -142,7 +142,7 @@ class MmaFP8Op(WarpMma):
 @static
 class MmaF8F6F4Op(WarpMma):
     """Multiply matrices of 8-, 6- and 4-bit floats, (16, 8, 32), by a whole converged warp.
-    PTX mma.sync.kind::f8f6f4, sm_120a.
+    PTX mma.sync.kind::f8f6f4, sm_120f.
 
     a_dtype, b_dtype: Float8E4M3FN, Float8E5M2, Float6E2M3FN, Float6E3M2FN or Float4E2M1FN, each its own. acc_dtype:
     Float32 or Float16. Each element takes a byte (Uint8 fragments, but Float8 ones are themselves): a 6-bit one its
@@ -235,7 +235,7 @@ class BlockScaled(WarpMma):
 @static
 class MmaMXF4Op(BlockScaled):
     """Multiply e2m1 matrices with a factor for each 32 of a row, (16, 8, 64), by a whole converged warp.
-    PTX mma.sync.kind::mxf4.block_scale, sm_120a.
+    PTX mma.sync.kind::mxf4.block_scale, sm_120f.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type; each lane has a word of them,
     `atom.set(Field.SFA, word)` and SFB: of A's row r lane 4 * (r % 8) + r // 8, of B's row n lane 4 * n, the first
@@ -251,7 +251,7 @@ class MmaMXF4Op(BlockScaled):
 @static
 class MmaMXF4NVF4Op(BlockScaled):
     """Multiply e2m1 matrices with a factor for each 16 of a row, (16, 8, 64), by a whole converged warp.
-    PTX mma.sync.kind::mxf4nvf4.block_scale, sm_120a.
+    PTX mma.sync.kind::mxf4nvf4.block_scale, sm_120f.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E4M3FN, the factors' type, where `MmaMXF4Op` has them.
     Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
@@ -267,7 +267,7 @@ class MmaMXF4NVF4Op(BlockScaled):
 @static
 class MmaMXF8Op(BlockScaled):
     """Multiply fp8 matrices of one type with a factor for each row of 32, (16, 8, 32), by a whole converged warp.
-    PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120a.
+    PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120f.
 
     ab_dtype: Float8E4M3FN or Float8E5M2. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where
     `MmaMXF4Op` has them. Raises CuteError for other types."""
@@ -283,7 +283,7 @@ class MmaMXF8Op(BlockScaled):
 @static
 class MmaMXF8F6F4Op(BlockScaled):
     """Multiply matrices of 8-, 6- and 4-bit floats with a factor for each row of 32, (16, 8, 32), by a whole converged
-    warp. PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120a.
+    warp. PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120f.
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, not both of 8 bits (`MmaMXF8Op`) nor both e2m1 (`MmaMXF4Op`).
     acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Each element takes a byte

@@ -133,7 +133,7 @@ class MmaI4SparseOp(SparseWarpMma):
 @static
 class MmaF8F6F4SparseOp(SparseWarpMma):
     """Multiply a 2:4-sparse matrix A of 8-, 6- or 4-bit floats by a dense B, (16, 8, 64), by a whole converged warp.
-    PTX mma.sp.kind::f8f6f4, sm_120a.
+    PTX mma.sp.kind::f8f6f4, sm_120f.
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32 or Float16. Raises
     CuteError for others."""
@@ -187,7 +187,7 @@ class MmaMXF4NVF4SparseOp(SparseBlockScaled):
 @static
 class MmaMXF8F6F4SparseOp(SparseBlockScaled):
     """Multiply a 2:4-sparse matrix A of 8-, 6- or 4-bit floats by a dense B, with a factor for each row of 64 columns,
-    (16, 8, 64), by a whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120a.
+    (16, 8, 64), by a whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120f.
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32. sf_type:
     Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Raises CuteError for other types."""
