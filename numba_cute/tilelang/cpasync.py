@@ -14,10 +14,13 @@ from .. import arch, isa, seam
 from ..atoms.copy_atom import CopyAtom
 from ..dtypes import Int32, Uint16, Uint32, Uint64
 from ..isa.facts.tensormap_bits import BYTES as BYTES_PER_TENSORMAP
+from ..layout import ComposedLayout
 from ..nvgpu.common import LoadCacheMode
+from ..nvgpu.common.checks import plain_layout
 from ..seam import CuteError, traced
 from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
+from ..tensor.swizzled import by_address
 from ..tensor.tensor import Tensor
 
 __all__ = [
@@ -55,7 +58,9 @@ _GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
 
 def _pointer(x: Any, what: str, name: str, *spaces: AddressSpace) -> Pointer:
     """The pointer in `x`, a Pointer or a Tensor of one of these memories."""
-    p = x.iterator if isinstance(x, Tensor) else x
+    p, lay = by_address(x.iterator, x.layout) if isinstance(x, Tensor) else (x, None)
+    if isinstance(lay, ComposedLayout):
+        plain_layout(x, f"{what}: {name}")
     if not isinstance(p, Pointer) or p.space not in spaces:
         where = " or ".join(dict.fromkeys(s.name for s in spaces))
         raise CuteError(f"{what}: {name} {x!r} must be a Pointer to, or a Tensor in, {where} memory")
