@@ -21,7 +21,7 @@ from .move import fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
-from .swizzled import reach, swizzled_once
+from .swizzled import by_address, reach, swizzled_once
 
 __all__ = [
     "Tensor", "domain_offset", "make_fragment", "make_fragment_like", "make_identity_tensor", "make_rmem_tensor",
@@ -325,9 +325,12 @@ def element(t: Tensor, coord: IntTuple) -> Any:
 
 
 def _element(t: Tensor, lay: Any, coord: Any) -> Any:
-    if needs_64_bits(t.iterator, lay):
-        return add(t.iterator, wide_offset(coord, lay.shape, lay.stride))
-    return add(t.iterator, placed(lay, coord))
+    start = t.iterator
+    if type(lay) is ComposedLayout:
+        start, lay = by_address(start, lay)
+    if needs_64_bits(start, lay):
+        return add(start, wide_offset(coord, lay.shape, lay.stride))
+    return add(start, placed(lay, coord))
 
 
 def _linear(t: Tensor) -> bool:

@@ -92,7 +92,7 @@ def written(dtype, storage, word, values, memory):
             s[i] = dtype(values[i])
     cute.arch.sync_threads()
     for k in cute.range_constexpr(len(tensors)):
-        raw = cute.recast_ptr(tensors[k].iterator, cute.make_swizzle(0, 4, 3), word)
+        raw = cute.recast_ptr(tensors[k].iterator, dtype=word, reinterpret=True)
         for i in range(t, COUNT, 32):
             memory[k, i] = (raw + i).load()
 
@@ -154,7 +154,7 @@ def for_tma(dtype, values, memory):
     for i in range(t, COUNT, 32):
         s[i] = dtype(values[i])
     cuda.syncthreads()
-    raw = cute.recast_ptr(s.iterator, cute.make_swizzle(0, 4, 3))
+    raw = cute.recast_ptr(s.iterator, reinterpret=True)
     for i in range(t, COUNT, 32):
         memory[i] = cute.Float32((raw + i).load())
 
@@ -309,6 +309,45 @@ def test_copies_of_16_bytes_and_ldmatrix_follow_a_swizzled_layout(lay, align):
     assert ptx.count("cp.async.ca.shared::cta.global") == 4 and ptx.count("ldmatrix") == 4
     addresses = {line[line.rindex("[") :] for line in ptx.splitlines() if "ldmatrix" in line}
     assert len(addresses) == 4 and "ld.shared.v4" in ptx
+
+
+# ------------------------------------------------------------------ elements on one side, bytes on the other
+
+IN_ROWS = cute.make_layout((64, 32), stride=(32, 1))
+BY_ELEMENTS = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, IN_ROWS)
+
+
+@cute.struct
+class Tile:
+    tile: cute.struct.Align[cute.struct.MemRange[cute.Float16, 2048], 1024]
+
+
+@cuda.jit
+def stored(atom, coords):
+    """Written by elements, one by one and in vectors, and taken by TMA by bytes."""
+    t = cuda.threadIdx.x
+    storage = utils.SmemAllocator().allocate(Tile)
+    s = storage.tile.get_tensor(BY_ELEMENTS)
+    row = cute.make_rmem_tensor((32,), cute.Float16)
+    for i in cute.range_constexpr(32):
+        s[t, i] = 32 * t + i
+        row[i] = 1024 + 32 * t + i
+    cute.autovec_copy(row, s[t + 32, None])
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_threads()
+    taken = storage.tile.get_tensor(IN_ROWS, swizzle=OF_BYTES)
+    utils.block_copy(atom, taken, cute.local_tile(coords, (64, 32), (0, 0)))
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0)
+
+
+def test_elements_of_aligned_memory_are_the_bytes_that_tma_takes():
+    room = np.zeros(2048 + 64, np.float16)
+    out = room[-room.ctypes.data % 128 // 2 :][:2048].reshape(64, 32)
+    held = cute.make_composed_layout(OF_BYTES, 0, IN_ROWS)
+    op = cpasync.CopyBulkTensorTileS2GOp()
+    cute.simulate(stored)[1, 32](*cpasync.make_tiled_tma_atom(op, from_dlpack(out, assumed_align=16), held, (64, 32)))
+    np.testing.assert_array_equal(out.ravel(), np.arange(2048, dtype=np.float16))
 
 
 # ------------------------------------------------------------------ what cannot be meant
