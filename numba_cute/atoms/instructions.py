@@ -12,6 +12,7 @@ from ..seam import CuteError
 from ..seam.guards.messages import how_static
 from ..tensor.move import MOST_INSTRUCTIONS
 from ..tensor.pointer import Pointer
+from ..tensor.swizzled import by_address
 from ..tensor.tensor import Tensor, element
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _split(t: Tensor, values: int, name: str, how: str) -> list[Tensor]:
         part = t
         for opened, coord in path:
             part = (Tensor(part.iterator, part.layout[0]) if opened else part)[coord]
-        out.append(part)
+        out.append(part if isinstance(part.layout, layout.Layout) else Tensor(*by_address(part.iterator, part.layout)))
     return out
 
 

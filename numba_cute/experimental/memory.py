@@ -13,11 +13,11 @@ from ..arch.tmem import fence_view_async_tmem_load, fence_view_async_tmem_store
 from ..atoms.copy import autovec_copy, copy as copy_by
 from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy
 from ..dtypes import DType
-from ..layout import Layout
+from ..layout import Layout, Swizzle
 from ..nvgpu.tcgen05 import get_s2t_smem_desc_tensor
 from ..seam import CuteError, current, divisor, traced
 from ..tensor.pointer import AddressSpace, Pointer
-from ..tensor.storage import static_layout, swizzled_tensor
+from ..tensor.storage import bytes_of, static_layout, swizzled_tensor
 from ..tensor.tensor import Tensor, element, make_rmem_tensor, slice_tensor
 from .shared import smem_bytes
 from .tensor_memory import allocate_tmem
@@ -34,9 +34,10 @@ def allocate(
     """Allocate a tensor in shared memory, tensor memory or registers, its contents undefined. All threads, in the
     kernel itself.
 
-    type: the elements. address_space: AddressSpace.smem, .tmem or .rmem. layout: static; a swizzled one for shared
-    memory. alignment: in bytes, a power of two of at most 1024, for shared memory. is2cta: the tensor memory is that of
-    a pair of blocks, which both call. name: for the simulator's reports.
+    type: the elements. address_space: AddressSpace.smem, .tmem or .rmem. layout: static; for shared memory a swizzled
+    one too, whose swizzle is here of the bytes of addresses, as TMA and matrix instructions have it. alignment: in
+    bytes, a power of two of at most 1024, for shared memory. is2cta: the tensor memory is that of a pair of blocks,
+    which both call. name: for the simulator's reports.
 
     Each call in a kernel gets shared memory of its own, and the launch is given the total; an SmemAllocator gives out
     the same memory, so a kernel uses one of them. Of several tensors in tensor memory the largest comes first; they are
@@ -62,11 +63,26 @@ def _allocate_smem(dtype: DType, lay: Any, alignment: int, name: str | None) -> 
     if not isinstance(alignment, int) or not 1 <= alignment <= 1024 or alignment & (alignment - 1):
         raise CuteError(f"allocate: alignment {alignment!r} must be a power of two of at most 1024")
     lay = static_layout(lay, "allocate")
-    plain, swizzle = (lay.outer, lay.inner) if isinstance(lay, layout.ComposedLayout) else (lay, None)
+    plain, swizzle = _of_addresses(lay)
     align = max(alignment, dtype.width // 8)
-    nbytes = -(-int(layout.cosize(plain)) * dtype.width // 8)
+    nbytes = bytes_of(plain, dtype)
     address, _ = smem_bytes(nbytes, align, name or "shared memory")
     return swizzled_tensor(Pointer(dtype, AddressSpace.smem, address, 0, align), plain, swizzle, "allocate")
+
+
+def _of_addresses(lay: Any) -> tuple[Layout, Swizzle | None]:
+    """The plain layout, and the swizzle of addresses, of a layout for TMA and matrix instructions."""
+    if isinstance(lay, Layout):
+        return lay, None
+    plain, swizzle = lay.outer, lay.inner
+    if isinstance(plain, Layout) and isinstance(swizzle, Swizzle) and type(lay.offset) is int and lay.offset == 0:
+        if not swizzle.bits or swizzle.base >= 4:
+            return plain, swizzle
+    raise CuteError(
+        f"allocate: layout {lay} must be one, or S o 0 o one, as make_smem_layout_a and its like give: its swizzle "
+        "is of the bytes of addresses, and keeps 16 of them together; for one of elements take "
+        "SmemAllocator.allocate_tensor"
+    )
 
 
 @traced

@@ -11,6 +11,7 @@ from .ground.report import (
     ReadOnlyError,
     SimError,
     SimWarning,
+    SwizzleError,
     UninitializedReadError,
 )
 from .launch import Simulated, simulate
@@ -34,6 +35,7 @@ __all__ = [
     "SimError",
     "SimWarning",
     "Simulated",
+    "SwizzleError",
     "Trace",
     "UninitializedReadError",
     "name_range",

@@ -9,12 +9,12 @@ from typing import Any
 
 from .. import layout, seam
 from ..dtypes import Uint8, Uint16, Uint32
-from ..layout import Layout
 from ..layout.int_tuple import text
 from ..layout.pure import pure
 from ..seam import CuteError
 from ..seam.guards.messages import how_static
 from .pointer import AddressSpace, Pointer, access_alignment, advance, check_writable, physical
+from .swizzled import by_address
 
 WIDEST = 16
 """Bytes of the widest access of a thread (PTX ISA, "Vectors": .v4.b32)."""
@@ -44,6 +44,7 @@ def move(
         raise CuteError(f"copy: src has {count} elements, {slayout}, but dst has {layout.size(dlayout)}, {dlayout}")
     if src.dtype.width != dst.dtype.width:
         raise CuteError(f"copy: {src.dtype} cannot be copied to {dst.dtype}; convert with dst.store(src.load().to(…))")
+    (src, slayout), (dst, dlayout) = by_address(src, slayout), by_address(dst, dlayout)
     width = vector_width(src, slayout, dst, dlayout, limit)
     if count // width > MOST_INSTRUCTIONS:
         raise CuteError(
@@ -87,7 +88,7 @@ def offsets(lay: Any, indices: tuple[int, ...]) -> tuple[Any, ...]:
 def vector_width(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int) -> int:
     """Count the elements per access: contiguous and in the same order on both sides, aligned, at most `limit` bytes."""
     bits = src.dtype.width
-    width = int(layout.max_common_vector(slayout, dlayout)) if _plain(slayout) and _plain(dlayout) else 1
+    width = int(layout.max_common_vector(slayout, dlayout))
     width = math.gcd(width, max(1, limit * 8 // bits), int(layout.size(slayout)))
     if bits == 6:  # in memory they lie closer than in registers
         return 1
@@ -107,15 +108,11 @@ def _within(ptr: Pointer) -> Any:
     return ptr.offset if ptr.dtype.width < 8 else 0
 
 
-def _plain(lay: Any) -> bool:
-    return isinstance(lay, Layout)
-
-
 def _strides(lay: Any, width: int) -> list[int]:
     """Return the numbers known to divide the strides between vectors of `width` elements."""
     if width == 1:
         return []
-    flat = layout.coalesce(lay)
+    flat = layout.coalesce(layout.get_nonswizzle_portion(lay))
     shape = flat.shape if isinstance(flat.shape, tuple) else (flat.shape,)
     stride = flat.stride if isinstance(flat.stride, tuple) else (flat.stride,)
     return [width if type(d) is int and d == 1 else layout.get_divisibility(d) for s, d in zip(shape, stride) if s != 1]

@@ -12,7 +12,7 @@ import numpy as np
 from .. import dtypes, seam
 from ..dtypes import DType
 from ..layout.int_tuple import static_int
-from ..layout.swizzle import Swizzle
+from ..layout.swizzle import IDENTITY, Swizzle
 from ..seam import CuteError, InIR, Int, Leaf, static, traced
 from ..seam.ground.naming import described, shown
 from .address import Address
@@ -41,7 +41,8 @@ class Pointer(InIR):
     the register file's handle; for tmem 32-bit words, the lane in the upper 16 bits. offset: elements from there, in
     rmem and where they are narrower than a byte (in tmem: than a word); what makes whole ones is in the address.
     alignment: bytes, a power of two that divides the address. swizzle: applied to the byte address when the pointer is
-    followed, never to `address`. readonly: nothing may be written there, as to an array that is not writeable.
+    followed, never to `address`; S<0,4,3> where it is said that bytes are meant as they lie. readonly: nothing may be
+    written there, as to an array that is not writeable.
     """
 
     dtype: DType
@@ -256,7 +257,7 @@ def physical(ptr: Pointer) -> Any:
     address = seam.known(ptr.address)
     if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
         address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)
-    if ptr.swizzle is None or ptr.swizzle.bits == 0:
+    if ptr.swizzle is None:
         return address
     running = seam.current_or(None)
     return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address)
@@ -326,10 +327,17 @@ def access_alignment(ptr: Pointer) -> int:
 
 
 @traced
-def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None) -> Pointer:
+def recast_ptr(
+    ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None, *, reinterpret: bool = False
+) -> Pointer:  # fmt: skip
     """Return the address of `ptr` with element type `dtype` (default: its own) and the swizzle `swizzle_` (None:
-    without one). An error where the pointer may point inside of a byte (in tensor memory: a word) and the widths
-    differ."""
+    without one). reinterpret: the bytes are meant as they lie, by whatever swizzle they were written, so that the
+    simulator does not report that; without `swizzle_`. An error where the pointer may point inside of a byte (in tensor
+    memory: a word) and the widths differ."""
+    if reinterpret:
+        if swizzle_ is not None and swizzle_ != IDENTITY:
+            raise CuteError(f"recast_ptr: reinterpret means bytes as they lie: leave out swizzle_, {swizzle_!r}")
+        swizzle_ = IDENTITY
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
     dtype = ptr.dtype if dtype is None else dtype

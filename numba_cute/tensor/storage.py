@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import layout, seam
 from ..dtypes import DType, Uint8
-from ..layout import ComposedLayout, Layout, Swizzle
+from ..layout import ComposedLayout, Layout
 from ..seam import CuteError, Int, static, traced
 from ..seam.ground.names import Named
 from ..seam.guards import facade
 from ..seam.guards.messages import how_static
 from ..seam.marks.decorators import annotations_of
 from .pointer import AddressSpace, Pointer
+from .swizzled import reach, swizzle_of
 from .tensor import Tensor
 
 __all__ = ["struct", "union"]
@@ -169,9 +170,9 @@ class MemRangeData:
         return self.count * self.dtype.width // 8
 
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: DType | None = None) -> Tensor:
-        """View the memory as a tensor of a static `layout`. swizzle: one of the bytes of its addresses; a swizzled
-        layout's own is of its elements, as for `SmemAllocator.allocate_tensor`. dtype: see the bytes as elements of
-        another type."""
+        """View the memory as a tensor of a static `layout`. swizzle: one of the bytes of its addresses, which the
+        tensor's pointer then has; a swizzled layout's own is of its elements, and stays in the layout, as for
+        `SmemAllocator.allocate_tensor`. dtype: see the bytes as elements of another type."""
         return placed(self.pointer, self.size_in_bytes(), layout, swizzle, dtype)
 
     def __getitem__(self, index: Any) -> Any:
@@ -200,11 +201,16 @@ def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType |
     """Make the tensor of a range; an error if it does not fit, or cannot be swizzled there."""
     lay = static_layout(lay, "get_tensor")
     dtype = pointer.dtype if dtype is None else dtype
-    need = int(layout.cosize(lay)) * dtype.width // 8
+    need = bytes_of(lay, dtype)
     if need > nbytes:
         raise CuteError(f"get_tensor: layout {lay} of {dtype} takes {need} bytes, but the MemRange has {nbytes}")
     at = Pointer(dtype, pointer.space, pointer.address, 0, pointer.alignment)
     return swizzled_tensor(at, lay, swizzle, "get_tensor")
+
+
+def bytes_of(lay: Any, dtype: DType) -> int:
+    """Count the bytes that a static layout of `dtype` takes in memory."""
+    return -(-reach(lay) * dtype.width // 8)
 
 
 def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
@@ -217,21 +223,14 @@ def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
 
 
 def swizzled_tensor(pointer: Pointer, lay: Any, swizzle: Any, what: str) -> Tensor:
-    """Make the tensor of `lay` at a pointer to shared memory: its addresses swizzled by `swizzle` (of bytes), or, where
-    `lay` is itself swizzled, by what that swizzle of elements is of bytes."""
-    if isinstance(lay, ComposedLayout) and isinstance(lay.inner, Swizzle) and type(lay.offset) is int:
-        if swizzle is not None and swizzle.bits:
-            raise CuteError(f"{what}: layout {lay} is swizzled already; give layout.outer and swizzle={swizzle}")
-        pointer, lay, swizzle = pointer + lay.offset, lay.outer, _of_bytes(lay.inner, pointer.dtype, what)
+    """Make the tensor of `lay` at a pointer to shared memory, its addresses swizzled by `swizzle` (of bytes); a layout
+    that is itself swizzled, of elements, stays as it is."""
+    if swizzle is not None and swizzle.bits and swizzle_of(lay) is not None:
+        raise CuteError(
+            f"{what}: layout {lay} swizzles its elements, and swizzle={swizzle} the bytes of its addresses: give "
+            "layout.outer with swizzle=, or the layout alone"
+        )
     return Tensor(swizzled(pointer, swizzle), lay)
-
-
-def _of_bytes(swizzle: Swizzle, dtype: DType, what: str) -> Swizzle:
-    """A swizzle of offsets in elements as one of byte addresses."""
-    base = swizzle.base + dtype.width.bit_length() - 4
-    if swizzle.bits and (dtype.width & (dtype.width - 1) or base < 0):
-        raise CuteError(f"{what}: a swizzle {swizzle} of {dtype} elements is none of bytes; give swizzle=, of bytes")
-    return layout.make_swizzle(swizzle.bits, base, swizzle.shift)
 
 
 def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:

@@ -21,6 +21,7 @@ from .move import fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
+from .swizzled import by_address, reach, swizzled_once
 
 __all__ = [
     "Tensor", "domain_offset", "make_fragment", "make_fragment_like", "make_identity_tensor", "make_rmem_tensor",
@@ -55,6 +56,8 @@ class Tensor(InIR):
             raise CuteError(f"Tensor: layout {described(self.layout)}: give a layout; make_tensor takes a shape")
         if type(self.iterator) is not Pointer and not _is_origin(self.iterator):
             raise CuteError(f"Tensor: iterator {described(self.iterator)}: give a Pointer or a coordinate")
+        if kind is ComposedLayout:
+            swizzled_once(self.iterator, self.layout)
 
     @property
     def shape(self) -> Any:
@@ -149,7 +152,7 @@ class Tensor(InIR):
     def fill(self, value: Any) -> None:
         """Set every element to `value`; the layout is static."""
         count = static_size(self, "fill")
-        if self.memspace is AddressSpace.rmem and layout.cosize(self.layout) == count:
+        if self.memspace is AddressSpace.rmem and reach(self.layout) == count:
             seam.current().fill(span(self, count), value)
             return
         for i in range(count):
@@ -297,7 +300,7 @@ def static_size(t: Tensor, what: str) -> int:
 
 def dense(t: Tensor) -> bool:
     """Return whether `t` is in registers, its elements next to each other in coordinate order."""
-    if not isinstance(t.iterator, Pointer) or t.iterator.space is not AddressSpace.rmem:
+    if not _linear(t) or t.iterator.space is not AddressSpace.rmem:
         return False
     flat = layout.coalesce(t.layout)
     return layout.size(flat) == 1 or flat.stride in (1, (1,))
@@ -322,9 +325,12 @@ def element(t: Tensor, coord: IntTuple) -> Any:
 
 
 def _element(t: Tensor, lay: Any, coord: Any) -> Any:
-    if needs_64_bits(t.iterator, lay):
-        return add(t.iterator, wide_offset(coord, lay.shape, lay.stride))
-    return add(t.iterator, placed(lay, coord))
+    start = t.iterator
+    if type(lay) is ComposedLayout:
+        start, lay = by_address(start, lay)
+    if needs_64_bits(start, lay):
+        return add(start, wide_offset(coord, lay.shape, lay.stride))
+    return add(start, placed(lay, coord))
 
 
 def _linear(t: Tensor) -> bool:
@@ -410,14 +416,14 @@ def _layout(x: Any) -> Any:
 def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
     """Make a tensor of `dtype` elements in this thread's registers, its contents undefined. layout_or_shape: static."""
     lay = _layout(layout_or_shape)
-    if not seam.is_static((lay.shape, lay.stride)):
+    if not layout.is_static(lay):
         raise CuteError(
             f"make_rmem_tensor: layout {lay} must be static, for registers cannot be indexed at run time"
-            f"{how_static((lay.shape, lay.stride))}"
+            f"{how_static(lay)}"
         )
     if not isinstance(dtype, DType):
         raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
-    file = seam.current().registers(dtype, fits_a_thread("make_rmem_tensor", int(layout.cosize(lay)), dtype))
+    file = seam.current().registers(dtype, fits_a_thread("make_rmem_tensor", reach(lay), dtype))
     return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
 
 

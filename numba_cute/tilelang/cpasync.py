@@ -14,10 +14,14 @@ from .. import arch, isa, seam
 from ..atoms.copy_atom import CopyAtom
 from ..dtypes import Int32, Uint16, Uint32, Uint64
 from ..isa.facts.tensormap_bits import BYTES as BYTES_PER_TENSORMAP
+from ..layout import ComposedLayout
 from ..nvgpu.common import LoadCacheMode
+from ..nvgpu.common.checks import plain_layout
+from ..nvgpu.hopper.tma_form import check_raw
 from ..seam import CuteError, traced
 from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
+from ..tensor.swizzled import by_address
 from ..tensor.tensor import Tensor
 
 __all__ = [
@@ -55,7 +59,9 @@ _GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
 
 def _pointer(x: Any, what: str, name: str, *spaces: AddressSpace) -> Pointer:
     """The pointer in `x`, a Pointer or a Tensor of one of these memories."""
-    p = x.iterator if isinstance(x, Tensor) else x
+    p, lay = by_address(x.iterator, x.layout) if isinstance(x, Tensor) else (x, None)
+    if isinstance(lay, ComposedLayout):
+        plain_layout(x, f"{what}: {name}")
     if not isinstance(p, Pointer) or p.space not in spaces:
         where = " or ".join(dict.fromkeys(s.name for s in spaces))
         raise CuteError(f"{what}: {name} {x!r} must be a Pointer to, or a Tensor in, {where} memory")
@@ -153,8 +159,11 @@ def _tensor_map(tma_desc: Any, what: str) -> Any:
     return _pointer(tma_desc, what, "tma_desc", *_GLOBAL).address
 
 
-def _shared(ptr: Any, what: str, name: str = "smem_ptr") -> Any:
-    return _pointer(ptr, what, name, AddressSpace.smem).address
+def _shared(ptr: Any, what: str, tma_desc: Any = None) -> Any:
+    """The address of `smem_ptr`, which must be as the atom `tma_desc` was made for, if that is one."""
+    p = _pointer(ptr, what, "smem_ptr", AddressSpace.smem)
+    check_raw(tma_desc, ptr, p, what)
+    return p.address
 
 
 def _coordinates(crd: Any, what: str) -> tuple[Any, ...]:
@@ -182,7 +191,7 @@ def tma_load(
         return
     at = _coordinates(crd, what)
     operands: dict[str, Any] = {
-        "dst": _shared(smem_ptr, what), "map": _tensor_map(tma_desc, what), "at": at,
+        "dst": _shared(smem_ptr, what, tma_desc), "map": _tensor_map(tma_desc, what), "at": at,
         "bar": shared_address(mbar, what),
     }  # fmt: skip
     if im2col_offsets is not None:
@@ -206,7 +215,8 @@ def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
         isa.cp_async_bulk_s2g(to.address, _shared(smem_ptr, what), Uint32(crd))
         return
     at = _coordinates(crd, what)
-    isa.cp_async_bulk_tensor_s2g(map=_tensor_map(tma_desc, what), at=at, src=_shared(smem_ptr, what), rank=len(at))
+    source = _shared(smem_ptr, what, tma_desc)
+    isa.cp_async_bulk_tensor_s2g(map=_tensor_map(tma_desc, what), at=at, src=source, rank=len(at))
 
 
 @traced
@@ -214,7 +224,7 @@ def tma_reduce(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
     """Add `smem_ptr` to the box at coordinates `crd` (innermost first) of the tensor map `tma_desc`, atomically for
     each element. One thread, as for `tma_store`. PTX cp.reduce.async.bulk.tensor, sm_90."""
     what = "tma_reduce"
-    at, source = _coordinates(crd, what), _shared(smem_ptr, what)
+    at, source = _coordinates(crd, what), _shared(smem_ptr, what, tma_desc)
     isa.cp_reduce_async_bulk_tensor_s2g(
         map=_tensor_map(tma_desc, what), at=at, src=source, rank=len(at), op="add"
     )  # fmt: skip

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from .. import dtypes, layout, seam
+from .. import dtypes, seam
 from ..dtypes import DType
 from ..isa.form.limits import check_smem
 from ..isa.form.targets import TARGETS
@@ -54,9 +54,10 @@ class SmemAllocator:
     @traced
     def allocate_tensor(self, element_type: DType, layout: Any, byte_alignment: int = 1, swizzle: Any = None,
                         name: str | None = None) -> Tensor:  # fmt: skip
-        """Allocate a tensor of `element_type` and a static `layout`. swizzle: one of the bytes of its addresses
-        (`layout` is then the outer part of a layout for TMA or wgmma); a swizzled layout's own is of its elements.
-        byte_alignment, name: as for the class."""
+        """Allocate a tensor of `element_type` and a static `layout`. swizzle: one of the bytes of its addresses, which
+        the tensor's pointer then has (`layout` is the outer part of a layout for TMA or wgmma); a swizzled layout's own
+        is of its elements, counted from a plain pointer, and stays in the layout. byte_alignment, name: as for the
+        class."""
         return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
 
 
@@ -88,8 +89,7 @@ def _note_members(made: Any, within: str) -> None:
 
 def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
     lay = storage.static_layout(lay, "allocate_tensor")
-    nbytes = -(-int(layout.cosize(lay)) * dtype.width // 8)
-    ptr = take(self, dtype, nbytes, max(align, dtype.width // 8), name)
+    ptr = take(self, dtype, storage.bytes_of(lay, dtype), max(align, dtype.width // 8), name)
     return storage.swizzled_tensor(ptr, lay, swizzle, "allocate_tensor")
 
 

@@ -74,8 +74,9 @@ def kernel_of(suffix, at, offsets, size):
             issue(map, s.iterator.toint(), bar.toint())
         arch.sync_warp()
         arch.mbarrier_wait(bar, 0)
+        lying = cute.recast_ptr(s.iterator, reinterpret=True)
         for i in range(arch.lane_idx(), size // 2, 32):
-            seen[i] = s[i]
+            seen[i] = (lying + i).load()
 
     return kernel
 

@@ -150,8 +150,9 @@ def test_four_rows_are_gathered_and_scattered(run, swizzle):
             gather(load, s.iterator.toint(), bar.toint())
         arch.sync_warp()
         arch.mbarrier_wait(bar, 0)
+        lying = cute.recast_ptr(s.iterator, reinterpret=True)
         for i in range(arch.lane_idx(), 256, 32):
-            raw[i] = s[i]
+            raw[i] = (lying + i).load()
         if arch.elect_one():
             scatter(store, s.iterator.toint(), 0)
             arch.cp_async_bulk_commit_group()

@@ -178,8 +178,9 @@ def loading(at):
             issue(map, s.iterator.toint(), bar.toint())
         arch.sync_warp()
         arch.mbarrier_wait(bar, 0)
+        lying = cute.recast_ptr(s.iterator, reinterpret=True)
         for i in range(arch.lane_idx(), seen.shape[0], 32):
-            seen[i] = s[i]
+            seen[i] = (lying + i).load()
 
     return kernel
 

@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     matrix_unit,
     memory,
     pipelines,
+    swizzles,
     tensor_copies,
     tensor_cores,
     tensor_operands,

@@ -56,7 +56,8 @@ def test_modes_outside_the_tile_follow_with_extent_one():
 def test_partitions_of_the_multicast_blocks_cover_the_tile():
     atom, coords = cpasync.make_tiled_tma_atom(MULTICAST, fake((512, 384), (384, 1)), k_major(128, 64), (128, 64), 2)
     lay = k_major(128, 64)
-    s = cute.make_tensor(cute.make_ptr(cute.Float16, 0, cute.AddressSpace.smem, 1024), lay.outer)
+    start = cute.recast_ptr(cute.make_ptr(cute.Float16, 0, cute.AddressSpace.smem, 1024), lay.inner)
+    s = cute.make_tensor(start, lay.outer)
     g = cute.local_tile(coords, (128, 64), (None, None))
     halves = [
         cpasync.tma_partition(atom, i, cute.make_layout(2), cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))

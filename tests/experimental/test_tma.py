@@ -215,8 +215,13 @@ def refused(kernel, src, dynamic=True):
         (one_load((64, 64), K128, plain=True), aligned((64, 64)), "no part of a tensor that is an argument"),
         (one_load((32, 64), K128), aligned((64, 64)), "has not as many elements as shared memory"),
         (one_load((64, 64), K128), aligned((64, 64), order="F"), "must be a static 1"),
+        (
+            one_load((64, 64), K128, cute.BFloat16),
+            aligned((64, 64)),
+            "dst holds BFloat16, but the tensor",
+        ),
     ],
-    ids=["another tensor", "another size", "another major mode"],
+    ids=["another tensor", "another size", "another major mode", "another type"],
 )
 def test_what_tma_cannot_copy_is_refused_alike(kernel, src, word):
     for said in refused(kernel, src):

@@ -65,7 +65,7 @@ def array_of_a_negative_size(x):
     utils.SmemAllocator().allocate_array(cute.Float32, -1)  # wrong
 
 
-@mistake("is swizzled already")
+@mistake("swizzles its elements, and swizzle=S<3,4,3> the bytes")
 def layout_swizzled_twice(x):
     lay = cute.make_composed_layout(SW128, 0, cute.make_layout((8, 64), stride=(64, 1)))
     utils.SmemAllocator().allocate_tensor(cute.Float16, lay, 1024, SW128)  # wrong

@@ -8,6 +8,7 @@ that are as right as the kernel, each with the reason; whatever else survives co
 
 import pytest
 
+from . import layouts
 from .kernels import KERNELS
 from .mutants import mutants
 from .run import EQUIVALENT, LEAST, found, judge, matches, orders, wrong_mutants
@@ -44,3 +45,22 @@ def test_every_equivalent_mutant_still_exists():
 def test_right_kernels_are_silent_over_100_seeds(kernel, tens):
     for seed in range(10 * tens, 10 * tens + 10):
         kernel.run(vars(kernel.module), orders(seed))
+
+
+LAID_OUT = [(k, at, m) for k in KERNELS if k.name in layouts.NAMES for at, m in enumerate(layouts.mutants(k))]
+OF_A_RUN = ("a_layout without its swizzle", "c_layout in another order")
+
+
+@pytest.mark.parametrize(
+    "kernel, at, mutant",
+    [
+        pytest.param(
+            *case, id=f"{case[0].name}, {case[2].change}",
+            marks=() if case[0].name == "Hopper GEMM" and case[2].change in OF_A_RUN else pytest.mark.slow,
+        )
+        for case in LAID_OUT
+    ],
+)  # fmt: skip
+def test_memory_laid_out_otherwise_is_refused_reported_or_right(kernel, at, mutant):
+    """Nobody needs to compare numbers."""
+    assert not layouts.judged(kernel, mutant, at).startswith("wrong")

@@ -276,7 +276,7 @@ WRONG = {
     outside: "index 6 is outside the 6 elements",
     too_large: "takes 56 bytes, but the MemRange has 48",
     swizzled_unaligned: r"its period is 1024 bytes, .*Align\[MemRange",
-    swizzled_twice: "is swizzled already; give layout.outer and swizzle=S<3,4,3>",
+    swizzled_twice: "swizzles its elements, and swizzle=S<3,4,3> the bytes of its addresses: give layout.outer",
     assigned: "Shared.tile cannot be assigned.*element type are: flag, counts",
     no_storage: "dict does not describe memory",
 }

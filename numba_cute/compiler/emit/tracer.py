@@ -219,6 +219,8 @@ class Tracer(Regions, Vectors):
         return element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
 
     def swizzled(self, swizzle: Any, address: Any) -> Any:
+        if not swizzle.bits:
+            return address
         if self.builder is None or not isinstance(address, Number):
             return swizzle(address)
         period = 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))

@@ -58,6 +58,19 @@ def chunk_offsets(
     return offsets
 
 
+def swizzle_parameters(name: int | str) -> tuple[int, int, int] | None:
+    """Return (bits, base, shift) of what a descriptor (a number of bytes, or SWIZZLE_128B_BASE32B) or a tensor map (a
+    name such as "128B") calls a swizzle; None for one that is none of addresses alone."""
+    return _PARAMETERS.get(name)
+
+
+_PARAMETERS: dict[int | str, tuple[int, int, int]] = {
+    0: (0, 4, 3), 32: (1, 4, 3), 64: (2, 4, 3), 128: (3, 4, 3), SWIZZLE_128B_BASE32B: (2, 5, 2),
+    "none": (0, 4, 3), "32B": (1, 4, 3), "64B": (2, 4, 3), "128B": (3, 4, 3), "128B_ATOM_32B": (2, 5, 2),
+    "128B_ATOM_64B": (1, 6, 1),
+}  # fmt: skip
+
+
 def swizzle_addresses(addresses: NDArray[np.int64], swizzle: int) -> NDArray[np.int64]:
     """Addresses (bytes) as the swizzle of `swizzle` bytes (0, 32, 64, 128, or SWIZZLE_128B_BASE32B) permutes them: an
     involution."""

@@ -158,11 +158,13 @@ class Machine(Protocol):
     def owner(self, cluster_address: int) -> tuple[int, int]:
         """A shared::cluster address as (CTA rank, shared::cta address)."""
 
-    def read(self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None) -> Bytes: ...
+    def read(
+        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None, swizzle: int | None = None
+    ) -> Bytes: ...  # fmt: skip
     def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None: ...
-    def read_rows(self, addresses: NDArray[np.int64], nbytes: int) -> Bytes:
+    def read_rows(self, addresses: NDArray[np.int64], nbytes: int, *, swizzle: int | None = None) -> Bytes:
         """The `nbytes` at each of these shared::cta addresses (aligned to `nbytes`): shape (len(addresses), nbytes).
-        It is `read` for accesses in pieces: descriptors, ldmatrix."""
+        It is `read` for accesses in pieces: descriptors, ldmatrix. swizzle: the descriptor's, as it names it."""
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         """The same, the other way."""

@@ -19,6 +19,7 @@ from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice, alternatives, remembered
+from ..common.checks import plain_layout
 from ..common.choices import L2PrefetchSize, LoadCacheMode
 from ..common.copies import one_thread
 
@@ -95,7 +96,7 @@ def _contiguous(t: Tensor, nbytes: int, space: AddressSpace, name: str) -> Point
     p = t.iterator
     if not isinstance(p, Pointer) or p.space not in (space, *((AddressSpace.generic,) if name == "src" else ())):
         raise CuteError(f"copy: {name} {t!r} must lie in {space.name}; cp.async copies from global to shared memory")
-    flat = coalesce(t.layout)
+    flat = coalesce(plain_layout(t, f"copy: {name}"))
     if size(flat) * p.dtype.width != 8 * nbytes or (size(flat) > 1 and flat.stride not in (1, (1,))):
         raise CuteError(f"copy: {name} {t!r} must be {nbytes} consecutive bytes for cp.async; partition it so")
     if access_alignment(p) % nbytes:

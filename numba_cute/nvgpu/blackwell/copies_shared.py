@@ -19,8 +19,10 @@ from ...layout import Layout, make_layout
 from ...layout.pure import pure
 from ...seam import CuteError, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer
+from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice, known_name, remembered
+from ..common.checks import in_shared
 from ..common.choices import CtaGroup, OperandMajorMode
 from ..common.smem_descriptor import UNIT_BITS, SmemDescriptor, descriptor_tensor
 from .copies import in_tensor_memory, same_width
@@ -261,8 +263,10 @@ def get_s2t_smem_desc_tensor(atom: CopyAtom | TiledCopy, smem_tensor: Tensor) ->
     """
     what = "tcgen05.get_s2t_smem_desc_tensor"
     op = _copying(atom, "get_s2t_smem_desc_tensor")
-    if not isinstance(smem_tensor, Tensor) or not isinstance(smem_tensor.layout, Layout):
+    if not isinstance(smem_tensor, Tensor):
         raise CuteError(f"{what}: smem_tensor {smem_tensor!r} must be a partition of a tensor in shared memory")
+    smem_tensor = Tensor(*by_address(smem_tensor.iterator, smem_tensor.layout))
+    in_shared(smem_tensor, f"{what}: smem_tensor")
     same_width(atom, smem_tensor, "smem_tensor")
     t, width = smem_tensor, smem_tensor.element_type.width
     need = layout.size(landed(op.shape, width))

@@ -14,11 +14,12 @@ from ...dtypes import DType, Int32, Uint32, Uint64
 from ...isa.facts.bits import WgmmaDescriptor, encode_address
 from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets
 from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
-from ...layout import ComposedLayout, Layout
+from ...layout import Layout
 from ...layout.pure import pure
 from ...seam import CuteError, is_exact, known, static
 from ...tensor.pointer import Pointer
 from ...tensor.printing import Described
+from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
 from .checks import in_shared
 from .choices import OperandMajorMode
@@ -136,10 +137,8 @@ def _offsets(v: Layout, mode: int) -> Any:
 def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, form: DescriptorForm, what: str) -> Tensor:
     """Give a partitioned operand (V, rest…) in shared memory as descriptors of shape (1, rest…), in the `form` of an
     instruction. Raises CuteError, with `what` before it, if that cannot read it so."""
-    ptr, lay = tensor.iterator, tensor.layout
-    in_shared(tensor, f"{what}:", ", for the operation reads it there")
-    if isinstance(lay, ComposedLayout):
-        raise CuteError(f"{what}: layout {lay} is swizzled; allocate_tensor(…, layout.outer, …, swizzle=layout.inner)")
+    ptr, lay = by_address(tensor.iterator, tensor.layout)
+    in_shared(Tensor(ptr, lay), f"{what}:", ", for the operation reads it there")
     swizzle = swizzle_bytes(ptr, form, what)
     period = 1024 if swizzle == SWIZZLE_128B_BASE32B else max(16, 8 * swizzle)
     if ptr.alignment % period:

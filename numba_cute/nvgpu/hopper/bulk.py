@@ -23,6 +23,7 @@ from ...seam import CuteError, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
+from ..common.checks import plain_layout
 from ..common.copies import one_thread
 
 __all__ = [
@@ -49,7 +50,7 @@ def _bytes_at(t: Tensor, space: AddressSpace, name: str) -> Any:
     generic = (AddressSpace.generic,) if space is AddressSpace.gmem else ()
     if not isinstance(p, Pointer) or p.space not in (space, *generic):
         raise CuteError(f"copy: {name} {t!r} must lie in {space.name} for this bulk copy")
-    flat = coalesce(t.layout)
+    flat = coalesce(plain_layout(t, f"copy: {name}"))
     if layout.size(flat) > 1 and flat.stride not in (1, (1,)):
         raise CuteError(
             f"copy: {name} {t!r} must be consecutive for a bulk copy; group_bulk_copy_modes does not move it"

@@ -17,7 +17,7 @@ from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.tensor import Tensor
 from ..common.by_row import alternatives
-from ..common.checks import in_shared
+from ..common.checks import in_shared, plain_layout
 from ..common.copies import one_thread
 
 __all__ = ["CopyDsmemStoreOp"]
@@ -67,7 +67,7 @@ class CopyDsmemStoreOp(CopyOp):
             raise CuteError(f"copy: src {src!r} must be in registers for CopyDsmemStoreOp; load it first")
         in_shared(dst, "copy: dst")
         for t, name in ((src, "src"), (dst, "dst")):
-            flat = coalesce(t.layout)
+            flat = coalesce(plain_layout(t, f"copy: {name}"))
             if size(flat) > 1 and flat.stride not in (1, (1,)):
                 raise CuteError(f"copy: {name} {t!r} must be {bits // 8} consecutive bytes; partition it so")
         if access_alignment(q) % (bits // 8):

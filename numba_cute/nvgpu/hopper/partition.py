@@ -13,6 +13,7 @@ from ...layout.int_tuple import same as alike
 from ...layout.pure import pure
 from ...seam import CuteError, is_static, known_as, traced
 from ...tensor.tensor import Tensor, domain_offset
+from .tma_form import check_memory
 
 __all__ = ["create_tma_multicast_mask", "prefetch_descriptor", "tma_partition"]
 
@@ -30,11 +31,13 @@ def tma_partition(
 
     cta_coord, cta_layout: which of the blocks that share a multicast tile this is, and their numbering; 0 and
     make_layout(1) without multicast. smem_tensor, gmem_tensor: the tile in shared memory, and of the tensor that
-    make_tiled_tma_atom gave; mode 0 is the whole tile (`group_modes`). Raises CuteError if the tiles differ in size."""
+    make_tiled_tma_atom gave; mode 0 is the whole tile (`group_modes`). Raises CuteError if the tiles differ in size,
+    and for shared memory of another element type or swizzle than the atom was made for."""
     cta_layout = cta_layout if isinstance(cta_layout, Layout) else make_layout(cta_layout)
     for t, name in ((smem_tensor, "smem_tensor"), (gmem_tensor, "gmem_tensor")):
         if not isinstance(t, Tensor):
             raise CuteError(f"tma_partition: {name} {t!r} is not a tensor")
+    check_memory(atom, smem_tensor, "tma_partition: smem_tensor")
     tile = smem_tensor.layout[0]
     if not alike(layout.size(gmem_tensor.layout, (0,)), layout.size(tile)):
         raise CuteError(

@@ -10,6 +10,8 @@ from ...atoms.copy_atom import CopyAtom
 from ...dtypes import DType
 from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ...seam import CuteError, static
+from ...tensor.pointer import Pointer
+from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
 
 __all__ = ["TmaForm"]
@@ -61,19 +63,7 @@ def check_form(atom: CopyAtom, smem: Tensor, gmem: Tensor, name: str) -> None:
     form = atom.form
     if form is None:
         return
-    held = smem.element_type
-    if held != form.dtype and (form.dtype is not None or held.width != 8):
-        raise CuteError(
-            f"copy: {name} holds {held}, but the TMA atom was made for {atom.value_type}: make it for a tensor of "
-            f"{held}, or say that the bits are meant: cute.recast_tensor({name}, cute.{atom.value_type})"
-        )
-    found = _swizzle_of(smem.iterator.swizzle)
-    if found != form.swizzle:
-        raise CuteError(
-            f"copy: {name} lies in shared memory with {_named(found)}, but the TMA atom was made for "
-            f"{_named(form.swizzle)}: allocate it by the layout that the atom was made for, or make the atom for this "
-            "one's; where another is meant, say so with cute.recast_ptr(ptr, swizzle_=…)"
-        )
+    _check_pointer(atom, smem.iterator, f"copy: {name}")
     in_memory = layout.right_inverse(smem.layout)
     if layout.size(in_memory) != layout.size(form.box):
         raise CuteError(
@@ -87,6 +77,59 @@ def check_form(atom: CopyAtom, smem: Tensor, gmem: Tensor, name: str) -> None:
             f"takes {form.box} (innermost first): allocate it by the layout that the atom was made for, or make the "
             "atom for this one's"
         )
+
+
+def check_type(held: DType, dtype: DType | None, name: str, made: str, of: DType) -> None:
+    """Refuse shared memory of `held` elements for a copy of `dtype` (None: a byte for each). name: the function and the
+    argument; made: what the elements must be those of, `of`."""
+    if held != dtype and (dtype is not None or held.width != 8):
+        raise CuteError(
+            f"{name} holds {held}, but {made} {of}: take one type for both, or say that the bits are meant: "
+            f"cute.recast_tensor({name.rpartition(' ')[2]}, cute.{of})"
+        )
+
+
+def check_memory(atom: Any, smem: Tensor, name: str) -> None:
+    """Refuse shared memory of another element type or swizzle than the atom was made for, as far as its pointer tells
+    them. name: the function and the argument."""
+    if isinstance(atom, CopyAtom) and atom.form is not None and isinstance(smem.iterator, Pointer):
+        pointer, lay = by_address(smem.iterator, smem.layout)
+        if isinstance(lay, Layout):
+            _check_pointer(atom, pointer, name)
+
+
+def _check_pointer(atom: CopyAtom, pointer: Any, name: str) -> None:
+    form = atom.form
+    check_type(pointer.dtype, form.dtype, name, "the TMA atom was made for", atom.value_type)
+    found = _swizzle_of(pointer.swizzle)
+    if found != form.swizzle:
+        raise CuteError(
+            f"{name} lies in shared memory with {_named(found)}, but the TMA atom was made for "
+            f"{_named(form.swizzle)}: allocate it by the layout that the atom was made for, or make the atom for this "
+            "one's; where another is meant, say so with cute.recast_ptr(ptr, swizzle_=…)"
+        )
+
+
+def check_raw(atom: Any, given: Any, pointer: Any, what: str) -> None:
+    """Refuse, as far as it is known, what `check_form` does of memory that is given without its part of the tensor. A
+    bare pointer may point to bytes, and says nothing by having no swizzle. given: the argument smem_ptr, a pointer or a
+    tensor that begins at `pointer`. what: the function."""
+    if not isinstance(atom, CopyAtom) or atom.form is None:
+        return
+    if isinstance(given, Tensor):
+        size = layout.size(atom.form.box)
+        if layout.size(given.layout) < size:
+            raise CuteError(
+                f"{what}: smem_ptr is {given.layout}, fewer than the {size} elements of a TMA copy: allocate it by the "
+                "layout that the atom was made for"
+            )
+    elif pointer.swizzle is None:
+        if pointer.dtype.width != 8 or pointer.dtype.is_float:
+            check_type(
+                pointer.dtype, atom.form.dtype, f"{what}: smem_ptr", "the TMA atom was made for", atom.value_type
+            )
+        return
+    _check_pointer(atom, pointer, f"{what}: smem_ptr")
 
 
 def _swizzle_of(swizzle: Any) -> Swizzle | None:

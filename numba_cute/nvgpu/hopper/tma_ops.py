@@ -16,7 +16,7 @@ from ...dtypes import DType, Int32, Uint16, Uint32
 from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
 from ...seam import CuteError, known_as, static
-from ...tensor.pointer import shared_address
+from ...tensor.pointer import physical, shared_address
 from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice
@@ -41,7 +41,8 @@ def _shared(t: Tensor, what: str) -> Any:
     p = in_shared(t, f"copy: {what}")
     if p.alignment % 128:
         raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=1024")
-    return p.address
+    plain = p.swizzle is None or p.swizzle.bits
+    return p.address if plain else physical(p)  # which says that bytes are meant as they lie
 
 
 def _no_predicate(pairs: Any) -> None:

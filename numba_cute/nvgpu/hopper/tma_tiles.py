@@ -22,7 +22,7 @@ from ...tensor.tensor import Tensor
 from .partition import tma_partition
 from .tma import global_pointer, internal_of, multicast_slice, record_of, split_swizzle
 from .tma_dims import Dim, coordinate_strides, dims_of, orders
-from .tma_form import in_dims
+from .tma_form import check_type, in_dims
 from .tma_ops import TmaCopyOp
 
 _MOST = 5
@@ -135,6 +135,8 @@ def _atom(
     ptr, gmem = tile.base.iterator, tile.base.layout
     dtype = internal_type or ptr.dtype
     unpacked, ratio = internal_of(dtype, ptr.dtype)
+    name = "src" if op.writes else "dst"
+    check_type(smem.element_type, None if unpacked else ptr.dtype, name, "the tensor holds", ptr.dtype)
     swizzle = smem.iterator.swizzle
     name, plain = split_swizzle(
         smem.layout if swizzle is None else layout.make_composed_layout(swizzle, 0, smem.layout)

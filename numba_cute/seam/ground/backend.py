@@ -68,8 +68,8 @@ class Backend(Protocol):
         """Store consecutive elements, as `load` loads them."""
 
     def swizzled(self, swizzle: Any, address: Any) -> Any:
-        """Compute `swizzle(address)`. A compiler may leave out of it the terms of a sum that are multiples of its
-        period."""
+        """Compute `swizzle(address)`, to access it. A compiler may leave out of it the terms of a sum that are
+        multiples of its period."""
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         """Load `dst.count` consecutive elements into registers with one access (at most 16 bytes)."""

@@ -143,6 +143,8 @@ def divisor_of(op: str, a: Any, b: Any) -> int:
         found = math.gcd(x, y)
     elif op == "lshift":
         found = x << b if type(b) is int and 0 <= b < 32 else x
+    elif op == "rshift":
+        found = x >> b if type(b) is int and 0 <= b < 32 and x % (1 << b) == 0 else 1
     elif op == "and_":
         found = max(x & -x, y & -y)
     elif op in ("or_", "xor"):

@@ -47,6 +47,10 @@ class UninitializedReadError(SimError):
     """A read and use of what nobody has written: shared or tensor memory, registers, a local array."""
 
 
+class SwizzleError(SimError):
+    """Shared memory is read by another swizzle than it was written by."""
+
+
 class DivergenceError(SimError):
     """An instruction that threads must execute together was not."""
 

@@ -59,6 +59,8 @@ class Op:
         m = self.machine
         if m.saved is None and not self.done:
             found = [(cta, r) for cta, r, reads in self.held if reads and type(r) is Region]
+            for cta, r in found:
+                m.lies(cta, r, False)
             m.saved = {(r.start, r.stop - r.start): cta.smem.data[r.start : r.stop].copy() for cta, r in found}
 
     def complete(self) -> None:

@@ -35,7 +35,7 @@ class Machine:
     """One issue of one row by `threads`."""
 
     __slots__ = ("run", "row", "case", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
-                 "saved", "op", "map_at", "_place")  # fmt: skip
+                 "saved", "op", "map_at", "swizzle", "_place")  # fmt: skip
 
     def __init__(
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
@@ -51,6 +51,7 @@ class Machine:
         self.op: Any = None  # the asynchronous operation that this issue began
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
+        self.swizzle: int | str | None = None  # as its tensor map or descriptor names it
         self._place: Place | None = None
 
     @property
@@ -217,12 +218,23 @@ class Machine:
         """Shared memory of a CTA of the cluster, checked for this access."""
         owner = self._peer(rank)
         owner.smem.check(address, nbytes, self)
-        self._check(owner, Region(address, address + nbytes), write)
+        region = Region(address, address + nbytes)
+        self._check(owner, region, write)
+        self.lies(owner, region, write)
         if self.run.trace is not None and not self.deferred:
             self.run.trace.accessed(self, "shared", address, nbytes, write)
         return owner.smem.data[address : address + nbytes]  # type: ignore[no-any-return]
 
-    def read(self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None) -> Bytes:
+    def lies(self, owner: Any, region: Region, write: bool) -> None:
+        """Tell that a region of a CTA's shared memory is read or written now."""
+        for tell in self.run.watch.lies:
+            tell(self, owner.smem, region, write, self.swizzle)
+
+    def read(
+        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None, swizzle: int | None = None
+    ) -> Bytes:  # fmt: skip
+        if swizzle is not None:
+            self.swizzle = swizzle
         if self.saved is not None and (address, nbytes) in self.saved:
             return self.saved[address, nbytes]  # type: ignore[no-any-return]
         return self.shared(self.cta_rank if cta is None else cta, address, nbytes, False)
@@ -230,17 +242,21 @@ class Machine:
     def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None:
         self.shared(self.cta_rank if cta is None else cta, address, len(data), True)[...] = data
 
-    def read_rows(self, addresses: NDArray[np.int64], nbytes: int) -> Bytes:
-        smem = self.cta.smem
+    def read_rows(self, addresses: NDArray[np.int64], nbytes: int, *, swizzle: int | None = None) -> Bytes:
+        if swizzle is not None:
+            self.swizzle = swizzle
+        smem, rows = self.cta.smem, Rows(addresses, nbytes)
         smem.check_rows(addresses, nbytes, self)
-        self._check(self.cta, Rows(addresses, nbytes), False)
+        self._check(self.cta, rows, False)
+        self.lies(self.cta, rows, False)
         return smem.data.reshape(-1, nbytes)[addresses // nbytes]  # type: ignore[no-any-return]
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         nbytes = data.shape[1]
-        smem = self.cta.smem
+        smem, rows = self.cta.smem, Rows(addresses, nbytes)
         smem.check_rows(addresses, nbytes, self)
-        self._check(self.cta, Rows(addresses, nbytes), True)
+        self._check(self.cta, rows, True)
+        self.lies(self.cta, rows, True)
         smem.data.reshape(-1, nbytes)[addresses // nbytes] = data
 
     def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
@@ -281,7 +297,10 @@ class Machine:
         if shared:
             owner = self._peer(cta)
             owner.smem.check(address, nbytes, self)
-            self._check(owner, Region(address, address + nbytes), change is not None, atomic=scope)
+            region = Region(address, address + nbytes)
+            self._check(owner, region, change is not None, atomic=scope)
+            if change is not None:
+                self.lies(owner, region, True)
             part = owner.smem.data[address : address + nbytes]
         else:
             owner = None
@@ -302,7 +321,9 @@ class Machine:
         return old  # type: ignore[no-any-return]
 
     def tensor_map(self, address: int) -> Any:
-        return self.run.maps.bind(address, self)
+        found = self.run.maps.bind(address, self)
+        self.swizzle = found.map.stated.swizzle
+        return found
 
     def map_proxy(self, event: str, address: int | None) -> None:
         self.run.maps.event(event, address, self)

@@ -109,7 +109,7 @@ class LaneBackend(SimBackend):
         memory[places] = data.view(np.uint8)
 
     def swizzled(self, swizzle: Any, address: Any) -> Any:
-        return swizzle(address)
+        return swizzle(address) if swizzle.bits else address
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         f = self._convoy

@@ -227,7 +227,10 @@ class SimBackend:
         self._bytes(space, address, data.nbytes, align, True)[...] = data.view(np.uint8)
 
     def swizzled(self, swizzle: Any, address: Any) -> Any:
-        return swizzle(address)
+        found = swizzle(address) if swizzle.bits else address
+        for tell in self.run.watch.swizzles:
+            tell(self.run.thread, swizzle, int(found))
+        return found
 
     def copy_to_regs(self, space: str, address: int, dst: Regs, align: int) -> None:
         part = self._registers(dst, "written")

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Swizzled layouts in memory. A layout's swizzle is of elements, counted from the pointer; a pointer's is of the bytes
+of its addresses. A tensor has one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .. import layout, seam
+from ..dtypes import DType
+from ..layout import ComposedLayout, Layout, Swizzle
+from ..layout.pure import pure
+from ..seam import CuteError
+from .pointer import AddressSpace, Pointer, advance
+
+
+def swizzle_of(lay: Any) -> Swizzle | None:
+    """Return the swizzle of elements that a layout has, None if it moves nothing."""
+    while isinstance(lay, ComposedLayout):
+        if isinstance(lay.inner, Swizzle) and lay.inner.bits:
+            return lay.inner
+        lay = lay.outer if isinstance(lay.inner, Swizzle) else lay.inner
+    return None
+
+
+def swizzled_once(pointer: Any, lay: Any) -> None:
+    """Refuse a pointer that is swizzled together with a layout that is."""
+    if not isinstance(pointer, Pointer) or pointer.swizzle is None or not pointer.swizzle.bits:
+        return
+    if swizzle_of(lay) is not None:
+        raise CuteError(
+            f"Tensor: {pointer!r} swizzles the bytes of its addresses, and layout {lay} its elements: one of them must "
+            "not: give layout.outer, or the pointer without its swizzle, cute.recast_ptr(ptr)"
+        )
+
+
+def of_bytes(swizzle: Swizzle, dtype: DType) -> Swizzle | None:
+    """Return what a swizzle of `dtype` elements is of bytes; None where it is no swizzle of bytes."""
+    base = swizzle.base + dtype.width.bit_length() - 4
+    if swizzle.bits and (dtype.width & (dtype.width - 1) or base < 0):
+        return None
+    return layout.make_swizzle(swizzle.bits, base, swizzle.shift)
+
+
+@pure
+def reach(lay: Any) -> int:
+    """Count the elements from the pointer on up to the last one of a static layout, wherever its swizzle puts that."""
+    if not isinstance(lay, ComposedLayout):
+        return int(layout.cosize(lay))
+    inner, offset = lay.inner, lay.offset
+    if isinstance(inner, Swizzle) and type(offset) is int and isinstance(lay.outer, Layout):
+        end = offset + int(layout.cosize(lay.outer))
+        if end % (1 << max(inner.y_mask, inner.z_mask).bit_length()) == 0 or not inner.bits:
+            return end
+    return max((int(layout.crd2idx(i, lay)) for i in range(int(layout.size(lay)))), default=-1) + 1
+
+
+def by_address(pointer: Any, lay: Any) -> tuple[Any, Any]:
+    """Return the same tensor with a plain layout, where it has one: where the elements lie together in spite of the
+    swizzle, or memory is aligned so that its addresses can be swizzled in place of the elements. Otherwise as it is."""
+    if not isinstance(lay, ComposedLayout) or not isinstance(pointer, Pointer) or not isinstance(lay.outer, Layout):
+        return pointer, lay
+    if not isinstance(lay.inner, Swizzle):
+        return pointer, lay
+    if not lay.inner.bits or _together(lay):
+        return advance(pointer, lay.inner(lay.offset)), lay.outer
+    found = of_bytes(lay.inner, pointer.dtype) if pointer.space is AddressSpace.smem else None
+    if found is None or pointer.alignment % found.period:
+        return pointer, lay
+    return advance(replace(pointer, swizzle=found), lay.offset), lay.outer
+
+
+@pure
+def _together(lay: ComposedLayout) -> bool:
+    """Whether a swizzle moves all elements by the same: they lie in one aligned block of its lowest bits."""
+    stride = layout.flatten_to_tuple(lay.outer.stride)
+    if not seam.is_static((lay.outer.shape, stride)) or any(d < 0 for d in stride):
+        return False
+    block = 1 << (int(layout.cosize(lay.outer)) - 1).bit_length()
+    return block <= 1 << lay.inner.base and seam.divisor(lay.offset) % block == 0
