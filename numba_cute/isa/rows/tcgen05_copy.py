@@ -58,7 +58,8 @@ def _chunks(m: Machine, word: int, form: CopyShape, cta: int) -> tuple[Any, Call
 
 
 @instr("tcgen05.cp.cta_group::{cta_group}.{shape}<multicast:.{multicast}><source:.b8x16.{source}> [$taddr], $s_desc;",
-       target=FEATURES["tcgen05"], proxy=ASYNC, done_by=TCGEN05_GROUP, ref=f"{_REF}-cp", over=_COPIES)  # fmt: skip
+       target=FEATURES["tcgen05"], proxy=ASYNC, done_by=TCGEN05_GROUP, ref=f"{_REF}-cp", over=_COPIES,
+       defaults={"multicast": None, "source": None})  # fmt: skip
 def tcgen05_cp(
     m: Machine, taddr: tmem, s_desc: descriptor, *, cta_group: int, shape: str, multicast: str | None,
     source: str | None,
