@@ -106,7 +106,7 @@ def gemm_of_two_accumulators(x):
     a = tiled.make_fragment_A(tiled.get_slice(0).partition_A(s))
     b = tiled.make_fragment_B(tiled.get_slice(0).partition_B(s))
     c, d = cute.make_rmem_tensor(((2, 2, 8), 1, 1), F32), cute.make_rmem_tensor(((2, 2, 8), 1, 1), F32)
-    cute.gemm(tiled, d, a, b, c)  # wrong
+    cute.gemm(tiled.set(warpgroup.Field.ACCUMULATE, True), d, a, b, c)  # wrong
 
 
 @mistake("is neither an MmaAtom nor a TiledMma")
