@@ -171,7 +171,7 @@ def make_smem_layout_a(
 
     tiled_mma: a tiled tcgen05 operation. mma_tiler_mnk: the tile (M, N, K) of all its CTAs. a_dtype: the elements.
     num_stages: a static count. is_k_major: taken in place of the operation's major mode, where given. Allocate it with
-    `layout.outer` and `swizzle=layout.inner`, 1024-byte aligned. Raises CuteError for a tile that it does not divide.
+    `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile that it does not divide.
     """
     return _operand("make_smem_layout_a", "A", tiled_mma, mma_tiler_mnk, a_dtype, num_stages, is_k_major)
 

@@ -26,8 +26,9 @@ def one_tile(dtype, tma_a, mA, tma_b, mB, mC, a_layout, b_layout, tiled_mma):
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     smem = cute.utils.SmemAllocator()
-    sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner)
-    sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner)
+    smem.allocate(3 * 128)  # swizzles permute addresses: tiles need not begin where their pattern does
+    sA = smem.allocate_tensor(dtype, a_layout.outer, 128, a_layout.inner)
+    sB = smem.allocate_tensor(dtype, b_layout.outer, 128, b_layout.inner)
     bar = smem.allocate_array(cute.Int64)
     if tidx == 0:
         cute.arch.mbarrier_init(bar, 1)

@@ -70,6 +70,14 @@ def wgmma_operand_without_swizzle(x):
     tiled.make_fragment_A(tiled.get_slice(0).partition_A(s))  # wrong
 
 
+@mistake("must be aligned to 32 bytes for its 128-byte swizzle")
+def wgmma_operand_off_its_lines(x):
+    s = utils.SmemAllocator().allocate_tensor(F16, K_MAJOR.outer, 1024, K_MAJOR.inner)
+    tiled = cute.make_tiled_mma(OP)
+    part = cute.domain_offset((0, 8), s)
+    tiled.make_fragment_A(tiled.get_slice(0).partition_A(part))  # wrong
+
+
 @mistake("elements are BFloat16")
 def wgmma_operand_of_another_type(x):
     s = utils.SmemAllocator().allocate_tensor(BF16, K_MAJOR.outer, 1024, K_MAJOR.inner)

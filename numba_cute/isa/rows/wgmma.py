@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...seam import CuteError
 from ..facts import fragment_layouts, fragments
 from ..facts.bits import WgmmaDescriptor
-from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, swizzle_addresses
+from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, need_canonical, swizzle_addresses
 from ..form.cases import each
 from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, instr
 from ..form.kinds import accumulate, accumulator, descriptor, f32, s32, same, u32
@@ -85,12 +84,9 @@ class _Form:
 def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) -> tuple[NDArray[np.int64], _Matrix]:
     """An operand in shared memory: the addresses of its chunks, and what reads it as a matrix (mn, k)."""
     d = WgmmaDescriptor.decode(int(descriptor) & 0xFFFFFFFFFFFFFFFF)
-    if d.base_offset:
-        raise CuteError(
-            f"wgmma descriptor with base_offset {d.base_offset}: the simulator knows only 0; "
-            f"let the tile start at a multiple of {8 * d.swizzle} bytes"
-        )
     width = fragments.WIDTHS[ab]
+    run = (k if major == K_MAJOR else mn) * width // 8
+    need_canonical("wgmma descriptor", d.start, d.swizzle, run, d.base_offset)
     if width < 8:  # bits lie K-major, 8 to a byte
         offsets = chunk_offsets(major, d.swizzle, d.leading, d.stride, mn, k * width // 8, 1)
     else:

@@ -40,7 +40,7 @@ def _coordinates(t: Tensor, what: str) -> tuple[Any, ...]:
 def _shared(t: Tensor, what: str) -> Any:
     p = in_shared(t, f"copy: {what}")
     if p.alignment % 128:
-        raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=1024")
+        raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=128")
     return p.address
 
 
