@@ -41,8 +41,8 @@ class MmaAtom(InIR):
     accumulate: whether it adds to what the accumulator holds; may be a run-time bool; False in a new atom of wgmma or
     tcgen05.mma, True in others. negate_a, negate_b: whether it takes the operand's negative (wgmma of floats). sfa,
     sfb: the thread's word of scale factors of A and B (block-scaled operations). metadata: its word of A's metadata
-    (sparse operations). These words are one for all instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of sfb
-    (1, MMA_N, MMA_K). Of tcgen05.mma sfa, sfb and metadata are pointers to tensor memory; collector: a
+    (sparse operations). These words are one for all instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of
+    sfb (1, MMA_N, MMA_K). Of tcgen05.mma sfa, sfb and metadata are pointers to tensor memory; collector: a
     tcgen05.CollectorOp, the use of A's buffer; disabled_lanes: a tuple of 4 words, of a pair 8, with a bit for each
     lane that keeps what it holds; scale_d: n of 0 to 15, to multiply what is added to by 2 ** -n first (f16, bf16 and
     tf32)."""

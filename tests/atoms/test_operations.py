@@ -166,3 +166,12 @@ def test_the_layouts_of_one_thread_are_made_once():
     ops = (nvgpu.CopyUniversalOp(), nvgpu.cpasync.CopyG2SOp(), nvgpu.cpasync.CopyBulkG2SOp())
     first, *others = [op.traits(cute.Float32, 128) for op in ops]
     assert first.src == make_layout((1, 4), stride=(0, 1)) and all(t is first for t in others)
+
+
+@pytest.mark.parametrize(
+    "operation", [nvgpu.cpasync.CopyBulkTensorTileG2SOp, nvgpu.cpasync.CopyBulkTensorTileG2SMulticastOp]
+)
+def test_a_load_of_a_pair_has_a_thread_of_each_block(operation):
+    alone, pair = (operation(cta_group=group).traits(cute.Float16, 4096) for group in nvgpu.tcgen05.CtaGroup)
+    assert cute.size(alone.thr_id) == 1 and alone.src.shape == (1, 256)
+    assert pair.thr_id == make_layout(2) and pair.src == pair.dst == make_layout((2, 256), stride=(256, 1))

@@ -15,6 +15,7 @@ from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Int32, Uint16, Uint32
 from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
+from ...layout import make_layout
 from ...seam import CuteError, known_as, static
 from ...tensor.pointer import shared_address
 from ...tensor.ssa import ReductionOp
@@ -90,7 +91,11 @@ class TmaCopyOp(CopyOp):
         if num_bits == 0:
             maker = "make_im2col_tma_atom" if self.im2col else "make_tiled_tma_atom"
             raise CuteError(f"{what}: a TMA atom is made by cpasync.{maker}, on the host")
-        return one_thread(num_bits // dtype.width)
+        values, blocks = num_bits // dtype.width, self.blocks
+        if blocks == 1:
+            return one_thread(values)
+        tv = make_layout((blocks, values), stride=(values, 1))  # a thread of each block of the pair, and its own box
+        return CopyTraits(make_layout(blocks), tv, tv, tv)
 
     def place(self, t: Tensor, what: str) -> tuple[dict[str, Any], int]:
         """Give the operands that say where in the tensor `t` begins, and its rank. what: "src" or "dst"."""
