@@ -227,7 +227,7 @@ def test_accumulators_are_tensors_in_tensor_memory():
 
 def test_fields_that_an_operation_lacks_are_refused():
     mma = cute.make_tiled_mma(operation(tcgen05.MmaI8Op, (S8,), (128, 64)))
-    assert mma.get(Field.ACCUMULATE) is True
+    assert mma.get(Field.ACCUMULATE) is False
     with pytest.raises(CuteError, match="NEGATE_A"):
         mma.set(Field.NEGATE_A, True)
     assert warpgroup.OperandSource is OperandSource
