@@ -13,7 +13,7 @@ import numba_cute as cute
 from numba_cute.compiler.bridge.typeofs import type_of_argument
 from numba_cute.compiler.host.kernel import CuteKernel
 from numba_cute.compiler.host.native import arrays, driver, packing, plans, sites
-from numba_cute.compiler.host.options import PROGRAMMATIC_EVENT, Options
+from numba_cute.compiler.host.native.options import PROGRAMMATIC_EVENT, Options
 
 GPU, OTHER_GPU = 7, 9
 """Contexts."""

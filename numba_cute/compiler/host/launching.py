@@ -35,9 +35,10 @@ from .facts import facts
 from .mapped import changes, mapped
 from .native import arrays, oracle, packing
 from .native.driver import driver as native_driver, function_of
+from .native.options import PLAIN
 from .native.plans import Setting, packed_for_good, plan
 from .native.sites import FORGETS, Site, prepared, relate, relatives
-from .options import DEFAULTS, PLAIN, options_of
+from .options import DEFAULTS, options_of
 from .recording import launch_recorded
 from .streams import core_stream
 
@@ -375,7 +376,8 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     memory that is to be shared memory, not L1 cache, as a hint; None leaves it to the driver. launch_completion_event:
     an event (CUevent, cudaEvent_t, torch.cuda.Event, …, without timing) that is recorded when all CTAs have begun.
     programmatic_event: one that is recorded when all have called `arch.griddepcontrol_launch_dependents` or ended, or
-    with programmatic_event_trigger_at_block_start=1 begun (sm_90). …_flags: CU_EVENT_RECORD_*.
+    with programmatic_event_trigger_at_block_start=1 begun (sm_90). launch_completion_event_flags,
+    programmatic_event_flags: CU_EVENT_RECORD_*.
 
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
     less shared memory than the kernel's allocations take, more than the device has, options that are none, or a graph

@@ -24,9 +24,9 @@ from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...bridge.typeofs import type_of_argument
 from ...emit.rounding import HALVES
-from ..options import PLAIN, Options
 from . import arrays, graphs, moulds, packing, words
 from .driver import current_context, driver, function_address
+from .options import PLAIN, Options
 
 _CONSTANTS = (FunctionType, BuiltinFunctionType, type, DType, StaticEnum, enum.EnumMeta)
 """What a kernel knows by itself, and not by what it holds."""
