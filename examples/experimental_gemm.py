@@ -92,6 +92,7 @@ def make_kernel(form):
             arch.setmaxregister_increase(hopper_gemm.CONSUMER_REGISTERS)
             group = cute.Int32((warp_idx - 4) // 4)  # which consumer warpgroup: rows 64 * group of the tile
             mma = tiled_mma.get_slice(cute.Int32(group * 128))
+            adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
             tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
             tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
             acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, TILE_N)))
@@ -116,7 +117,7 @@ def make_kernel(form):
                     first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
                     ext.dot(first, tCrA[None, None, 0, i], tCrB[None, None, 0, i], acc)
                     for kb in cute.range_constexpr(1, K_BLOCKS):
-                        ext.dot(tiled_mma, tCrA[None, None, kb, i], tCrB[None, None, kb, i], acc)
+                        ext.dot(adds, tCrA[None, None, kb, i], tCrB[None, None, kb, i], acc)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
                     if k > 0:

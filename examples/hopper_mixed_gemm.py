@@ -94,6 +94,7 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
         arch.setmaxregister_increase(CONSUMER_REGISTERS)
         group = cute.Int32((warp_idx - 4) // 4)
         mma = tiled_mma.get_slice(cute.Int32(tidx - 128))
+        adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
         tCsA = mma.partition_A(sA)  # what this thread widens
         tCrB = tiled_mma.make_fragment_B(tiled_mma.get_slice(cute.Int32(group * 128)).partition_B(sB))
         narrow = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), a_dtype)
@@ -117,7 +118,7 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
                 first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
                 cute.gemm(first, acc, wide[None, None, 0], tCrB[None, None, 0, stage.index], acc)
                 for kb in cute.range_constexpr(1, K_BLOCKS):
-                    cute.gemm(tiled_mma, acc, wide[None, None, kb], tCrB[None, None, kb, stage.index], acc)
+                    cute.gemm(adds, acc, wide[None, None, kb], tCrB[None, None, kb, stage.index], acc)
                 warpgroup.commit_group()
                 current = stage
                 if k + 1 < k_tiles:  # widen the next, while the tensor cores read `wide`

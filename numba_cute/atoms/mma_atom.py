@@ -38,16 +38,17 @@ _FIELDS = {
 class MmaAtom(InIR):
     """One matrix instruction: an operation `op`, with what can be set at each use, as make_mma_atom makes it.
 
-    accumulate: whether it adds to what the accumulator holds; may be a run-time bool. negate_a, negate_b: whether it
-    takes the operand's negative (wgmma of floats). sfa, sfb: the thread's word of scale factors of A and B
-    (block-scaled operations). metadata: its word of A's metadata (sparse operations). These words are one for all
-    instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of sfb (1, MMA_N, MMA_K). Of tcgen05.mma sfa, sfb and
-    metadata are pointers to tensor memory; collector: a tcgen05.CollectorOp, the use of A's buffer; disabled_lanes: a
-    tuple of 4 words, of a pair 8, with a bit for each lane that keeps what it holds; scale_d: n of 0 to 15, to multiply
-    what is added to by 2 ** -n first (f16, bf16 and tf32)."""
+    accumulate: whether it adds to what the accumulator holds; may be a run-time bool; False in a new atom of wgmma or
+    tcgen05.mma, True in others. negate_a, negate_b: whether it takes the operand's negative (wgmma of floats). sfa,
+    sfb: the thread's word of scale factors of A and B (block-scaled operations). metadata: its word of A's metadata
+    (sparse operations). These words are one for all instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of
+    sfb (1, MMA_N, MMA_K). Of tcgen05.mma sfa, sfb and metadata are pointers to tensor memory; collector: a
+    tcgen05.CollectorOp, the use of A's buffer; disabled_lanes: a tuple of 4 words, of a pair 8, with a bit for each
+    lane that keeps what it holds; scale_d: n of 0 to 15, to multiply what is added to by 2 ** -n first (f16, bf16 and
+    tf32)."""
 
     op: MmaOp
-    accumulate: Any = True
+    accumulate: Any
     negate_a: bool = False
     negate_b: bool = False
     sfa: Any = None
@@ -398,10 +399,11 @@ class ThrMma(InIR):
 
 @traced
 def make_mma_atom(op: MmaOp) -> MmaAtom:
-    """Make the atom of a matrix operation `op` such as `warpgroup.MmaF16BF16Op`. Raises CuteError for anything else."""
+    """Make the atom of a matrix operation `op` such as `warpgroup.MmaF16BF16Op`. Until Field.ACCUMULATE is set, one of
+    wgmma or tcgen05.mma overwrites the accumulator, any other adds to it. Raises CuteError for anything else."""
     if not isinstance(op, MmaOp):
         raise CuteError(f"make_mma_atom: op {op!r} is not a matrix operation such as warpgroup.MmaF16BF16Op(…)")
-    return MmaAtom(op)
+    return MmaAtom(op, accumulate=not op.asynchronous)
 
 
 @traced

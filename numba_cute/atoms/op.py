@@ -154,7 +154,8 @@ class MmaOp:
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
     """All that can be set on the operation's atom."""
     asynchronous: ClassVar[bool] = False
-    """True if the instruction still works on its accumulator after it was issued."""
+    """True if the instruction still works on its accumulator after it was issued. A new atom of such an operation has
+    Field.ACCUMULATE False, of another True."""
 
     @property
     def a_type(self) -> DType:

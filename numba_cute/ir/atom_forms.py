@@ -107,13 +107,18 @@ def _mma_implied(things: list[Thing]) -> Fields:
         found = mmas_of(a, b, c, shape, who)
         if not found:
             raise CuteError(f"{who} has no matrix instruction of {said}")
-        return {"op": described_value(next(iter(found.values())))}
+        return _new(next(iter(found.values())))
     if who not in mma_ops():
         raise CuteError(f"{who} is neither a GPU such as SM90 nor an operation; they are {', '.join(mma_ops())}")
     op = usual_mma(mma_ops()[who], a, b, c, shape)
     if op is None:
         raise CuteError(f"{who} has none of {said}")
-    return {"op": described_value(op)}
+    return _new(op)
+
+
+def _new(op: Any) -> Fields:
+    """The fields of a new atom of an operation, but for those that all atoms begin with."""
+    return {"op": described_value(op), "accumulate": described_value(not op.asynchronous)}
 
 
 def _numbers(listed: Listed, what: str) -> tuple[int, ...]:

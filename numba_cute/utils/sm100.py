@@ -27,7 +27,7 @@ from ..dtypes import (
     Uint8,
 )
 from ..isa.facts.tensor_memory import REPETITIONS
-from ..layout import ComposedLayout
+from ..layout import ComposedLayout, Layout
 from ..nvgpu import tcgen05, warp
 from ..nvgpu.blackwell.smem_layouts import make_smem_layout_atom, widest_kind
 from ..nvgpu.common import CopyUniversalOp, CtaGroup
@@ -97,11 +97,18 @@ def get_smem_layout_atom_ab(
     return _widest(what, major_mode.name, element_type, extent)
 
 
+def _contiguous(tile: Any) -> int:
+    """How many elements of one mode of a tile lie side by side, from the first on."""
+    lay = tile if isinstance(tile, Layout) else layout.make_layout(tile)
+    return int(layout.size(layout.coalesce(layout.right_inverse(lay)), (0,)))
+
+
 @traced
 def get_smem_layout_atom_epi(
     layout_d: LayoutEnum, element_type: DType, epi_tile: tuple[Any, Any]
 ) -> SmemLayoutAtomKind:
-    """Choose the kind of shared memory layout through which results leave, of the widest swizzle that divides the tile.
+    """Choose the kind of shared memory layout through which results leave, of the widest swizzle that divides what is
+    contiguous in the tile: of a split tile, such as N (32, 2):(1, 64) of a pair, the part that a box of TMA can take.
 
     layout_d: the order of D, a LayoutEnum; ROW_MAJOR is N-major. element_type: the elements. epi_tile: (M, N), numbers
     or layouts. Raises CuteError where rows are not of whole 16 bytes.
@@ -111,7 +118,7 @@ def get_smem_layout_atom_epi(
     _is(what, "element_type", element_type, DType)
     _need(isinstance(epi_tile, tuple) and len(epi_tile) == 2, what, f"epi_tile {epi_tile!r} must have 2 modes: M, N")
     rows = layout_d.is_n_major_c()
-    extent = layout.size(layout.shape(epi_tile[1 if rows else 0]))
+    extent = _contiguous(epi_tile[1 if rows else 0])
     return _widest(what, "K" if rows else "MN", element_type, extent)
 
 
@@ -171,7 +178,7 @@ def make_smem_layout_a(
 
     tiled_mma: a tiled tcgen05 operation. mma_tiler_mnk: the tile (M, N, K) of all its CTAs. a_dtype: the elements.
     num_stages: a static count. is_k_major: taken in place of the operation's major mode, where given. Allocate it with
-    `layout.outer` and `swizzle=layout.inner`, 1024-byte aligned. Raises CuteError for a tile that it does not divide.
+    `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile that it does not divide.
     """
     return _operand("make_smem_layout_a", "A", tiled_mma, mma_tiler_mnk, a_dtype, num_stages, is_k_major)
 

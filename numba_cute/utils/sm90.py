@@ -91,7 +91,7 @@ def make_smem_layout_a(
 
     a_layout: the order of A in global memory, a LayoutEnum; ROW_MAJOR is K-major. mma_tiler_mnk: the CTA's tile (M, N,
     K). a_dtype: the elements. num_stages: a static count. Allocate it with `layout.outer` and `swizzle=layout.inner`,
-    1024-byte aligned.
+    128-byte aligned.
     """
     return _operand("make_smem_layout_a", a_layout, 0, mma_tiler_mnk, a_dtype, num_stages)
 

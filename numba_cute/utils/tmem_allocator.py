@@ -115,8 +115,9 @@ class TmemBufferPool:
 @struct
 class TmemAllocator:
     """An allocator of tensor memory: one warp of the block (of both, in a pair) allocates and frees, and all others
-    learn the address from shared memory. Each thread makes its own, before the barriers of the kernel are published
-    (`pipeline.pipeline_init_arrive`). PTX tcgen05.alloc, sm_100f.
+    learn the address from shared memory. Each thread makes its own, in a pair before a barrier of the cluster, such as
+    that of `pipeline.pipeline_init_arrive`: the pair's mbarrier is initialised and fenced here. PTX tcgen05.alloc, of a
+    pair mbarrier.init and fence.mbarrier_init too, sm_100f.
 
     alloc_result_dst_smem_ptr: a Pointer to an Int32 of shared memory for the address; None: one of its own.
     barrier_for_retrieve: the `pipeline.NamedBarrier` of the allocating warp and all warps that retrieve the address.
@@ -245,13 +246,18 @@ def _is_warp(warp: Any) -> Any:
 
 
 def _init(bar: Pointer) -> None:
-    """Make `bar` a barrier of one arrival: thread 0 does."""
+    """Make `bar` a barrier of one arrival, and known to the cluster once it has met: thread 0 does."""
     b = seam.current()
     note = getattr(b, "note", None)
     if note is not None:
         note(bar.address, 8, "tensor memory is freed")
     tid = isa.sreg(register="tid.x") | isa.sreg(register="tid.y") | isa.sreg(register="tid.z")
-    b.when(b.compare("==", tid, 0), lambda: isa.mbarrier_init(bar.address, 1))
+
+    def make() -> None:
+        isa.mbarrier_init(bar.address, 1)
+        isa.fence_mbarrier_init()
+
+    b.when(b.compare("==", tid, 0), make)
 
 
 def _meet_the_other(bar: Pointer) -> None:

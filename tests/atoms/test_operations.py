@@ -28,6 +28,7 @@ NAMES = [(part, name) for part, module in FACADES.items() for name in module.__a
 
 CHOICES = {"CollectorOp", "ReductionOp", "TmemLoadRedOp"}
 """Names that say operation and are choices."""
+SHARED = (nvgpu.OperandSource.SMEM, nvgpu.OperandMajorMode.K, nvgpu.OperandMajorMode.K)
 
 
 def is_operation(obj):
@@ -48,6 +49,31 @@ def test_the_inspector_calls_a_thing_as_users_import_it(part, name):
 def test_each_class_whose_name_says_operation_is_one(part, name):
     assert name.endswith("Op")
     assert {n for p, n in NAMES if p == part and n.endswith("Op") and n not in CHOICES} <= {n for _, n in OPERATIONS}
+
+
+@pytest.mark.parametrize(
+    "op, adds",
+    [
+        (nvgpu.MmaUniversalOp(cute.Float32), True),
+        (nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)), True),
+        (nvgpu.warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 8, 16), *SHARED), False),
+        (
+            nvgpu.tcgen05.MmaF16BF16Op(cute.Float16, cute.Float32, (128, 8, 16), nvgpu.tcgen05.CtaGroup.ONE, *SHARED),
+            False,
+        ),
+    ],
+    ids=["universal", "warp", "warpgroup", "tcgen05"],
+)
+def test_a_new_atom_of_wgmma_and_tcgen05_overwrites_and_others_add(op, adds):
+    field = nvgpu.warpgroup.Field.ACCUMULATE
+    assert cute.make_mma_atom(op).get(field) is cute.make_tiled_mma(op).get(field) is adds
+
+
+@pytest.mark.parametrize("part, name", OPERATIONS, ids=lambda x: x)
+def test_what_an_operation_adds_to_at_first_goes_by_its_family(part, name):
+    cls = getattr(FACADES[part], name)
+    if issubclass(cls, MmaOp) and cls is not MmaOp:
+        assert cls.asynchronous is (part in ("cute_nvgpu.warpgroup", "cute_nvgpu.tcgen05"))
 
 
 @pytest.mark.parametrize("part, name", OPERATIONS, ids=lambda x: x)
@@ -140,3 +166,12 @@ def test_the_layouts_of_one_thread_are_made_once():
     ops = (nvgpu.CopyUniversalOp(), nvgpu.cpasync.CopyG2SOp(), nvgpu.cpasync.CopyBulkG2SOp())
     first, *others = [op.traits(cute.Float32, 128) for op in ops]
     assert first.src == make_layout((1, 4), stride=(0, 1)) and all(t is first for t in others)
+
+
+@pytest.mark.parametrize(
+    "operation", [nvgpu.cpasync.CopyBulkTensorTileG2SOp, nvgpu.cpasync.CopyBulkTensorTileG2SMulticastOp]
+)
+def test_a_load_of_a_pair_has_a_thread_of_each_block(operation):
+    alone, pair = (operation(cta_group=group).traits(cute.Float16, 4096) for group in nvgpu.tcgen05.CtaGroup)
+    assert cute.size(alone.thr_id) == 1 and alone.src.shape == (1, 256)
+    assert pair.thr_id == make_layout(2) and pair.src == pair.dst == make_layout((2, 256), stride=(256, 1))

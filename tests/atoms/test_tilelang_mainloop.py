@@ -57,12 +57,13 @@ def tma_by_tilelang(tma_a, mA, tma_b, mB, tma_c, mC, mma, layout, c_layout, k_ti
         tCrA, tCrB = mma.make_fragment_A(thread.partition_A(sA)), mma.make_fragment_B(thread.partition_B(sB))
         acc = mma.make_fragment_C(mma.partition_shape_C((TILE, TILE)))
         acc.fill(0)
+        adds = mma.set(warpgroup.Field.ACCUMULATE, True)
         for k in range(k_tiles):
             s = k % STAGES
             tl.mbarrier_wait(full + s, k // STAGES % 2)
             warpgroup.fence()
             for kb in cute.range_constexpr(K_TILE // 16):
-                cute.gemm(mma, acc, tCrA[None, None, kb, s], tCrB[None, None, kb, s], acc)
+                cute.gemm(adds, acc, tCrA[None, None, kb, s], tCrB[None, None, kb, s], acc)
             warpgroup.commit_group()
             warpgroup.wait_group(0)
             if t % 32 == 0:
@@ -110,12 +111,13 @@ def tma_by_arch(tma_a, mA, tma_b, mB, tma_c, mC, mma, layout, c_layout, k_tiles)
         tCrA, tCrB = mma.make_fragment_A(thread.partition_A(sA)), mma.make_fragment_B(thread.partition_B(sB))
         acc = mma.make_fragment_C(mma.partition_shape_C((TILE, TILE)))
         acc.fill(0)
+        adds = mma.set(warpgroup.Field.ACCUMULATE, True)
         for k in range(k_tiles):
             s = k % STAGES
             arch.mbarrier_wait(full + s, k // STAGES % 2)
             warpgroup.fence()
             for kb in cute.range_constexpr(K_TILE // 16):
-                cute.gemm(mma, acc, tCrA[None, None, kb, s], tCrB[None, None, kb, s], acc)
+                cute.gemm(adds, acc, tCrA[None, None, kb, s], tCrB[None, None, kb, s], acc)
             warpgroup.commit_group()
             warpgroup.wait_group(0)
             if t % 32 == 0:

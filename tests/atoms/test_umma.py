@@ -204,7 +204,7 @@ def test_fragments_of_what_it_cannot_read_are_refused():
         mma.make_fragment_A(in_shared(BF16, lay.outer, lay.inner))
     with pytest.raises(CuteError, match="tcgen05.make_smem_layout_atom"):
         mma.make_fragment_A(in_shared(F16, lay.outer))
-    with pytest.raises(CuteError, match="aligned to 1024"):
+    with pytest.raises(CuteError, match="aligned to 32 bytes for its 128-byte swizzle; .*=128 or more"):
         mma.make_fragment_A(in_shared(F16, lay.outer, lay.inner, 16))
     with pytest.raises(CuteError, match="S<2,5,2>"):
         mma.make_fragment_A(in_shared(F16, lay.outer, cute.make_swizzle(3, 5, 3)))
@@ -227,7 +227,7 @@ def test_accumulators_are_tensors_in_tensor_memory():
 
 def test_fields_that_an_operation_lacks_are_refused():
     mma = cute.make_tiled_mma(operation(tcgen05.MmaI8Op, (S8,), (128, 64)))
-    assert mma.get(Field.ACCUMULATE) is True
+    assert mma.get(Field.ACCUMULATE) is False
     with pytest.raises(CuteError, match="NEGATE_A"):
         mma.set(Field.NEGATE_A, True)
     assert warpgroup.OperandSource is OperandSource

@@ -10,7 +10,6 @@ from numba_cute.isa.rows import bulk, fence, mbarrier, sync, tcgen05 as umma
 from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 from numba_cute.sim.checks.races import Races
-from numba_cute.sim.checks.registers import Registers
 
 from .zoo import BAR, BUF, bug, get, put
 
@@ -124,11 +123,6 @@ def no_fence_after_the_wait_in_the_multiplier(mended):
 @unit_bug(RaceError, "tensor memory", "missing tcgen05.fence::before_thread_sync", "tcgen05_ld")
 def no_fence_before_the_reader_arrives(mended):
     return rounds() if mended else rounds("before in the reader")
-
-
-@unit_bug(RaceError, "registers are read", "tcgen05_ld", "missing tcgen05.wait::ld", check=Registers)
-def registers_used_before_the_load_is_done(mended):
-    return rounds() if mended else rounds("wait::ld")
 
 
 @unit_bug(RaceError, "tensor memory", "tcgen05_ld", "missing tcgen05.wait::ld")

@@ -225,14 +225,14 @@ def tensor_memory_filled_from_registers_with_a_hole(mended):
     def kernel(a, b, c):
         smem = utils.SmemAllocator()
         held = smem.allocate_tensor(cute.Uint32, cute.make_layout(1), 16, None, "held")
-        isa.tcgen05.tcgen05_alloc(held.iterator.toint(), 32)
+        isa.tcgen05.tcgen05_alloc(held.iterator.toint(), 32, cta_group=1)
         v = cute.make_rmem_tensor(2, cute.Uint32)
         for i in cute.range_constexpr(2 if mended else 1):
             v[i] = 3
         arch.sync_threads()
         isa.tcgen05.tcgen05_st(held[0], regs(v), shape="32x32b", num=2)
         isa.tcgen05.tcgen05_wait_st()
-        isa.tcgen05.tcgen05_dealloc(held[0], 32)
+        isa.tcgen05.tcgen05_dealloc(held[0], 32, cta_group=1)
 
     return kernel
 

@@ -13,6 +13,7 @@ import numba_cute as cute
 from numba_cute.compiler.bridge.typeofs import type_of_argument
 from numba_cute.compiler.host.kernel import CuteKernel
 from numba_cute.compiler.host.native import arrays, driver, packing, plans, sites
+from numba_cute.compiler.host.native.options import PROGRAMMATIC_EVENT, Options
 
 GPU, OTHER_GPU = 7, 9
 """Contexts."""
@@ -34,7 +35,7 @@ class Launched:
         pointers = (ctypes.c_void_p * len(self.sizes)).from_address(parameters)
         values = [ctypes.string_at(p, n) for p, n in zip(pointers, self.sizes)]
         attributes = [
-            (a.id, tuple(a.value.words[:3]))
+            (a.id, tuple(a.value.words[: 4 if a.id == PROGRAMMATIC_EVENT else 3]))
             for a in (packing.Attribute * found.count).from_address(found.attributes)
         ]  # fmt: skip
         self.seen.append((tuple(found.grid), tuple(found.block), found.smem, found.stream or 0, attributes, values))
@@ -86,7 +87,7 @@ def planned(launches, given, args=None, *, stream=5, cluster=None, pdl=False, ar
     """A site with a plan of a launch."""
     args = given if args is None else args
     kernel = kernel_of(args, argument_types)
-    setting = plans.Setting(kernel, 1234, (6, 2, 1), (32, 1, 1), 48, stream, cluster, pdl)
+    setting = plans.Setting(kernel, 1234, (6, 2, 1), (32, 1, 1), 48, stream, cluster, Options(pdl=pdl))
     made = plans.plan(setting, given, args, changed or {})
     if made is None:
         return None

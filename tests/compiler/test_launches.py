@@ -10,6 +10,7 @@ import weakref
 from types import SimpleNamespace
 
 import pytest
+from cuda.bindings.driver import CUevent
 from numba import cuda
 from numba.cuda import codegen, dispatcher
 from numba.cuda.cudadrv import devices
@@ -115,6 +116,77 @@ def test_a_bound_launch_and_a_prepared_one(launches):
     for _ in range(2):
         call()
         assert given(launches) == [0x2000, 7]
+
+
+class TorchEvent:
+    """As torch has one: its handle is 0 until it is recorded."""
+
+    def __init__(self, handle):
+        self.cuda_event = handle
+
+
+OPTIONS = [
+    ({"cooperative": True}, [(2, (1, 0, 0))]),
+    ({"cluster": (4, 1), "fallback_cluster": 2}, [(4, (2, 1, 1)), (11, (4, 1, 1))]),
+    ({"preferred_smem_carveout": 40}, [(14, (40, 0, 0))]),
+    ({"launch_completion_event": CUevent(0x500000007)}, [(12, (7, 5, 0))]),
+    ({"launch_completion_event": 9, "launch_completion_event_flags": 1}, [(12, (9, 0, 1))]),
+    ({"programmatic_event": TorchEvent(0x300000002), "programmatic_event_trigger_at_block_start": 1, "pdl": True},
+     [(6, (1, 0, 0)), (7, (2, 3, 0, 1))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options, attributes", OPTIONS, ids=lambda x: next(iter(x)) if isinstance(x, dict) else None)
+def test_what_a_launch_asks_the_driver_for(launches, options, attributes):
+    """By `cute.launch`, by a kernel of the DSL, and in machine code, from the third time on."""
+    launches.sizes = [8, 8]
+    bound = cute.launch(fresh(numbers), grid=4, block=32, **options)
+    kernel = cute.kernel(fresh(numbers).py_func)
+    of_dsl = {**{k: v for k, v in options.items() if k != "pdl"}, **({"use_pdl": True} if "pdl" in options else {})}
+    for n in range(4):
+        bound(tensor_at(0x1000), n)
+        assert launches.seen[-1][4] == attributes
+        kernel(tensor_at(0x1000), n).launch(grid=4, block=32, **of_dsl)
+        assert launches.seen[-1][4] == attributes
+    assert bound._site.plans[0].launched == 2
+    bound.prepare(tensor_at(0x1000), 7)()
+    assert launches.seen[-1][4] == attributes
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        ({"cooperative": 1}, "launch: cooperative 1, an int: give True or False"),
+        ({"fallback_cluster": 2}, r"fallback_cluster \(2, 1, 1\) without cluster="),
+        ({"cluster": 3, "fallback_cluster": 2}, r"cluster \(3, 1, 1\) is no multiple of fallback_cluster \(2, 1, 1\)"),
+        ({"preferred_smem_carveout": 101}, "preferred_smem_carveout 101, an int: give percent, an int from 0 to 100"),
+        ({"launch_completion_event": "e"}, "launch_completion_event .*: give an event: CUevent"),
+        ({"programmatic_event": TorchEvent(0)}, "it has no handle: torch makes one when the event is first recorded"),
+        ({"programmatic_event": 5, "programmatic_event_flags": -1}, "programmatic_event_flags -1, an int: give an int"),
+        ({"programmatic_event": 5, "programmatic_event_trigger_at_block_start": 2}, "give 0 or 1"),
+        ({"cooperative": True, "graph": True}, "graph=True with cooperative=True"),
+    ],
+)
+def test_options_that_are_none_are_refused_on_every_way(launches, options, why):
+    with pytest.raises(cute.CuteError, match=why):
+        cute.launch(numbers, grid=6, block=32, **options)
+    if "graph" not in options:
+        call = cute.kernel(numbers.py_func)(tensor_at(0x1000), 1)
+        with pytest.raises(cute.CuteError, match=why):
+            call.launch(grid=6, block=32, **options)
+        with pytest.raises(cute.CuteError, match=why):
+            cute.simulate(cute.jit(lambda: call.launch(grid=6, block=32, **options)))()
+
+
+def test_a_kernel_of_one_cluster_shape_has_no_fallback(launches):
+    @cute.cluster_shape(2)
+    @cuda.jit
+    def kernel(a, n):
+        a[0] = n
+
+    launches.sizes = [8, 8]
+    with pytest.raises(cute.CuteError, match=r"fallback_cluster=\(1, 1, 1\): the kernel is compiled for clusters of"):
+        cute.launch(kernel, grid=4, block=32, cluster=2, fallback_cluster=1)(tensor_at(0x1000), 1)
 
 
 def test_kernels_of_the_dsl(launches):
@@ -311,7 +383,8 @@ def test_a_launch_that_is_asked_for_again_is_the_same_one(launches):
     made = one()
     assert one() is made and one(grid=(2, 1, 1)) is not made
     others = [one(grid=3), one(block=64), one(cluster=2), one(smem=1024), one(stream=7), one(pdl=True)]
-    assert len({id(x) for x in (made, *others)}) == 7
+    others += [one(cooperative=True), one(preferred_smem_carveout=50)]
+    assert len({id(x) for x in (made, *others)}) == 9
     assert one(grid=[2, 1]) is not one(grid=[2, 1]), "a list has no hash"
     for wrong in ({"smem": True}, {"grid": "2"}, {"stream": "x"}):
         one(smem=1)

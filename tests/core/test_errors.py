@@ -140,7 +140,7 @@ def fragment(operation=None, **kwargs):
 
 
 def gemm_of(d, c=None):
-    tiled = cute.make_tiled_mma(mma())
+    tiled = cute.make_tiled_mma(mma()).set(warpgroup.Field.ACCUMULATE, True)
     k_major = cute.tile_to_shape(SW128, (64, 64), (0, 1))
     a = fragment(layout=k_major.outer, swizzle=k_major.inner)
     cute.gemm(tiled, d, a, a, d if c is None else c)

@@ -26,8 +26,9 @@ def one_tile(dtype, tma_a, mA, tma_b, mB, mC, a_layout, b_layout, tiled_mma):
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     smem = cute.utils.SmemAllocator()
-    sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner)
-    sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner)
+    smem.allocate(3 * 128)  # swizzles permute addresses: tiles need not begin where their pattern does
+    sA = smem.allocate_tensor(dtype, a_layout.outer, 128, a_layout.inner)
+    sB = smem.allocate_tensor(dtype, b_layout.outer, 128, b_layout.inner)
     bar = smem.allocate_array(cute.Int64)
     if tidx == 0:
         cute.arch.mbarrier_init(bar, 1)
@@ -207,7 +208,8 @@ def a_from_registers(a, tma_b, mB, c, b_layout, tiled_mma):
     cute.autovec_copy(acc, thr_mma.partition_C(c))
 
 
-def test_a_from_registers_adds_to_the_accumulator(run, aligned):
+@pytest.mark.parametrize("adds", [True, None], ids=["set", "unset"])
+def test_a_from_registers_adds_to_the_accumulator_where_that_is_set(run, aligned, adds):
     a, b = aligned((64, K), np.float16), aligned((32, K), np.float16)
     c = np.zeros((64, 32), np.float32)
     b_layout = operand_layout(Kind.K_SW128, 32, cute.Float16)
@@ -217,19 +219,22 @@ def test_a_from_registers_adds_to_the_accumulator(run, aligned):
         lambda place: atom_of(place, b, Kind.K_SW128, b_layout)[1],
         lambda place: from_dlpack(place(c), assumed_align=16),
         b_layout,
-        make_mma(n=32, a_src=RMEM),
+        make_mma(n=32, a_src=RMEM)
+        if adds is None
+        else make_mma(n=32, a_src=RMEM).set(warpgroup.Field.ACCUMULATE, adds),
     ]
 
     def check():
-        np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T + 1, rtol=1e-5, atol=1e-5)
+        want = a.astype(np.float64) @ b.astype(np.float64).T + (0 if adds is None else 1)
+        np.testing.assert_allclose(c, want, rtol=1e-5, atol=1e-5)
 
     run(a_from_registers, 1, 128, args, outputs=[c], check=check)
 
 
 def test_accumulate_is_returned_changed_and_not_changed_in_place():
     mma = make_mma()
-    fresh = mma.set(warpgroup.Field.ACCUMULATE, False)
-    assert fresh.get(warpgroup.Field.ACCUMULATE) is False and mma.get(warpgroup.Field.ACCUMULATE) is True
+    adding = mma.set(warpgroup.Field.ACCUMULATE, True)
+    assert adding.get(warpgroup.Field.ACCUMULATE) is True and mma.get(warpgroup.Field.ACCUMULATE) is False
 
 
 @pytest.mark.parametrize("kind", list(Kind), ids=lambda k: k.name)

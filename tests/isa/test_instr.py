@@ -171,8 +171,9 @@ def test_assembly_tests_predicates_in_and_sets_them_out():
     )
 
 
-def test_case_gives_the_first_row_that_agrees_and_refuses_others():
-    row = declare("op.{n}.{sign} $b, $a;", body, over=[{"n": n, "sign": s} for s in "+-" for n in (8, 16)])
+def test_case_takes_stated_defaults_and_refuses_others():
+    over = [{"n": n, "sign": s} for s in "-+" for n in (8, 16)]
+    row = declare("op.{n}.{sign} $b, $a;", body, over=over, defaults={"sign": "+"})
     assert row.case({"n": 16}) == {"n": 16, "sign": "+"}
     assert row.case({"n": 8, "sign": "-"}) == {"n": 8, "sign": "-"}
     with pytest.raises(CuteError, match=r"no form with {'n': 24}.*\[8, 16\]"):
@@ -384,9 +385,10 @@ def test_what_all_give_alike_comes_to_the_body_once():
         (isa.mbarrier_wait_parity, {"scope": "cluster"}, ("acquire", "cluster")),
         (isa.cluster_arrive, {}, ("release", "cluster")),
         (isa.fence_acq_rel, {"scope": "sys"}, ("acq_rel", "sys")),
-        (isa.ld, {}, (None, None)),
-        (isa.ld, {"sem": "acquire", "scope": "gpu"}, ("acquire", "gpu")),
-        (isa.atom, {"sem": "acq_rel", "scope": "cluster", "op": "add"}, ("acq_rel", "cluster")),
+        (isa.ld, {"space": "global", "width": 32}, (None, None)),
+        (isa.ld, {"space": "global", "width": 32, "sem": "acquire", "scope": "gpu"}, ("acquire", "gpu")),
+        (isa.atom, {"op": "add", "type": "u32", "space": "shared"}, ("relaxed", "gpu")),
+        (isa.atom, {"op": "add", "type": "u32", "space": "dsmem"}, ("relaxed", "cluster")),
     ],
     ids=lambda x: getattr(x, "name", None),
 )

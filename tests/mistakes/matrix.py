@@ -70,6 +70,14 @@ def wgmma_operand_without_swizzle(x):
     tiled.make_fragment_A(tiled.get_slice(0).partition_A(s))  # wrong
 
 
+@mistake("must be aligned to 32 bytes for its 128-byte swizzle")
+def wgmma_operand_off_its_lines(x):
+    s = utils.SmemAllocator().allocate_tensor(F16, K_MAJOR.outer, 1024, K_MAJOR.inner)
+    tiled = cute.make_tiled_mma(OP)
+    part = cute.domain_offset((0, 8), s)
+    tiled.make_fragment_A(tiled.get_slice(0).partition_A(part))  # wrong
+
+
 @mistake("elements are BFloat16")
 def wgmma_operand_of_another_type(x):
     s = utils.SmemAllocator().allocate_tensor(BF16, K_MAJOR.outer, 1024, K_MAJOR.inner)
@@ -106,7 +114,7 @@ def gemm_of_two_accumulators(x):
     a = tiled.make_fragment_A(tiled.get_slice(0).partition_A(s))
     b = tiled.make_fragment_B(tiled.get_slice(0).partition_B(s))
     c, d = cute.make_rmem_tensor(((2, 2, 8), 1, 1), F32), cute.make_rmem_tensor(((2, 2, 8), 1, 1), F32)
-    cute.gemm(tiled, d, a, b, c)  # wrong
+    cute.gemm(tiled.set(warpgroup.Field.ACCUMULATE, True), d, a, b, c)  # wrong
 
 
 @mistake("is neither an MmaAtom nor a TiledMma")

@@ -91,6 +91,9 @@ def test_the_widest_swizzle_that_divides_the_tile_is_chosen():
     assert ab(K, F16, (128, 64)).name == "K_SW128" and ab(K, F16, (128, 32)).name == "K_SW64"
     assert ab(MN, F16, (16, 64)).name == "MN_SW32" and ab(MN, E4M3, (16, 64)).name == "MN_INTER"
     assert ab(MN, F32, (32, 8)).name == "MN_SW128_32B" and ab(K, F32, (8, 32)).name == "K_SW128"
+    split = cute.make_layout((32, 2), stride=(1, 64))  # of a pair with 128 rows: boxes of 32 columns
+    assert epi(ROW, F16, (64, split)).name == "K_SW64" and epi(ROW, F16, (64, (32, 2))).name == "K_SW128"
+    assert sm100.make_smem_layout_epi(F32, ROW, (cute.make_layout(64), split), 2).inner == cute.make_swizzle(3, 4, 3)
     assert epi(ROW, F16, (128, 32)).name == "K_SW64" and epi(COL, F16, (128, 32)).name == "MN_SW128"
     with pytest.raises(CuteError, match="multiple of 128"):
         ab(K, E4M3, (128, 8))

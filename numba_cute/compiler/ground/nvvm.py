@@ -14,6 +14,7 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.error import NvvmSupportError
 
 from .building import building_kernel
+from .tensor_loads import with_waits
 
 
 class StandIn:
@@ -64,11 +65,15 @@ def standing_in(new: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def hearing_interrupts(compile: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """Make of how Numba has libNVVM compile one that Ctrl-C ends: the main thread waits for another, which is left to
-    itself then. Python hears no signal while it is in a C library."""
+    """Make of how Numba has libNVVM compile one that Ctrl-C ends, and whose PTX waits for loads from tensor memory: the
+    main thread waits for another, which is left to itself then. Python hears no signal while it is in a C library."""
 
     def compiled(self: Any) -> bytes:
-        if not building_kernel() or threading.current_thread() is not threading.main_thread():
+        made = heard(self) if building_kernel() else compile(self)
+        return with_waits(made.decode()).encode() if b"tcgen05.ld." in made else made
+
+    def heard(self: Any) -> bytes:
+        if threading.current_thread() is not threading.main_thread():
             return compile(self)
         result: Future[bytes] = Future()
         threading.Thread(target=_settle, args=(result, compile, self), daemon=True).start()

@@ -20,6 +20,7 @@ from ...seam.marks.plain import with_ordinary_parameters
 from ...seam.marks.prints import printing
 from ...seam.source.class_statements import without_classes
 from .cluster import checked_extents, cluster_shape
+from .options import DEFAULTS, options_of
 
 _MOST_LAUNCHES = 256
 """That a kernel remembers."""
@@ -124,7 +125,7 @@ class Kernel:
         from .launching import Launch
 
         grid, block, stream, smem = (*configuration, 0, 0)[:4] if len(configuration) < 4 else configuration
-        return Launch(self, grid, block, None, smem, stream, False)
+        return Launch(self, grid, block, None, smem, stream)
 
 
 def _rename(function: Any, prefix: str) -> None:
@@ -147,6 +148,9 @@ class Call:
     def launch(
         self, *, grid: Any, block: Any, cluster: Any = None, smem: int | None = None, stream: Any = 0,
         min_blocks_per_mp: int | None = None, max_number_threads: Any = None, use_pdl: bool = False,
+        cooperative: bool = False, fallback_cluster: Any = None, preferred_smem_carveout: int | None = None,
+        launch_completion_event: Any = None, launch_completion_event_flags: int = 0, programmatic_event: Any = None,
+        programmatic_event_flags: int = 0, programmatic_event_trigger_at_block_start: int = 0,
     ) -> None:  # fmt: skip
         """Launch the kernel on its arguments: on the GPU, or in the simulator where `cute.simulate` runs the host
         function that calls this.
@@ -155,11 +159,20 @@ class Call:
         for the kernel's own shape. smem: bytes of dynamic shared memory; 0 takes what the kernel's SmemAllocator needs.
         stream: as for `cute.launch`. min_blocks_per_mp: blocks that are to be on an SM at once. max_number_threads: the
         largest block that the compiled kernel takes, as `block`, by default this one. use_pdl: programmatic dependent
-        launch (sm_90). The kernel is compiled for that (PTX .maxntid, .minnctapersm), unless it was made with
-        `launch_bounds=`. CuteError: as `cute.launch`, and bounds that the launch itself does not keep.
+        launch (sm_90). cooperative, fallback_cluster, preferred_smem_carveout, launch_completion_event,
+        launch_completion_event_flags, programmatic_event, programmatic_event_flags,
+        programmatic_event_trigger_at_block_start: as for `cute.launch`; the simulator lets all blocks run at once
+        anyway, makes clusters of the shape that is preferred, and records no event. The kernel is compiled for these
+        bounds (PTX .maxntid, .minnctapersm), unless it was made with `launch_bounds=`. CuteError: as `cute.launch`, and
+        bounds that the launch itself does not keep.
         """
         launcher = LAUNCHER.get()
-        given = grid, block, cluster, smem, stream, min_blocks_per_mp, max_number_threads, use_pdl
+        more = (
+            use_pdl, cooperative, fallback_cluster, preferred_smem_carveout, launch_completion_event,
+            launch_completion_event_flags, programmatic_event, programmatic_event_flags,
+            programmatic_event_trigger_at_block_start,
+        )  # fmt: skip
+        given = grid, block, cluster, smem, stream, min_blocks_per_mp, max_number_threads, *more
         known = None if launcher is not None else self.kernel._known_launch(given)
         if known is not None:
             known(*self.args)
@@ -167,7 +180,9 @@ class Call:
         grid, block = checked_extents("grid", grid), checked_extents("block", block)
         if min_blocks_per_mp is not None and (type(min_blocks_per_mp) is not int or min_blocks_per_mp < 1):
             raise CuteError(f"launch: min_blocks_per_mp {min_blocks_per_mp!r} must be an int from 1 on, or None")
-        options = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
+        options = dict(zip(DEFAULTS, more))
+        options_of(cluster, options)
+        where = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
         threads = _threads(block)
         most = threads
         if max_number_threads is not None:
@@ -175,9 +190,9 @@ class Call:
         if most < threads:
             raise CuteError(f"launch: block {block} has more threads than max_number_threads {max_number_threads!r}")
         if launcher is not None:
-            launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, options)
+            launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, where)
             return
-        settings = {**options, "stream": stream or 0, "pdl": use_pdl}
+        settings = {**where, **options, "stream": stream or 0}
         launch = self.kernel._launch_of((most, min_blocks_per_mp), settings)
         if type(stream) is int and self.kernel.__self__ is None:
             self.kernel._remembered(("launch", *given), launch)

@@ -35,8 +35,10 @@ from .facts import facts
 from .mapped import changes, mapped
 from .native import arrays, oracle, packing
 from .native.driver import driver as native_driver, function_of
+from .native.options import PLAIN
 from .native.plans import Setting, packed_for_good, plan
 from .native.sites import FORGETS, Site, prepared, relate, relatives
+from .options import DEFAULTS, options_of
 from .recording import launch_recorded
 from .streams import core_stream
 
@@ -74,11 +76,16 @@ def _check_grid(griddim: Any, cluster: Any) -> None:
             )
 
 
-def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
+def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any, fallback: Any) -> Any:
     """Return the cluster shape to launch with: None if the kernel carries its own, which the driver then uses."""
     own = facts(kernel).cluster
     if own is not None and cluster is not None and cluster != own:
         raise CuteError(f"cluster={cluster}: the kernel is compiled for clusters of {own}")
+    if own is not None and fallback is not None:
+        raise CuteError(
+            f"fallback_cluster={fallback}: the kernel is compiled for clusters of {own} alone; give it no "
+            "cute.cluster_shape, and the launch cluster="
+        )
     if own is not None or cluster is not None:
         _check_grid(griddim, own or cluster)
     return None if own is not None else cluster
@@ -96,7 +103,7 @@ def _allow_cluster(kernel: Any, cufunc: Any, shape: Any) -> None:
 
 def _settled(kernel: Any, setting: Setting) -> Setting:
     """Check a launch's setting against the kernel and the device, and fill in what the kernel knows itself."""
-    cluster = _own_or_given_cluster(kernel, setting.grid, setting.cluster)
+    cluster = _own_or_given_cluster(kernel, setting.grid, setting.cluster, setting.options.fallback_cluster)
     cufunc = kernel._codelibrary.get_cufunc()
     _allow_cluster(kernel, cufunc, cluster)
     return replace(
@@ -186,7 +193,7 @@ def named_stream(stream: Any) -> bool:
 
 def _beside_grid(setting: Setting) -> Any:
     """What is set of a launch beside its kernel and its grid."""
-    return tuple(setting.block), setting.smem, setting.stream, setting.cluster, setting.pdl
+    return tuple(setting.block), setting.smem, setting.stream, setting.cluster, setting.options
 
 
 def on_grid(plans: list[Any], grid: Any) -> list[Any]:
@@ -237,8 +244,9 @@ class Launch:
     """A kernel with its launch configuration; calling it with the kernel's arguments launches. See `launch`."""
 
     def __init__(
-        self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, pdl: bool, graph: bool = False
-    ) -> None:
+        self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, graph: bool = False,
+        **options: Any,
+    ) -> None:  # fmt: skip
         self.given = kernel
         kernel = getattr(kernel, "dispatcher", kernel)
         grid, block = normalize_kernel_dimensions(checked_extents("grid", grid), checked_extents("block", block))
@@ -246,12 +254,17 @@ class Launch:
             raise CuteError(f"launch: smem {described(smem)}: give the bytes of dynamic shared memory, or 0")
         self.kernel, self.grid, self.block = kernel, grid, block
         self.cluster = None if cluster is None else checked_cluster(cluster)
-        if graph and pdl:
-            raise CuteError("launch: graph=True with pdl=True: a graph waits for what is launched before it; leave one")
-        self.smem, self.pdl, self.graph = smem, pdl, graph
+        asked = options_of(cluster, options)
+        if graph and asked != PLAIN:
+            named = next(f"{k}={v!r}" for k, v in options.items() if v is not DEFAULTS[k])
+            raise CuteError(
+                f"launch: graph=True with {named}: a graph of one kernel waits for what is launched before it, and "
+                "records nothing; leave one"
+            )
+        self.smem, self.graph = smem, graph
         self.stream, self._configuration = stream, None
         handle = int(self.configuration.stream.handle) if named_stream(stream) else None
-        self._setting = Setting(None, 0, grid, block, smem, handle, self.cluster, pdl)
+        self._setting = Setting(None, 0, grid, block, smem, handle, self.cluster, asked)
         self._site: Site | None = None
         self._launched = False
         self._launch: Callable[..., None] = self._first
@@ -343,7 +356,10 @@ class Launch:
 
 
 def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0, stream: Any = 0,
-           pdl: bool = False, graph: bool = False) -> Launch:  # fmt: skip
+           pdl: bool = False, graph: bool = False, cooperative: bool = False, fallback_cluster: Any = None,
+           preferred_smem_carveout: int | None = None, launch_completion_event: Any = None,
+           launch_completion_event_flags: int = 0, programmatic_event: Any = None, programmatic_event_flags: int = 0,
+           programmatic_event_trigger_at_block_start: int = 0) -> Launch:  # fmt: skip
     """Prepare a launch with what `kernel[grid, block, stream, smem]` cannot say: ``launch(kernel, grid=…, …)(*args)``.
 
     kernel: a ``@cuda.jit`` kernel. grid: CTAs, an int or up to three. block: threads of a CTA, likewise. cluster: CTAs
@@ -354,19 +370,34 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     kernel, which takes the host less than half of the time; the kernel itself, while the stream is captured. Prepare
     it before a capture begins. It never runs beside itself, on two streams, and profilers show a graph.
 
+    cooperative: all CTAs run at once, so that they may wait for each other; more than the GPU holds the driver refuses.
+    fallback_cluster: the shape of the clusters that are made where those of `cluster`, a multiple of it along each
+    axis, do not fit (sm_100); kernels have no shape of their own then. preferred_smem_carveout: percent of an SM's
+    memory that is to be shared memory, not L1 cache, as a hint; None leaves it to the driver. launch_completion_event:
+    an event (CUevent, cudaEvent_t, torch.cuda.Event, …, without timing) that is recorded when all CTAs have begun.
+    programmatic_event: one that is recorded when all have called `arch.griddepcontrol_launch_dependents` or ended, or
+    with programmatic_event_trigger_at_block_start=1 begun (sm_90). launch_completion_event_flags,
+    programmatic_event_flags: CU_EVENT_RECORD_*.
+
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
-    less shared memory than the kernel's allocations take, more than the device has, or a graph with pdl.
+    less shared memory than the kernel's allocations take, more than the device has, options that are none, or a graph
+    with any of them.
     """
+    more = (
+        pdl, cooperative, fallback_cluster, preferred_smem_carveout, launch_completion_event,
+        launch_completion_event_flags, programmatic_event, programmatic_event_flags,
+        programmatic_event_trigger_at_block_start,
+    )  # fmt: skip
+    key = grid, block, cluster, smem, stream, graph
     if type(stream) is not int or type(smem) is not int or getattr(kernel, "__self__", None) is not None:
-        return Launch(kernel, grid, block, cluster, smem, stream, pdl, graph)
-    key = grid, block, cluster, smem, stream, pdl, graph
+        return Launch(kernel, *key, **dict(zip(DEFAULTS, more)))
     try:
         known = kernel.__dict__.setdefault("_cute_launches", {})
-        return known[key]  # type: ignore[no-any-return]
+        return known[key, more]  # type: ignore[no-any-return]
     except (AttributeError, TypeError):  # no kernel, or a list
-        return Launch(kernel, *key)
+        return Launch(kernel, *key, **dict(zip(DEFAULTS, more)))
     except KeyError:
-        made = Launch(kernel, *key)
+        made = Launch(kernel, *key, **dict(zip(DEFAULTS, more)))
         if len(known) < _MOST_LAUNCHES:
-            known[key] = made
+            known[key, more] = made
         return made

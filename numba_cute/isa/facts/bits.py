@@ -98,8 +98,9 @@ class WgmmaDescriptor(Record):
     """A wgmma operand in shared memory (PTX ISA, "Matrix Descriptor Format"); all in bytes.
 
     start: the shared::cta address, a multiple of 16. leading, stride: the leading-dimension and stride-dimension
-    byte offsets, whose meaning depends on the major-ness (see `canonical.chunk_offsets`). base_offset: 0 when each
-    swizzle pattern starts at a multiple of its period. swizzle: 0 (none), 32, 64 or 128.
+    byte offsets, whose meaning depends on the major-ness (see `canonical.chunk_offsets`). base_offset: 0 when the
+    swizzle's pattern starts at multiples of its period, as it does where addresses are swizzled, wherever the tile
+    starts. swizzle: 0 (none), 32, 64 or 128.
     """
 
     start: int = bits(0, 14, unit=16)

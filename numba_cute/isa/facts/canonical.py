@@ -71,6 +71,23 @@ _PARAMETERS: dict[int | str, tuple[int, int, int]] = {
 }  # fmt: skip
 
 
+def need_canonical(what: str, start: int, swizzle: int, run: int, base_offset: int) -> None:
+    """Raise CuteError for an operand (`what`) whose `run` contiguous bytes from `start` on leave their row of `swizzle`
+    bytes, and for a base_offset: swizzles permute addresses, so that their pattern begins at multiples of its period.
+    """
+    row = 128 if swizzle == SWIZZLE_128B_BASE32B else swizzle
+    if base_offset and swizzle:
+        raise CuteError(
+            f"{what} with base_offset {base_offset}: the simulator knows only 0, of memory that is swizzled by its "
+            f"address, whose pattern begins at each multiple of {8 * row} bytes"
+        )
+    if swizzle and start % row + min(run, row) > row:
+        raise CuteError(
+            f"{what}: {min(run, row)} bytes from byte {start % row} of a row of {row} leave it; let the tile begin at "
+            "a multiple of 128 bytes, or take a part of K that does not"
+        )
+
+
 def swizzle_addresses(addresses: NDArray[np.int64], swizzle: int) -> NDArray[np.int64]:
     """Addresses (bytes) as the swizzle of `swizzle` bytes (0, 32, 64, 128, or SWIZZLE_128B_BASE32B) permutes them: an
     involution."""

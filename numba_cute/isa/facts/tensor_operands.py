@@ -12,7 +12,7 @@ import numpy as np
 from ... import dtypes
 from ...seam import CuteError
 from . import sparse
-from .canonical import CHUNK, K_MAJOR, chunk_offsets, swizzle_addresses
+from .canonical import CHUNK, K_MAJOR, chunk_offsets, need_canonical, swizzle_addresses
 from .tensor_descriptors import ABSOLUTE, Tcgen05Descriptor
 
 QUARTER = 32
@@ -72,6 +72,8 @@ def addresses(d: Tcgen05Descriptor, major: int, mn: int, k_bytes: int, size: int
                 f"tcgen05.mma: 48 bytes of K from byte {at} of a row of {d.swizzle} leave it; give a descriptor of "
                 "mode ABSOLUTE, whose `leading` is the address at which they go on (sm_103a)"
             )
+    run = k_bytes if major == K_MAJOR else mn * size
+    need_canonical("tcgen05 descriptor", d.start, d.swizzle, run, d.base_offset)
     offsets = chunk_offsets(major, d.swizzle, d.leading, d.stride, mn, k_bytes // size, size)
     return swizzle_addresses(d.start + offsets.ravel(), d.swizzle), (offsets.shape[0], offsets.shape[1])
 

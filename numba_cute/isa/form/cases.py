@@ -13,7 +13,7 @@ from typing import Any, overload
 
 
 class Each(tuple[Any, ...]):
-    """The values that a static parameter may have; the first is meant where a caller names none."""
+    """The values that a static parameter may have."""
 
     __slots__ = ()
 
@@ -108,14 +108,22 @@ class Cases(Sequence[dict[str, Any]]):
     def _case(self, block: int, case: dict[str, Any]) -> dict[str, Any]:
         return self._made.setdefault((block, tuple(case.values())), case)
 
-    def find(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The first case that has all of these parameters with these values."""
+    def having(self, given: Mapping[str, Any]) -> list[tuple[int, Block]]:
+        """What is left of each block, with its index, by these values of parameters."""
+        found = []
+        if self.plain:  # without making all the blocks: rows have up to thousands of cases
+            for i, case in enumerate(self.given):
+                if given.keys() <= case.keys() and all(case[k] == v for k, v in given.items()):
+                    found.append((i, Block({k: (v,) for k, v in case.items()})))
+            return found
         for i, block in enumerate(self.blocks):
-            if given.keys() <= block.choices.keys():
-                left = block.narrowed(given)
-                if left is not None:
-                    return self._case(i, left.first())
-        return None
+            if given.keys() <= block.choices.keys() and (left := block.narrowed(given)) is not None:
+                found.append((i, left))
+        return found
+
+    def at(self, block: int, case: dict[str, Any]) -> dict[str, Any]:
+        """The case of a block with these values."""
+        return self.given[block] if self.plain else self._case(block, case)
 
     def differing(self, names: Iterable[str]) -> Sequence[dict[str, Any]]:
         """A case for each combination of the values of some parameters, the first that has it: all cases of a row that

@@ -21,6 +21,7 @@ from ... import seam
 from ...seam import CuteError
 from .assembly import Assembly, assemble, conditions_in, operands_in, statics_in
 from .cases import Cases
+from .choosing import check_defaults, chosen
 from .kinds import MEMORY, Operand, Role, annotation, pred
 from .targets import supports as supports
 
@@ -85,13 +86,14 @@ class Instr:
     chooses: bool  # whether a case chooses an operand's kind
 
     def __init__(
-        self, run: Callable[..., Any], ptx: str, over: Iterable[dict[str, Any]], ranges: Mapping[str, range], *,
-        target: str, ref: str, issuer: str, proxy: str, sem: str | None, scope: str | None, done_by: str | None,
-        pure: bool, lanes: str,
+        self, run: Callable[..., Any], ptx: str, over: Iterable[dict[str, Any]], ranges: Mapping[str, range],
+        defaults: Mapping[str, Any], *, target: str, ref: str, issuer: str, proxy: str, sem: str | None,
+        scope: str | None, done_by: str | None, pure: bool, lanes: str,
     ) -> None:  # fmt: skip
         self.name, self.run, self.ptx, self.ref, self.target = run.__name__, run, ptx, ref, target
         self.issuer, self.proxy, self.sem, self.scope = issuer, proxy, sem, scope
-        self.done_by, self.pure, self.lanes, self.ranges = done_by, pure, lanes, dict(ranges)
+        self.done_by, self.pure, self.lanes = done_by, pure, lanes
+        self.ranges, self.defaults = dict(ranges), dict(defaults)
         self._over = over
 
     def __getattr__(self, name: str) -> Any:
@@ -120,6 +122,7 @@ class Instr:
         if not isinstance(self._over, Cases):
             self._over = Cases(self._over)
         self._check(tuple(operands), tuple(statics), self._over)
+        check_defaults(self._over, self.ranges, self.defaults, self._need)
         sometimes = tuple(o for o in operands if o.optional or not all(_allowing(o, self._over)))
         must = [i + 1 for i, o in enumerate(operands) if o.reads and o not in sometimes]
         self.__dict__.update(
@@ -138,11 +141,12 @@ class Instr:
             chooses=any(o.by is not None for o in operands),
         )
 
-    def _check(self, operands: tuple[Operand, ...], given: tuple[str, ...], cases: Cases) -> None:
-        def need(ok: bool, why: str) -> None:
-            if not ok:
-                raise TypeError(f"instruction {self.name}: {why}")
+    def _need(self, ok: bool, why: str) -> None:
+        if not ok:
+            raise TypeError(f"instruction {self.name}: {why}")
 
+    def _check(self, operands: tuple[Operand, ...], given: tuple[str, ...], cases: Cases) -> None:
+        need = self._need
         need(self.issuer in ISSUERS, f"issuer {self.issuer!r} is none of {ISSUERS}")
         need(self.proxy in (GENERIC, ASYNC), f"proxy {self.proxy!r} is neither generic nor async")
         need(self.done_by in COMPLETIONS, f"done_by {self.done_by!r} is none of {COMPLETIONS}")
@@ -286,35 +290,9 @@ class Instr:
         key = (self.name, *statics.items()) if statics else self.name
         found = _FOUND.get(key)
         if found is None:
-            found = _FOUND[key] = self._find(statics)
+            made = chosen(self, statics)
+            found = _FOUND[key] = _MADE.setdefault((self.name, *made.items()), made)
         return found
-
-    def _find(self, statics: dict[str, Any]) -> dict[str, Any]:
-        for case in _cases_with(self, statics):
-            return case
-        for name in self.ranges.keys() & statics.keys():
-            rest = {k: v for k, v in statics.items() if k != name}
-            for case in _cases_with(self, rest):
-                if case[name] is not None and statics[name] in self.ranges[name]:
-                    made = {**case, name: statics[name]}
-                    return _MADE.setdefault((self.name, *made.items()), made)
-        legal = {k: self._values(k, {}) for k in self.cases.blocks[0].choices}
-        near = {k: self._values(k, {n: v for n, v in statics.items() if n != k}) for k in statics if len(statics) > 1}
-        near = {k: v for k, v in near.items() if v}
-        hint = (
-            f"; where the others stay as they are, {' or '.join(f'{k} of {v}' for k, v in near.items())}"
-            if near
-            else ""
-        )
-        raise CuteError(f"{self.name}: no form with {statics}; the PTX ISA has {legal}{hint}")
-
-    def _values(self, name: str, others: dict[str, Any]) -> list[Any] | str:
-        """The values of a static parameter in the cases that have those `others`."""
-        found = set(self.cases.values(name, others))
-        numbers = self.ranges.get(name)
-        if numbers is not None and found - {None}:
-            return f"{numbers[0]} to {numbers[-1]}"
-        return sorted(found, key=lambda v: (v is None, v) if isinstance(v, int) else (v is None, repr(v)))
 
     def assembly(self, case: dict[str, Any], given: Container[str] = ()) -> Assembly:
         """The case as inline assembly, with those of the operands that may be absent that are in `given`."""
@@ -338,10 +316,9 @@ def _allowing(o: Operand, cases: Cases) -> Iterator[bool]:
 TABLE: dict[str, Instr] = {}
 _FOUND: dict[Any, dict[str, Any]] = {}
 _MADE: dict[Any, dict[str, Any]] = {}
-"""The cases with numbers of `ranges` that callers have named: a case is known by its identity."""
+"""The cases that callers have named: a case is known by its identity."""
 _RESOLVED: dict[int, tuple[dict[str, Any], tuple[Operand, ...]]] = {}
 _READING = RLock()
-_INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
 
 def row_of(name: Any) -> Instr:
@@ -349,25 +326,6 @@ def row_of(name: Any) -> Instr:
     if name not in TABLE:
         raise CuteError(f"ptx: {name!r} is no row of the instruction table")
     return TABLE[name]
-
-
-def _cases_with(instr: Instr, statics: dict[str, Any]) -> Sequence[dict[str, Any]]:
-    """The cases with these static parameters; the first alone, of a row that has products of choices."""
-    if not instr.cases.plain:
-        found = instr.cases.find(statics)
-        return () if found is None else (found,)
-    return _cases_by(instr, tuple(sorted(statics))).get(tuple(statics[k] for k in sorted(statics)), ())
-
-
-def _cases_by(instr: Instr, names: tuple[str, ...]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    index = _INDEX.get((instr.name, names))
-    if index is None:
-        index = {}
-        for case in instr.cases:
-            if all(n in case for n in names):
-                index.setdefault(tuple(case[n] for n in names), []).append(case)
-        _INDEX[instr.name, names] = index
-    return index
 
 
 def instr(
@@ -384,14 +342,15 @@ def instr(
     lanes: str = EACH,
     over: Iterable[dict[str, Any]] = ({},),
     ranges: Mapping[str, range] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Instr]:
     """Declare one instruction; the decorated function's parameters after `m` are its operands, in the order in which
     they are passed, and its keyword-only parameters are static parameters that the body needs."""
 
     def declare(fn: Callable[..., Any]) -> Instr:
         row = Instr(
-            fn, ptx, over, ranges or {}, target=target, ref=ref, issuer=issuer, proxy=proxy, sem=sem, scope=scope,
-            done_by=done_by, pure=pure, lanes=lanes,
+            fn, ptx, over, ranges or {}, defaults or {}, target=target, ref=ref, issuer=issuer, proxy=proxy, sem=sem,
+            scope=scope, done_by=done_by, pure=pure, lanes=lanes,
         )  # fmt: skip
         if row.name in TABLE:
             raise TypeError(f"instruction {row.name} is declared twice")

@@ -33,8 +33,8 @@ class Text(Instr):
         signature = [p.replace(annotation=k) for p, k in zip(parameters, (None, *kinds))]
         inline_ptx.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
         super().__init__(
-            inline_ptx, " ".join(f"${n}" for n in names), ({},), {}, target="sm_70", ref="", issuer=WARP, proxy=GENERIC,
-            sem=None, scope=None, done_by=None, pure=False, lanes=EACH,
+            inline_ptx, " ".join(f"${n}" for n in names), ({},), {}, {}, target="sm_70", ref="", issuer=WARP,
+            proxy=GENERIC, sem=None, scope=None, done_by=None, pure=False, lanes=EACH,
         )  # fmt: skip
         self.text = _escaped(_numbered(text, names))
 

@@ -3,7 +3,8 @@
 """Atomic read-modify-write of memory (PTX ISA, "atom" and "red"; red gives nothing back). Any thread.
 
 space: "global", "shared" (of the CTA) or "dsmem" (of any CTA of the cluster); sem, scope: the order, and the threads
-that see it as one step (cluster: sm_90). The simulator runs one thread at a time, so that each is one step for all.
+that see it as one step (cluster: sm_90); left out, they are relaxed and gpu, or cluster of "dsmem". The simulator runs
+one thread at a time, so that each is one step for all.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ import numpy as np
 from ... import dtypes
 from ...seam import CuteError
 from ..facts.rounding import exact_sum, flushed, half_bits
+from ..form.choosing import by
 from ..form.instr import ACQ_REL, ACQUIRE, RELAXED, RELEASE, instr
 from ..form.kinds import Kind, choice, f32, f64, gmem, out, smem, u16, u32, u64
 from ..form.machine import Machine
 from .memory import ADDRESS, SPACES, place
 
 _REF = "parallel-synchronization-and-communication-instructions"
-_ATOM: dict[str, Any] = {"target": "sm_70", "ref": f"{_REF}-atom"}
-_RED: dict[str, Any] = {"target": "sm_70", "ref": f"{_REF}-red"}
+_ORDER = {"sem": RELAXED, "scope": by("space", {"dsmem": "cluster"}, "gpu")}
+_ATOM: dict[str, Any] = {"target": "sm_70", "ref": f"{_REF}-atom", "defaults": _ORDER}
+_RED: dict[str, Any] = {"target": "sm_70", "ref": f"{_REF}-red", "defaults": _ORDER}
 _SEMS = {"atom": (RELAXED, ACQUIRE, RELEASE, ACQ_REL), "red": (RELAXED, RELEASE)}
 _HALVES = {"f16": dtypes.Float16, "bf16": dtypes.BFloat16}
 _BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
@@ -74,11 +77,10 @@ def _update(m: Machine, space: str, addr: int, nbytes: int, change: Callable[[An
 
 
 def _orders(name: str, least: str, spaces: tuple[str, ...] = ("global", "shared", "dsmem")) -> Iterator[dict[str, Any]]:
-    """Each order in each space, with its target; a scope of more than the cluster comes first, but for its memory."""
+    """Each order in each space, with its target."""
     for space in spaces:
-        scopes = ("cluster", "gpu", "cta", "sys") if space == "dsmem" else ("gpu", "cta", "sys", "cluster")
         for sem in _SEMS[name]:
-            for scope in scopes:
+            for scope in ("cta", "cluster", "gpu", "sys"):
                 late = space == "dsmem" or scope == "cluster"
                 target = "sm_90" if late else least
                 yield {"space": space, "ss": SPACES[space], "sem": sem, "scope": scope, "target": target}

@@ -26,7 +26,7 @@ def createpolicy_l2(m: Machine, policy: out(u64), *, priority: str) -> int:
 
 
 @instr("createpolicy.fractional.L2::{priority}.L2::{secondary}.b64 $policy, $fraction;", target="sm_80", pure=True,
-       ref=_REF, over=_BOTH)  # fmt: skip
+       ref=_REF, over=_BOTH, defaults={"secondary": "evict_unchanged"})  # fmt: skip
 def createpolicy_fractional(m: Machine, fraction: f32, policy: out(u64)) -> int:
     """`priority` for this fraction (above 0, at most 1) of the accesses, chosen by the hardware, and `secondary` for
     the others. Any thread."""
@@ -36,7 +36,7 @@ def createpolicy_fractional(m: Machine, fraction: f32, policy: out(u64)) -> int:
 
 
 @instr("createpolicy.range.global.L2::{priority}.L2::{secondary}.b64 $policy, [$address], $primary_size, $total_size;",
-       target="sm_80", ref=_REF, over=_BOTH)  # fmt: skip
+       target="sm_80", ref=_REF, over=_BOTH, defaults={"secondary": "evict_unchanged"})  # fmt: skip
 def createpolicy_range(m: Machine, address: gmem, primary_size: u32, total_size: u32, policy: out(u64)) -> int:
     """`priority` for accesses to the `primary_size` bytes from `address` on, and `secondary` for those to the rest of
     `total_size` bytes. Any thread."""

@@ -24,7 +24,7 @@ RESPONSE_BYTES = 16
 @instr("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
        "<multicast:.multicast::cluster::all>.b128 [$addr], [$bar];", target="sm_100", proxy=ASYNC, done_by=MBARRIER,
        over=[{"multicast": False}, {"multicast": True, "target": "sm_100f|sm_110f|sm_120f"}],
-       ref=f"{_REF}-try-cancel")  # fmt: skip
+       defaults={"multicast": False}, ref=f"{_REF}-try-cancel")  # fmt: skip
 def clc_try_cancel(m: Machine, addr: smem, bar: mbar, *, multicast: bool) -> None:
     """Ask for a cluster of the grid that has not started, so that it never will; write the response to `addr` (16
     bytes, 16-byte aligned) later, and complete 16 bytes on `bar`; with `multicast` (sm_100f) at the same offsets in

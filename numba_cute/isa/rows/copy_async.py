@@ -30,16 +30,17 @@ _CASES = [
 
 
 @instr("cp.async.{cache}.shared::cta.global<policy:.L2::cache_hint><prefetch:.L2::{prefetch}B> [$dst], [$src], {nbytes}"
-       "<src_size:, $src_size><ignore:, $ignore><policy:, $policy>;", **_COPY, over=_CASES)  # fmt: skip
+       "<src_size:, $src_size><ignore:, $ignore><policy:, $policy>;", **_COPY, over=_CASES,
+       defaults={"prefetch": 0})  # fmt: skip
 def cp_async(
     m: Machine, dst: smem, src: gmem, src_size: optional(byte_count),
     ignore: optional(pred.means(Role.PREDICATE), unless=("src_size",)), policy: optional(policy), *, nbytes: int,
 ) -> None:  # fmt: skip
     """Copy `nbytes` (4, 8, 16) from global to shared memory, some time later. cache: "ca" (all levels) or, of 16
-    bytes, "cg" (L2 alone); prefetch: 0, 64, 128, 256 bytes fetched into L2. Both addresses are multiples of `nbytes`.
-    src_size: read the first so many bytes (0 to nbytes) alone and write zeros for the others; with 0 it reads nothing,
-    so that `src` may be any address. ignore: read nothing and write zeros where it is true. policy: an L2 cache policy
-    (of `createpolicy_l2`). Any thread, which then commits the group and waits."""
+    bytes, "cg" (L2 alone); prefetch: 0 (the default), 64, 128, 256 bytes fetched into L2. Both addresses are multiples
+    of `nbytes`. src_size: read the first so many bytes (0 to nbytes) alone and write zeros for the others; with 0 it
+    reads nothing, so that `src` may be any address. ignore: read nothing and write zeros where it is true. policy: an
+    L2 cache policy (of `createpolicy_l2`). Any thread, which then commits the group and waits."""
     filled = (0 if ignore else nbytes) if src_size is None else src_size
     for what, value in (("dst", dst), ("src", src)):
         if value % nbytes and (what == "dst" or filled):

@@ -18,7 +18,8 @@ def fence_mbarrier_init(m: Machine) -> None:
 
 
 @instr("fence.proxy.async<space:.{space}>;", target="sm_90", lanes=SAME, ref=_REF,
-       over=[{"space": s} for s in (None, "shared::cta", "shared::cluster", "global")])  # fmt: skip
+       over=[{"space": s} for s in (None, "shared::cta", "shared::cluster", "global")],
+       defaults={"space": None})  # fmt: skip
 def fence_proxy_async(m: Machine, *, space: str | None) -> None:
     """Order this thread's generic accesses before later accesses of the async proxy (TMA, wgmma): those to all memory,
     or to `space` alone ("shared::cta": of the CTA; "shared::cluster": of the cluster's CTAs; "global"). Each thread

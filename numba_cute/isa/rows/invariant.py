@@ -14,6 +14,7 @@ from .memory import HINTED, WORDS, check_aligned, hints, sizes
 
 @instr("ld.global.nc" + HINTED + " $value, [$addr]<policy:, $policy>;", target="sm_80",
        over=[{**hint, **size} for hint in hints((64, 128, 256)) for size in sizes()],
+       defaults={"evict": None, "prefetch": None, "count": 1},
        ref="data-movement-and-conversion-instructions-ld-global-nc")  # fmt: skip
 def ld_global_nc(
     m: Machine, addr: gmem, policy: optional(policy), value: out(WORDS), *, width: int, count: int

@@ -24,7 +24,7 @@ def _rows(m: Machine, addr: Any, num: int) -> Any:
 
 
 @instr("ldmatrix.sync.aligned.m8n8.x{num}{suffix}.shared::cta.b16 $dst, [$addr];", target="sm_75", issuer=WARP,
-       ref=f"{_REF}-ldmatrix", over=_OVER)  # fmt: skip
+       ref=f"{_REF}-ldmatrix", over=_OVER, defaults={"trans": False})  # fmt: skip
 def ldmatrix(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, trans: bool) -> Any:
     """Load `num` (1, 2, 4) matrices of 8 by 8 16-bit elements. Lane i gives the address of row i % 8 of matrix i // 8
     (16 bytes, aligned; lanes from 8 * num on are not used). Register r of lane t holds columns 2 * (t % 4) and the
@@ -34,7 +34,7 @@ def ldmatrix(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, trans: bool)
 
 
 @instr("stmatrix.sync.aligned.m8n8.x{num}{suffix}.shared::cta.b16 [$addr], $src;", target="sm_90", issuer=WARP,
-       ref=f"{_REF}-stmatrix", over=_OVER)  # fmt: skip
+       ref=f"{_REF}-stmatrix", over=_OVER, defaults={"trans": False})  # fmt: skip
 def stmatrix(m: Machine, addr: smem, src: _WORDS, *, num: int, trans: bool) -> None:
     """Store `num` (1, 2, 4) matrices of 8 by 8 16-bit elements: `ldmatrix` the other way. All 32 lanes. Generic
     proxy: a TMA store or wgmma that reads it needs `fence_proxy_async` in each lane first."""

@@ -7,13 +7,15 @@ parity flipped. The first phase has parity 0. What waits for a parity waits for 
 wait for parity 1 on a fresh barrier returns at once.
 
 space: where `bar` may lie, "cta" (shared memory of the issuing CTA) or "cluster" (of any CTA of the cluster, which must
-not have exited; its address from `mapa`). sem, scope: what an arrival releases, or a wait acquires, and for whom.
+not have exited; its address from `mapa`). sem, scope: what an arrival releases, or a wait acquires, and for
+whom. Left out, they are "cta", release of an arrival, and the scope of `space`, of a wait "cta".
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..form.choosing import by
 from ..form.instr import ACQUIRE, RELAXED, RELEASE, SAME, instr
 from ..form.kinds import byte_count, choice, cluster_mbar, mbar, number, optional, out, phase_parity, pred
 from ..form.machine import Barrier, Machine
@@ -27,6 +29,8 @@ def _case(space: str, sem: str, scope: str, said: bool, **more: Any) -> dict[str
     return {"space": space, "sem": sem, "scope": scope, "said": said, **more}
 
 
+_OF_SPACE = by("space", {"cta": "cta", "cluster": "cluster"})
+_DEFAULTS = {"space": "cta", "sem": RELEASE, "scope": _OF_SPACE}
 _ARRIVALS = [
     _case("cta", RELEASE, "cta", False),
     _case("cluster", RELEASE, "cluster", True, target="sm_90"),
@@ -61,7 +65,7 @@ def mbarrier_inval(m: Machine, bar: mbar) -> None:
 
 
 @instr("mbarrier.arrive<said:.{sem}.{scope}>.shared::{space}.b64 _, [$bar]<count:, $count>;", target="sm_80",
-       over=_ARRIVALS, ref=f"{_REF}-arrive")  # fmt: skip
+       over=_ARRIVALS, defaults=_DEFAULTS, ref=f"{_REF}-arrive")  # fmt: skip
 def mbarrier_arrive(m: Machine, bar: _EITHER, count: optional(number, target="sm_90")) -> None:
     """Arrive once, or `count` times at once. Any thread; releases its memory accesses at `scope`.
 
@@ -80,7 +84,7 @@ def mbarrier_arrive_drop(m: Machine, bar: mbar) -> None:
 
 
 @instr("mbarrier.arrive.expect_tx<said:.{sem}.{scope}>.shared::{space}.b64 _, [$bar], $tx_bytes;", target="sm_90",
-       over=_EXPECTANT, ref=f"{_REF}-arrive")  # fmt: skip
+       over=_EXPECTANT, defaults=_DEFAULTS, ref=f"{_REF}-arrive")  # fmt: skip
 def mbarrier_arrive_expect_tx(m: Machine, bar: _EITHER, tx_bytes: byte_count) -> None:
     """Add `tx_bytes` to what this phase still waits for, then arrive once. sem "relaxed" releases only what a fence
     before it did. One thread for each barrier and phase, as a rule: the one that issues the copies which deliver the
@@ -89,14 +93,14 @@ def mbarrier_arrive_expect_tx(m: Machine, bar: _EITHER, tx_bytes: byte_count) ->
 
 
 @instr("mbarrier.expect_tx.{sem}.{scope}.shared::{space}.b64 [$bar], $tx_bytes;", target="sm_90", over=_COUNTING,
-       ref=f"{_REF}-expect-tx")  # fmt: skip
+       defaults={"space": "cta"},        ref=f"{_REF}-expect-tx")  # fmt: skip
 def mbarrier_expect_tx(m: Machine, bar: _EITHER, tx_bytes: byte_count) -> None:
     """Add `tx_bytes` to what this phase still waits for. It does not arrive. Any thread."""
     _barrier(m, bar).expect_tx(tx_bytes)
 
 
 @instr("mbarrier.complete_tx.{sem}.{scope}.shared::{space}.b64 [$bar], $tx_bytes;", target="sm_90", over=_COUNTING,
-       ref=f"{_REF}-complete-tx")  # fmt: skip
+       defaults={"space": "cta"},        ref=f"{_REF}-complete-tx")  # fmt: skip
 def mbarrier_complete_tx(m: Machine, bar: _EITHER, tx_bytes: byte_count) -> None:
     """Count `tx_bytes` as delivered without a copy. Any thread. It does not arrive, and releases only what a fence
     before it did."""
@@ -112,6 +116,7 @@ def _poll(m: Machine, bar: int, parity: int, why: str) -> int:
 
 
 _WAIT: dict[str, Any] = {"lanes": SAME, "ref": f"{_REF}-test-wait-try-wait"}
+_WAIT_LONG = {**_WAIT, "defaults": {"scope": "cta"}}
 _TRY = "mbarrier.try_wait.parity<said:.{sem}.{scope}>.shared::cta.b64"
 
 
@@ -122,7 +127,7 @@ def mbarrier_test_wait_parity(m: Machine, bar: mbar, parity: phase_parity, done:
     return _poll(m, bar, parity, "mbarrier.test_wait")
 
 
-@instr(_TRY + " $done, [$bar], $parity;", target="sm_90", over=_WAITS, **_WAIT)
+@instr(_TRY + " $done, [$bar], $parity;", target="sm_90", over=_WAITS, **_WAIT_LONG)
 def mbarrier_try_wait_parity(m: Machine, bar: mbar, parity: phase_parity, done: out(pred)) -> int:
     """Whether the phase of `parity` has completed, after waiting for it for a time that the hardware limits. Any
     thread; acquires at `scope` if so ("cluster": for memory that peers wrote with the generic proxy before they
@@ -131,7 +136,7 @@ def mbarrier_try_wait_parity(m: Machine, bar: mbar, parity: phase_parity, done: 
 
 
 @instr("{ .reg .pred done; again: " + _TRY + " done, [$bar], $parity; @!done bra again; }", target="sm_90", over=_WAITS,
-       **_WAIT)  # fmt: skip
+       **_WAIT_LONG)  # fmt: skip
 def mbarrier_wait_parity(m: Machine, bar: mbar, parity: phase_parity) -> None:
     """Wait until the phase of `parity` has completed: a loop around mbarrier.try_wait, which acquires at `scope` as it
     does. Any thread. A thread more than one phase behind cannot tell: parities repeat."""

@@ -3,10 +3,11 @@
 """Loads and stores that say more than an assignment does: order and scope, cache operators and priorities (PTX ISA,
 "ld", "st"). Any thread.
 
-space: "global", "shared" (of the CTA) or "dsmem" (of any CTA of the cluster). width: bits of an element; count: 1, 2 or
-4 of them, 16 bytes at most, the address a multiple of all their bytes. sem, scope: None, or the order (see `Order`). Of
-global memory also: cop, a cache operator, of a weak access without other hints; evict, a priority in L1; prefetch,
-bytes fetched into L2; and `policy`, an L2 cache policy (isa/rows/cache.py). Hints change no result.
+space: "global", "shared" (of the CTA) or "dsmem" (of any CTA of the cluster). width: bits of an element; count: 1 (the
+default), 2 or 4 of them, 16 bytes at most, the address a multiple of all their bytes. sem, scope: None (the default),
+or the order (see `Order`). Of global memory also: cop, a cache operator, of a weak access without other hints; evict, a
+priority in L1; prefetch, bytes fetched into L2; none of them unless it is named; and `policy`, an L2 cache policy
+(isa/rows/cache.py). Hints change no result.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ WORDS = choice("width", {8: u16, 16: u16, 32: u32, 64: u64})["count"]
 _EVICTIONS = ("evict_normal", "evict_first", "evict_last", "no_allocate", "evict_unchanged")
 _PREFETCHES = (64, 128, 256)
 _PLAIN: dict[str, Any] = {"cop": None, "evict": None, "prefetch": None}
+_WEAK = {"sem": None, **_PLAIN, "count": 1}
 
 
 def sizes() -> Iterator[dict[str, Any]]:
@@ -78,7 +80,7 @@ POLICY = optional(only(policy, "space", "global"), target="sm_80")
 
 
 @instr("ld<sem:.{sem}.{scope}>.{ss}" + HINTED + " $value, [$addr]<policy:, $policy>;", target="sm_70",
-       ref=f"{_REF}-ld", over=_cases(ACQUIRE, ("ca", "cg", "cs", "lu", "cv"), _PREFETCHES))  # fmt: skip
+       ref=f"{_REF}-ld", over=_cases(ACQUIRE, ("ca", "cg", "cs", "lu", "cv"), _PREFETCHES), defaults=_WEAK)  # fmt: skip
 def ld(
     m: Machine, addr: ADDRESS, policy: POLICY, value: out(WORDS), *, space: str, width: int, count: int, sem: str | None
 ) -> Any:
@@ -94,7 +96,7 @@ def ld(
 
 
 @instr("st<sem:.{sem}.{scope}>.{ss}" + HINTED + " [$addr], $value<policy:, $policy>;", target="sm_70",
-       ref=f"{_REF}-st", over=_cases(RELEASE, ("wb", "cg", "cs", "wt")))  # fmt: skip
+       ref=f"{_REF}-st", over=_cases(RELEASE, ("wb", "cg", "cs", "wt")), defaults=_WEAK)  # fmt: skip
 def st(
     m: Machine, addr: ADDRESS, value: WORDS, policy: POLICY, *, space: str, width: int, count: int, sem: str | None
 ) -> None:

@@ -144,7 +144,7 @@ def _integer_cases() -> Iterator[dict[str, Any]]:
 
 
 @instr("mma.sync.aligned.m{m}n8k{k}.row.col{sat}.s32.{a_type}.{b_type}.s32 $acc, $a, $b, $acc;",
-       target="sm_80", issuer=WARP, ref=_REF, over=_integer_cases())  # fmt: skip
+       target="sm_80", issuer=WARP, ref=_REF, over=_integer_cases(), defaults={"saturate": False})  # fmt: skip
 def mma_s32(
     machine: Machine, acc: _S32, a: _A, b: _B, *, m: int, k: int, a_type: str, b_type: str, saturate: bool
 ) -> None:

@@ -93,7 +93,7 @@ def _integer_cases() -> Iterator[dict[str, Any]]:
             yield from _cases(pairs(types, types), ks, saturate=saturate, sat=text)
 
 
-@instr(**_forms("s32", _integer_cases(), kind="{sat}"))
+@instr(**_forms("s32", _integer_cases(), kind="{sat}"), defaults={"saturate": False})
 def mma_sp_s32(
     m: Machine, acc: _S32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int, saturate: bool
 ) -> None:

@@ -4,8 +4,9 @@
 Any thread. sm_90.
 
 addr: in a multicast mapping (CUDA driver API, "Multicast Object Management"). sem, scope: the order, and the threads
-that see it. Floats narrower than 32 bits come packed in words; acc: the type in which their sums are made. The
-simulator has one GPU, so that a mapping stands for its own memory alone.
+that see it; left out, they are relaxed and sys. Floats narrower than 32 bits come packed in words; acc: the type in
+which their sums are made; None, the default, is their own. The simulator has one GPU, so that a mapping stands for its
+own memory alone.
 """
 
 from __future__ import annotations
@@ -83,9 +84,10 @@ def _store(m: Machine, addr: int, values: list[Any], type: str, op: str | None, 
     m.atomic(addr, given.size, change, shared=False, reads=op is not None)
 
 
-_LOAD: dict[str, Any] = {"target": "sm_90", "ref": f"{_REF}-ld-reduce"}
-_STORE: dict[str, Any] = {"target": "sm_90", "ref": f"{_REF}-st"}
-_RED: dict[str, Any] = {"target": "sm_90", "ref": f"{_REF}-red"}
+_ORDER = {"sem": RELAXED, "scope": "sys"}
+_LOAD: dict[str, Any] = {"target": "sm_90", "ref": f"{_REF}-ld-reduce", "defaults": {**_ORDER, "acc": None}}
+_STORE: dict[str, Any] = {"target": "sm_90", "ref": f"{_REF}-st", "defaults": _ORDER}
+_RED: dict[str, Any] = {"target": "sm_90", "ref": f"{_REF}-red", "defaults": _ORDER}
 
 
 @instr("multimem.ld_reduce.{sem}.{scope}.global.{op}<acc:.acc::{acc}>.{type} $value, [$addr];",

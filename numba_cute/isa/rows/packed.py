@@ -62,12 +62,16 @@ def _floats(values: Any, rnd: str = "rn", ftz: bool = False) -> tuple[float, ...
     return tuple(float(flushed(x)) for x in out) if ftz else tuple(out)
 
 
+_NEAREST = {"rnd": "rn", "ftz": False}
+
+
 def _taken(pair: Any, ftz: bool) -> Any:
     return np.asarray(flushed(pair) if ftz else pair, np.float64)
 
 
 @instr(f"{{ .reg .b64 xa, xb, xr; {_IN} {{op}}.{{how}}.f32x2 xr, xa, xb; mov.b64 $result, xr; }}", target="sm_100",
-       pure=True, ref=f"{_FLOAT}-add", over=[{"op": o, **r} for r in _ROUNDINGS for o in _OPS])  # fmt: skip
+       pure=True, ref=f"{_FLOAT}-add", over=[{"op": o, **r} for r in _ROUNDINGS for o in _OPS],
+       defaults=_NEAREST)  # fmt: skip
 def arith_f32x2(m: Machine, a: _PAIR, b: _PAIR, result: _PAIR_OUT, *, op: str, rnd: str, ftz: bool) -> Sequence[float]:
     """Two f32 sums, differences or products (op "add", "sub", "mul") by one instruction. rnd: "rn" (to nearest even),
     "rz", "rm", "rp"; ftz: subnormal operands and results are zero."""
@@ -75,7 +79,7 @@ def arith_f32x2(m: Machine, a: _PAIR, b: _PAIR, result: _PAIR_OUT, *, op: str, r
 
 
 @instr(f"{{ .reg .b64 xa, xb, xc, xr; {_IN} mov.b64 xc, $c; fma.{{how}}.f32x2 xr, xa, xb, xc; mov.b64 $result, xr; }}",
-       target="sm_100", pure=True, ref=f"{_FLOAT}-fma", over=_ROUNDINGS)  # fmt: skip
+       target="sm_100", pure=True, ref=f"{_FLOAT}-fma", over=_ROUNDINGS, defaults=_NEAREST)  # fmt: skip
 def fma_f32x2(m: Machine, a: _PAIR, b: _PAIR, c: _PAIR, result: _PAIR_OUT, *, rnd: str, ftz: bool) -> Sequence[float]:
     """Two fused a * b + c of f32 by one instruction. rnd, ftz: as in `arith_f32x2`."""
     return _floats(fused(_taken(a, ftz), _taken(b, ftz), _taken(c, ftz)), rnd, ftz)

@@ -106,7 +106,7 @@ def _extremes() -> Iterator[dict[str, Any]]:
 
 
 @instr("{op}<ftz:.ftz><nan:.NaN><xorsign:.xorsign.abs>.f32 $result, $a, $b;", target="sm_70", pure=True,
-       ref=f"{_FLOAT}-min", over=_extremes())  # fmt: skip
+       ref=f"{_FLOAT}-min", over=_extremes(), defaults={"nan": False, "xorsign": False, "ftz": False})  # fmt: skip
 def extreme_f32(
     m: Machine, a: f32, b: f32, result: out(f32), *, op: str, nan: bool, xorsign: bool, ftz: bool
 ) -> Any:  # fmt: skip

@@ -70,7 +70,7 @@ _ARRIVALS: list[dict[str, Any]] = [{"sem": RELEASE}, {"sem": RELAXED}]
 
 
 @instr("barrier.cluster.arrive.{sem}.aligned;", target="sm_90", issuer=WARP, scope="cluster", over=_ARRIVALS,
-       ref=f"{_REF}-barrier-cluster")  # fmt: skip
+       defaults={"sem": RELEASE}, ref=f"{_REF}-barrier-cluster")  # fmt: skip
 def cluster_arrive(m: Machine) -> None:
     """Arrive at the cluster's barrier, releasing memory accesses at cluster scope; with sem "relaxed" ordering none: a
     fence must come before it if that matters. All threads of all CTAs, each once, and then `cluster_wait`; whole
@@ -79,7 +79,7 @@ def cluster_arrive(m: Machine) -> None:
 
 
 @instr("barrier.cluster.arrive.{sem};", target="sm_90", lanes=SAME, scope="cluster", over=_ARRIVALS,
-       ref=f"{_REF}-barrier-cluster")  # fmt: skip
+       defaults={"sem": RELEASE}, ref=f"{_REF}-barrier-cluster")  # fmt: skip
 def cluster_arrive_unaligned(m: Machine) -> None:
     """`cluster_arrive` for threads of a warp that need not execute it together. Any thread."""
     m.cluster_arrive()
@@ -175,6 +175,7 @@ def _reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
 
 @instr("redux.sync.{op}<abs:.abs><nan:.NaN>.f32 $result, $value, " + _MASK + ";", target="sm_100f", issuer=WARP,
        over=[{"op": op, "abs": a, "nan": n} for op in ("min", "max") for a in (False, True) for n in (False, True)],
+       defaults={"abs": False, "nan": False},
        ref=f"{_REF}-redux-sync")  # fmt: skip
 def redux_sync_f32(
     m: Machine, value: f32, membermask: _MEMBERS, result: out(f32), *, op: str, abs: bool, nan: bool

@@ -31,6 +31,7 @@ from ..facts.tensor_memory import (
     thread_values,
 )
 from ..form.checks import receivers
+from ..form.choosing import by
 from ..form.instr import ASYNC, MBARRIER, TCGEN05_LOADS, TCGEN05_STORES, WARP, instr
 from ..form.kinds import cluster_mask, cluster_mbar, number, optional, out, same, smem, tmem, u32
 from ..form.machine import Machine
@@ -88,9 +89,15 @@ def _moves(what: str) -> list[dict[str, Any]]:
         for num, packed in product((n for n in REPETITIONS if n <= shape.most), (False, True)):
             form = {"shape": shape.name, "num": num, what: packed, "regs": shape.registers * num}
             halves = shape.halves > 1
-            splits = dict.fromkeys((num << packed, 256)) if halves else (None,)
-            found += [{**form, "split": split, "halves": halves} for split in splits]
+            found.append({**form, "split": num << packed if halves else None, "halves": halves})
     return found
+
+
+_BESIDE = by(
+    ("shape", "num", "pack"),
+    {(s.name, n, p): n << p for s in SHAPES.values() if s.halves > 1 for n in REPETITIONS for p in (False, True)},
+)
+"""Where the second half of a shape lies unless `split` says so: next to the first."""
 
 
 @cache
@@ -118,7 +125,7 @@ def _patches(m: Machine, address: int, shape: str, num: int, packed: bool, split
 
 @instr("tcgen05.ld.sync.aligned.{shape}.x{num}<pack:.pack::16b>.b32 $dst, [$taddr]<halves:, {split}>;", target=_TARGET,
        issuer=WARP, done_by=TCGEN05_LOADS, ref=f"{_REF}-ld", over=_moves("pack"),
-       ranges={"split": range(512)})  # fmt: skip
+       ranges={"split": range(512)}, defaults={"pack": False, "split": _BESIDE})  # fmt: skip
 def tcgen05_ld(
     m: Machine, dst: out(_WORDS), taddr: same(tmem), *, shape: str, num: int, pack: bool, split: int | None
 ) -> Any:
@@ -148,7 +155,7 @@ _RED_TYPES += [{"type": t, "abs": False, "nan": False} for t in ("s32", "u32")]
        target="sm_103f|sm_110f", issuer=WARP, done_by=TCGEN05_LOADS, ref=f"{_REF}-ld",
        over=[{**form, "op": op, **kind} for form in _moves("pack") if not form["pack"] and form["num"] > 1
              and SHAPES[form["shape"]] in _RED_SHAPES for op in ("min", "max") for kind in _RED_TYPES],
-       ranges={"split": range(512)})  # fmt: skip
+       ranges={"split": range(512)}, defaults={"abs": False, "nan": False, "split": _BESIDE})  # fmt: skip
 def tcgen05_ld_red(
     m: Machine, dst: out(_WORDS), red: out(u32[1]), taddr: same(tmem), *, shape: str, num: int, op: str, type: str,
     abs: bool, nan: bool, split: int | None,
@@ -169,7 +176,8 @@ _RED_DTYPES = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}
 
 @instr("tcgen05.st.sync.aligned.{shape}.x{num}<unpack:.unpack::16b>.b32 [$taddr]<halves:, {split}>, $src;",
        target=_TARGET, issuer=WARP, done_by=TCGEN05_STORES, ref=f"{_REF}-st", over=_moves("unpack"),
-       ranges={"split": range(512)})  # fmt: skip
+       ranges={"split": range(512)},
+       defaults={"unpack": False, "split": by(("shape", "num", "unpack"), _BESIDE.values)})  # fmt: skip
 def tcgen05_st(
     m: Machine, taddr: same(tmem), src: _WORDS, *, shape: str, num: int, unpack: bool, split: int | None
 ) -> None:

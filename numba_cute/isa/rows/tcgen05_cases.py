@@ -215,6 +215,5 @@ def decoded(cases: Cases, word: int, given: tuple[tuple[str, Any], ...]) -> tupl
         known[name] = value
     if kind == "i8" and (form.negate_a or form.negate_b):
         raise CuteError(f"tcgen05.mma, kind {kind}: integers cannot be negated: negate_a and negate_b must be 0")
-    found = cases.find(known)
-    assert found is not None
-    return found, form
+    ((at, block),) = cases.having(known)
+    return cases.at(at, block.first()), form

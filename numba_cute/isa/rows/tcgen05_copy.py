@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...seam import CuteError
-from ..facts.canonical import CHUNK, K_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets, swizzle_addresses
+from ..facts.canonical import CHUNK, K_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets, need_canonical, swizzle_addresses
 from ..facts.tensor_copies import PACKED, QUARTER, SHAPES, CopyShape, spread
 from ..form.instr import ASYNC, TCGEN05_GROUP, instr
 from ..form.kinds import descriptor, tmem
@@ -46,6 +46,7 @@ def _chunks(m: Machine, word: int, form: CopyShape, cta: int) -> tuple[Any, Call
             "tcgen05.cp: s_desc has the swizzle of 128 bytes in atoms of 32, which is for MN-major operands of a "
             "multiply; the rows of a copy are K-major: swizzle 0, 32, 64 or 128"
         )
+    need_canonical("tcgen05.cp: s_desc", d.start, d.swizzle, form.row_bytes, d.base_offset)
     offsets = chunk_offsets(K_MAJOR, d.swizzle, d.leading, d.stride, form.rows, form.row_bytes, 1)
     addresses = swizzle_addresses(d.start + offsets.ravel(), d.swizzle)
 
@@ -58,7 +59,8 @@ def _chunks(m: Machine, word: int, form: CopyShape, cta: int) -> tuple[Any, Call
 
 
 @instr("tcgen05.cp.cta_group::{cta_group}.{shape}<multicast:.{multicast}><source:.b8x16.{source}> [$taddr], $s_desc;",
-       target=FEATURES["tcgen05"], proxy=ASYNC, done_by=TCGEN05_GROUP, ref=f"{_REF}-cp", over=_COPIES)  # fmt: skip
+       target=FEATURES["tcgen05"], proxy=ASYNC, done_by=TCGEN05_GROUP, ref=f"{_REF}-cp", over=_COPIES,
+       defaults={"multicast": None, "source": None})  # fmt: skip
 def tcgen05_cp(
     m: Machine, taddr: tmem, s_desc: descriptor, *, cta_group: int, shape: str, multicast: str | None,
     source: str | None,

@@ -30,6 +30,7 @@ from .tcgen05_multiply import multiply
 _ROW: dict[str, Any] = {
     "target": ALL_BUT_I8, "proxy": ASYNC, "done_by": TCGEN05_GROUP,
     "ref": "tensorcore-5th-generation-instructions-tcgen05-mma",
+    "defaults": {"sparse": False, "collector": None, "ashift": False, "scale_d": None},
 }  # fmt: skip
 _WORD = u32.means(Role.DESCRIPTOR)
 _META = only(tmem, "sparse", True)

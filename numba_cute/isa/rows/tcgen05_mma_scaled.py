@@ -16,15 +16,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..form.choosing import by
 from ..form.instr import ASYNC, TABLE, TCGEN05_GROUP, instr
 from ..form.kinds import Role, accumulate, descriptor, only, tmem, u32
 from ..form.machine import Machine
-from .tcgen05_cases import ALL_BUT_I8, scaled
+from .tcgen05_cases import _VECTORS, ALL_BUT_I8, K_OF, scaled
 from .tcgen05_multiply import multiply
 
 _ROW: dict[str, Any] = {
     "target": ALL_BUT_I8, "proxy": ASYNC, "done_by": TCGEN05_GROUP,
     "ref": "tensorcore-5th-generation-instructions-tcgen05-mma",
+    "defaults": {
+        "sparse": False, "collector": None, "vec": by("kind", {"mxf8f6f4": "block32", "mxf4": "block32"}),
+        "k": by(("kind", "sparse"), {(k, s): K_OF[k] * (1 + s) for k in _VECTORS for s in (False, True)}),
+    },
 }  # fmt: skip
 _WORD = u32.means(Role.DESCRIPTOR)
 _META = only(tmem, "sparse", True)

@@ -7,7 +7,8 @@ A load completes its bytes on an mbarrier in the CTA that receives them. A store
 group: `cp_async_bulk_commit_group` closes it, `cp_async_bulk_wait_group` waits. Before a store reads what threads
 wrote, each of them needs `fence_proxy_async` of shared memory, and then a barrier.
 
-mode: how the coordinates `at` name what is accessed; the rank of the map follows from it, or is a static parameter.
+mode: how the coordinates `at` name what is accessed, "tile" unless it is named; the rank of the map follows from it, or
+is a static parameter.
 
 | mode | at (innermost first) | what |
 | --- | --- | --- |
@@ -49,6 +50,7 @@ _MODES = [
 ]  # fmt: skip
 _STORE_MODES = [*_TILE, *_im2col("im2col_no_offs"), {"mode": "tile::scatter4", **_ROWS}]
 _WIDE = {"im2col::w": "w", "im2col::w::128": "w128"}
+_TILES = {"mode": "tile"}
 _FOUR_ROWS = ("tile::gather4", "tile::scatter4")
 
 
@@ -67,6 +69,7 @@ def _line(address: int) -> int:
     "<offsets:, $offsets><cta_mask:, $cta_mask><policy:, $policy>;",
     target="sm_90", proxy=ASYNC, done_by=MBARRIER, ref=f"{_MOVE}-cp-async-bulk-tensor",
     over=[{"pair": False, **c} for c in _MODES] + [{**c, "pair": True, "target": _FAMILIES} for c in _MODES],
+    defaults={"pair": False, "mode": "tile"},
 )  # fmt: skip
 def cp_async_bulk_tensor_g2s(
     m: Machine, dst: cluster_smem, map: tmap, at: _AT, bar: cluster_mbar,
@@ -132,7 +135,8 @@ _OUT: dict[str, Any] = {"target": "sm_90", "proxy": ASYNC, "done_by": BULK_GROUP
 
 
 @instr("cp.async.bulk.tensor.{rank}d.global.shared::cta.{mode}.bulk_group<policy:.L2::cache_hint> [$map, $at], [$src]"
-       "<policy:, $policy>;", over=_STORE_MODES, ref=f"{_MOVE}-cp-async-bulk-tensor", **_OUT)  # fmt: skip
+       "<policy:, $policy>;", over=_STORE_MODES, defaults=_TILES,
+       ref=f"{_MOVE}-cp-async-bulk-tensor", **_OUT)  # fmt: skip
 def cp_async_bulk_tensor_s2g(m: Machine, map: tmap, at: _AT, src: smem, policy: optional(policy), *, mode: str) -> None:
     """Copy shared memory `src` to what `at` names in tensor map `map`; elements outside the tensor are not written, but
     no coordinate is negative. src: a multiple of 128 bytes. policy: an L2 cache policy. One thread, after the writers'
@@ -142,7 +146,8 @@ def cp_async_bulk_tensor_s2g(m: Machine, map: tmap, at: _AT, src: smem, policy: 
 
 @instr("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.{mode}.bulk_group<policy:.L2::cache_hint> "
        "[$map, $at], [$src]<policy:, $policy>;", ref=f"{_MOVE}-cp-reduce-async-bulk-tensor",
-       over=[{**c, "op": o} for o in REDUCTIONS for c in _STORE_MODES[:-1]], **_OUT)  # fmt: skip
+       over=[{**c, "op": o} for o in REDUCTIONS for c in _STORE_MODES[:-1]],
+       defaults=_TILES, **_OUT)  # fmt: skip
 def cp_reduce_async_bulk_tensor_s2g(
     m: Machine, map: tmap, at: _AT, src: smem, policy: optional(policy), *, mode: str, op: str
 ) -> None:
@@ -154,7 +159,7 @@ def cp_reduce_async_bulk_tensor_s2g(
 
 
 @instr("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.{mode}<policy:.L2::cache_hint> [$map, $at]<offsets:, $offsets>"
-       "<policy:, $policy>;", target="sm_90", proxy=ASYNC, over=_MODES,
+       "<policy:, $policy>;", target="sm_90", proxy=ASYNC, over=_MODES, defaults=_TILES,
        ref=f"{_MOVE}-cp-async-bulk-prefetch-tensor")  # fmt: skip
 def cp_async_bulk_prefetch_tensor(
     m: Machine, map: tmap, at: _AT, offsets: _OFFSETS, policy: optional(policy),
@@ -174,7 +179,8 @@ def cp_async_bulk_commit_group(m: Machine) -> None:
 
 
 @instr("cp.async.bulk.wait_group<read:.read> {n};", target="sm_90", ref=f"{_MOVE}-cp-async-bulk-wait-group",
-       over=[{"read": r, "n": n} for r in (False, True) for n in range(32)])  # fmt: skip
+       over=[{"read": r, "n": n} for r in (False, True) for n in range(32)],
+       defaults={"read": False})  # fmt: skip
 def cp_async_bulk_wait_group(m: Machine, *, n: int, read: bool) -> None:
     """Wait until at most the `n` latest groups of this thread are incomplete: the others' writes are done. With `read`,
     until at most those have still to read their sources, which may then be overwritten. The thread that committed

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...seam import CuteError
 from ..facts import fragment_layouts, fragments
 from ..facts.bits import WgmmaDescriptor
-from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, swizzle_addresses
+from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, need_canonical, swizzle_addresses
 from ..form.cases import each
 from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, instr
 from ..form.kinds import accumulate, accumulator, descriptor, f32, s32, same, u32
@@ -85,12 +84,9 @@ class _Form:
 def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) -> tuple[NDArray[np.int64], _Matrix]:
     """An operand in shared memory: the addresses of its chunks, and what reads it as a matrix (mn, k)."""
     d = WgmmaDescriptor.decode(int(descriptor) & 0xFFFFFFFFFFFFFFFF)
-    if d.base_offset:
-        raise CuteError(
-            f"wgmma descriptor with base_offset {d.base_offset}: the simulator knows only 0; "
-            f"let the tile start at a multiple of {8 * d.swizzle} bytes"
-        )
     width = fragments.WIDTHS[ab]
+    run = (k if major == K_MAJOR else mn) * width // 8
+    need_canonical("wgmma descriptor", d.start, d.swizzle, run, d.base_offset)
     if width < 8:  # bits lie K-major, 8 to a byte
         offsets = chunk_offsets(major, d.swizzle, d.leading, d.stride, mn, k * width // 8, 1)
     else:
@@ -156,7 +152,7 @@ def forms(k: int, d: str, a: str, b: str, a_src: str, over: Iterable[dict[str, A
 
 
 def _cases(types: tuple[str, ...], d: str, a_src: str) -> Iterator[dict[str, Any]]:
-    """All forms; those with both signs +1 come first, so that they are meant where a caller names no sign."""
+    """All forms."""
     for n in range(8, 257, 8):
         for ab in types:
             majors = {"trans_a": each(0, 1) if a_src == "smem" else 0, "trans_b": each(0, 1)}
@@ -173,10 +169,17 @@ _MMA: dict[str, Any] = {
     "done_by": WGMMA_GROUP,
     "ref": f"{_REF}-mma",
 }
+_MAJOR = {"trans_a": 0, "trans_b": 0}
+_POSITIVE = {"scale_a": 1, "scale_b": 1}
+_PLAIN: dict[str, Any] = {**_MMA, "defaults": {**_MAJOR, **_POSITIVE}}
+_PLAIN_K: dict[str, Any] = {**_MMA, "defaults": _POSITIVE}
+_WRAPPING: dict[str, Any] = {**_MMA, "defaults": {"saturate": False}}
 
 
 @instr(
-    "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _SS, **_MMA, over=_cases(("f16", "bf16"), "f32", "smem")
+    "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _SS,
+    **_PLAIN,
+    over=_cases(("f16", "bf16"), "f32", "smem"),
 )
 def wgmma_ss(
     m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
@@ -192,7 +195,9 @@ def wgmma_ss(
 
 
 @instr(
-    "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _RS, **_MMA, over=_cases(("f16", "bf16"), "f32", "rmem")
+    "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _RS,
+    **_PLAIN,
+    over=_cases(("f16", "bf16"), "f32", "rmem"),
 )
 def wgmma_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
@@ -203,7 +208,7 @@ def wgmma_rs(
     _multiply_rs(m, _Form(n, ab, ab, np.float32, scale_a * scale_b), acc, a, b_desc, use_acc, trans_b)
 
 
-@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _SS, **_MMA, over=_cases(("f16",), "f16", "smem"))
+@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _SS, **_PLAIN, over=_cases(("f16",), "f16", "smem"))
 def wgmma_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, scale_b: int,
@@ -213,7 +218,7 @@ def wgmma_f16_ss(
     _multiply_ss(m, form, acc, a_desc, b_desc, use_acc, (trans_a, trans_b))
 
 
-@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _RS, **_MMA, over=_cases(("f16",), "f16", "rmem"))
+@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _RS, **_PLAIN, over=_cases(("f16",), "f16", "rmem"))
 def wgmma_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, trans_b: int, scale_a: int, scale_b: int,
@@ -253,7 +258,7 @@ _S32_K = "wgmma.mma_async.sync.aligned.m64n{n}k32{sat}.s32.{a_type}.{b_type} "
 _B1_K = "wgmma.mma_async.sync.aligned.m64n{n}k256.s32.b1.b1.and.popc "
 
 
-@instr(_F32_K + _SS_K, **_MMA, over=_k_cases(_FLOATS, "f32", "smem"))
+@instr(_F32_K + _SS_K, **_PLAIN_K, over=_k_cases(_FLOATS, "f32", "smem"))
 def wgmma_k_ss(
     m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
@@ -262,7 +267,7 @@ def wgmma_k_ss(
     _multiply_ss(m, _Form(n, a_type, b_type, np.float32, scale_a * scale_b), acc, a_desc, b_desc, use_acc)
 
 
-@instr(_F32_K + _RS_K, **_MMA, over=_k_cases(_FLOATS, "f32", "rmem"))
+@instr(_F32_K + _RS_K, **_PLAIN_K, over=_k_cases(_FLOATS, "f32", "rmem"))
 def wgmma_k_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
@@ -271,7 +276,7 @@ def wgmma_k_rs(
     _multiply_rs(m, _Form(n, a_type, b_type, np.float32, scale_a * scale_b), acc, a, b_desc, use_acc)
 
 
-@instr(_F16_K + _SS_K, **_MMA, over=_k_cases(_FP8, "f16", "smem"))
+@instr(_F16_K + _SS_K, **_PLAIN_K, over=_k_cases(_FP8, "f16", "smem"))
 def wgmma_k_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
@@ -280,7 +285,7 @@ def wgmma_k_f16_ss(
     _multiply_ss(m, _Form(n, a_type, b_type, np.float16, scale_a * scale_b), acc, a_desc, b_desc, use_acc)
 
 
-@instr(_F16_K + _RS_K, **_MMA, over=_k_cases(_FP8, "f16", "rmem"))
+@instr(_F16_K + _RS_K, **_PLAIN_K, over=_k_cases(_FP8, "f16", "rmem"))
 def wgmma_k_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
@@ -289,7 +294,7 @@ def wgmma_k_f16_rs(
     _multiply_rs(m, _Form(n, a_type, b_type, np.float16, scale_a * scale_b), acc, a, b_desc, use_acc)
 
 
-@instr(_S32_K + _SS_INT, **_MMA, over=_integer_cases("smem"))
+@instr(_S32_K + _SS_INT, **_WRAPPING, over=_integer_cases("smem"))
 def wgmma_s32_ss(
     m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool,
@@ -300,7 +305,7 @@ def wgmma_s32_ss(
     _multiply_ss(m, form, acc, a_desc, b_desc, use_acc)
 
 
-@instr(_S32_K + _RS_INT, **_MMA, over=_integer_cases("rmem"))
+@instr(_S32_K + _RS_INT, **_WRAPPING, over=_integer_cases("rmem"))
 def wgmma_s32_rs(
     m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool,

@@ -25,6 +25,7 @@ from .wgmma import (
     _FLOATS,
     _FP8,
     _INTEGER_N,
+    _MAJOR,
     _MMA,
     _USE_ACC,
     _Form,
@@ -35,6 +36,9 @@ from .wgmma import (
 )  # fmt: skip
 
 _SP: dict[str, Any] = {**_MMA, "ref": "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async-sp"}
+_PLAIN: dict[str, Any] = {**_SP, "defaults": {**_MAJOR, "scale_a": 1}}
+_PLAIN_K: dict[str, Any] = {**_SP, "defaults": {"scale_a": 1}}
+_WRAPPING: dict[str, Any] = {**_SP, "defaults": {"saturate": False}}
 
 
 def _issue(
@@ -92,7 +96,7 @@ _SS_INT = "$acc, $a_desc, $b_desc, $e, {selector}, $use_acc;"
 _RS_INT = "$acc, $a, $b_desc, $e, {selector}, $use_acc;"
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("f16", "bf16"), "f32", "smem"))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_PLAIN, over=_cases(("f16", "bf16"), "f32", "smem"))
 def wgmma_sp_ss(
     m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_a: int, trans_b: int, scale_a: int, selector: int,
@@ -104,7 +108,7 @@ def wgmma_sp_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("f16", "bf16"), "f32", "rmem"))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_PLAIN, over=_cases(("f16", "bf16"), "f32", "rmem"))
 def wgmma_sp_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_b: int, scale_a: int, selector: int,
@@ -114,7 +118,7 @@ def wgmma_sp_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), "f16", "smem"))
+@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_PLAIN, over=_cases(("f16",), "f16", "smem"))
 def wgmma_sp_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, selector: int,
@@ -124,7 +128,7 @@ def wgmma_sp_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), "f16", "rmem"))
+@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_PLAIN, over=_cases(("f16",), "f16", "rmem"))
 def wgmma_sp_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_b: int, scale_a: int, selector: int,
@@ -134,7 +138,7 @@ def wgmma_sp_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, "f32", "smem"))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_PLAIN_K, over=_k_cases(_FLOATS, "f32", "smem"))
 def wgmma_sp_k_ss(
     m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -145,7 +149,7 @@ def wgmma_sp_k_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, "f32", "rmem"))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_PLAIN_K, over=_k_cases(_FLOATS, "f32", "rmem"))
 def wgmma_sp_k_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -155,7 +159,7 @@ def wgmma_sp_k_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, "f16", "smem"))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_PLAIN_K, over=_k_cases(_FP8, "f16", "smem"))
 def wgmma_sp_k_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -165,7 +169,7 @@ def wgmma_sp_k_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, "f16", "rmem"))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_PLAIN_K, over=_k_cases(_FP8, "f16", "rmem"))
 def wgmma_sp_k_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -175,7 +179,7 @@ def wgmma_sp_k_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases("smem"))
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_WRAPPING, over=_integer_cases("smem"))
 def wgmma_sp_s32_ss(
     m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,
@@ -185,7 +189,7 @@ def wgmma_sp_s32_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases("rmem"))
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_WRAPPING, over=_integer_cases("rmem"))
 def wgmma_sp_s32_rs(
     m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,

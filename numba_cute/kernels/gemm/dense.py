@@ -296,6 +296,7 @@ def gemm(
         arch.setmaxregister_increase(CONSUMER_REGISTERS)
         group = cute.Int32((warp_idx - 4) // 4)
         mma = tiled_mma.get_slice(cute.Int32(group * 128))
+        adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
@@ -324,7 +325,7 @@ def gemm(
                 of_b = stage.index if cute.const_expr(not kept) else k
                 cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, of_b], acc)
                 for kb in cute.range_constexpr(1, K_BLOCKS):
-                    cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, of_b], acc)
+                    cute.gemm(adds, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, of_b], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
                 if k > first_k:

@@ -194,6 +194,7 @@ def mixed(
         narrow = cute.make_rmem_tensor((4, per_stage), cute.Uint32)
         units = cute.make_tensor(sW.iterator, cute.make_layout((4, 128, 2, per_stage, stages)))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
+        adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
 
         stores_of_tile = tile_n // store_n
         store_stages = cute.size(c_layout, mode=[2])
@@ -228,7 +229,7 @@ def mixed(
                             )  # fmt: skip
                         else:
                             cute.gemm(
-                                tiled_mma, acc, wides[half][None, None, kb],
+                                adds, acc, wides[half][None, None, kb],
                                 tCrX[None, None, kb, stage.index * per_stage + within], acc,
                             )  # fmt: skip
                     warpgroup.commit_group()

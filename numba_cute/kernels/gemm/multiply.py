@@ -11,6 +11,7 @@ BLOCK = 128  # elements of K, and columns of B, that share a scale
 @cute.jit
 def plainly(consumer, tiled_mma, acc, rA, rB, k_tiles):
     """Set `acc` to the products of `k_tiles` stages. rA, rB: fragments, (V, M or N, K, stages)."""
+    adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
     previous = consumer.wait()
     for k in range(k_tiles):
         stage = consumer.wait_and_advance()
@@ -18,7 +19,7 @@ def plainly(consumer, tiled_mma, acc, rA, rB, k_tiles):
         first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
         cute.gemm(first, acc, rA[None, None, 0, stage.index], rB[None, None, 0, stage.index], acc)
         for kb in cute.range_constexpr(1, cute.size(rA, mode=[2])):
-            cute.gemm(tiled_mma, acc, rA[None, None, kb, stage.index], rB[None, None, kb, stage.index], acc)
+            cute.gemm(adds, acc, rA[None, None, kb, stage.index], rB[None, None, kb, stage.index], acc)
         warpgroup.commit_group()
         warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
         if k > 0:

@@ -14,17 +14,19 @@ from ... import isa, layout, seam
 from ...atoms.copy_atom import CopyAtom, TiledCopy, make_cotiled_copy
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType
+from ...isa.facts.bits import encode_address
 from ...isa.facts.tensor_copies import SHAPES, CopyShape, landed, source_rows
-from ...layout import Layout, make_layout
+from ...isa.facts.tensor_descriptors import ABSOLUTE
+from ...layout import Layout, make_layout, rank
 from ...layout.pure import pure
-from ...seam import CuteError, known_as, static, traced
+from ...seam import CuteError, known, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice, known_name, remembered
 from ..common.checks import in_shared
 from ..common.choices import CtaGroup, OperandMajorMode
-from ..common.smem_descriptor import UNIT_BITS, SmemDescriptor, descriptor_tensor
+from ..common.smem_descriptor import LINE, UNIT_BITS, SmemDescriptor, descriptor_tensor, swizzle_bytes
 from .copies import in_tensor_memory, same_width
 from .mma import TCGEN05
 
@@ -296,17 +298,30 @@ _MAJORS = {"k": OperandMajorMode.K, "mn": OperandMajorMode.MN}
 
 @traced
 @known_as("cute_nvgpu.tcgen05")
-def make_umma_smem_desc(src: Pointer, layout: Layout, major: str) -> SmemDescriptor:
+def make_umma_smem_desc(src: Pointer, layout: Layout, major: str, next_src: Pointer | None = None) -> SmemDescriptor:
     """Make the matrix descriptor of an operand's tile in shared memory, which tcgen05.mma reads.
 
-    src: a Pointer to it, with its swizzle. layout: the tile (MN, K) of one multiply, static. major: "k" or "mn", the
-    contiguous mode. `cute.make_tensor(descriptor, cute.make_layout(1, stride=0))` is a fragment. Raises CuteError for a
-    tile that no descriptor says.
+    src: a Pointer to it, with its swizzle. layout: the tile (MN, K) of one multiply, or ((MN, K)) as a slice of an
+    operand has it, static. major: "k" or "mn", the contiguous mode. next_src: where the 48 bytes of K of a multiply go
+    on (sm_103a) that begin less than 48 bytes before the end of their row of 128: a Pointer to the row of 128 bytes
+    that follows. `cute.make_tensor(descriptor, cute.make_layout(1, stride=0))` is a fragment. Raises CuteError for a
+    tile that no descriptor says, and for a `next_src` of one that is not K-major with a swizzle of 128 bytes.
     """
     what = "tcgen05.make_umma_smem_desc"
     if major not in _MAJORS:
         raise CuteError(f'{what}: major {major!r} must be "k" or "mn"')
-    if not isinstance(layout, Layout):
-        raise CuteError(f"{what}: layout {layout!r} must be a Layout of the tile (MN, K)")
-    one: SmemDescriptor = descriptor_tensor(Tensor(src, make_layout((layout,))), _MAJORS[major], TCGEN05, what).iterator
-    return one
+    if not isinstance(layout, Layout) or rank(layout) > 2:
+        raise CuteError(f"{what}: layout {layout!r} must be a Layout of the tile (MN, K), or ((MN, K))")
+    tile = Tensor(src, layout if rank(layout) == 1 else make_layout((layout,)))
+    if next_src is None:
+        return descriptor_tensor(tile, _MAJORS[major], TCGEN05, what).iterator  # type: ignore[no-any-return]
+    if not isinstance(next_src, Pointer) or next_src.space is not AddressSpace.smem or next_src.alignment % LINE:
+        raise CuteError(f"{what}: next_src {next_src!r} must be a pointer to shared memory, aligned to {LINE} bytes")
+    if major != "k" or swizzle_bytes(src, TCGEN05, what) != LINE or next_src.swizzle != src.swizzle:
+        raise CuteError(
+            f"{what}: next_src is for K-major tiles whose swizzle is of 128 bytes, at src and at next_src, and here "
+            f'major is "{major}", src {src!r} and next_src {next_src!r}'
+        )
+    made = descriptor_tensor(tile, _MAJORS[major], TCGEN05, what, leading=0, mode=ABSOLUTE).iterator
+    at: Any = encode_address(known(next_src.address))
+    return SmemDescriptor(made.low | (at << 16), made.high, made.dtype)

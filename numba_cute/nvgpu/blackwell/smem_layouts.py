@@ -39,7 +39,7 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
     """Make the smallest tile of a shared memory layout, 8 rows of 16, 32, 64 or 128 bytes: S o 0 o (MN, K).
 
     kind: which. element_type: the operand's. The swizzle counts bytes: allocate with `layout.outer` and
-    `swizzle=layout.inner`, 1024-byte aligned. Raises CuteError for another `kind`.
+    `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for another `kind`.
     """
     if not isinstance(kind, SmemLayoutAtomKind):
         raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of tcgen05.SmemLayoutAtomKind")

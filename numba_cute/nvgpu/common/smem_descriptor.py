@@ -26,6 +26,8 @@ from .choices import OperandMajorMode
 
 UNIT_BITS = 128
 """Descriptors address shared memory in units of 16 bytes."""
+LINE = 128
+"""The bytes within which all swizzles permute: what the tiles of TMA and of matrix instructions are aligned to."""
 
 
 @static
@@ -134,21 +136,34 @@ def _offsets(v: Layout, mode: int) -> Any:
     return out
 
 
-def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, form: DescriptorForm, what: str) -> Tensor:
+def _need_aligned(ptr: Pointer, swizzle: int, v: Layout, major: int, what: str) -> None:
+    """Raise CuteError if a tile `v` at `ptr` may not lie as a descriptor says. Swizzles permute addresses, so that
+    their pattern begins at multiples of its period wherever the tile begins (base_offset 0); but what is contiguous in
+    it must not leave its row of `swizzle` bytes: where the tile begins at a multiple of 128 it does not."""
+    need = UNIT_BITS // 8
+    if swizzle:
+        row = 128 if swizzle == SWIZZLE_128B_BASE32B else swizzle
+        run = min(int(layout.size(v, (1 if major == K_MAJOR else 0,))) * ptr.dtype.width // 8, row)
+        need = max(need, min(1 << (run - 1).bit_length(), LINE))
+    if ptr.alignment % need:
+        why = f" for its {swizzle}-byte swizzle" if swizzle else ""
+        raise CuteError(
+            f"{what}: {ptr!r} must be aligned to {need} bytes{why}; allocate it with byte_alignment={LINE} or more"
+        )
+
+
+def descriptor_tensor(
+    tensor: Tensor, major_mode: OperandMajorMode, form: DescriptorForm, what: str, **fields: int
+) -> Tensor:
     """Give a partitioned operand (V, rest…) in shared memory as descriptors of shape (1, rest…), in the `form` of an
-    instruction. Raises CuteError, with `what` before it, if that cannot read it so."""
+    instruction. fields: others of its record. Raises CuteError, with `what` before it, if that cannot read it so."""
     ptr, lay = by_address(tensor.iterator, tensor.layout)
     in_shared(Tensor(ptr, lay), f"{what}:", ", for the operation reads it there")
     swizzle = swizzle_bytes(ptr, form, what)
-    period = 1024 if swizzle == SWIZZLE_128B_BASE32B else max(16, 8 * swizzle)
-    if ptr.alignment % period:
-        raise CuteError(
-            f"{what}: {ptr!r} must be aligned to {period} bytes for its {swizzle}-byte swizzle; "
-            "allocate it with byte_alignment=1024"
-        )
     major = K_MAJOR if major_mode is OperandMajorMode.K else MN_MAJOR
     leading, stride = _strides(lay[0], major, swizzle, ptr.dtype.width, form)
-    word = form.record(leading=leading, stride=stride, swizzle=swizzle).encode()
+    _need_aligned(ptr, swizzle, lay[0], major, what)
+    word = form.record(**{"leading": leading, "stride": stride, "swizzle": swizzle, **fields}).encode()
     low = Uint32(encode_address(known(ptr.address))) | (word & 0xFFFFFFFF)
     return Tensor(SmemDescriptor(low, word >> 32, ptr.dtype), _in_units(lay, ptr.dtype.width, form.instruction))
 

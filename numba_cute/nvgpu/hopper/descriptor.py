@@ -32,7 +32,7 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
 
     kind: the contiguous dimension and the bytes of a row, a member of SmemLayoutAtomKind; CuteError for others.
     element_type: the elements' type. The swizzle counts bytes: allocate with `layout.outer` and `swizzle=layout.inner`,
-    1024-byte aligned. On the host or in a kernel; it issues nothing."""
+    128-byte aligned. On the host or in a kernel; it issues nothing."""
     if not isinstance(kind, SmemLayoutAtomKind):
         raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of SmemLayoutAtomKind")
     major, bits = kind.value

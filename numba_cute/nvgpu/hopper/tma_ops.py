@@ -15,6 +15,7 @@ from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Int32, Uint16, Uint32
 from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
+from ...layout import make_layout
 from ...seam import CuteError, known_as, static
 from ...tensor.pointer import physical, shared_address
 from ...tensor.ssa import ReductionOp
@@ -40,7 +41,7 @@ def _coordinates(t: Tensor, what: str) -> tuple[Any, ...]:
 def _shared(t: Tensor, what: str) -> Any:
     p = in_shared(t, f"copy: {what}")
     if p.alignment % 128:
-        raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=1024")
+        raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=128")
     plain = p.swizzle is None or p.swizzle.bits
     return p.address if plain else physical(p)  # which says that bytes are meant as they lie
 
@@ -91,7 +92,11 @@ class TmaCopyOp(CopyOp):
         if num_bits == 0:
             maker = "make_im2col_tma_atom" if self.im2col else "make_tiled_tma_atom"
             raise CuteError(f"{what}: a TMA atom is made by cpasync.{maker}, on the host")
-        return one_thread(num_bits // dtype.width)
+        values, blocks = num_bits // dtype.width, self.blocks
+        if blocks == 1:
+            return one_thread(values)
+        tv = make_layout((blocks, values), stride=(values, 1))  # a thread of each block of the pair, and its own box
+        return CopyTraits(make_layout(blocks), tv, tv, tv)
 
     def place(self, t: Tensor, what: str) -> tuple[dict[str, Any], int]:
         """Give the operands that say where in the tensor `t` begins, and its rank. what: "src" or "dst"."""

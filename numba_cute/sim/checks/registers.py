@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check `registers`: registers that a thread touches while a wgmma, or a load from tensor memory, uses them."""
+"""The check `registers`: registers that a thread touches while a wgmma uses them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class _Warpgroup:
 
 
 class Registers(Check):
-    """Follows which registers an operation under way uses, until its group (or tcgen05.wait::ld) is waited for."""
+    """Follows which registers a wgmma under way uses, until its group is waited for; and those that loads from tensor
+    memory write, whose first use waits for them as tcgen05.wait::ld does."""
 
     name = "registers"
-    summary = "registers touched while a wgmma or a load from tensor memory uses them, or without a wgmma.fence"
+    summary = "registers touched while a wgmma uses them, or without a wgmma.fence"
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -87,7 +88,7 @@ class Registers(Check):
     # the thread itself
     def touches(self, thread: Any, regs: Regs, verb: str) -> None:
         if self._loading:
-            self._check_loaded(thread, regs, verb)
+            self._wait_where_used(thread, regs)
         group = self._warpgroups.get(thread.warpgroup)
         if group is None:
             return
@@ -97,15 +98,13 @@ class Registers(Check):
             if regs.start < h.end and h.start < regs.start + regs.count and not (h.keeps and verb == "read"):
                 raise _in_use(Machine(self.run, None, [thread]), verb, h)
 
-    def _check_loaded(self, thread: Any, regs: Regs, verb: str) -> None:
+    def _wait_where_used(self, thread: Any, regs: Regs) -> None:
+        """Wait for the warp's loads if one of them writes these registers: compiled code waits there too
+        (compiler/ground/tensor_loads.py)."""
         for held, by in self._loading.get(thread.warp, {}).get(thread.index, ()):
             if held.file is regs.file and regs.start < held.start + held.count and held.start < regs.start + regs.count:
-                m = Machine(self.run, None, [thread])
-                raise RaceError(
-                    f"race: registers are {verb} by {m.describe()} at {m.place}\n"
-                    f"  but {by.row.name} issued at {by.place} has still to write them: missing tcgen05.wait::ld\n"
-                    f"  fix: tcgen05.wait::ld by the whole warp after the load and before this line"
-                )
+                by.tmem.wait_loads()
+                return
 
 
 def _in_use(m: Machine, verb: str, h: Held) -> RaceError:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,6 @@ class Attribute(ctypes.Structure):
     _fields_ = [("id", ctypes.c_uint32), ("pad", ctypes.c_uint32), ("value", _Value)]
 
 
-_COOPERATIVE, _CLUSTER, _SERIALISED = 2, 4, 6
-"""cuda.h, CUlaunchAttributeID."""
-
-
 class Config(ctypes.Structure):
     """cuda.h, CUlaunchConfig."""
 
@@ -63,14 +59,11 @@ class Config(ctypes.Structure):
 
 
 def configuration(
-    grid: Any, block: Any, smem: int, stream: int, cluster: Any = None, pdl: bool = False, cooperative: bool = False
+    grid: Any, block: Any, smem: int, stream: int, attributes_wanted: Iterable[tuple[int, tuple[int, ...]]] = ()
 ) -> Config:
     """Make a launch configuration. grid: CTAs, three. block: threads, three. smem: bytes of dynamic shared memory.
-    stream: its handle. cluster: CTAs, three, or None. pdl: programmatic dependent launch. cooperative: whether all
-    CTAs run at once."""
-    wanted = [(_COOPERATIVE, (1,))] * cooperative
-    wanted += [(_CLUSTER, cluster)] if cluster is not None else []
-    wanted += [(_SERIALISED, (1,))] * pdl
+    stream: its handle. attributes_wanted: the number of each and the words of its value."""
+    wanted = list(attributes_wanted)
     attributes = (Attribute * max(1, len(wanted)))()
     for a, (kind, words) in zip(attributes, wanted):
         a.id = kind

@@ -26,6 +26,7 @@ from ...bridge.typeofs import type_of_argument
 from ...emit.rounding import HALVES
 from . import arrays, graphs, moulds, packing, words
 from .driver import current_context, driver, function_address
+from .options import PLAIN, Options
 
 _CONSTANTS = (FunctionType, BuiltinFunctionType, type, DType, StaticEnum, enum.EnumMeta)
 """What a kernel knows by itself, and not by what it holds."""
@@ -41,7 +42,7 @@ class Unknown(Exception):
 class Setting:
     """How a kernel is launched. kernel: the compiled kernel. handle: the driver's, an int. grid, block: three each.
     smem: bytes. stream: its handle; None for the one that the arguments' libraries are using. cluster: three, or None.
-    pdl: programmatic dependent launch."""
+    options: what else the driver is asked for."""
 
     kernel: Any
     handle: int
@@ -50,12 +51,11 @@ class Setting:
     smem: int
     stream: int | None
     cluster: Any = None
-    pdl: bool = False
+    options: Options = PLAIN
 
     def config(self, stream: int) -> packing.Config:
-        return packing.configuration(
-            self.grid, self.block, self.smem, stream, self.cluster, self.pdl, bool(self.kernel.cooperative)
-        )
+        asked = self.options.attributes(self.cluster, bool(self.kernel.cooperative))
+        return packing.configuration(self.grid, self.block, self.smem, stream, asked)
 
 
 class Plan:
