@@ -106,7 +106,7 @@ def _read(state: Any) -> None:
         state.func_id = FunctionIdentity.from_function(function)
     elif not getattr(state.bc, "exception_entries", ()):
         return
-    with HANDLERS.none():
+    with HANDLERS:
         ExtractByteCode().run_pass(state)
 
 

@@ -118,6 +118,35 @@ def plain_kernel(f, out):
     out[0] = f(5)
 
 
+class Held:
+    def __init__(self, k):
+        self.k = k
+
+
+def leaves(x):
+    pass
+
+
+def counts(x):
+    x.k = x.k + 1
+
+
+def adds(by, x):
+    x.k = x.k + by
+
+
+@pytest.mark.parametrize("functions, want", [((leaves, counts), [4.0]), ((leaves, functools.partial(adds, 2)), [5.0])])
+def test_functions_that_set_a_field_are_in_tuples(both, functions, want):
+    @cuda.jit
+    def kernel(functions, out):
+        x = Held(3)
+        for f in functions:
+            f(x)
+        out[0] = x.k
+
+    both(kernel, functions, want=want)
+
+
 def test_a_kernel_of_numbas_is_given_a_function(both):
     both(plain_kernel, lambda x: x + 1, want=[6])
 

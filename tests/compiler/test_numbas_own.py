@@ -4,10 +4,12 @@
 import re
 
 import numba
+import pytest
 from numba import cuda
 
 import numba_cute as cute
 from numba_cute.compiler.ground.target import compiling_for
+from numba_cute.compiler.ground.within import Within
 
 N = 4
 
@@ -50,3 +52,13 @@ def test_each_reads_globals_anew(monkeypatch):
 
 def test_what_its_device_functions_do_with_objects_is_known():
     assert "st.global" in ptx(keeps_the_first)
+
+
+def test_what_runs_is_known_to_any_depth_and_after_an_error():
+    inside = Within()
+    assert not inside
+    with inside:
+        with pytest.raises(ValueError), inside:
+            raise ValueError
+        assert inside
+    assert not inside

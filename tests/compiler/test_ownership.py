@@ -46,6 +46,11 @@ def through_another(x):
     return cute_helper(x)
 
 
+@cuda.jit(device=True)
+def plain_root(x):
+    return math.sqrt(x)
+
+
 mine.helper, others.helper = through_another, plain_helper
 
 
@@ -104,6 +109,7 @@ PLAIN = {
     "a number in a class": lambda x: Constants.count,
     "a number in a closure": closed(3),
     "a class of its own": lambda x: Constants,
+    "a module that what it calls names too": lambda x: math.sqrt(x) + plain_root(x),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute.compiler.bridge.printing import printing_at_run_time
 from numba_cute.runtime import from_dlpack
 
 
@@ -110,3 +111,12 @@ def test_an_argument_may_be_a_function_and_a_list(op, count, expected):
     np.testing.assert_allclose(out, expected(*inputs), rtol=1e-6)
     (compiled,) = cute.compile(apply, *args).kernels
     assert compiled.resources.local == 0
+
+
+def test_what_else_prints_while_a_plain_function_is_traced_prints(capsys):
+    class Tracing:
+        plain = True
+
+    with printing_at_run_time(Tracing()):
+        print("of another thread")
+    assert capsys.readouterr().out == "of another thread\n"

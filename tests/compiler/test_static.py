@@ -241,3 +241,16 @@ def test_const_expr_of_static_layouts(run):
 
     given = [lambda place: from_dlpack(place(np.zeros((8, 4), np.float32))), out]
     run(of_static_layouts, 1, 1, given, outputs=[out], check=check)
+
+
+def test_objects_of_other_kinds_are_not_equal():
+    @cuda.jit
+    def kernel(out, n):
+        layout = cute.make_layout((n, 4))
+        out[0] = 1 if layout == cute.Float32 else 2
+        out[1] = 1 if layout != (4, 1) else 2
+
+    out = np.zeros(2, np.int32)
+    cute.simulate(kernel)[1, 1](out, 5)
+    assert out.tolist() == [2, 1]
+    assert cute.compile(kernel, (out, 5)).ptx

@@ -148,3 +148,16 @@ def test_structs(run, case):
 def test_no_call_remains():
     ptx = cute.compile(passed, "void(int32[::1], int32)").ptx
     assert "call" not in ptx and "local" not in ptx
+
+
+def test_a_struct_takes_each_field_once_and_is_a_class_of_the_users():
+    @cute.struct
+    class Pair:
+        a: Int32
+        b: Int32
+
+    with pytest.raises(cute.CuteError, match="Pair"):
+        Pair(1, 2, a=3)
+    for cls in (int, dict):
+        with pytest.raises(cute.CuteError, match="is no class of yours"):
+            cute.struct(cls)

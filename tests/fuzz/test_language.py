@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from .choices import Seeded
@@ -10,10 +12,13 @@ from .language import engines, programs, shrink
 from .language.writer import Writer
 from .pool import run_all
 
-DIRECTED = [pytest.param(source, id=label) for label, source in programs.every(("kernel", "branch"))]
+SOURCES = dict(programs.every(("kernel", "branch")))
+DIRECTED = [pytest.param(source, id=label) for label, source in SOURCES.items()]
+QUICK = [x for x in (Path(__file__).parent / "language" / "quick.txt").read_text().splitlines() if x[0] != "#"]
+"""Those that reach most of the front end, and that alone notice some fault (`python -m tests.mutation.front_end`)."""
 
 
-@pytest.mark.parametrize("source", DIRECTED[::18])
+@pytest.mark.parametrize("source", [pytest.param(SOURCES[label], id=label) for label in QUICK])
 def test_a_directed_program_means_what_python_means(source):
     found = engines.run(source)
     assert found.kind in engines.GOOD, (found, source)

@@ -226,6 +226,18 @@ def marked():
     return [cls for cls in found if registry.is_own(cls)]
 
 
+def test_who_asks_for_marked_classes_is_told_of_those_to_come():
+    found: list[list[type]] = [[], []]
+    for classes in found:
+        seam.tell_marked(classes.append)
+
+    @seam.static
+    class Late:
+        x: int
+
+    assert all(Late in classes for classes in found)
+
+
 def test_every_class_of_the_library_has_a_type_of_its_own():
     names = {cls: registry.mnemonic_of(cls) for cls in marked()}
     assert len(set(names.values())) == len(names) > 150

@@ -40,6 +40,7 @@ from .faults import Fault, chosen, faults, functions
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "mutation_front_end.json"
+QUICK_PROGRAMS = ROOT / "tests" / "fuzz" / "language" / "quick.txt"
 FILES = (
     "compiler/ground/*.py", "compiler/passes/*.py", "typed/*.py", "compiler/host/checking.py",
     "compiler/host/fingerprint.py", "compiler/host/lowering.py", "compiler/bridge/*.py", "sim/python/jitted/*.py",
@@ -48,8 +49,8 @@ FILES = (
 _TESTED = {
     "tests/compiler": """
         assertions branches classes const_branches errors given identity kernels lists object_classes once
-        numbas_own ownership plain prints reads regions registers returned sequences settings static static_loops
-        static_values structs tracing values with patches disk_cache""",
+        numbas_own ownership plain prints python_state reads regions registers returned sequences settings static
+        static_loops static_values structs tracing values with patches disk_cache""",
     "tests/sim": """
         front_end typed_kernels numba_names arithmetic debugging conversions places bytecode""",
     "tests/core": """
@@ -218,6 +219,20 @@ class Tests:
         labels = list(dict.fromkeys(x for n in span for x in lines.get(str(n), ())))
         tests = [x for x in labels if self.kinds[x] == "test"]
         return [x for x in labels if x not in tests][: most[0]] + tests[: most[1]]
+
+
+def choose(found: dict[str, Any], count: int) -> None:
+    """Write the directed programs that together reach the most lines, for the suite that runs by default; those that
+    alone notice a fault stay."""
+    left = {
+        (path, n): {x for x in labels if "@" in x} for path, of in found["lines"].items() for n, labels in of.items()
+    }
+    chosen: list[str] = []
+    while len(chosen) < count and (reach := Counter(x for labels in left.values() for x in sorted(labels))):
+        chosen.append(reach.most_common(1)[0][0])
+        left = {line: labels for line, labels in left.items() if chosen[-1] not in labels}
+    kept = QUICK_PROGRAMS.read_text().partition("#")
+    QUICK_PROGRAMS.write_text("\n".join(sorted(chosen)) + "\n" + "".join(kept[1:]))
 
 
 # One fault in a process.
@@ -402,7 +417,7 @@ def summary(known: dict[str, dict[str, str]], unreached: list[str], reasons: dic
     }
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no fault after these")
@@ -414,8 +429,15 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("/tmp/mutation_front_end"))
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--record", action="store_true", help=f"write {RESULT.relative_to(ROOT)}")
+    parser.add_argument(
+        "--choose", type=int, default=0, help="write so many programs for the suite that runs by default"
+    )
     parser.add_argument("--fresh", default="", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = arguments()
     end = time.monotonic() + given.seconds
     os.environ["NUMBA_CUTE_CACHE"] = "0"
     warnings.simplefilter("ignore")
@@ -425,7 +447,11 @@ def main() -> None:
             reach(given.folder, given.jobs)
             os._exit(0)
         os.waitpid(pid, 0)
-    tests = Tests(json.loads((given.folder / "reached.json").read_text()))
+    found = json.loads((given.folder / "reached.json").read_text())
+    tests = Tests(found)
+    if given.choose:
+        choose(found, given.choose)
+        return
     if given.fresh:
         (Hook.fault,) = [f for f in faults(ROOT, given.fresh.partition(": ")[0]) if str(f) == given.fresh]
         sys.meta_path.insert(0, Hook)

@@ -121,7 +121,7 @@ def test_more_arrivals_than_the_block_has(case):
     kernel, says = BLOCK[case]
     for refuse in (
         lambda: cute.simulate(kernel, arch="sm_100a")[1, 64](),
-        lambda: cute.compile(cuda.jit(kernel.py_func, launch_bounds=64), (), arch="sm_100a"),
+        lambda: cute.compile(cuda.jit(kernel.py_func, launch_bounds=(64, 2)), (), arch="sm_100a"),
     ):
         with pytest.raises(cute.CuteError) as e:
             refuse()

@@ -61,6 +61,11 @@ def double(v):
 def least(v):
     return cute.Int32(v * 0 - 2**31)
 
+def either(v):
+    if v > 3:
+        return v
+    return 2.5
+
 @cuda.jit
 def kernel(o, w, a, n, m):
     tid = cuda.threadIdx.x
@@ -68,6 +73,10 @@ def kernel(o, w, a, n, m):
 """
 
 PROGRAMS = {
+    "what a function returns on two ways": """
+    w[tid, 0] = either(n) * (1 << 61)
+    w[tid, 1] = either(m) * (1 << 61)
+""",
     "a variable that may not be set": """
     if n > 100:
         t = a[tid]

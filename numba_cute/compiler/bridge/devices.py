@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...seam.hooks.recording import recording
-from ..ground import nvvm
 from ..ground.memory import Question, compiling, compiling_anything, memory, remembering
+from ..ground.nvvm import LEFT_OUT
 from ..ground.ownership import owns
 from ..ground.taught import registered
 from . import settings
@@ -48,9 +48,9 @@ def _question(dispatcher: Any, args: Any, return_type: Any) -> Question | None:
     if given is None or recording() is not None:
         return None
     taught = registered()
-    options, where = repr(sorted(dispatcher.targetoptions.items())), (*setting(), nvvm.is_left_out(), memory().ours)
+    options, where = repr(sorted(dispatcher.targetoptions.items())), (*setting(), bool(LEFT_OUT), memory().ours)
     key = dispatcher.py_func, args, return_type, tuple(map(id, taught)), options, where
-    return Question(key, lambda: reads_of(dispatcher.py_func, (*given, *taught), nvvm.is_left_out()), settings.set_by)
+    return Question(key, lambda: reads_of(dispatcher.py_func, (*given, *taught), bool(LEFT_OUT)), settings.set_by)
 
 
 def renew(dispatcher: Any) -> None:

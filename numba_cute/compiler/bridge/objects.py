@@ -268,17 +268,13 @@ _OF_ITEMS: dict[Any, Callable[..., Any]] = {all: _are_all, any: _is_any, sorted:
 _OPERATORS |= {getattr(operator, n): _binary(f"__{n}__", f"__{r}__", s) for n, (r, s) in _ORDERED.items()}
 
 
-def _of_proxy(fn: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: fn(*args)
-
-
 for _op, _fn in _OPERATORS.items():
     if _op not in (operator.truth, operator.not_):
-        setattr(StructProxy, f"__{_op.__name__.strip('_')}__", _of_proxy(_fn))
+        setattr(StructProxy, f"__{_op.__name__.strip('_')}__", _fn)
 for _n, _sign in _BINARY.items():
     _short = _n.strip("_")
     _fn = _binary(f"__{_short}__", f"__r{_short}__", _sign)
-    setattr(StructProxy, f"__{_short}__", _of_proxy(_fn))
+    setattr(StructProxy, f"__{_short}__", _fn)
     setattr(StructProxy, f"__r{_short}__", lambda a, b, fn=_fn: fn(b, a))
 for _n in ("getitem", "setitem", "call"):
     setattr(StructProxy, f"__{_n}__", lambda x, *args, n=f"__{_n}__": call_method(x, n, *args))
@@ -316,11 +312,7 @@ def _signature(op: Any, args: Any) -> Any:
     fn = _OPERATORS.get(op) if any(map(holds_objects, args)) else None
     if op in _OF_ITEMS and len(args) == 1 and isinstance(args[0], types.BaseTuple):
         return _typed(_OF_ITEMS[op], args)
-    if op in (operator.eq, operator.ne) and fn is not None and all(isinstance(a, types.BaseTuple) for a in args):
-        return _typed(fn, args)
-    if op is operator.contains and fn is not None and isinstance(args[0], types.BaseTuple):
-        return _typed(fn, args)
-    if fn is None or not all(isinstance(a, StructRef) for a in args[: len(args) == 1]):
+    if fn is None or (len(args) == 1 and not isinstance(args[0], StructRef)):
         return None
     return _typed(fn, args)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`x is y` and `x is not y` in kernels: of objects (structs, register tensors) whether their addresses are the same, of
-all else what the types tell."""
+members of an enumeration whether their values are, of all else what the types tell. Of numbers nobody knows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _identical(args: Any) -> bool | None:
         return objects[0] is objects[1]
     if not any(isinstance(t, Value) for t in args):
         return None
-    return None if first == second else False
+    return None if first == second or _is_member(args) else False
 
 
 def _object(ty: Any) -> Any:
@@ -41,6 +41,12 @@ def _object(ty: Any) -> Any:
     if isinstance(ty, types.Function):
         return ty.typing_key
     return ty.spec[2] if isinstance(ty, Value) and ty.spec[0] == "const" else None
+
+
+def _is_member(args: Any) -> bool:
+    """Say whether one value is a member of an enumeration that its type says, and the other some member of the same."""
+    members = [t for t in args if isinstance(t, types.EnumMember)]
+    return len(members) == 1 and any(type(_object(t)) is members[0].instance_class for t in args)
 
 
 def _is_addressed(ty: Any) -> bool:
@@ -56,7 +62,7 @@ def _refuse(func: Any, args: Any) -> None:
     key = getattr(func, "typing_key", func)
     if key not in (operator.is_, operator.is_not) or len(args) != 2 or _identical(args) is not None:
         return
-    if any(isinstance(a, Value) for a in args) and not _is_addressed(args[0]):
+    if any(isinstance(a, Value) for a in args) and not _is_addressed(args[0]) and not _is_member(args):
         sign = "is" if key is operator.is_ else "is not"
         raise as_typing_error(
             CuteError(
@@ -64,6 +70,19 @@ def _refuse(func: Any, args: Any) -> None:
                 "which they are; compare them by =="
             )
         )
+
+
+@contexts.call_rule
+def _refuse_numbers(func: Any, args: Any) -> None:
+    if getattr(func, "typing_key", func) in (operator.is_, operator.is_not):
+        of_numbers = all(isinstance(a, (types.Number, types.Boolean)) for a in args)
+        if of_numbers and not all(isinstance(a, types.Literal) for a in args):
+            raise as_typing_error(
+                CuteError(
+                    "`is` of numbers in a kernel: it asks which objects they are, and they are only values; compare "
+                    "them by `==`, and ask a truth value itself"
+                )
+            )
 
 
 @contexts.call_rule
@@ -83,7 +102,7 @@ def _register(op: Any, same: bool) -> None:
             answer = _identical(args) if len(args) == 2 else None
             if answer is not None:
                 return typing.signature(types.literal(answer is same), *args)
-            if len(args) == 2 and args[0] == args[1] and _is_addressed(args[0]):
+            if len(args) == 2 and (args[0] == args[1] and _is_addressed(args[0]) or _is_member(args)):
                 return typing.signature(types.boolean, *args)
             return None
 
@@ -91,6 +110,12 @@ def _register(op: Any, same: bool) -> None:
         if isinstance(sig.return_type, types.Literal):
             return context.get_constant(types.boolean, sig.return_type.literal_value)
         a, b = args
+        if _is_member(sig.args):
+            kind, told = sig.args if isinstance(sig.args[0], types.EnumMember) else sig.args[::-1]
+            value = context.get_constant(kind.dtype, _object(told).value)
+            signed = typing.signature(types.boolean, kind.dtype, kind.dtype)
+            compare = context.get_function(operator.eq if same else operator.ne, signed)
+            return compare(builder, (a if kind is sig.args[0] else b, value))
         if isinstance(sig.args[0], Value):
             a, b = (builder.extract_value(x, 0) for x in args)
         return builder.icmp_unsigned("==" if same else "!=", a, b)

@@ -224,8 +224,6 @@ def join(a: Spec, b: Spec) -> Spec | None:
     if all(ints):
         known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
         return ("leaf", multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
-    if all(map(_is_flag, (a, b))):
-        return ("leaf", types.boolean)
     if a[0] != b[0] or a[0] not in ("tuple", "node", "partial") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
         return None
     parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
@@ -242,10 +240,6 @@ def _int_type(spec: Spec) -> types.Type | None:
     if spec[0] == "leaf" and isinstance(spec[1], types.Integer):
         return types.unliteral(spec[1])
     return None
-
-
-def _is_flag(spec: Spec) -> bool:
-    return spec[0] == "const" and spec[1] is bool or spec == ("leaf", types.boolean)
 
 
 def _divisor(spec: Spec) -> int:

@@ -267,7 +267,8 @@ def type_of_plain(obj: Any) -> StructRef:
     alone; of a class attribute that is set later the object has its own from the beginning."""
     plain.refuse_own_access(type(obj))
     changing = set_later(type(obj))
-    held = vars(obj) | {n: x for n in changing - vars(obj).keys() if type(x := getattr(obj, n, None)) in _SHADOWED}
+    of_class = {n: inspect.getattr_static(type(obj), n, None) for n in changing - vars(obj).keys()}
+    held = vars(obj) | {n: x for n, x in of_class.items() if type(x) in _SHADOWED}
     fields = tuple((name, _plain_field(x, name in changing)) for name, x in sorted(held.items()))
     ty, stands_outside = StructRef(type(obj), fields), getattr(seam.current_or(None), "outside", None)
     if ty.stored and stands_outside is not None and stands_outside(obj):

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from typing import Any
 
 from cuda.pathfinder import DynamicLibNotFoundError
@@ -15,6 +14,7 @@ from numba.cuda.cudadrv.error import NvvmSupportError
 
 from .building import building_kernel
 from .tensor_loads import with_waits
+from .within import Within
 
 
 class StandIn:
@@ -29,30 +29,16 @@ class StandIn:
 
 _HEARING = 0.2
 """Seconds within which an interrupt is heard."""
-_without: list[None] = []
-
-
-@contextmanager
-def without_nvvm() -> Iterator[None]:
-    """Make modules for the front end alone: libNVVM need not be installed."""
-    _without.append(None)
-    try:
-        yield
-    finally:
-        _without.pop()
-
-
-def is_left_out() -> bool:
-    """Say whether modules are made for the front end alone."""
-    return bool(_without)
+LEFT_OUT = Within()
+"""While modules are made for the front end alone: libNVVM need not be installed."""
 
 
 def standing_in(new: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Make of how Numba finds libNVVM one for which something else stands within `without_nvvm`, where it is not
+    """Make of how Numba finds libNVVM one for which something else stands within `LEFT_OUT`, where it is not
     installed."""
 
     def found(cls: Any) -> Any:
-        if not _without:
+        if not LEFT_OUT:
             return new(cls)
         try:
             library = new(cls)

@@ -76,6 +76,6 @@ def compiling_for(arch: str, at_hand: bool = False) -> Iterator[tuple[Any, ...]]
 def current_arch() -> str:
     """Return the target of the function that is being compiled now."""
     flags = targetconfig.ConfigStack.top_or_none()
-    if flags is not None and getattr(flags, "compute_capability", None):
+    if flags is not None:
         return arch_name(flags.compute_capability)
     return arch_name((_offline[-1] if _offline else cuda_api.get_current_device()).compute_capability)

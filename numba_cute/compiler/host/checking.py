@@ -18,7 +18,7 @@ from numba.cuda.core.compiler_lock import global_compiler_lock
 
 from ...typed.meetings import Meetings
 from ..ground.building import building
-from ..ground.nvvm import without_nvvm
+from ..ground.nvvm import LEFT_OUT
 from ..ground.target import compiling_for
 from .lowering import meetings_of
 from .offline import types_of
@@ -32,7 +32,7 @@ def check(kernel: Any, args: tuple[Any, ...], arch: str) -> Meetings:
     """
     py_func, options = kernel.py_func, dict(kernel.targetoptions)
     bounds = options.get("launch_bounds")
-    with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), _quiet(), building(py_func, bounds):
+    with global_compiler_lock, compiling_for(arch) as cc, LEFT_OUT, _quiet(), building(py_func, bounds):
         argtypes = types_of(kernel, args, arch)
         return meetings_of(py_func, argtypes, options, cc)
 

@@ -11,36 +11,24 @@ handlers are such.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core.bytecode import ByteCodeInst
 
+from ..ground.within import Within
+
 _MADE = ("BUILD_LIST", "BUILD_MAP", "BUILD_SET")
 
 
-class _Handlers:
-    """Says whether the code that Numba reads now (it compiles one function at a time) is of this library, and has no
-    handlers."""
-
-    def __init__(self) -> None:
-        self._none = 0
-
-    @contextmanager
-    def none(self) -> Iterator[None]:
-        """Read code that catches nothing."""
-        self._none += 1
-        try:
-            yield
-        finally:
-            self._none -= 1
+class _Handlers(Within):
+    """While the code that Numba reads (it compiles one function at a time) is of this library, and catches nothing."""
 
     def leaving_out(self, removed: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any], list[Any]]:
         """Make of the method by which Numba leaves out the handlers that it knows one that leaves out all of them."""
 
         def remove(code: Any, entries: Any) -> list[Any]:
-            if not self._none:
+            if not self:
                 return removed(code, entries)
             _iterate_once(code)
             return []

@@ -9,8 +9,7 @@ kernel's end would be left out, because of a closure somewhere else in it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir, postproc
@@ -22,6 +21,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from ... import seam
 from ..bridge.calls import call_jitted
+from ..ground.within import Within
 from .captures import hand_on
 from .comprehensions import HANDLERS
 from .definitions import instructions
@@ -64,32 +64,18 @@ def _is_dead_function(inst: Any, used: set[str]) -> bool:
     return isinstance(inst.value, ir.Var) or isinstance(inst.value, ir.Expr) and inst.value.op == "make_function"
 
 
-class _StoresKept:
+class _StoresKept(Within):
     """Dead code elimination as one module of Numba calls it: while a pass of this library runs there (Numba compiles
-    one function at a time), only functions are dead code."""
-
-    def __init__(self) -> None:
-        self._running = 0
+    one function at a time), nothing is dead code."""
 
     def keeping_stores(self, dead_code_elimination: Callable[..., None]) -> Callable[..., None]:
         """Make of Numba's dead code elimination one that knows of such passes."""
 
         def eliminate(func_ir: Any, *args: Any, **kwargs: Any) -> None:
-            if self._running:
-                _drop_functions(func_ir)
-            else:
+            if not self:
                 dead_code_elimination(func_ir, *args, **kwargs)
 
         return eliminate
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Know that a pass of this library runs."""
-        self._running += 1
-        try:
-            yield
-        finally:
-            self._running -= 1
 
 
 IN_CLOSURES, IN_OVERLOADS = _StoresKept(), _StoresKept()
@@ -101,7 +87,7 @@ class InlineClosures(InlineClosureLikes):
 
     def run_pass(self, state: Any) -> bool:
         _own_reduce(state.func_ir)
-        with IN_CLOSURES.running(), HANDLERS.none():
+        with IN_CLOSURES, HANDLERS:
             changed = bool(super().run_pass(state))
         func_ir = state.func_ir
         _drop_functions(func_ir)  # also where none was inlined
@@ -117,5 +103,5 @@ class InlineOverloaded(InlineOverloads):
     _name = "numba_cute_inline_overloads"
 
     def run_pass(self, state: Any) -> bool:
-        with IN_OVERLOADS.running():
+        with IN_OVERLOADS:
             return bool(super().run_pass(state))

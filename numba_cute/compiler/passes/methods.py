@@ -9,9 +9,9 @@ import sys
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core import ir, postproc
+from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
-from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
+from numba.cuda.core.ir_utils import get_definition, guard
 
 from ..bridge.object_types import StructRef
 
@@ -28,11 +28,7 @@ class Methods(FunctionPass):
         if not any(isinstance(a, StructRef) for a in args):
             return False
         changed = isinstance(args[0], StructRef) and _supers(func_ir, args[0])
-        changed |= _nones(func_ir, args)
-        if changed:
-            func_ir._definitions = build_definitions(func_ir.blocks)
-            postproc.PostProcessor(func_ir).run()
-        return bool(changed)
+        return _nones(func_ir, args) or changed
 
 
 def _supers(func_ir: Any, this: StructRef) -> bool:

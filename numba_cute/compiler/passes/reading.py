@@ -12,7 +12,6 @@ from typing import Any
 from numba.cuda.compiler import CUDABytecodeInterpreter, CUDATranslateBytecode
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.core.ir_utils import build_definitions
 
 from .uses import read_in
 
@@ -22,17 +21,12 @@ class ReadCode(CUDATranslateBytecode):
     _name = "numba_cute_read_code"
 
     def run_pass(self, state: Any) -> bool:
-        reader = _Reader(state.func_id)
-        state.func_ir = reader.interpret(state.bc)
-        if reader.restored:
-            state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        state.func_ir = _Reader(state.func_id).interpret(state.bc)
         return True
 
 
 class _Reader(CUDABytecodeInterpreter):
     """Numba's interpreter of bytecode, which keeps a value that is read again after a variable was given it."""
-
-    restored = False
 
     def _remove_unused_temporaries(self) -> None:
         made = {id(s): s.target for s in self.current_block.body if isinstance(s, ir.Assign) and s.target.is_temp}
@@ -45,5 +39,4 @@ class _Reader(CUDABytecodeInterpreter):
             if first is not None and first is not inst.target and first.name in read:
                 body.append(ir.Assign(first, inst.target, inst.loc))
                 inst.target = first
-                self.restored = True
         self.current_block.body = body

@@ -139,12 +139,13 @@ class Loop(NamedTuple):
 
 def loop_at(blocks: dict[int, Any], cfg: Any, entry: int, at: int) -> Loop:
     """Return the loop that follows a block, whose statement at `at` makes its iterator. cfg: the blocks' graph.
-    CuteError: no loop follows."""
+    CuteError: no loop follows, or one over something else."""
     before = blocks[entry]
     loop = _blocks(blocks, cfg, before.terminator.target) if isinstance(before.terminator, ir.Jump) else None
-    if not loop:
+    chain = _chain(blocks, before.terminator.target) if loop else []
+    over = _next(blocks[chain[-1]]) if loop else None
+    if not loop or over is None or over.value.name not in _iterator(before.body, at)[0]:
         raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
-    chain = _headers(blocks, before.terminator.target)
     return Loop(entry, at, chain, sorted(_iteration(cfg, loop, blocks[chain[-1]].terminator.truebr) - set(chain)))
 
 
@@ -154,11 +155,14 @@ def _blocks(blocks: dict[int, Any], cfg: Any, header: int) -> set[int]:
     loop = cfg.loops().get(header)
     if loop is not None:
         return set(loop.body)
-    chain = [header]
-    while isinstance(blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
-        chain.append(blocks[chain[-1]].terminator.target)
-    exprs = (s.value for s in blocks[chain[-1]].body if isinstance(s, ir.Assign))
-    return set(chain) if any(isinstance(e, ir.Expr) and e.op == "iternext" for e in exprs) else set()
+    chain = _chain(blocks, header)
+    return set() if _next(blocks[chain[-1]]) is None else set(chain)
+
+
+def _next(head: Any) -> Any:
+    """Return the expression by which a loop's header takes the next item; None if it takes none."""
+    exprs = (s.value for s in head.body if isinstance(s, ir.Assign))
+    return next((e for e in exprs if isinstance(e, ir.Expr) and e.op == "iternext"), None)
 
 
 def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -> None:
@@ -208,9 +212,7 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
     own = _own_variables(blocks, header, loop.inside, flow)
     step = max(blocks) + 1
     exit_label = (len(items) + 1) * step
-    begins = next(
-        s.loc for s in head.body if isinstance(getattr(s, "value", None), ir.Expr) and s.value.op == "iternext"
-    )
+    begins = _next(head).loc
     for k, item in enumerate(items):
         relabel = {label: (k + 1) * step + label for label in body}
         relabel.update(dict.fromkeys(chain, (k + 2) * step + header if k + 1 < len(items) else exit_label))
@@ -222,19 +224,17 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
     blocks[exit_label] = _opening(head, None, after, {})
     for label in loop.inside:
         del blocks[label]
-    before.body = _without_iterator(before.body[:-1], loop.at)
+    before.body = _iterator(before.body[:-1], loop.at)[1]
     start = step + header if items else exit_label
     before.append(ir.Jump(start, before.loc) if guard is None else ir.Branch(guard, start, exit_label, before.loc))
 
 
-def _headers(blocks: dict[int, Any], header: int) -> list[int]:
-    """Return the loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before
+def _chain(blocks: dict[int, Any], header: int) -> list[int]:
+    """Return a loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before
     it."""
     chain = [header]
     while isinstance(blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
         chain.append(blocks[chain[-1]].terminator.target)
-    if not isinstance(blocks[chain[-1]].terminator, ir.Branch):
-        raise CuteError("range_constexpr: this loop has a form that cannot be unrolled")
     return chain
 
 
@@ -276,17 +276,20 @@ def _needed_at(blocks: dict[int, Any], header: int, inside: set[int], flow: _Flo
     return needed[header]
 
 
-def _without_iterator(body: list[Any], at: int) -> list[Any]:
-    """Return the entry block's statements but for the call, the iterator made from it, and copies of that."""
-    gone, kept = {body[at].target.name}, []
-    for i, inst in enumerate(body):
+def _iterator(body: list[Any], at: int) -> tuple[set[str], list[Any]]:
+    """Return the names of what the statement at a place of a block gives, of the iterator made from it, and of copies
+    of these, and the other statements."""
+    gone, kept = {body[at].target.name}, body[:at]
+    for inst in body[at + 1 :]:
         value = inst.value if isinstance(inst, ir.Assign) else None
         source = value.value if isinstance(value, ir.Expr) and value.op == "getiter" else value
-        if i == at or (isinstance(source, ir.Var) and source.name in gone):
+        if isinstance(source, ir.Var) and source.name in gone:
             gone.add(inst.target.name)
-        else:
-            kept.append(inst)
-    return kept
+            continue
+        kept.append(inst)
+        if value is not None:
+            gone.discard(inst.target.name)
+    return gone, kept
 
 
 def _opening(head: Any, given: Any, target: int, names: dict[str, Any]) -> Any:

@@ -85,8 +85,7 @@ def _remade(function: Any, definition: ast.FunctionDef) -> Any:
     outer = ast.FunctionDef(
         "outer", ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, []), [definition], [], lineno=1
     )
-    if hasattr(outer, "type_params") or "type_params" in getattr(ast.FunctionDef, "_fields", ()):
-        outer.type_params = []  # type: ignore[attr-defined]
+    outer.type_params = []  # type: ignore[attr-defined]  # from Python 3.12 on
     module = ast.fix_missing_locations(ast.Module([outer], []))
     new = _code_in(_code_in(compile(module, code.co_filename, "exec", dont_inherit=True), "outer"), definition.name)
     if hasattr(new, "co_qualname"):

@@ -59,7 +59,7 @@ def _names_type(code: CodeType) -> bool:
 
 @functools.cache
 def _compares(code: CodeType) -> bool:
-    """Say whether code has an `is` whose right-hand side is no constant, global, or member of one."""
+    """Say whether code has an `is` whose right-hand side is not None, a global, or a member of one."""
     done = operations(code)
     if any(i.name == "IS_OP" and not _is_static(done, at - 1) for at, i in enumerate(done)):
         return True
@@ -69,4 +69,4 @@ def _compares(code: CodeType) -> bool:
 def _is_static(done: tuple[Operation, ...], at: int) -> bool:
     while done[at].name == "LOAD_ATTR" and at > 0:
         at -= 1
-    return done[at].name in ("LOAD_CONST", "LOAD_GLOBAL")
+    return done[at].name == "LOAD_GLOBAL" or (done[at].name == "LOAD_CONST" and done[at].value is None)

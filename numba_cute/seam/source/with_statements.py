@@ -8,6 +8,7 @@ Python's `with` calls the object's methods around the block and catches what is 
 from __future__ import annotations
 
 import ast
+import functools
 import textwrap
 import weakref
 from types import CodeType, FunctionType
@@ -86,9 +87,9 @@ def _rewritten(fn: FunctionType) -> FunctionType:
     made = FunctionType(
         new, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells[n] for n in new.co_freevars) or None
     )
-    made.__kwdefaults__, made.__qualname__, made.__doc__ = fn.__kwdefaults__, fn.__qualname__, fn.__doc__
-    made.__module__ = fn.__module__
-    made.__dict__.update(fn.__dict__)
+    made.__kwdefaults__ = fn.__kwdefaults__
+    functools.update_wrapper(made, fn)
+    del made.__wrapped__  # type: ignore[attr-defined]
     return made
 
 

@@ -64,9 +64,9 @@ class Number(seam.Leaf):
         return self.make(self.value, math.lcm(self.divisor, divisor))
 
     def __eq__(self, o: object) -> bool:
-        if isinstance(o, np.ndarray):
-            return NotImplemented
-        return bool(self.value == (o.value if isinstance(o, Number) else o))
+        if isinstance(o, Number):
+            return bool(self.value == o.value)
+        return bool(self.value == o) if isinstance(o, (int, float, np.generic)) else NotImplemented
 
     def __hash__(self) -> int:
         """A key for this library's tables: the user's dictionaries and sets cannot be asked, as in compiled code."""

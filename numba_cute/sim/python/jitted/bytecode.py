@@ -127,7 +127,7 @@ def encode(code: CodeType, body: Body, consts: tuple[Any, ...], more_stack: int)
 
 
 def _extensions(arg: int) -> int:
-    return (arg > 0xFF) + (arg > 0xFFFF) + (arg > 0xFFFFFF)
+    return max(arg.bit_length() - 1, 0) // 8
 
 
 def _size(i: Instruction) -> int:

@@ -227,4 +227,178 @@ def at(x, name):
     return getattr(x, name)
 ---
 o[tid, 0] = at(V(n), "k")
+=== property that sets a constant
+class V:
+    def __init__(self, q):
+        self._n = q
+    @property
+    def k(self):
+        return self._n
+    @k.setter
+    def k(self, v):
+        self._n = v + 1
+class W:
+    k = 4
+    def __init__(self, q):
+        self.q = q
+---
+x = V(3)
+x.k = 7
+o[tid, 0] = x.k
+x.k = n
+o[tid, 1] = x.k
+y = W(2)
+y.k += 1
+o[tid, 2] = y.k + W(1).k
+=== super of a class beside
+class A:
+    def __init__(self, k):
+        self.k = k
+    def go(self, x):
+        return self.k + x
+class B(A):
+    pass
+class M(A):
+    def go(self, x):
+        if x > 3:
+            return super().go(x) * 3
+        return super().go(x) * 2
+class C(B, M):
+    def go(self, x):
+        if x > 3:
+            return super().go(x) + 1
+        return super().go(x) + 2
+---
+c = C(n)
+o[tid, 0] = c.go(tid)
+o[tid, 1] = c.go(n)
+=== class attributes that a method sets
+class V:
+    step = 2
+    size = 3
+    def __init__(self, k):
+        self.k = k
+    def go(self):
+        self.step += 1
+        self.size += self.k
+---
+x = V(n)
+x.go()
+x.go()
+o[tid, 0] = x.step
+o[tid, 1] = x.size
+o[tid, 2] = V(1).step
+=== members that a function gives
+class E(IntEnum):
+    A = 1
+    B = 2
+class F(Enum):
+    A = 1
+    B = 2
+def f(x):
+    return E.B
+def g(x):
+    return F.B
+---
+o[tid, 0] = 1 if f(n) is E.B else 0
+o[tid, 1] = 1 if g(n) is F.B else 0
+o[tid, 2] = f(n).value
+x = f(n)
+o[tid, 3] = 1 if x is not E.A else 0
+o[tid, 4] = 1 if E.A is x else 0
+=== super, and fields that are None
+class A:
+    def __init__(self, k):
+        self.k = k
+        self.none = None
+class B(A):
+    def __init__(self, k):
+        super().__init__(k)
+        self.inner = A(k)
+    def go(self, x):
+        if x > 3:
+            x += 1
+        if self.inner.none is None:
+            x += 2
+        return x if self.none is None else 3
+---
+o[tid, 0] = B(n).go(tid) + B(n).go(n)
+=== dataclass with an equality of its own
+@dataclass
+class V:
+    k: int
+    j: int
+    def __eq__(self, other):
+        return self.k % 4 == other.k % 4
+---
+x, y = V(n, n), V(n + 4, tid)
+o[tid, 0] = 1 if x == y else 0
+o[tid, 1] = 1 if x != y else 0
+=== equality and length by a device function
+class V:
+    def __init__(self, k):
+        self.k = k
+    @cute.jit
+    def __eq__(self, other):
+        return self.k % 4 == other.k % 4
+    @cute.jit
+    def __len__(self):
+        return self.k
+---
+o[tid, 0] = 1 if V(n) == V(n + 4) else 0
+o[tid, 1] = 1 if V(n - 5) else 0
+=== fields are asked for equality in their order
+class F:
+    def __init__(self, k):
+        self.k = k
+    def __eq__(self, other):
+        return self.k < other.k
+@dataclass
+class V:
+    f: F
+---
+x, y = V(F(n)), V(F(n + 1))
+o[tid, 0] = 1 if x == y else 0
+o[tid, 1] = 1 if y == x else 0
+x, y = SimpleNamespace(f=F(n)), SimpleNamespace(f=F(n + 1))
+o[tid, 2] = 1 if x == y else 0
+o[tid, 3] = 1 if y == x else 0
+=== the right side is asked for what the left does not know
+class A:
+    def __init__(self, k):
+        self.k = k
+class B:
+    def __init__(self, k):
+        self.k = k
+    def __ne__(self, other):
+        return self.k == 5
+class E:
+    def __init__(self, k):
+        self.k = k
+    def __eq__(self, other):
+        return other * (1 << 62) == self.k
+---
+o[tid, 0] = 1 if A(n) != B(n) else 0
+o[tid, 1] = 1 if A(n) != B(n + 1) else 0
+o[tid, 2] = 1 if n != B(n + 1) else 0
+o[tid, 3] = 1 if n == E(1 << 62) else 0
+o[tid, 4] = 1 if n != E(1 << 62) else 0
+=== an object that a device function was given is compared
+@dataclass
+class V:
+    k: int
+@cute.jit
+def step(b):
+    if b.k > 3:
+        b.k += 1
+def f(a, k):
+    b = V(k)
+    step(b)
+    return a == b, b == a
+---
+x, y = f(V(n + 1), n)
+o[tid, 0] = 1 if x else 0
+o[tid, 1] = 1 if y else 0
+x, y = f(V(n), n)
+o[tid, 2] = 1 if x else 0
 """

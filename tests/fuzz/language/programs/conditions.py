@@ -150,4 +150,23 @@ if cute.const_expr(n > 2):
 ---
 for i in cute.range_constexpr(n):
     o[tid, 0] = i
+=== which object a number is
+---
+b = n > 3
+o[tid, 0] = 1 if b is True else 0
+=== which object a parameter is
+def f(x, flag):
+    if flag is True:
+        return x
+    return -x
+---
+o[tid, 0] = f(n, n > 3)
+=== which object a static parameter is
+def f(x, flag, k):
+    if flag is True:
+        return x
+    return -x if k is 3 else 0
+---
+o[tid, 0] = f(n, True, 2)
+o[tid, 1] = f(n, False, 3)
 """

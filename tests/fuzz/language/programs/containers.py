@@ -322,4 +322,22 @@ o[tid, 4] = None in [n, 2.5]
 x = (n, m)
 y = x
 o[tid, 0] = 1 if x is y else 2
+=== the last of a list is removed, and a list repeated
+---
+k = [1, 2, 3]
+k.remove(3)
+o[tid, 0] = len(k)
+l = 2 * [n]
+l.append(3)
+o[tid, 1] = l[1]
+o[tid, 2] = len(l)
+=== what is left of a list grows
+---
+l = [1, 2, 3, n]
+for i in range(2):
+    l = l[1:]
+    l.append(i)
+    l.append(tid)
+o[tid, 0] = len(l)
+o[tid, 1] = l[3] * 10 + l[2]
 """

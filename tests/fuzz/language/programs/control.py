@@ -233,4 +233,32 @@ s = 0
 for v in a:
     s += v
 o[tid, 0] = s
+=== a range_constexpr that the next loop is not over
+---
+r = cute.range_constexpr(3)
+for i in range(n):
+    o[tid, 0] = i
+=== a range_constexpr whose name is another's
+---
+r = cute.range_constexpr(3)
+r = (n, m)
+for i in r:
+    o[tid, i] = i
+=== a range_constexpr with a name
+---
+i = n
+o[tid, 4] = i
+i = cute.range_constexpr(2)
+for i in i:
+    o[tid, i] = i + n
+=== a body so long that its jumps are
+---
+s = 0
+for i in cute.range_constexpr(2):
+    s += a[0] * 0 + a[1] * 0 + a[2] * 0 + a[3] * 0 + a[4] * 0 + a[5] * 0 + a[6] * 0 + a[7] * 0
+    s += a[1] * 1 + a[2] * 1 + a[3] * 1 + a[4] * 1 + a[5] * 1 + a[6] * 1 + a[7] * 1 + a[8] * 1
+    s += a[2] * 2 + a[3] * 2 + a[4] * 2 + a[5] * 2 + a[6] * 2 + a[7] * 2 + a[8] * 2 + a[9] * 2
+    s += a[3] * 3 + a[4] * 3 + a[5] * 3 + a[6] * 3 + a[7] * 3 + a[8] * 3 + a[9] * 3 + a[10] * 3
+    s += a[4] * 4 + a[5] * 4 + a[6] * 4 + a[7] * 4 + a[8] * 4 + a[9] * 4 + a[10] * 4 + a[11] * 4
+    o[tid, i] = s
 """

@@ -288,4 +288,40 @@ for i, v in enumerate((k, a[tid]), 1):
 ---
 o[tid, 0] = max(2, 3) + min(4, 5) + abs(-3) + sum((1, 2, 3)) + max((1, 2))
 o[tid, 1] = max(n, m) + min(n, 5) + abs(-n) + sum((n, 2, 3)) + max((n, 2))
+=== a default known at run time, and one that is not
+def f(x):
+    def g(a, b=x, c=4):
+        return a + b * c
+    return g
+---
+g = f(n)
+o[tid, 0] = g(3)
+h = (g, g)
+o[tid, 1] = h[1](1)
+=== calls before, in and after a loop over a tuple
+class V:
+    def __init__(self, k):
+        self.k = k
+def put(x):
+    x.k += 1
+def run(x):
+    put(x)
+    for i, y in enumerate((1, 2.5)):
+        put(x)
+    put(x)
+---
+x = V(n)
+put(x)
+for i, y in enumerate((1, 2.5, n)):
+    put(x)
+run(x)
+o[tid, 0] = x.k
+=== one of two partials that hold a truth value
+def f(flag, x):
+    return x * 2 if flag else x
+---
+p = partial(f, True) if n > 3 else partial(f, False)
+o[tid, 0] = p(n)
+q = partial(f, True) if n < 3 else partial(f, n > 3)
+o[tid, 1] = q(m)
 """

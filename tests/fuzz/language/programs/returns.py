@@ -354,4 +354,30 @@ k, v = g(a[tid])
 r = cute.make_rmem_tensor(k, cute.Int32)
 r[k - 1] = v
 o[tid, 0] = r[3]
+=== an object, a new one twice, and one that the first holds
+class W:
+    def __init__(self, k):
+        self.k = k
+class V:
+    def __init__(self, a, b):
+        self.a = a
+        self.b = b
+def f(v, w, c):
+    x = W(c)
+    if c > 100:
+        w.k += 3
+    return v, x, x, v.b
+---
+v, w = V(W(n), W(m)), W(9)
+p, q, r, s = f(v, w, tid)
+p.b.k += 1
+q.k += 2
+r.k += 10
+s.k += 100
+p.a.k += 4
+o[tid, 0] = v.a.k
+o[tid, 1] = v.b.k
+o[tid, 2] = q.k
+o[tid, 3] = w.k
+o[tid, 4] = r.k
 """

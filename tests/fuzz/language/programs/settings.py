@@ -217,4 +217,19 @@ def put(v, f):
 v = V()
 put(v, a[tid] * 0.25)
 w[tid, 0] = v.x
+=== a method sets another object
+class V:
+    def __init__(self, k):
+        self.k = k
+class S:
+    def __init__(self, k):
+        self.j = k
+    def put(self, other):
+        other.k = self.j
+---
+x = V(3)
+S(4).put(x)
+o[tid, 0] = x.k
+S(n).put(x)
+o[tid, 1] = x.k
 """

@@ -447,4 +447,27 @@ for i in range(n):
     y = SimpleNamespace(k=i)
     o[tid, 0] = x.a.k
     x = SimpleNamespace(a=y)
+=== identity asked by a method, and by a lambda
+class A:
+    def __init__(self, k):
+        self.k = k
+    def same(self, other):
+        return self is other
+class H:
+    def __init__(self, a):
+        self.a = a
+def f(h, x):
+    return (lambda: h.a is x)()
+def g(a, b):
+    return a.same(b), a.same(a)
+---
+x, y = A(n), A(n)
+h = H(x)
+o[tid, 0] = 1 if f(h, x) else 0
+o[tid, 1] = 1 if f(h, y) else 0
+p, q = g(x, y)
+o[tid, 2] = 1 if p else 0
+o[tid, 3] = 1 if q else 0
+p, q = g(x, x)
+o[tid, 4] = 1 if p else 0
 """

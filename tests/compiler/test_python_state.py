@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python's state that a helper changes is found through methods, partials, classes and modules (what a helper names
+itself is in test_tracing.py)."""
+
+import functools
+from types import ModuleType
+
+import pytest
+
+import numba_cute as cute
+from tests.compiler.test_tracing import compiled
+
+OF_METHODS, OF_LAMBDAS = [], []
+
+
+class Held:
+    def __init__(self):
+        self.items = []
+
+    def keeps(self, n):
+        self.items.append(n)
+        return n
+
+    def notes(self, n):
+        OF_METHODS.append(n)
+        return n
+
+    also_notes = functools.partialmethod(lambda self, n: OF_LAMBDAS.append(n) or n)
+
+
+HELD, METHOD, PARTIAL = Held(), Held().keeps, functools.partial(lambda held, n: held.append(1) or n, [])
+MODULE = ModuleType("of_users")
+MODULE.count, MODULE.items = 0, []
+
+
+def sets_a_module(n):
+    MODULE.count += 1
+    return n
+
+
+def changes_what_a_module_holds(n):
+    MODULE.items.append(1)
+    return n
+
+
+def calls_a_method_of_what_it_does_not_name(n):
+    return METHOD(n)
+
+
+def calls_a_partial(n):
+    return PARTIAL(n)
+
+
+def calls_what_its_class_has(n):
+    return HELD.notes(n)
+
+
+def calls_what_its_class_has_in_part(n):
+    return HELD.also_notes(n)
+
+
+CHANGES = [
+    sets_a_module, changes_what_a_module_holds, calls_a_method_of_what_it_does_not_name, calls_a_partial,
+    calls_what_its_class_has, calls_what_its_class_has_in_part,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("helper", CHANGES, ids=lambda f: f.__name__)
+def test_what_changes_pythons_state_is_refused(helper):
+    with pytest.raises(cute.CuteError, match=rf"{helper.__name__} changes .*, which is Python's and not the kernel's"):
+        compiled(helper)
