@@ -102,13 +102,15 @@ class Machine:
     def owner(self, address: int) -> tuple[int, int]:
         return divmod(address, CTA_STRIDE)
 
-    def read(self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None) -> np.ndarray:
+    def read(
+        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None, swizzle: int | None = None
+    ) -> np.ndarray:
         return self.shared[cta or 0][address : address + nbytes].copy()
 
     def write(self, address: int, data: np.ndarray, *, cta: int | None = None, proxy: str | None = None) -> None:
         self.shared[cta or 0][address : address + data.size] = data
 
-    def read_rows(self, addresses: np.ndarray, nbytes: int) -> np.ndarray:
+    def read_rows(self, addresses: np.ndarray, nbytes: int, *, swizzle: int | None = None) -> np.ndarray:
         return self.shared[0][addresses[:, None] + np.arange(nbytes)]
 
     def write_rows(self, addresses: np.ndarray, data: np.ndarray) -> None:

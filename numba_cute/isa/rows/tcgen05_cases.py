@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -82,12 +83,17 @@ def _qualifiers(ms: tuple[int, ...], a_src: str) -> Iterator[dict[str, Any]]:
         yield {"m": each(*(m for m in ms if m > 64)), "ashift": True, "collector": each(None, "lastuse", "discard")}
 
 
+def _scales(kind: str) -> Iterator[tuple[Any, dict[str, str]]]:
+    """By which power of two the accumulator is divided first, and on which target."""
+    yield None, {"target": _I8} if kind == "i8" else {}
+    if kind in ("f16", "tf32"):
+        yield each(*range(16)), {"target": "sm_100f"}
+
+
 def plain(a_src: str) -> Iterator[dict[str, Any]]:
     """All multiplies without scale factors, with A in `a_src`, "smem" or "tmem"."""
     for kind in ("f16", "tf32", "f8f6f4", "i8"):
-        target = {"target": _I8} if kind == "i8" else {}
-        scale_d: Any = each(None, *range(16)) if kind in ("f16", "tf32") else None
-        for cta_group in (1, 2):
+        for cta_group, (scale_d, target) in itertools.product((1, 2), _scales(kind)):
             ms = (64, 128) if cta_group == 1 else (128, 256)
             for sparse in (False, True):
                 fixed = {"kind": kind, "cta_group": cta_group, "sparse": sparse, "k": K_OF[kind] * (1 + sparse),

@@ -176,7 +176,6 @@ FOREIGN = {
     "runtime.find_runtime_libraries": _COMPILER,
     "utils.sm100.check_gemm_tma_alignment": "`cpasync.make_tiled_tma_atom` refuses what TMA cannot reach",
     "utils.SMEM_CAPACITY": "`utils.get_smem_capacity_in_bytes(arch)`",
-    "utils.smem_capacity": "`utils.get_smem_capacity_in_bytes(arch)`",
     "pipeline.helpers": "its names are those of `pipeline` itself",
     "pipeline.sm90": "its names are those of `pipeline` itself",
     "pipeline.sm100": "its names are those of `pipeline` itself",
