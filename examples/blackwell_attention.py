@@ -145,7 +145,7 @@ def make_kernel(form):
             if first_key + TILE > (min(keys, query + 1) if causal else keys):
                 leave_out(rS, coords, first_key, query, keys)
             top = rS.load().reduce(cute.ReductionOp.MAX, -math.inf) * scale_log2
-            if arch.vote_any_sync(top > highest + GROWN):
+            if arch.vote_any_sync(top > highest + cute.Float32(GROWN)):
                 new = max(highest, top)
                 factor = cute.math.exp2(highest - new)
                 highest, total = new, total * factor
@@ -283,8 +283,8 @@ def make_kernel(form):
             highest, total = softmax(ready, tS, tP, tO, thread, query, keys, mine, scale_log2)
             ready.wait()  # for the last product
             if query < queries:
-                lse[query, head] = (highest + cute.math.log2(total)) * math.log(2)
-            leave(tO, cute.local_tile(sO, (TILE, d), (0, 0, tile)), thread, 1 / total)
+                lse[query, head] = (highest + cute.math.log2(total)) * cute.Float32(math.log(2))
+            leave(tO, cute.local_tile(sO, (TILE, d), (0, 0, tile)), thread, cute.Float32(1) / total)
             arch.fence_proxy("async.shared", space="cta")
             pipeline.NamedBarrier(2 + tile, TILE).arrive_and_wait()
             if warp % 4 == 0:

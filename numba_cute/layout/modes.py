@@ -65,12 +65,19 @@ def prepend(input: Domain, elem: Any, up_to_rank: int | None = None) -> Any:
     return _extend(input, elem, up_to_rank, "prepend", lambda t, more: more + wrap(t))
 
 
+_MOST = 1 << 16
+
+
 def _extend(input: Any, elem: Any, up_to_rank: int | None, name: str, join: Callable[[Any, Any], Any]) -> Any:
     if isinstance(input, ComposedLayout):
         return on_outer(input, _extend(input.outer, elem, up_to_rank, name, join))
     n = 1 if up_to_rank is None else static_int(up_to_rank, "up_to_rank") - rank(input)
     if n < 0:
         raise CuteError(f"{name}: {text(input)} has {rank(input)} modes, more than up_to_rank={up_to_rank}")
+    if n > _MOST:
+        raise CuteError(
+            f"{name}: up_to_rank={up_to_rank} is more modes than can be computed with: at most {_MOST} more"
+        )
     if isinstance(input, Layout):
         if not isinstance(elem, Layout):
             raise CuteError(f"{name}: elem={elem!r} cannot be a mode of the layout {input}: give a layout")

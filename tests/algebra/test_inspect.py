@@ -174,7 +174,7 @@ def test_every_instruction_of_the_compiled_kernel_is_listed_once(multiplied):
 def test_the_listing_is_text_by_source_line_that_can_be_shortened(multiplied):
     listing, _ = multiplied
     text, whole = str(listing), listing.text(limit=None)
-    assert re.search(r"^ +\d+ \| +?cute\.gemm\(tiled_mma, acc", text, re.M)
+    assert re.search(r"^ +\d+ \| +?cute\.gemm\(first, acc", text, re.M)
     assert re.search(r"^ +cute\.gemm %tiled_mma, .* : \(!cute_nvgpu\.tiled_mma<!cute_nvgpu\.mma_atom<", text, re.M)
     assert "2 more like it" in text, "an unrolled loop is shown once"
     assert "... %f" in text and len(text) < len(whole)

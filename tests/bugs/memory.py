@@ -455,7 +455,7 @@ def st_async_that_is_not_waited_for(mended):
         rank, t = cuda.blockIdx.x, cuda.threadIdx.x
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 4)
-            cluster.st_async(cluster.mapa(BUF, 1 - rank), [7], cluster.mapa(BAR, 1 - rank), count=1)
+            cluster.st_async(cluster.mapa(BUF, 1 - rank), [7], cluster.mapa(BAR, 1 - rank))
             if mended:
                 mbarrier.mbarrier_wait_parity(BAR, 0)
             out[rank] = get(BUF)

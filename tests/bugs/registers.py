@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The form of bugs with registers that nobody wrote: a kernel, broken or mended, and what the report must hold."""
 
+import re
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,12 +47,18 @@ def named(bugs: list[RegisterBug]) -> Any:
     return pytest.mark.parametrize("bug", bugs, ids=lambda b: b.make.__name__.replace("_", " "))
 
 
+NAMES_ONE_OF_SEVERAL = sys.version_info >= (3, 11)
+"""Whether Python says where in a line a call stands: which variable of `a, b = f(), g()` it is for."""
+
+
 def is_reported(bug: RegisterBug, options: dict[str, Any]) -> None:
     with pytest.raises(UninitializedReadError) as caught:
         bug.run(False, **options)
     text = str(caught.value)
     for words in (*bug.words, "never written", "made at", "fix:"):
-        assert words in text, text
+        assert words in text or (not NAMES_ONE_OF_SEVERAL and re.sub(r" `\w+`$|^\w+(?=\.fill)", "", words) in text), (
+            text
+        )
 
 
 def is_silent(bug: RegisterBug, options: dict[str, Any]) -> None:

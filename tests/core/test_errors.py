@@ -273,6 +273,8 @@ def test_a_text_that_names_no_type_is_refused_in_a_union(given):
 
 
 WRONG_KIND = {
+    "more modes than there can be": (lambda: cute.prepend_ones(4, 2**64), "more modes than can be computed with"),
+    "a kernel that is simulated": (lambda: cute.experimental.kernel(cute.simulate(used)), "is not a function"),
     "a fragment's shape": (lambda: warp.MmaB1Op().fragment("A", 16), "shape 16 must be"),
     "a timeline's lost": (lambda: cute.Timeline([], "ns", "some"), "lost 'some' an int"),
     "a generator that is called otherwise": (

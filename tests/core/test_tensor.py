@@ -179,7 +179,7 @@ def shared_swizzled(out):
     i, _, _ = cute.arch.thread_idx()
     smem = cute.utils.SmemAllocator()
     s = smem.allocate_tensor(cute.Float16, cute.make_layout((8, 64), stride=(64, 1)), 1024, cute.Swizzle(3, 4, 3))
-    raw = cute.make_tensor(cute.recast_ptr(s.iterator), cute.make_layout((8, 64), stride=(64, 1)))
+    raw = cute.make_tensor(cute.recast_ptr(s.iterator, reinterpret=True), cute.make_layout((8, 64), stride=(64, 1)))
     for j in range(16):
         s[i // 4, 16 * (i % 4) + j] = cute.Float16(16 * i + j)
     cute.arch.sync_threads()

@@ -15,7 +15,11 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import ir, seam
+from numba_cute import seam
+
+pytest.importorskip("xdsl")
+
+from numba_cute import ir
 from numba_cute.__main__ import main
 from numba_cute.ir import passes
 from numba_cute.ir.kernels import to_python

@@ -29,7 +29,7 @@ EQUIVALENT = {
     ("PipelineOrder", "without arch.sync_threads()"): "the first turn is that of the thread that wrote the count",
     ("PipelineCpAsync", "without producer.tail()"): OWN,
     ("PipelineCpAsync", "without arch.mbarrier_arrive(pipe.producer_get_barrier(stage))"): NOT_TAKEN,
-    ("tensor memory", "without umma.tcgen05_wait_ld()$"): "each load has been waited for before",
+    ("tensor memory", "without umma.tcgen05_wait_ld()"): "what is loaded is waited for where it is first used",
     ("Hopper GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("TMA to warps", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("threads to threads", "without producer.tail()"): OWN,

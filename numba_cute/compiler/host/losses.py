@@ -16,7 +16,7 @@ from . import ptxas
 _LOST = "lost speed: "
 _FLOAT64 = re.compile(r"\b(?:add|sub|mul|fma|div|rem|min|max|setp|neg|abs|sqrt)(?:\.\w+)*\.f64\b")
 _MOST = 8
-_FEW, _LITTLE = 4, 16
+_FEW, _LITTLE = 4, 32
 """CTAs of an SM to which another is worth a note; of which part of the shared memory it may be too much."""
 
 

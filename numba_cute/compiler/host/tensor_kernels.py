@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from numba import cuda
 from numba.cuda.dispatcher import CUDADispatcher
 
+from ...seam import CuteError
+from ...seam.ground.naming import described
 from .kernels import Kernel
 from .mapped import mapped
 
@@ -22,6 +25,8 @@ class TensorDispatcher(CUDADispatcher):
 def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Kernel:
     """Make the kernel of a function. options: of `cuda.jit`. takes: what makes its arguments: `seeking(args, serial)`
     those that ask for maps, `bringing(args, forms)` those that bring them, `plain(arg)` one whose type Numba knows."""
-    py_func.__cute_arguments__ = takes
+    if not isinstance(py_func, FunctionType):
+        raise CuteError(f"experimental.kernel: {described(py_func)} is not a function")
+    vars(py_func)["__cute_arguments__"] = takes
     plain = cuda.jit(**options)(py_func)
     return Kernel(TensorDispatcher(py_func, targetoptions=plain.targetoptions))

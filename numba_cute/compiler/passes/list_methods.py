@@ -21,7 +21,10 @@ def method_of(name: str) -> Callable[..., Any]:
     def call(items: Any, *args: Any) -> Any:
         """Return the items after a method of a list's was called, and what it gave."""
         changed = list(items)
-        result = getattr(changed, name)(*args)
+        try:
+            result = getattr(changed, name)(*args)
+        except (IndexError, ValueError) as e:
+            raise CuteError(f"{name} of a list of {len(items)}: {e}") from None
         return tuple(changed), result
 
     return call
@@ -31,7 +34,10 @@ def method_of(name: str) -> Callable[..., Any]:
 def set_item(items: Any, index: Any, value: Any) -> Any:
     """Return the items after one, or a part of them, was set."""
     changed = list(items)
-    changed[_static(index)] = value
+    try:
+        changed[_static(index)] = value
+    except (IndexError, ValueError) as e:
+        raise CuteError(f"x[{index}] = … of a list of {len(items)}: {e}") from None
     return tuple(changed)
 
 
@@ -39,7 +45,10 @@ def set_item(items: Any, index: Any, value: Any) -> Any:
 def delete_item(items: Any, index: Any) -> Any:
     """Return the items without one, or a part of them."""
     changed = list(items)
-    del changed[_static(index)]
+    try:
+        del changed[_static(index)]
+    except IndexError as e:
+        raise CuteError(f"del x[{index}] of a list of {len(items)}: {e}") from None
     return tuple(changed)
 
 

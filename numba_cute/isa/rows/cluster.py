@@ -31,7 +31,8 @@ def getctarank(m: Machine, addr: u32, rank: out(u32)) -> int:
 
 @instr("st.async.shared::cluster.mbarrier::complete_tx::bytes<several:.v{count}>.b32 [$addr], "
        "<several:$values|$values[0]>, [$bar];", target="sm_90", done_by=MBARRIER,
-       over=[{"count": n, "several": n > 1} for n in (1, 2, 4)], ref=f"{_MOVE}-st-async")  # fmt: skip
+       over=[{"count": n, "several": n > 1} for n in (1, 2, 4)], defaults={"count": 1},
+       ref=f"{_MOVE}-st-async")  # fmt: skip
 def st_async(m: Machine, addr: cluster_smem, values: _VALUES, bar: cluster_mbar) -> None:
     """Store `count` (1, 2, 4) words next to each other, at a multiple of all their bytes, to shared memory of any CTA
     of the cluster some time later, and then complete the bytes on `bar`, a barrier of that same CTA. Any thread of a
