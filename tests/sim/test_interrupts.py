@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
 import threading
@@ -20,9 +21,12 @@ LARGEST = ((1 << 31) - 1, 65535, 65535)
 
 @pytest.fixture(autouse=True)
 def interrupts_are_pythons():
-    """A debugger that another test entered keeps a handler of its own."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A debugger that another test entered keeps a handler of its own; hypothesis's callback of the garbage collector,
+    in which Python ignores exceptions, would swallow an interrupt."""
+    before, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
+    gc.callbacks.clear()
     yield
+    gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, before)
 
 
