@@ -175,7 +175,7 @@ def test_the_listing_is_text_by_source_line_that_can_be_shortened(multiplied):
     listing, _ = multiplied
     text, whole = str(listing), listing.text(limit=None)
     assert re.search(r"^ +\d+ \| +?cute\.gemm\(first, acc", text, re.M)
-    assert re.search(r"^ +cute\.gemm %tiled_mma, .* : \(!cute_nvgpu\.tiled_mma<!cute_nvgpu\.mma_atom<", text, re.M)
+    assert re.search(r"^ +cute\.gemm %first, .* : \(!cute_nvgpu\.tiled_mma<!cute_nvgpu\.mma_atom<", text, re.M)
     assert "2 more like it" in text, "an unrolled loop is shown once"
     assert "... %f" in text and len(text) < len(whole)
     lines = [int(m) for m in re.findall(r"^ +(\d+) \| ", text, re.M)]

@@ -158,7 +158,8 @@ def test_what_is_assembled_is_of_the_kernels_that_are_executed():
 def test_most_operations_are_executed():
     for dialect in ("cute.", "cute_nvgpu."):
         names = [name for name in ALL if name.startswith(dialect)]
-        assert sum(name in NEVER for name in names) < 0.2 * len(names)
+        never = [name for name in names if not NEVER.get(name, "inherited").startswith("inherited")]
+        assert len(never) < 0.15 * len(names), "what is inherited is executed as its base's"
 
 
 @pytest.mark.parametrize("where", ROOMS)
