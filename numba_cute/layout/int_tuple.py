@@ -91,7 +91,7 @@ def refuse_layout(x: Any, name: str) -> None:
 
 def extent(x: Any) -> Any:
     """Return a leaf of a shape: an int or what is known only at run time; a basis stride as it is."""
-    if type(x) is int or isinstance(x, Leaf) or is_static_class(type(x)) and hasattr(x, "mode"):
+    if type(x) is int or isinstance(x, Leaf) or is_static_class(type(x)) and hasattr(x, "mode") and hasattr(x, "value"):
         return x
     refuse_layout(x, "shape")
     return static_int(x, "extent")

@@ -81,7 +81,7 @@ class TensorSSA:
             raise CuteError(f"reshape: shape {shape} has not the {layout.size(self.shape)} elements of {self.shape}")
         return TensorSSA(self.vector, shape, self.dtype)
 
-    def broadcast_to(self, target_shape: Any) -> TensorSSA:
+    def broadcast_to(self, target_shape: IntTuple) -> TensorSSA:
         """Repeat modes of one element to those of `target_shape`; missing last modes count as of one element."""
         if layout.unwrap(target_shape) == layout.unwrap(self.shape):
             return TensorSSA(self.vector, target_shape, self.dtype)

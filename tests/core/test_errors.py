@@ -274,6 +274,15 @@ def test_a_text_that_names_no_type_is_refused_in_a_union(given):
 
 WRONG_KIND = {
     "more modes than there can be": (lambda: cute.prepend_ones(4, 2**64), "more modes than can be computed with"),
+    "a copy as an extent": (lambda: cute.shape_div((0, 1), LOAD), "is not"),
+    "an array as a shape": (
+        lambda: cute.simulate(lambda: cute.full((), 64, cute.Uint8).broadcast_to(np.arange(4)))[1, 1](), "target_shape"
+    ),
+    "a class of NumPy's as a tensor": (
+        lambda: cute.simulate(
+            lambda: cute.utils.mixed_input_helpers.make_contiguous_group_work_tile_info(2, np.int64)
+        )[1, 1](), "tile_info"
+    ),
     "a kernel that is simulated": (lambda: cute.experimental.kernel(cute.simulate(used)), "is not a function"),
     "a fragment's shape": (lambda: warp.MmaB1Op().fragment("A", 16), "shape 16 must be"),
     "a timeline's lost": (lambda: cute.Timeline([], "ns", "some"), "lost 'some' an int"),

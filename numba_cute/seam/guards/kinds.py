@@ -107,7 +107,11 @@ DOMAIN = Kind(
 )
 TENSOR = Kind(
     "a tensor",
-    lambda x: hasattr(x, "shape") and (hasattr(x, "element_type") or hasattr(x, "dtype") and not is_number(x)),
+    lambda x: (
+        not isinstance(x, type)
+        and hasattr(x, "shape")
+        and (hasattr(x, "element_type") or hasattr(x, "dtype") and not is_number(x))
+    ),
     "cute.make_tensor",
 )
 INTEGER = Kind("an integer", is_integer)
