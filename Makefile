@@ -1,5 +1,5 @@
 # make demo: the main job. make test: everything that CI checks. Each sets up a fresh machine by itself.
-# Tests start some two hundred processes, which find bytecode even where Python is told to write none.
+# Tests start many processes, which find bytecode even where Python is told to write none.
 # Needs python3 (3.10 to 3.13) with venv, and make.
 PYTHON ?= python3
 VENV   := .venv
