@@ -49,7 +49,7 @@ def knowing_defaults(values: Callable[[Any], dict[str, Any]]) -> Callable[[Any],
 
 
 def parse_arch(arch: str) -> tuple[Any, ...]:
-    """Return a target ("sm_90a") as Numba's compute capability (9, 0, "a"); CuteError if there is none of that name."""
+    """Return a target ("sm_90a") as Numba's compute capability (9, 0, "a"); CuteError for an unknown name."""
     major, minor, suffix = re.fullmatch(r"sm_(\d+)(\d)([af]?)", named(arch).name).groups()  # type: ignore[union-attr]
     return (int(major), int(minor), suffix)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether something runs now."""
+"""Say whether something runs now."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled kernel loses in speed, in words."""
+"""Say in words what costs a compiled kernel speed."""
 
 from __future__ import annotations
 

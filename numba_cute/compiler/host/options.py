@@ -13,7 +13,7 @@ from .native.options import PLAIN, Event, Options
 
 def options_of(cluster: Any, given: dict[str, Any]) -> Options:
     """Check the options of a launch. cluster: its shape, or None. given: the arguments of `cute.launch` by name; those
-    that are as if they were not given may be left out. Raises CuteError for what is none."""
+    that are as if they were not given may be left out. Raises CuteError for anything else."""
     given = {**DEFAULTS, **given}
     if all(given[name] is value for name, value in DEFAULTS.items()):
         return PLAIN

@@ -60,7 +60,7 @@ def chunk_offsets(
 
 def swizzle_parameters(name: int | str) -> tuple[int, int, int] | None:
     """Return (bits, base, shift) of what a descriptor (a number of bytes, or SWIZZLE_128B_BASE32B) or a tensor map (a
-    name such as "128B") calls a swizzle; None for one that is none of addresses alone."""
+    name such as "128B") calls a swizzle; None for one that does not permute addresses alone."""
     return _PARAMETERS.get(name)
 
 

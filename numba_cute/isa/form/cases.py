@@ -109,7 +109,7 @@ class Cases(Sequence[dict[str, Any]]):
         return self._made.setdefault((block, tuple(case.values())), case)
 
     def having(self, given: Mapping[str, Any]) -> list[tuple[int, Block]]:
-        """What is left of each block, with its index, by these values of parameters."""
+        """Return what is left of each block, with its index, by these values of parameters."""
         found = []
         if self.plain:  # without making all the blocks: rows have up to thousands of cases
             for i, case in enumerate(self.given):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch asks of the driver beside its kernel, grid, block, memory, stream and cluster."""
+"""Hold what a launch asks of the driver beside its kernel, grid, block, memory, stream and cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Options:
     programmatic_event: Event | None = None
 
     def attributes(self, cluster: Any, cooperative: bool) -> Iterator[Attribute]:
-        """What the driver is told. cluster: the launch's, three, or None. cooperative: whether the kernel asks for
+        """Return what the driver is told. cluster: the launch's, three, or None. cooperative: whether the kernel asks for
         that."""
         if cooperative or self.cooperative:
             yield COOPERATIVE, (1,)
