@@ -44,8 +44,8 @@ class Options:
     programmatic_event: Event | None = None
 
     def attributes(self, cluster: Any, cooperative: bool) -> Iterator[Attribute]:
-        """Return what the driver is told. cluster: the launch's, three, or None. cooperative: whether the kernel asks for
-        that."""
+        """Return what the driver is told. cluster: the launch's, three, or None. cooperative: whether the kernel asks
+        for that."""
         if cooperative or self.cooperative:
             yield COOPERATIVE, (1,)
         regular = self.fallback_cluster or cluster
