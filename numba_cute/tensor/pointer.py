@@ -182,6 +182,8 @@ def advance(ptr: Pointer, offset: Any) -> Pointer:
     """Compute `ptr + offset`, `offset` in elements. Its alignment is what is known to divide the offset."""
     if isinstance(offset, int) and offset == 0:
         return ptr
+    if isinstance(offset, tuple):
+        raise CuteError(f"{ptr!r} is moved by the coordinate {offset}: a pointer moves by a number of elements")
     if ptr.space is AddressSpace.rmem:
         return _with_offset(ptr, ptr.offset + seam.known(offset))
     if ptr.space is AddressSpace.tmem:

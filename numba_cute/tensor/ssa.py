@@ -116,6 +116,8 @@ class TensorSSA:
         (None, 1), which reduces the modes not marked None, to a vector of the others' shape."""
         if not isinstance(op, ReductionOp) or op in (ReductionOp.INC, ReductionOp.DEC):
             raise CuteError(f"reduce: op {op!r} is none of ReductionOp.ADD, MUL, MIN, MAX, AND, OR, XOR")
+        if self.dtype.is_float and op in (ReductionOp.AND, ReductionOp.OR, ReductionOp.XOR):
+            raise CuteError(f"reduce: {self.dtype} elements have no bits for {op!r}; convert with .to(cute.Int32)")
         narrow = self.dtype.is_float and self.dtype.width < 32
         source = self.to(Float32) if narrow else self
         if not layout.has_underscore(reduction_profile):

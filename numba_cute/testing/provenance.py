@@ -9,6 +9,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ..seam import CuteError
+from ..seam.ground.naming import described
 from .clocks import driver_version
 
 __all__ = ["machine"]
@@ -24,6 +26,8 @@ def machine(facts: dict[str, Any] | None = None) -> dict[str, Any]:
     in UTC. facts: of the GPU, which are added with its driver's version; None for a measurement without one.
     """
     found: dict[str, Any] = {}
+    if not isinstance(facts, (dict, type(None))):
+        raise CuteError(f"machine: facts {described(facts)} must be a dict")
     if facts is not None:
         found = {**facts, "driver": driver_version()}
     return {

@@ -283,6 +283,10 @@ WRONG_KIND = {
             lambda: cute.utils.mixed_input_helpers.make_contiguous_group_work_tile_info(2, np.int64)
         )[1, 1](), "tile_info"
     ),
+    "the bits of floats": (
+        lambda: cute.simulate(lambda: cute.full(1, 1.5, F32).reduce(cute.ReductionOp.OR, 0.0))[1, 1](), "no bits"
+    ),
+    "facts that are no dict": (lambda: cute.testing.machine(7), "must be a dict"),
     "a kernel that is simulated": (lambda: cute.experimental.kernel(cute.simulate(used)), "is not a function"),
     "a fragment's shape": (lambda: warp.MmaB1Op().fragment("A", 16), "shape 16 must be"),
     "a timeline's lost": (lambda: cute.Timeline([], "ns", "some"), "lost 'some' an int"),
