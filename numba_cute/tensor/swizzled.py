@@ -73,7 +73,7 @@ def by_address(pointer: Any, lay: Any) -> tuple[Any, Any]:
 
 @pure
 def _together(lay: ComposedLayout) -> bool:
-    """Whether a swizzle moves all elements by the same: they lie in one aligned block of its lowest bits."""
+    """Say whether a swizzle moves all elements alike: they lie in one aligned block of its lowest bits."""
     stride = layout.flatten_to_tuple(lay.outer.stride)
     if not seam.is_static((lay.outer.shape, stride)) or any(d < 0 for d in stride):
         return False

@@ -115,7 +115,7 @@ def body(m, a: u32, b: out(u32)) -> None:
 @pytest.mark.parametrize(
     "defaults, why",
     [
-        ({"k": 3}, r"the default \[3\] of k is none of"),
+        ({"k": 3}, r"the default \[3\] of k is not among"),
         ({"z": 1}, "a default is stated for 'z', which no case has"),
         ({"k": by("mode", {"x": 1, "y": 9})}, r"the default \[9\] of k"),
         ({"at": 8}, r"the default \[8\] of at"),

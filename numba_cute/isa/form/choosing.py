@@ -58,7 +58,7 @@ class _Left:
         return list(dict.fromkeys(v for _, b in self.blocks for v in b.choices.get(name, (None,))))
 
     def is_open(self, name: str) -> bool:
-        """Whether a parameter may still have several values: any of a range does not follow from the one in a case."""
+        """Say whether a parameter may still have several values: one of a range does not follow from that in a case."""
         values = self.values(name)
         return len(values) > 1 or (name in self.ranges and name not in self.numbers and values != [None])
 
@@ -73,7 +73,7 @@ class _Left:
             self.blocks = [(i, left) for i, b in self.blocks if (left := b.narrowed({name: value})) is not None]
 
     def default(self, default: Any) -> Any:
-        """What a stated default is here; `_NONE` if there is none."""
+        """Return what a stated default is here; `_NONE` without one."""
         if not isinstance(default, By):
             return default
         of = [self.values(name) for name in default.names]
@@ -173,4 +173,4 @@ def check_defaults(
         need(any(name in case for case in cases.given), f"a default is stated for {name!r}, which no case has")
         stated = [*default.values.values(), default.other] if isinstance(default, By) else [default]
         wrong = [v for v in stated if v is not _NONE and v not in legal and v not in ranges.get(name, ())]
-        need(not wrong, f"the default {wrong} of {name} is none of {sorted(map(repr, legal))}")
+        need(not wrong, f"the default {wrong} of {name} is not among {sorted(map(repr, legal))}")

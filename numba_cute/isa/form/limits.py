@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What exceeds a target's limits is refused here, in the same words while a kernel is compiled and simulated."""
+"""Refuse what exceeds a target's limits, in the same words while a kernel is compiled and simulated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...seam import CuteError
 from .targets import LARGEST_CLUSTER, Target
 
 _ALIGNED = 1024
-"""What the first byte of dynamic shared memory is a multiple of: static memory, which comes first, is padded to it."""
+"""The alignment of dynamic shared memory, in bytes: static memory, which comes first, is padded to it."""
 _PARTITIONS, _WARP, _WARPGROUP = 4, 32, 128
 _STEP = 8
 """In which the registers of a thread are given out."""

@@ -218,7 +218,7 @@ def _needs(need: str) -> tuple[_Need, ...]:
 
 
 def supports(arch: str, need: str) -> bool:
-    """Whether code for `arch` ("sm_90a") may use an instruction whose least target is `need`.
+    """Say whether code for `arch` ("sm_90a") may use an instruction whose least target is `need`.
 
     A plain target runs there and on all later ones; an "a" target on itself alone; an "f" target on its family;
     "sm_90a|sm_100f" where either does. A GPU that there is no record of has what its number says. Raises CuteError for
