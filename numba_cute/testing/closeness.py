@@ -99,6 +99,10 @@ def allowed_error(
         sums = np.maximum(np.abs(finite), math.sqrt(terms) * rms)
     else:
         sums = np.abs(_float64("magnitude", magnitude))
+        if sums.ndim and sums.shape != want.shape:
+            raise CuteError(
+                f"allowed_error: magnitude has the shape {sums.shape}, and want {want.shape}: give an array like want"
+            )
     of_sums = _SURE * math.sqrt(terms) * _unit(accumulate) * sums if terms > 1 else 0.0
     of_factors = 0.0 if operands is None else _SURE * 2 * _unit(operands) * sums / math.sqrt(terms)
     return np.asarray(last + (of_sums + of_factors) * (1 + _unit(dtype)))

@@ -14,6 +14,7 @@ from ..layout import Layout, flatten_to_tuple, make_layout
 from ..seam import CuteError, current, current_or, traced
 from ..seam.ground.naming import described
 from ..seam.guards.messages import FalseAssertion
+from ..tensor.pointer import Pointer
 from ..tensor.printing import printf
 from ..tensor.tensor import Tensor, make_tensor
 
@@ -51,6 +52,8 @@ def arguments(src: Any, dst: Any) -> tuple[Tensor, Tensor, int]:
     for name, t in (("src", src), ("dst", dst)):
         if not isinstance(t, Tensor):
             raise CuteError(f"convert: {name} {t!r} is no tensor; make one with cute.runtime.from_dlpack(array)")
+        if not isinstance(t.iterator, Pointer):
+            raise CuteError(f"convert: {name} {t!r} must be a tensor in memory; make one with cute.runtime.from_dlpack")
     shapes = [tuple(map(int, flatten_to_tuple(t.shape))) for t in (src, dst)]
     if shapes[0] != shapes[1]:
         raise CuteError(f"convert: src has shape {src.shape} and dst {dst.shape}: they must be the same")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every refusal names the argument, its value, the rule and the mend. One line of the table for each message."""
 
+import numba
 import numpy as np
 import pytest
 from numba import cuda
@@ -10,6 +11,7 @@ from numba_cute import arch
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from numba_cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_tensor
 from numba_cute.tensor.pointer import Pointer
+from numba_cute.utils import mixed_input_helpers
 
 K_MAJOR, MN_MAJOR = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
 SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
@@ -110,6 +112,10 @@ HOST = [
     (lambda: cute.local_tile(host_tensor(), (4, 4), (0, 0, 0)), r"coord \(0, 0, 0\) has more modes than the 2"),
     (lambda: cute.copy(5, host_tensor(), host_tensor()), r"atom 5 is neither a CopyAtom nor a TiledCopy"),
     (lambda: cute.autovec_copy(cute.make_identity_tensor((4,)), host_tensor()), r"must be a tensor in memory"),
+    (lambda: cute.testing.tune(lambda a: None, {"a": 1}), r"`params_dict` of `tune` has in it 1"),
+    (lambda: cute.testing.convert(host_tensor(), cute.make_identity_tensor((8, 4))), r"must be a tensor in memory"),
+    (lambda: cute.transform_leaf(numba.float32[:], (1, 2)), r"transform_leaf: f .* is called, and raises"),
+    (lambda: cute.testing.allowed_error((1, 1), F32, terms=4, magnitude=(4, 8, 2)), r"magnitude has the shape \(3,\)"),
     (lambda: arch.thread_idx(), r"works only inside a kernel"),
 ]  # fmt: skip
 
@@ -157,6 +163,7 @@ IN_KERNEL = [
     (lambda: arch.mbarrier_expect_tx(8, 1 << 20), r"bytes 1048576 is not in \[0, 2\^20 - 1\]"),
     (lambda: arch.barrier(16, 32), r"barrier_id 16 is not in \[0, 15\]"),
     (lambda: arch.barrier(1, 48), r"number_of_threads 48 is not a positive multiple of 32"),
+    (lambda: mixed_input_helpers.make_contiguous_group_work_tile_info(1, cute.Int32(0)), r"expected is a Tensor"),
     (lambda: arch.barrier_arrive(1), r"number_of_threads must be given"),
     (lambda: arch.fence_proxy("async.shared"), r"kind 'async.shared' with space None is not a proxy fence"),
     (lambda: arch.setmaxregister_increase(100), r"reg_count 100 must be a static multiple of 8"),

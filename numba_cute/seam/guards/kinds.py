@@ -27,8 +27,10 @@ from ..ground.error import OF_THE_SYSTEM, CuteError, internal_error
 from ..ground.leaf import Leaf
 from ..ground.naming import article, described, shown
 from ..ground.packages import is_library
+from ..ground.places import is_users_error
 from ..marks.decorators import ArrayView, is_static_class, is_struct_class, judge_made
 
+_NO_SEQUENCE = re.compile(r"is not (iterable|subscriptable)|has no len|non-iterable")
 DEEPEST = 100
 """So deep may tuples be nested: further than that Python's recursion may not reach."""
 
@@ -195,8 +197,8 @@ def _sequence(parts: tuple[Any, ...]) -> Kind:
 
 
 def _stands_in(x: Any) -> bool:
-    """Whether a value is what an engine has for another, as the compiler has for a struct."""
-    return type(x).__module__.startswith(("numba_cute.compiler", "numba_cute.sim"))
+    """Whether a value is what an engine has for another, as the compiler has for a struct; a number is only itself."""
+    return type(x).__module__.startswith(("numba_cute.compiler", "numba_cute.sim")) and not isinstance(x, Leaf)
 
 
 def _of_class(cls: Any) -> Kind | None:
@@ -288,6 +290,12 @@ def _last_frame(e: BaseException) -> types.FrameType:
     return [frame for frame, _ in traceback.walk_tb(e.__traceback__)][-1]
 
 
+def _librarys_frame(e: BaseException) -> types.FrameType:
+    """The innermost frame of this library that an exception passed."""
+    frames = [frame for frame, _ in traceback.walk_tb(e.__traceback__)]
+    return next(f for f in reversed(frames) if is_library(f.f_globals.get("__name__", "")))
+
+
 def _of_kinds(fn: Any, what: str, values: dict[str, Any]) -> CuteError | None:
     for name, x, kind in _judged(fn, values):
         if not kind.holds(x):
@@ -366,9 +374,11 @@ def _depth(x: Any) -> int:
 
 
 def _held(x: Any) -> list[Any]:
-    """List what a tuple or a list holds, or an object in its fields."""
+    """List what a tuple, a list or a dict holds, or an object in its fields."""
     if isinstance(x, (tuple, list)):
         return list(x[:1000])
+    if isinstance(x, dict):
+        return [*x.keys(), *x.values()][:1000]
     if isinstance(x, type) or not (is_dataclass(x) or is_struct_class(type(x))):
         return []
     return [y for name, y in getattr(x, "__dict__", {}).items() if not name.startswith("_")]
@@ -429,23 +439,30 @@ def _first(what: str, given: list[tuple[str, Any]], is_it: Any, rule: str) -> Cu
 
 
 def _named(fn: Any, what: str, given: list[tuple[str, Any]], e: BaseException) -> CuteError | None:
-    """A value for a parameter whose kind no annotation says, which Python's words name, by itself or its type. Numbers
-    and None are everywhere, and so none of an argument's marks."""
+    """A value which Python's words name by its type, and which the library's line that failed had at hand; or a value
+    for a parameter whose kind no annotation says, which they name by itself or its type. Numbers and None are
+    everywhere: of them only that they are no sequence is said."""
     known, text = kinds_of(fn), str(e)
+    no_sequence = _NO_SEQUENCE.search(text) is not None
+    at_hand = {id(x) for x in _librarys_frame(e).f_locals.values()} if isinstance(e, TypeError) else set()
     for name, x in given:
         if isinstance(e, TypeError) and callable(x) and _is_called_otherwise(x, text):
             return CuteError(f"`{name}` of `{what}` is {described(x)}, which is called otherwise: {text}")
-        for y in _parts(x) if name != "self" and name not in known else ():
-            if not isinstance(y, (int, float, Leaf, type(None))) and _is_in(y, text):
+        for y in _parts(x) if name != "self" else ():
+            is_number = isinstance(y, (int, float, Leaf, type(None)))
+            at_fault = (
+                id(y) in at_hand and re.search(rf"\b{type(y).__name__}\b", text) and (no_sequence or not is_number)
+            )
+            if at_fault or name not in known and not is_number and _is_in(y, text):
                 inside = "is" if y is x else "has in it"
                 return CuteError(f"`{name}` of `{what}` {inside} {described(y)}{_documented(fn, name)}")
     return None
 
 
 def refuse_call(what: str, f: Any, e: BaseException) -> None:
-    """Refuse a user's function that is not Python's and ended in an exception, of which no frame would tell. what: the
-    parameter that holds it. Do nothing of one in Python: what that raises passes as it is."""
-    if e.__traceback__ is not None and e.__traceback__.tb_next is None:
+    """Refuse a function that is not the user's own and ended in an exception, of which no frame of theirs would tell.
+    what: the parameter that holds it. Do nothing of the user's: what that raises passes as it is, as a CuteError does."""
+    if not isinstance(e, CuteError) and not is_users_error(e):
         raise CuteError(f"{what} {described(f)} is called, and raises {type(e).__name__}: {e}") from e
 
 
