@@ -461,7 +461,7 @@ def _named(fn: Any, what: str, given: list[tuple[str, Any]], e: BaseException) -
 
 def refuse_call(what: str, f: Any, e: BaseException) -> None:
     """Refuse a function that is not the user's own and ended in an exception, of which no frame of theirs would tell.
-    what: the parameter that holds it. Do nothing of the user's: what that raises passes as it is, as a CuteError does."""
+    what: the parameter that holds it. What the user's own raise passes as it is, and so does a CuteError."""
     if not isinstance(e, CuteError) and not is_users_error(e):
         raise CuteError(f"{what} {described(f)} is called, and raises {type(e).__name__}: {e}") from e
 
