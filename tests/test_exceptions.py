@@ -26,8 +26,6 @@ ALLOWED = {
     ("compiler/nvvm.py", "_settle"): (1, ENGINE),
     ("compiler/offline.py", "_argument_types"): (1, USERS),
     ("ir/text.py", "parsed"): (1, FOREIGN),
-    ("layout/int_tuple.py", "filter_tuple"): (1, USERS),
-    ("layout/int_tuple.py", "transform_leaf"): (1, USERS),
     ("seam/backend.py", "following"): (1, USERS),
     ("seam/constexpr.py", "_notes"): (1, USERS),
     ("seam/decorators.py", "annotations_of"): (1, USERS),
@@ -46,7 +44,6 @@ ALLOWED = {
     ("testing/configurations.py", "_array"): (1, FOREIGN),
     ("testing/measuring.py", "compare"): (1, TOLD),
     ("testing/measuring.py", "attempt"): (1, TOLD),
-    ("testing/reference.py", "_generated"): (1, USERS),
     ("testing/tuned.py", "_here"): (1, TOLD),
     ("utils/hardware_info.py", "__init__"): (1, FOREIGN),
 }

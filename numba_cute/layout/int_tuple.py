@@ -274,11 +274,7 @@ def transform_leaf(f: Callable[..., Any], *terms: IntTuple) -> IntTuple:
         raise CuteError("transform_leaf: give one tuple or more beside the function")
     first, *others = terms
     if not isinstance(first, tuple):
-        try:
-            return f(*terms)
-        except Exception as e:
-            kinds.refuse_call("transform_leaf: f", f, e)
-            raise
+        return f(*terms)
     for t in others:
         _same_rank(t, first, "transform_leaf", "the first tuple")
     return tuple(transform_leaf(f, *modes) for modes in zip(*terms))
@@ -289,11 +285,7 @@ def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, .
     """Join the tuples that `f` gives for each mode of `terms` together."""
     out: tuple[Any, ...] = ()
     for modes in zip(*terms):
-        try:
-            made = f(*modes)
-        except Exception as e:
-            kinds.refuse_call("filter_tuple: f", f, e)
-            raise
+        made = f(*modes)
         if not isinstance(made, tuple):
             raise CuteError(f"filter_tuple: f gives {described(made)} for a mode: it must give a tuple, as (x,) or ()")
         out += made

@@ -10,6 +10,7 @@ from ..dtypes import Boolean, DType, Float32, Int32
 from ..layout import IntTuple
 from ..seam import CuteError, Number, StaticEnum, static, traced
 from ..seam.ground.naming import described
+from ..seam.guards.kinds import Vector
 from ..seam.guards.messages import how_static
 from .move import fits_a_thread
 
@@ -48,7 +49,7 @@ class TensorSSA:
     vector of the modes marked None; coordinates are static.
     """
 
-    vector: Any
+    vector: Vector
     shape: Any
     dtype: DType
 

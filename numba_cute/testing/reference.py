@@ -9,7 +9,6 @@ from typing import Any
 
 from ..compiler.host.stopwatch import Stopwatch
 from ..seam import CuteError
-from ..seam.guards.kinds import refuse_call
 
 __all__ = ["JitArguments", "benchmark", "get_workspace_count"]
 
@@ -94,20 +93,12 @@ def benchmark(
     return float(watch.timed([graph], 1)) * 1e6 / iterations
 
 
-def _generated(generator: Any) -> Any:
-    try:
-        return generator()
-    except Exception as e:
-        refuse_call("benchmark: workspace_generator", generator, e)
-        raise
-
-
 def _arguments(given: Any, generator: Any, count: Any) -> list[JitArguments]:
     if given is not None and generator is not None:
         raise CuteError("benchmark: give kernel_arguments or workspace_generator, not both")
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_CALLS:
         raise CuteError(f"benchmark: workspace_count {count!r} must be an int from 1 to {MOST_CALLS}")
-    sets = [given or JitArguments()] if generator is None else [_generated(generator) for _ in range(count)]
+    sets = [given or JitArguments()] if generator is None else [generator() for _ in range(count)]
     for s in sets:
         if not isinstance(s, JitArguments):
             name = "kernel_arguments" if generator is None else "workspace_generator: what it gives,"

@@ -113,8 +113,11 @@ HOST = [
     (lambda: cute.copy(5, host_tensor(), host_tensor()), r"atom 5 is neither a CopyAtom nor a TiledCopy"),
     (lambda: cute.autovec_copy(cute.make_identity_tensor((4,)), host_tensor()), r"must be a tensor in memory"),
     (lambda: cute.testing.tune(lambda a: None, {"a": 1}), r"`params_dict` of `tune` has in it 1"),
+    (lambda: cute.transform_apply((1,), f=int, g=iter), r"`g` of `transform_apply` is .* is called and raises"),
+    (lambda: cute.Timeline([], "ns").chrome("a\0b"), r"`file` of `Timeline.chrome` has a zero character"),
+    (lambda: cute.TensorSSA(cute.E(0), 4, F32), r"`vector` of `TensorSSA` is .* expected is a vector of registers"),
     (lambda: cute.testing.convert(host_tensor(), cute.make_identity_tensor((8, 4))), r"must be a tensor in memory"),
-    (lambda: cute.transform_leaf(numba.float32[:], (1, 2)), r"transform_leaf: f .* is called, and raises"),
+    (lambda: cute.transform_leaf(numba.float32[:], (1, 2)), r"`f` of `transform_leaf` .* is called and raises NotImpl"),
     (lambda: cute.testing.allowed_error((1, 1), F32, terms=4, magnitude=(4, 8, 2)), r"magnitude has the shape \(3,\)"),
     (lambda: arch.thread_idx(), r"works only inside a kernel"),
 ]  # fmt: skip
@@ -298,10 +301,10 @@ WRONG_KIND = {
     "a fragment's shape": (lambda: warp.MmaB1Op().fragment("A", 16), "shape 16 must be"),
     "a timeline's lost": (lambda: cute.Timeline([], "ns", "some"), "lost 'some' an int"),
     "a generator that is called otherwise": (
-        lambda: cute.testing.benchmark(len, workspace_generator=chr, workspace_count=1), "is called, and raises"
+        lambda: cute.testing.benchmark(len, workspace_generator=chr, workspace_count=1), "is called and raises"
     ),
-    "a class that filters": (lambda: cute.filter_tuple(int, (0, 4), (2, 1)), "f .*int.* is called, and raises"),
-    "a class that transforms": (lambda: cute.transform_leaf(dict, (0, 4)), "transform_leaf: f.* is called, and raises"),
+    "a class that filters": (lambda: cute.filter_tuple(int, (0, 4), (2, 1)), "`f` of .* is called and raises"),
+    "a class that transforms": (lambda: cute.transform_leaf(dict, (0, 4)), "`f` of .* is called and raises"),
     "a stride where an extent is meant": (lambda: cute.ceil_div(cute.E(0), cute.make_layout(4)), "is a stride"),
     "a cluster of negative CTAs": (
         lambda: cute.make_layout_image_mask(cute.make_layout((4, 2), stride=(-1, 4)), (1, 1), 0), "reaches offset"

@@ -24,7 +24,7 @@ from ..ground.names import of_module, refuse_arguments
 from ..ground.packages import KERNELS, is_library, package_of
 from ..ground.places import is_users_error, users_call
 from ..marks.decorators import is_static_class, is_struct_class, is_traced
-from . import kinds
+from . import refusals
 
 _IGNORED = ("loc", "ip")
 _ROOM = "numba_cute."
@@ -225,7 +225,7 @@ def _error_for_user(
     caller = trace.tb_frame.f_back
     if package_of(type(e).__module__) not in _PYTHONS or is_users_error(e, own) or _is_inner(caller):
         return e
-    error = kinds.refusal(fn, args, named, e, users_call(caller))
+    error = refusals.refusal(fn, args, named, e, users_call(caller))
     if error is not e:
         error.__cause__ = e
     return error
@@ -251,7 +251,7 @@ def _checked(init: Any) -> Any:
 
     def call(self: Any, /, *args: Any, **named: Any) -> None:
         init(self, *args, **named)
-        kinds.check_fields(self)
+        refusals.check_fields(self)
 
     return _wrapper(call, init)
 
