@@ -335,6 +335,14 @@ PROGRAMS = {
                 lay = cute.make_layout((4, 2), stride=(2, 1))
         o[tid, u] = lay(3) + (0 if cute.is_static(lay) else 100)
 """,
+    "a value on the stack beside a variable that is renamed": """
+    v = a[1]
+    x = SimpleNamespace(n=n)
+    if not isinstance(x, SimpleNamespace):
+        v = n
+    i = a[11] and n
+    o[tid, 0] = v + i
+""",
     "a list of which elements are converted": """
     xs = [cute.Int8(100), cute.Int8(90)]
     if tid > 1:

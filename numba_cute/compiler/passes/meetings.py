@@ -114,7 +114,7 @@ class _Reader:
         to, value = self._kind(inst.target), inst.value
         op = value.op if isinstance(value, ir.Expr) else None
         alike = op == "phi" or (isinstance(value, ir.Var) and not differs(self._kind(value), to))
-        if to is None or (alike and self._lies_below(inst, block)):
+        if to is None or (alike and (self._lies_below(inst, block) or _renames(inst))):
             return
         if op == "phi":
             self._phi(inst, block, to)
@@ -189,6 +189,12 @@ def _is_passed(meeting: Meeting, noted: list[Meeting]) -> bool:
     if outline(meeting.came) is not None or differs(meeting.came, meeting.to):
         return False
     return any(m.way == meeting.way and differs(m.came, m.to) for m in noted)
+
+
+def _renames(inst: Any) -> bool:
+    """Say whether a statement gives a variable another number alone: it stands where its name is read, not set."""
+    name = _written_name(inst.target.name)
+    return isinstance(inst.value, ir.Var) and not name.startswith("$") and _written_name(inst.value.name) == name
 
 
 def _written_name(name: str) -> str:
