@@ -4,6 +4,7 @@ copied is refused with the reason."""
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -12,7 +13,7 @@ from numba import cuda
 from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
-from numba_cute import arch, experimental as ext
+from numba_cute import arch, config, experimental as ext
 from numba_cute.experimental.tensors import ARGUMENTS
 from numba_cute.nvgpu import ReductionOp
 from numba_cute.runtime import from_dlpack
@@ -296,20 +297,22 @@ def whole_tile(src, dst):
 
 
 @pytest.mark.gpu
-def test_launches_of_all_kinds_bring_maps_and_numbas_disk_cache_keeps_kernels():
+def test_launches_of_all_kinds_bring_maps_and_the_disk_cache_keeps_kernels(tmp_path):
     torch = pytest.importorskip("torch")
     if not cuda.is_available() or cuda.get_current_device().compute_capability < (9, 0):
         pytest.skip("needs a GPU with TMA")
     src = torch.arange(64 * 64, dtype=torch.float16, device="cuda").reshape(64, 64) % 251
     kernels = [ext.kernel(cache=True)(whole_tile) for _ in range(2)]
-    for kernel in kernels:
-        for launch in (
-            lambda k, *a: k[1, 32](*a), lambda k, *a: cute.launch(k, grid=1, block=32)(*a),
-            lambda k, *a: cute.launch(k, grid=1, block=32).prepare(*a)(),
-        ):  # fmt: skip
-            for _ in range(2):
-                dst = torch.zeros_like(src)
-                launch(kernel, *(from_dlpack(x, assumed_align=16) for x in (src, dst)))
-                torch.cuda.synchronize()
-                assert bool((dst == src).all())
-    assert sum(kernels[1].dispatcher._cache_hits.values()) == 1
+    launches = (
+        lambda k, *a: k[1, 32](*a), lambda k, *a: cute.launch(k, grid=1, block=32)(*a),
+        lambda k, *a: cute.launch(k, grid=1, block=32).prepare(*a)(),
+    )  # fmt: skip
+    with config.override(cache=True, cache_dir=str(tmp_path)):
+        for kernel, launch, _ in itertools.product(kernels, launches, range(2)):
+            dst = torch.zeros_like(src)
+            launch(kernel, *(from_dlpack(x, assumed_align=16) for x in (src, dst)))
+            torch.cuda.synchronize()
+            assert bool((dst == src).all())
+    assert (
+        sum(kernels[0].dispatcher.stats.cache_hits.values()) == 0 < sum(kernels[1].dispatcher.stats.cache_hits.values())
+    )

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -33,9 +36,10 @@ class Worker:
 
     def __init__(self, command: tuple[str, ...] = LANGUAGE) -> None:
         self._command = command
+        self._trace = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", *command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._trace,
             env={**os.environ, "PYTHONPATH": _PATH, "PYTHONHASHSEED": "0", "NUMBA_CUTE_CACHE": "0"},
         )  # fmt: skip
         self.label, self.source, self.began, self.done = "", "", 0.0, 0
@@ -85,9 +89,23 @@ class Worker:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _lost(self, kind: str) -> dict[str, Any]:
+        self._trace.truncate(0)
+        self._process.send_signal(signal.SIGUSR1)  # it writes where it is
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
         self.close()
+        self._trace.seek(0)
+        where = self._trace.read().decode(errors="replace")[:4000]
         self.done = MANY
-        return {"label": self.label, "kind": kind, "source": self.source, "python": "", "simulator": "", "compiled": ""}
+        found = {
+            "label": self.label,
+            "kind": kind,
+            "source": self.source,
+            "python": "",
+            "simulator": "",
+            "compiled": "",
+        }
+        return found | {"where": where}
 
     def close(self) -> None:
         self._process.kill()
@@ -127,6 +145,7 @@ def serve(outcome: Callable[[Any], dict[str, Any]]) -> None:
     """Be a worker: read programs from stdin, and write what `outcome` says of each, until there are none, or one says
     that this process is gone."""
     warnings.simplefilter("ignore")
+    faulthandler.register(signal.SIGUSR1)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what programs print is not a result
     for line in sys.stdin:
