@@ -20,6 +20,7 @@ else:
         builtins,
         calls,
         classes,
+        list_operators,
         objects,
         operators,
         sameness,

@@ -36,7 +36,7 @@ from .emit import entry
 from .ground import nvvm, places, target
 from .host import debugging, disk_cache, kernel, kernels
 from .host.native import sites
-from .passes import inlining, lower, methods, ssa, uses
+from .passes import closure_calls, inlining, lower, methods, ssa, uses
 from .passes.comprehensions import HANDLERS
 
 WRITTEN_FOR = ("0.30.4",)
@@ -205,8 +205,8 @@ PATCHES: tuple[Patch, ...] = (
         why="to know at which instruction a block begins",
     ),
     Patch(
-        inline_closurecall, "inline_closure_call", places.placing_inlined, digest="83be479aa1a8370f",
-        why="to know by which call a statement was inlined",
+        inline_closurecall, "inline_closure_call", closure_calls.inlining, digest="83be479aa1a8370f",
+        why="to give each parameter its argument, and to know by which call a statement was inlined",
     ),
     Patch(
         ir.Inst, "_rec_list_vars", uses.listing, digest="5f5b9ac2595737e6",

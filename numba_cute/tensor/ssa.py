@@ -87,6 +87,7 @@ class TensorSSA:
         if layout.unwrap(target_shape) == layout.unwrap(self.shape):
             return TensorSSA(self.vector, target_shape, self.dtype)
         strides = broadcast_strides(self.shape, target_shape)
+        fits_a_thread("broadcast_to", int(layout.size(target_shape)), self.dtype)
         return self._take(layout.Layout(target_shape, strides), 0, target_shape)
 
     def _take(self, lay: Any, offset: int, shape: Any) -> TensorSSA:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
 from types import MethodType
@@ -13,7 +14,7 @@ from numba import cuda
 
 from ... import seam
 from ...seam import CuteError, current_or
-from ...seam.ground.naming import shown
+from ...seam.ground.naming import described, shown
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
 from ...seam.marks.plain import with_ordinary_parameters
@@ -245,6 +246,8 @@ def jit(function: UserFunction = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(jit, **options)
+    if not (inspect.isroutine(function) or hasattr(function, "py_func")):
+        raise CuteError(f"jit: {described(function)} is not a function")
     made = cuda.jit(**{"device": True, "forceinline": "inline" not in options, **options})(
         with_ordinary_parameters(_own(printing(function)))
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.cuda.core import ir
 from numba.cuda.core.analysis import compute_cfg_from_blocks
-from numba.cuda.core.ir_utils import build_definitions, replace_vars
+from numba.cuda.core.ir_utils import build_definitions
 
 from ... import seam
 from ...seam import CuteError
@@ -23,11 +23,8 @@ from ...seam.ground.packages import is_library
 from ..ground.errors import located
 from .definitions import Place, instructions, statements
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
+from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each
 
-_GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
-_CHANGING = (*_GROWING, "reverse", "sort")
-_READING = ("count", "copy")
-_METHODS = (*_CHANGING, *_READING)
 _OF_LISTS = (list, sorted)
 """Functions that make a list."""
 _READS = (
@@ -56,12 +53,12 @@ def _makes(value: Any) -> bool:
 
 def _grows(inst: Any) -> bool:
     value = inst.value if isinstance(inst, ir.Assign) else None
-    return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in _GROWING
+    return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in GROWING
 
 
 def tuples_for_lists(func_ir: Any) -> bool:
     """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that change outside of loops."""
-    made = _Lists(func_ir, _one_name_each(func_ir))
+    made = _Lists(func_ir, one_name_each(func_ir))
     if not made.any:
         return False
     made.refuse_second_holders()
@@ -82,7 +79,7 @@ def tuples_for_lists(func_ir: Any) -> bool:
 def refuse_growing(func_ir: Any) -> None:
     """Raise a CuteError, with its line, for a list that grows in a loop of run time when all others are copied."""
     growing = [inst for block in func_ir.blocks.values() for inst in block.body if _grows(inst)]
-    made = _Lists(func_ir, _assigned(func_ir.blocks)) if growing else None
+    made = _Lists(func_ir, assigned(func_ir.blocks)) if growing else None
     for inst in growing:
         if made is not None and made.changed(inst) is not None:
             raise located(CuteError(GROWS), inst.loc)
@@ -116,7 +113,15 @@ class _Lists:
 
     def _may_be_list(self, value: Any) -> bool:
         """Say whether a value is a list, or may be one if those that it is made of are."""
-        return type(value) is ir.Var or (type(value) is ir.Expr and value.op in _OPERATORS) or id(value) in self._begun
+        if type(value) is ir.Var or id(value) in self._begun:
+            return True
+        return type(value) is ir.Expr and (value.op in _OPERATORS or self._copied(value) is not None)
+
+    def _copied(self, value: Any) -> Any:
+        """Return the variable of which a value is `x.copy()`; None if it is something else."""
+        made = self._made.get(value.func.name, ()) if value.op == "call" else ()
+        method = made[0] if len(made) == 1 and type(made[0]) is ir.Expr and made[0].op == "getattr" else None
+        return None if method is None or method.attr != "copy" else method.value
 
     def _is_list(self, value: Any) -> bool:
         if id(value) in self._begun:
@@ -127,6 +132,8 @@ class _Lists:
             return isinstance(value.index, slice) and value.value.name in self.names
         if value.op == "inplace_binop":
             return value.lhs.name in self.names
+        if value.op == "call":
+            return self._copied(value).name in self.names
         sides = [v.name in self.names for v in (value.lhs, value.rhs)]
         return (value.fn is operator.add and all(sides)) or (value.fn is operator.mul and any(sides))
 
@@ -162,7 +169,7 @@ class _Lists:
         value: Any = inst.value if type(inst) is ir.Assign else None
         if type(value) is not ir.Expr:
             return None
-        if value.op == "getattr" and value.attr in _CHANGING and value.value.name in self.names:
+        if value.op == "getattr" and value.attr in CHANGING and value.value.name in self.names:
             return value.value
         if value.op == "inplace_binop" and value.lhs.name in self.names:
             return value.lhs
@@ -277,7 +284,7 @@ class _Lists:
         if type(inst) is ir.Assign and not op and not self._mixes(inst):
             return None
         if op == "getattr":  # of a method that changes a list or that a tuple lacks: its call finds it
-            taken = value.attr in _METHODS and value.value.name in self.names and value.value.name not in waiting
+            taken = value.attr in METHODS and value.value.name in self.names and value.value.name not in waiting
             return [] if taken else None
         if op == "call":
             return self._called(inst, scope, waiting)
@@ -292,7 +299,8 @@ class _Lists:
             if op == "build_list":
                 inst.value = value = _marked(ir.Expr.build_tuple(value.items, inst.loc))
                 return [*before, *self._named(inst, scope)]
-            if op == "binop" and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
+            operates = op in ("binop", "inplace_binop") and "cute_list" not in value._kws
+            if operates and any(v.name in self.names - waiting for v in (value.lhs, value.rhs)):
                 return [*before, *self._operate(inst, scope)]
         return [*before, inst] if before else None
 
@@ -317,7 +325,7 @@ class _Lists:
             return [made, *self._named(inst, scope)]
         method = self._made[call.func.name][0] if call.func.name in self._methods else None
         if isinstance(method, ir.Expr) and method.op == "getattr" and method.value.name in self.names - waiting:
-            if method.attr in _METHODS and not call.kws:
+            if method.attr in METHODS and not call.kws:
                 return self._call_method(inst, method, scope)
         before = self._handed_on(inst, scope, waiting)
         return [*before, inst] if before else None
@@ -326,25 +334,42 @@ class _Lists:
         lst, loc = method.value, inst.loc
         if method.attr == "append" and len(inst.value.args) == 1:
             one = scope.redefine("$numba_cute_one", loc)
+            before, (item,) = self._items([inst.value.args[0]], scope, loc)
             return [
-                ir.Assign(ir.Expr.build_tuple([inst.value.args[0]], loc), one, loc),
+                *before,
+                ir.Assign(ir.Expr.build_tuple([item], loc), one, loc),
                 ir.Assign(_marked(ir.Expr.binop(operator.add, lst, one, loc)), lst, loc),
                 ir.Assign(ir.Const(None, loc), inst.target, loc),
             ]
         if method.attr == "copy":
-            inst.value = lst
-            return [inst]
-        made, pair = self._call_of(method_of(method.attr), [lst, *inst.value.args], scope, loc)
+            return [ir.Assign(_marked(ir.Expr.cast(lst, loc)), inst.target, loc)]
+        given = list(inst.value.args)
+        before, given = ([], given) if method.attr == "extend" else self._items(given, scope, loc)
+        made, pair = self._call_of(method_of(method.attr), [lst, *given], scope, loc)
+        made = [*before, *made]
         items, result = (ir.Expr.static_getitem(pair, i, None, loc) for i in (0, 1))
-        if method.attr in _CHANGING:
+        if method.attr in CHANGING:
             made.append(ir.Assign(_marked(items), lst, loc))
         return [*made, ir.Assign(result, inst.target, loc)]
+
+    def _items(self, given: list[Any], scope: Any, loc: Any) -> tuple[list[Any], list[Any]]:
+        """Hand on those of some variables that are lists, to be items or what is compared with them: return the
+        statements, and the variables."""
+        before: list[Any] = []
+        items: list[Any] = []
+        for var in given:
+            made, new = self._call_of(as_list, [var], scope, loc) if var.name in self.names else ([], var)
+            before += made
+            items.append(new)
+        return before, items
 
     def _change(self, inst: Any, lst: Any, scope: Any) -> list[Any]:
         """Rewrite `x[i] = y`, `del x[i]` and `x += y`."""
         loc = inst.loc
         if isinstance(inst, (ir.SetItem, ir.StaticSetItem)):
-            made, new = self._call_of(set_item, [lst, _index(inst), inst.value], scope, loc)
+            before, (value,) = self._items([inst.value], scope, loc)
+            made, new = self._call_of(set_item, [lst, _index(inst), value], scope, loc)
+            made = [*before, *made]
         elif isinstance(inst, ir.DelItem):
             made, new = self._call_of(delete_item, [lst, inst.index], scope, loc)
         else:
@@ -377,7 +402,8 @@ class _Lists:
         return before
 
     def _operate(self, inst: Any, scope: Any) -> list[Any]:
-        """Rewrite an operator of a list: `is` is decided by the names; with a tuple `==` asks for a list as one."""
+        """Rewrite an operator of a list: `is` is decided by the names; beside anything else than such a list, and where
+        it is looked for, a list is handed on, for a list is no tuple."""
         value, loc = inst.value, inst.loc
         sides = [v.name in self.names for v in (value.lhs, value.rhs)]
         if value.fn in (operator.is_, operator.is_not):
@@ -387,11 +413,11 @@ class _Lists:
             items, count = (value.lhs, value.rhs) if sides[0] else (value.rhs, value.lhs)
             made, new = self._call_of(repeated, [items, count], scope, loc)
             return [*made, ir.Assign(_marked(ir.Expr.cast(new, loc)), inst.target, loc)]
-        elif value.fn in (operator.eq, operator.ne) and not all(sides):
-            made, new = self._call_of(as_list, [value.lhs if sides[0] else value.rhs], scope, loc)
-            by = {"lhs" if sides[0] else "rhs": new}
-            value._kws.update(by)
-            return [*made, inst]
+        elif value.fn is operator.contains or not all(sides):
+            places = ("rhs",) if value.fn is operator.contains else ("lhs", "rhs")
+            before, new = self._items([getattr(value, side) for side in places], scope, loc)
+            value._kws.update(zip(places, new))
+            return [*before, inst]
         return [inst]
 
 
@@ -436,61 +462,3 @@ def _replace(inst: Any, by: dict[str, Any]) -> None:
         value._kws["vararg"] = new(value.vararg) if value.vararg is not None else None
     else:
         value._kws["items"] = [new(v) for v in value.items]
-
-
-def _assigned(blocks: dict[int, Any]) -> dict[str, list[Any]]:
-    """Return what the variables of a function are set to."""
-    made: dict[str, list[Any]] = {}
-    for label in sorted(blocks):
-        for inst in blocks[label].body:
-            if type(inst) is ir.Assign:
-                made.setdefault(inst.target.name, []).append(inst.value)
-    return made
-
-
-def _one_name_each(func_ir: Any) -> dict[str, list[Any]]:
-    """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
-    holds it under, and of others that it is given where it is made; and each of its methods, which has another after
-    a condition among the arguments. Return what variables are set to then."""
-    made = _assigned(func_ir.blocks)
-    built = {n for n, vs in made.items() for v in vs if type(v) is ir.Expr and v.op == "build_list"}
-    if not built:
-        return made
-    built |= {n for n, vs in made.items() if len(vs) == 1 and _is_method(vs[0])}
-    own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
-    names: dict[str, Any] = {}
-    for name in made:
-        root = _root(name, made, own, built)
-        if root in built and root != name:
-            names[name] = root
-    if names:
-        scope = next(iter(func_ir.blocks.values())).scope
-        replace_vars(func_ir.blocks, {n: scope.get_exact(r) for n, r in names.items()})
-        for block in func_ir.blocks.values():
-            block.body = [i for i in block.body if not _is_to_itself(i)]
-        made = _assigned(func_ir.blocks)
-    return made
-
-
-def _is_method(value: Any) -> bool:
-    return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr in (*_CHANGING, *_READING)
-
-
-def _root(name: str, made: dict[str, list[Any]], own: set[str], built: set[str]) -> str:
-    """Return the name that all assignments of a temporary one copy, and that one's in turn; of a name of the source
-    that is given once, to a list that is made once, that list's."""
-    seen = {name}
-    while True:
-        sources = {v.name if isinstance(v, ir.Var) else "" for v in made.get(name, ())} - {name}
-        if len(sources) != 1:
-            break
-        (source,) = sources
-        if not source or source in seen or (name in own and not (len(made[name]) == len(made.get(source, ())) == 1)):
-            break
-        seen.add(source)
-        name = source
-    return name
-
-
-def _is_to_itself(inst: Any) -> bool:
-    return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var) and inst.value.name == inst.target.name

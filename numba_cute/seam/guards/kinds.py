@@ -100,7 +100,7 @@ TENSOR = Kind(
     ),
     "cute.make_tensor",
 )
-_NO_VECTOR = (type, int, float, str, tuple, list, dict, type(None))
+_NO_VECTOR = (type, int, float, str, tuple, list, dict, type(None), enum.Enum)
 VECTOR = Kind(
     "a vector of registers, as `t.load()` has",
     lambda x: not isinstance(x, _NO_VECTOR) and not is_static_class(type(x)),

@@ -262,6 +262,7 @@ OUT_OF_TUPLE = "tuple index out of range"
 
 _OF_PYTHON: tuple[tuple[str, Any], ...] = (
     (r"unsupported operand type\(s\) for (\S+?)=?: '(.*)' and '(.*)'", lambda s, a, b: no_operator(s, _both(a, b))),
+    (r"'(\S+)' not supported between instances of '(.*)' and '(.*)'", lambda s, a, b: no_operator(s, _both(a, b))),
     (r"bad operand type for unary (\S+): '(.*)'", lambda s, a: no_operator(s, [type_name(a)])),
     (r'can only concatenate (\w+) \(not "(.*)"\) to \w+', lambda a, b: no_operator("+", _both(a, b))),
     (r"'(.*)' object is not callable", lambda a: no_call(type_name(a))),
@@ -270,6 +271,7 @@ _OF_PYTHON: tuple[tuple[str, Any], ...] = (
     (r"'(.*)' object does not support item assignment", lambda a: no_setitem(type_name(a))),
     (r"'(.*)' object (?:does not|doesn't) support item deletion", lambda a: NO_DELETION),
     (r"'(\w+)' object has no attribute '(\w+)'", lambda a, n: no_attribute(type_name(a), n)),
+    (r"unhashable type: '(.*)'", lambda a: f"{type_name(a)} is no key of a dict: keys are static numbers and texts"),
     (r"__delitem__", lambda: NO_DELETION),
     (r"module '(.*)' has no attribute '(.*?)'.*", no_module_attribute),
     (r"name '(.*?)' is not defined.*", no_name),
