@@ -470,4 +470,23 @@ o[tid, 2] = 1 if p else 0
 o[tid, 3] = 1 if q else 0
 p, q = g(x, x)
 o[tid, 4] = 1 if p else 0
+=== object of a round held by what another holds that a function gives
+@cuda.jit(device=True)
+def inner(k):
+    return SimpleNamespace(p=SimpleNamespace(k=k))
+@cuda.jit(device=True)
+def outer(k):
+    return SimpleNamespace(q=SimpleNamespace(p=SimpleNamespace(k=k)))
+@cuda.jit(device=True)
+def held(x):
+    y, z = inner(x.k), outer(x.k)
+    y.p = x
+    z.q = y
+    return z
+---
+r = held(SimpleNamespace(k=n))
+for i in range(4):
+    x = SimpleNamespace(k=i + n)
+    o[tid, i] = r.q.p.k
+    r = held(x)
 """
