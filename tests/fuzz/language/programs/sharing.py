@@ -489,4 +489,20 @@ for i in range(4):
     x = SimpleNamespace(k=i + n)
     o[tid, i] = r.q.p.k
     r = held(x)
+=== identity with an item, and with a result
+class A:
+    def __init__(self, k):
+        self.k = k
+def same(x):
+    return x
+def f(x, t):
+    return x is t[1]
+def g(x, y):
+    return x is same(y)
+---
+x, y = A(n), A(n)
+o[tid, 0] = 1 if f(x, (x, y)) else 0
+o[tid, 1] = 1 if f(y, (x, y)) else 0
+o[tid, 2] = 1 if g(x, x) else 0
+o[tid, 3] = 1 if g(x, y) else 0
 """
