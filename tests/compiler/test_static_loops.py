@@ -97,11 +97,20 @@ def test_numbers_after_a_call_that_is_given_members_are_their_own():
     assert got.tolist() == want.tolist() == [18, 6, 6, 0, 0, 0, 0, 0]
 
 
-def test_range_constexpr_is_for_loops_alone():
-    @cuda.jit
-    def kernel(out):
-        cute.range_constexpr(4)
-        out[0] = 1
+@cuda.jit
+def before_a_number(out):
+    cute.range_constexpr(4)
+    out[0] = 1
 
+
+@cuda.jit
+def before_an_endless_loop(out):
+    cute.range_constexpr(4)
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("kernel", (before_a_number, before_an_endless_loop), ids=lambda k: k.py_func.__name__)
+def test_range_constexpr_is_for_loops_alone(kernel):
     with pytest.raises(cute.CuteError, match="(?s)use it as `for i in range_constexpr.*    cute.range_constexpr"):
         cute.compile(kernel, np.zeros(1))

@@ -230,7 +230,7 @@ def set_to_another(n, out):
 def test_of_a_field_that_is_set_nothing_is_promised():
     FOUND.clear()
     cute.compile(set_to_another, (np.int64(0), np.zeros(2, np.int64)))
-    assert FOUND == {"set": {1}}
+    assert {"set": {1}} == FOUND
 
 
 def test_divisor_rules_hold_for_all_small_numbers():

@@ -125,7 +125,14 @@ def by_type(pipe, producer, tma_a, from_a, to_a, tma_b, from_b, to_b, n):
     producer.tail()
 
 
-RIGHT = [(both, 2 * BYTES), (one, BYTES), (states, 2 * BYTES), (sometimes, 2 * BYTES), (either, BYTES), (by_type, BYTES)]
+RIGHT = [
+    (both, 2 * BYTES),
+    (one, BYTES),
+    (states, 2 * BYTES),
+    (sometimes, 2 * BYTES),
+    (either, BYTES),
+    (by_type, BYTES),
+]
 WRONG = [
     (both, BYTES, r"'loads': tx_count is 256 bytes, but the copies in lines \d+, \d+ into .* deliver 256 \+ 256 = 512"),
     (both, 3 * BYTES, r"tx_count is 768 bytes, .* deliver 256 \+ 256 = 512 bytes: tx_count=512"),
