@@ -117,11 +117,12 @@ def test_a_run_time_index_finds_vectors_of_registers(dtype):
     assert cute.compile(kernel, args).resources.local == 0
 
 
-def test_defaults_are_as_annotated():
+@pytest.mark.parametrize("kind", (cute.Float32, "cute.Float32"), ids=("a type", "a text"))
+def test_defaults_are_as_annotated(kind):
     given = []
 
     @cute.jit
-    def host(x, eps: cute.Float32 = 0.5, *, n=3):
+    def host(x, eps: kind = 0.5, *, n=3):
         given.append((x, eps, n))
 
     host(1)

@@ -366,6 +366,23 @@ class Numbers:
         return x * 0.1 + self.factor
 
 
+def test_a_store_through_a_view_stays_beside_a_closure():
+    """Numba, which puts a closure's code where it is called, then drops stores into what nothing reads by name."""
+
+    @cute.kernel
+    def kernel(out, n):
+        def twice(x):
+            return 2 * x
+
+        column = cute.make_tensor(out.iterator, cute.make_layout((2, 2)))[None, 1]
+        column[1] = twice(n)
+
+    outs = [np.zeros(4, np.int64) for _ in range(2)]
+    cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(outs[0]), 3)
+    Native(kernel, (cute.runtime.from_dlpack(outs[1]), 3)).run(1, cute.runtime.from_dlpack(outs[1]), 3)
+    assert [o.tolist() for o in outs] == [[0, 0, 0, 6]] * 2
+
+
 def test_plain_functions_compute_as_numba_does():
     def nested(a, b):
         return Numbers.of(a, b)[0] + (1 if Numbers.factor == 3 else 0) - a

@@ -31,6 +31,17 @@ class Held:
 HELD, METHOD, PARTIAL = Held(), Held().keeps, functools.partial(lambda held, n: held.append(1) or n, [])
 MODULE = ModuleType("of_users")
 MODULE.count, MODULE.items = 0, []
+GENERATOR = (n for n in range(1000))
+
+
+def always_one():
+    while True:
+        for _ in range(500):
+            yield 1
+
+
+ALIKE = always_one()
+next(ALIKE)
 
 
 def sets_a_module(n):
@@ -59,9 +70,17 @@ def calls_what_its_class_has_in_part(n):
     return HELD.also_notes(n)
 
 
+def advances_a_generator(n):
+    return n + next(GENERATOR)
+
+
+def advances_one_that_gives_the_same(n):
+    return n + next(ALIKE)
+
+
 CHANGES = [
     sets_a_module, changes_what_a_module_holds, calls_a_method_of_what_it_does_not_name, calls_a_partial,
-    calls_what_its_class_has, calls_what_its_class_has_in_part,
+    calls_what_its_class_has, calls_what_its_class_has_in_part, advances_a_generator, advances_one_that_gives_the_same,
 ]  # fmt: skip
 
 

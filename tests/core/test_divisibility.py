@@ -214,6 +214,25 @@ def test_divisors_follow_the_algebra():
     assert {name: {d} for name, d in want.items()} == FOUND, "typing and lowering agree"
 
 
+@cute.struct
+class Holder:
+    lay: object
+
+
+@cuda.jit
+def set_to_another(n, out):
+    held = Holder(cute.make_layout((cute.assume(n, divby=8), 4)))
+    if out[0] == 0:
+        held.lay = cute.make_layout((n - 3, 4))
+    note("set", held.lay.shape[0])
+
+
+def test_of_a_field_that_is_set_nothing_is_promised():
+    FOUND.clear()
+    cute.compile(set_to_another, (np.int64(0), np.zeros(2, np.int64)))
+    assert {"set": {1}} == FOUND
+
+
 def test_divisor_rules_hold_for_all_small_numbers():
     ops = {
         "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "and_": lambda a, b: a & b,

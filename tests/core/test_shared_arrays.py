@@ -180,7 +180,19 @@ def of_nested_records(out):
     cute.arch.sync_threads()
 
 
-ARRAYS = [whole, passed_on, of_records, returned] + [
+@cuda.jit
+def of_two_sizes(out):
+    i = cuda.threadIdx.x
+    long, short = cuda.shared.array(32, nb.float32), cuda.shared.array(16, nb.float32)
+    long[i] = 31 - i
+    if i < 16:
+        short[i] = 31 - i
+    cuda.syncthreads()
+    array = short if i < 16 else long
+    out[i] = cute.make_tensor(array, 32)[i]
+
+
+ARRAYS = [whole, passed_on, of_records, returned, of_two_sizes] + [
     pytest.param(k, marks=pytest.mark.slow)
     for k in (own_shape, part, turned, column, held, chosen, of_bools, of_nested_records)
 ]

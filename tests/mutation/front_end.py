@@ -50,7 +50,7 @@ _TESTED = {
     "tests/compiler": """
         assertions branches classes const_branches errors given identity kernels lists object_classes once
         numbas_own ownership plain prints python_state reads regions registers returned sequences settings static
-        static_loops static_values structs tracing values with patches disk_cache""",
+        static_loops static_values structs tracing values with patches disk_cache interrupts tensor_loads""",
     "tests/sim": """
         front_end typed_kernels numba_names arithmetic debugging conversions places bytecode""",
     "tests/core": """
@@ -60,6 +60,8 @@ _TESTED = {
         names""",
     "tests/mistakes": """
         mistakes""",
+    "tests/pipeline": """
+        bytes""",
     "tests": """
         language""",
     "tests/fuzz": """
@@ -413,7 +415,7 @@ def summary(known: dict[str, dict[str, str]], unreached: list[str], reasons: dic
         "outcomes": dict(Counter(v["verdict"] for v in known.values()).most_common()),
         "kinds": dict(Counter(v["kind"] for v in known.values() if v["kind"]).most_common()),
         "survivors": survivors,
-        "reached by nothing": unreached,
+        "reached by nothing": {name: reasons.get(name, "") for name in unreached},
     }
 
 
@@ -479,7 +481,8 @@ def main() -> None:
         if given.show or verdict["verdict"] == "survives":
             print(f"{n} of {len(every)}: {verdict['verdict']} {verdict.get('kind')}: {every[n]}", flush=True)
     known = {str(f): known[str(f)] for f in every if str(f) in known}
-    reasons = json.loads(RESULT.read_text())["survivors"] if RESULT.exists() else {}
+    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    reasons = {**before.get("survivors", {}), **before.get("reached by nothing", {})}
     told = summary(known, unreached, reasons)
     print(json.dumps(told | {"survivors": len(told["survivors"]), "reached by nothing": len(unreached)}, indent=1))
     if given.record:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, GeneratorType, MethodType, ModuleType
@@ -130,6 +131,7 @@ class _Reached:
 
     def _generator(self, path: str, obj: Any) -> None:
         self._state(f"the generator `{path}`", lambda: (obj.gi_frame and obj.gi_frame.f_lasti, obj.gi_running))
+        self._todo.extend((path, x) for x in self._state(f"the generator `{path}`", lambda: _kept_by(obj)))
 
     def _array(self, path: str, obj: Any) -> None:
         if obj.nbytes <= _LARGEST and obj.dtype.kind in "biufc":
@@ -195,6 +197,16 @@ def _content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return _MISSING
+
+
+def _kept_by(generator: GeneratorType[Any, Any, Any]) -> list[Any]:
+    """Return what a generator keeps where it waits: its variables, and on its stack the iterators of its loops. By
+    these it is told from where it waits at the same `yield` again."""
+    frame = generator.gi_frame
+    if frame is None:
+        return []
+    others = {id(x) for x in (frame, frame.f_globals, frame.f_builtins, frame.f_code, frame.f_back)}
+    return [x for x in gc.get_referents(generator, frame) if id(x) not in others]
 
 
 def _position(iterator: Any) -> Any:

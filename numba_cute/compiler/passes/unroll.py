@@ -231,10 +231,12 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
 
 def _chain(blocks: dict[int, Any], header: int) -> list[int]:
     """Return a loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before
-    it."""
+    it. An endless loop may be empty itself."""
     chain = [header]
-    while isinstance(blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
-        chain.append(blocks[chain[-1]].terminator.target)
+    while isinstance(end := blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
+        if end.target in chain:
+            break
+        chain.append(end.target)
     return chain
 
 

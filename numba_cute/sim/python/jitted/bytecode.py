@@ -28,9 +28,6 @@ class Instruction:
         self.opcode = dis.opmap[name]
         self.offset = -1  # in code units: where it was, and then where it is
 
-    def __repr__(self) -> str:
-        return f"{self.name} {self.arg}"
-
 
 class Handler(NamedTuple):
     """A row of the table of exceptions: what happens to those raised from `start` up to `end` (None: the end)."""

@@ -380,4 +380,16 @@ o[tid, 1] = v.b.k
 o[tid, 2] = q.k
 o[tid, 3] = w.k
 o[tid, 4] = r.k
+=== an object that a loop changes for another, after what makes blocks
+def f(x, y, k):
+    z = x
+    while k > 1:
+        k = k - k ** k
+        z = y
+    return z
+---
+x, y = SimpleNamespace(k=n), SimpleNamespace(k=m)
+f(x, y, tid + 1).k += 100
+o[tid, 0] = x.k
+o[tid, 1] = y.k
 """

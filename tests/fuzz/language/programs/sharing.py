@@ -470,4 +470,39 @@ o[tid, 2] = 1 if p else 0
 o[tid, 3] = 1 if q else 0
 p, q = g(x, x)
 o[tid, 4] = 1 if p else 0
+=== object of a round held by what another holds that a function gives
+@cuda.jit(device=True)
+def inner(k):
+    return SimpleNamespace(p=SimpleNamespace(k=k))
+@cuda.jit(device=True)
+def outer(k):
+    return SimpleNamespace(q=SimpleNamespace(p=SimpleNamespace(k=k)))
+@cuda.jit(device=True)
+def held(x):
+    y, z = inner(x.k), outer(x.k)
+    y.p = x
+    z.q = y
+    return z
+---
+r = held(SimpleNamespace(k=n))
+for i in range(4):
+    x = SimpleNamespace(k=i + n)
+    o[tid, i] = r.q.p.k
+    r = held(x)
+=== identity with an item, and with a result
+class A:
+    def __init__(self, k):
+        self.k = k
+def same(x):
+    return x
+def f(x, t):
+    return x is t[1]
+def g(x, y):
+    return x is same(y)
+---
+x, y = A(n), A(n)
+o[tid, 0] = 1 if f(x, (x, y)) else 0
+o[tid, 1] = 1 if f(y, (x, y)) else 0
+o[tid, 2] = 1 if g(x, x) else 0
+o[tid, 3] = 1 if g(x, y) else 0
 """
