@@ -176,4 +176,24 @@ class V:
 x = V([n, m])
 x.t = (m, n)
 o[tid, 0] = (x.t + (1,))[0]
+=== an inner object of a namespace
+---
+s = SimpleNamespace(a=SimpleNamespace(k=n), n=1)
+t = SimpleNamespace(a=s.a, n=2)
+s.a.k += a[tid]
+t.a.k += t.n
+o[tid, 0] = s.a.k
+o[tid, 1] = 1 if s.a is t.a else 0
+=== struct that holds a register tensor
+@cute.struct
+class Tile:
+    r: object
+    n: cute.Int32
+---
+r = cute.make_rmem_tensor(4, cute.Int32)
+x = Tile(r, n)
+for j in cute.range_constexpr(4):
+    r[j] = a[tid] * j
+x.r[1] = 50
+o[tid, 0] = r[1] + x.r[3]
 """

@@ -336,14 +336,6 @@ class In:
 ONE = In(5)
 ---
 o[tid, 0] = ONE.k + a[tid]
-=== an inner object of a namespace
----
-s = SimpleNamespace(a=SimpleNamespace(k=n), n=1)
-t = SimpleNamespace(a=s.a, n=2)
-s.a.k += a[tid]
-t.a.k += t.n
-o[tid, 0] = s.a.k
-o[tid, 1] = 1 if s.a is t.a else 0
 === structs by identity in a tuple
 {_HELD}
 ---
@@ -366,18 +358,6 @@ for j in cute.range_constexpr(4):
 y.put(2, n)
 o[tid, 0] = x.r[2] + x.r[3]
 o[tid, 1] = 1 if x.r is y.r else 0
-=== struct that holds a register tensor
-@cute.struct
-class Tile:
-    r: object
-    n: cute.Int32
----
-r = cute.make_rmem_tensor(4, cute.Int32)
-x = Tile(r, n)
-for j in cute.range_constexpr(4):
-    r[j] = a[tid] * j
-x.r[1] = 50
-o[tid, 0] = r[1] + x.r[3]
 === a struct that holds a class's object
 class In:
     def __init__(self, k):
