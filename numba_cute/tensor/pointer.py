@@ -30,6 +30,7 @@ class AddressSpace(seam.StaticEnum):
     tmem = 6
 
 
+_SHARED = (AddressSpace.smem, AddressSpace.generic)
 ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
 
 
@@ -262,7 +263,7 @@ def physical(ptr: Pointer) -> Any:
     if ptr.swizzle is None:
         return address
     running = seam.current_or(None)
-    return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address)
+    return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address, ptr.dtype.width)
 
 
 _BITS = {4: dtypes.Uint4, 6: dtypes.Uint6}
@@ -349,6 +350,9 @@ def recast_ptr(
     within = narrow and not (isinstance(ptr.offset, int) and ptr.offset == 0)
     if within and dtype.width != ptr.dtype.width:
         raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte or word: no {dtype} starts there")
+    running = seam.current_or(None)
+    if running is not None and dtype.width != ptr.dtype.width and ptr.space in _SHARED:
+        running.reinterprets(seam.known(ptr.address), ptr.dtype.width, dtype.width)
     return dataclasses.replace(ptr, dtype=dtype, swizzle=swizzle_)
 
 
