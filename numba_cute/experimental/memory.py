@@ -65,7 +65,7 @@ def _allocate_smem(dtype: DType, lay: Any, alignment: int, name: str | None) -> 
     lay = static_layout(lay, "allocate")
     plain, swizzle = _of_addresses(lay)
     align = max(alignment, dtype.width // 8)
-    nbytes = bytes_of(plain, dtype)
+    nbytes = bytes_of(plain, dtype, swizzle)
     address, _ = smem_bytes(nbytes, align, name or "shared memory")
     return swizzled_tensor(Pointer(dtype, AddressSpace.smem, address, 0, align), plain, swizzle, "allocate")
 

@@ -255,13 +255,20 @@ def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
     return _with_offset(moved, offset)
 
 
-def physical(ptr: Pointer) -> Any:
-    """Return the byte address that an access through `ptr` touches: swizzled."""
+def physical(ptr: Pointer, nbytes: int = 0) -> Any:
+    """Return the byte address that an access through `ptr` touches: swizzled. nbytes: of the access (0: of one
+    element). Raises CuteError for one that the swizzle takes apart."""
     address = seam.known(ptr.address)
     if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
         address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)
     if ptr.swizzle is None:
         return address
+    together, nbytes = 1 << int(ptr.swizzle.base), nbytes or max(1, ptr.dtype.width // 8)
+    if ptr.swizzle.bits and nbytes > together:
+        raise CuteError(
+            f"{ptr!r}: an access of {nbytes} bytes, but the swizzle {ptr.swizzle} keeps only {together} together: it "
+            f"is of bytes, so take one whose base is {(nbytes - 1).bit_length()} or more, or narrower elements"
+        )
     running = seam.current_or(None)
     return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address, ptr.dtype.width)
 

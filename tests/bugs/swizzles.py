@@ -160,7 +160,9 @@ def stores_by_one_swizzle_that_tma_takes_by_another(mended):
     return kernel
 
 
-@swizzle_bug("wrong elements", "16 bits by the swizzle S<2,4,3> by cp_async_bulk_tensor_s2g", "a store", arguments=store)
+@swizzle_bug(
+    "wrong elements", "16 bits by the swizzle S<2,4,3> by cp_async_bulk_tensor_s2g", "a store", arguments=store
+)
 def bytes_that_tma_stores_as_wider_elements(mended):
     """The same bytes: the recast says that they are meant."""
 

@@ -12,6 +12,7 @@ from ...atoms.copy_atom import CopyAtom
 from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ...layout import ComposedLayout, Layout, Swizzle
+from ...layout.pure import pure
 from ...seam import known_as, static
 from ...seam.ground.backend import RUNNING
 from ...seam.guards.messages import how_static
@@ -139,6 +140,11 @@ def tma_info(
     """The atom for `tile`, from the coordinates of `plain` (shared memory without swizzle and stages) to those of
     gmem_tensor."""
     need(_WHAT, seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
+    need(
+        _WHAT,
+        layout.size(layout.right_inverse(plain)) == layout.size(plain) or _injective(plain),
+        f"smem_layout {plain} puts several elements in one place: each of the tile must have its own",
+    )
     reduction = None if op.reduction is None else op.reduction.value
     dtype = internal_type or (ptr.dtype if reduction is None else reduced_as(reduction, ptr.dtype))
     unpacked, ratio = internal_of(dtype, ptr.dtype)
@@ -183,6 +189,12 @@ def tma_info(
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
     coords = Tensor((0,) * len(dims), Layout(shape, strides))
     return TmaInfo(atom, coords, smem_layout)
+
+
+@pure
+def _injective(lay: Layout) -> bool:
+    """Say whether no two elements of a static layout lie in one place."""
+    return len({layout.crd2idx(i, lay) for i in range(layout.size(lay))}) == layout.size(lay)
 
 
 def internal_of(dtype: DType, stored: DType) -> tuple[bool, int]:

@@ -40,7 +40,9 @@ class Swizzles(Check):
     addresses may be computed by hand."""
 
     name = "swizzles"
-    summary = "shared memory that TMA or a swizzled store wrote, read by another swizzle or as wider or narrower elements"
+    summary = (
+        "shared memory that TMA or a swizzled store wrote, read by another swizzle or as wider or narrower elements"
+    )
     clocks = True  # operations under way are told of where threads have clocks
 
     def __init__(self, run: Any) -> None:
