@@ -286,13 +286,18 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | 
         raise CuteError(f"make_tiled_copy: layout_tv {layout_tv!r} must be a layout of two modes, (thread, value)")
     tiler = tiler_mn if isinstance(tiler_mn, tuple) else (tiler_mn,)
     tiler = tuple(layout.make_layout(t) if isinstance(t, int) else t for t in tiler)
+    check_covers(layout_tv, tiler, "make_tiled_copy")
+    return TiledCopy(atom, layout_tv, tiler)
+
+
+def check_covers(layout_tv: Layout, tiler: tuple[Any, ...], what: str) -> None:
+    """Refuse a static layout of threads and values that does not reach all of its tile, or reaches beyond."""
     elements = layout.product(tuple(map(layout.size, tiler)))
     if is_static((layout_tv.shape, layout_tv.stride, elements)) and not _covers(layout_tv, elements):
         raise CuteError(
-            f"make_tiled_copy: layout_tv {layout_tv} must reach each of the {elements} elements of tiler_mn {tiler_mn}, "
-            "and none beyond: the others would not be copied; make both with make_layout_tv(thr_layout, val_layout)"
+            f"{what}: layout_tv {layout_tv} must reach each of the {elements} elements of the tile {tiler}, and none "
+            "beyond: the others would not be copied; make both with make_layout_tv(thr_layout, val_layout)"
         )
-    return TiledCopy(atom, layout_tv, tiler)
 
 
 @pure
@@ -381,7 +386,8 @@ def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layou
     inverse = layout.make_layout((layout.left_inverse(data_layout), one))
     tv = layout.composition(inverse, atom_layout_tv)
     back = layout.composition(layout.make_layout((data_layout, one)), tv[1])
-    if layout.coalesce(back) != layout.coalesce(atom_layout_tv[1]):
+    beyond = layout.cosize(atom_layout_tv) > layout.cosize(data_layout)
+    if beyond or layout.coalesce(back) != layout.coalesce(atom_layout_tv[1]):
         raise CuteError(f"make_cotiled_copy: atom_layout_tv {atom_layout_tv} reaches offsets outside {data_layout}")
     shape = layout.product_each(data_layout.shape)
     tiler, tiled_tv = restrict(shape if isinstance(shape, tuple) else (shape,), tv)

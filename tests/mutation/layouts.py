@@ -105,12 +105,12 @@ _PAIRS = ("make_tiled_copy_A make_tiled_copy_B", "make_fragment_A make_fragment_
           "partition_B partition_C", "make_smem_layout_a make_smem_layout_b")  # fmt: skip
 CALLED = [tuple(pair.split()) for pair in _PAIRS] + [tuple(reversed(pair.split())) for pair in _PAIRS]
 """Functions, and those that take their place."""
-_PAIRS = ("sA sB", "sB sC", "sQ sK", "sK sV", "tma_a tma_b", "tma_b tma_c", "load_a load_b", "copy_a copy_b", "tAsA tBsB",
-          "tLsA tLsB", "thr_a thr_b", "tma_q tma_k", "tma_k tma_v")  # fmt: skip
+_PAIRS = ("sA sB", "sB sC", "sQ sK", "sK sV", "tma_a tma_b", "tma_b tma_c", "load_a load_b", "copy_a copy_b",
+          "tAsA tBsB", "tLsA tLsB", "thr_a thr_b", "tma_q tma_k", "tma_k tma_v")  # fmt: skip
 GIVEN = [tuple(pair.split()) for pair in _PAIRS] + [tuple(reversed(pair.split())) for pair in _PAIRS]
 """Arguments, and those that take their place in the calls of `DEALT`."""
-DEALT = {"make_fragment_A", "make_fragment_B", "partition_A", "partition_B", "partition_S", "partition_D", "group_modes",
-         "tma_partition", "block_copy", "load", "copy", "Pieces", "Stores"}  # fmt: skip
+DEALT = {"make_fragment_A", "make_fragment_B", "partition_A", "partition_B", "partition_S", "partition_D",
+         "group_modes", "tma_partition", "block_copy", "load", "copy", "Pieces", "Stores"}  # fmt: skip
 ARGUMENTS = [
     ("LdMatrix8x8x16bOp", 0, "True"), ("StMatrix8x8x16bOp", 0, "True"), ("group_modes", 2, "2"),
     ("make_copy_atom", 1, "cute.Float32"), ("make_copy_atom", 1, "cute.Int8"), ("make_smem_layout_a", 2, "cute.Int8"),

@@ -68,8 +68,8 @@ class Backend(Protocol):
         """Store consecutive elements, as `load` loads them."""
 
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
-        """Compute `swizzle(address)`, to access an element of `width` bits there. A compiler may leave out of it the terms of a sum that are
-        multiples of its period."""
+        """Compute `swizzle(address)`, to access an element of `width` bits there. A compiler may leave out of it the
+        terms of a sum that are multiples of its period."""
 
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         """Note that memory from `address` on is viewed as elements of `other` bits, where it was seen as of `width`."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check `swizzles`: shared memory that is read by another swizzle than it was written by, or as swizzled elements of
-another width."""
+"""The check `swizzles`: shared memory that is read by another swizzle than it was written by, or as swizzled elements
+of another width."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ class Swizzles(Check):
 
 _PLAIN = _Lay(Swizzle(0, 4, 3), 0)
 _FIX = (
-    "read and write it by tensors of one swizzle: the same get_tensor(layout.outer, swizzle=layout.inner); if the bytes "
-    "are meant as they lie, say so: cute.recast_ptr(ptr, reinterpret=True)"
+    "read and write it by tensors of one swizzle: the same get_tensor(layout.outer, swizzle=layout.inner); if the "
+    "bytes are meant as they lie, say so: cute.recast_ptr(ptr, reinterpret=True)"
 )
 _FIX_WIDTH = (
     "read and write it by tensors of one element type; if the bits are meant, make the one tensor of the other: "
