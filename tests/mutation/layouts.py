@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.mutation.layouts [--every N] [kernel ...]`: mutants of the lines that lay out shared memory and
-deal it out, one at a time. Each that changes a result must be refused, or reported by the simulator, before anybody
-compares numbers. Adds to benchmarks/results/mutation_layouts.json what is not judged there yet."""
+"""`python -m tests.mutation.layouts [--every N] [--only WORDS] [kernel ...]`: mutants of the lines that lay out shared
+memory, make atoms and deal out operands, one at a time. Each that changes a result must be refused, or reported by the
+simulator, before anybody compares numbers. (Which of two tensors of one type and shape is meant, no library can know:
+that is not mutated.) Adds to benchmarks/results/mutation_layouts.json what is not judged there yet."""
 
 import argparse
 import ast
@@ -102,15 +103,9 @@ ALLOCATED = {
 }
 """What takes the place of `dtype, layout, 1024, swizzle` where memory is allocated, and in words what that is."""
 _PAIRS = ("make_tiled_copy_A make_tiled_copy_B", "make_fragment_A make_fragment_B", "partition_A partition_B",
-          "partition_B partition_C", "make_smem_layout_a make_smem_layout_b")  # fmt: skip
+          "make_smem_layout_a make_smem_layout_b")  # fmt: skip
 CALLED = [tuple(pair.split()) for pair in _PAIRS] + [tuple(reversed(pair.split())) for pair in _PAIRS]
 """Functions, and those that take their place."""
-_PAIRS = ("sA sB", "sB sC", "sQ sK", "sK sV", "tma_a tma_b", "tma_b tma_c", "load_a load_b", "copy_a copy_b",
-          "tAsA tBsB", "tLsA tLsB", "thr_a thr_b", "tma_q tma_k", "tma_k tma_v")  # fmt: skip
-GIVEN = [tuple(pair.split()) for pair in _PAIRS] + [tuple(reversed(pair.split())) for pair in _PAIRS]
-"""Arguments, and those that take their place in the calls of `DEALT`."""
-DEALT = {"make_fragment_A", "make_fragment_B", "partition_A", "partition_B", "partition_S", "partition_D",
-         "group_modes", "tma_partition", "block_copy", "load", "copy", "Pieces", "Stores"}  # fmt: skip
 ARGUMENTS = [
     ("LdMatrix8x8x16bOp", 0, "True"), ("StMatrix8x8x16bOp", 0, "True"), ("group_modes", 2, "2"),
     ("make_copy_atom", 1, "cute.Float32"), ("make_copy_atom", 1, "cute.Int8"), ("make_smem_layout_a", 2, "cute.Int8"),
@@ -138,10 +133,6 @@ def _of_call(kernel: Kernel, node: ast.Call, at: int) -> Iterator[Mutant]:
     for old, new in CALLED:
         if name == old:
             yield Mutant(line, f"{shown}: {new}", kernel.source, at, _called(new))
-    for which, argument in enumerate(node.args if name in DEALT else ()):
-        for old, new in GIVEN:
-            if isinstance(argument, ast.Name) and argument.id == old and new in kernel.source:
-                yield Mutant(line, f"{shown}: {new} for {old}", kernel.source, at, _given(which, new))
     for called, which, new in ARGUMENTS:
         if name == called and which < len(node.args) and ast.unparse(node.args[which]) != new:
             yield Mutant(line, f"{shown}: argument {which} {new}", kernel.source, at, _given(which, new))
@@ -194,13 +185,13 @@ def judged(kernel: Kernel, mutant: Mutant, at: int) -> str:
     return wrong
 
 
-def record(kernel: Kernel, every: int) -> None:
-    """Judge each `every`th mutant of a kernel that is not in the results, and put it there."""
+def record(kernel: Kernel, every: int, only: str) -> None:
+    """Judge each `every`th mutant of a kernel that is not in the results, and put it there. only: words of its text."""
     for at, mutant in enumerate(mutants(kernel)):
         known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         mine = known.setdefault(kernel.name, {"said": {}, "right": [], "wrong": {}, "seconds": 0.0})
         text = str(mutant)
-        if at % every or text in mine["said"] or text in mine["right"] or text in mine["wrong"]:
+        if at % every or only not in text or text in mine["said"] or text in mine["right"] or text in mine["wrong"]:
             continue
         start = time.time()
         result, _, words = judged(kernel, mutant, at).partition(": ")
@@ -216,12 +207,13 @@ def record(kernel: Kernel, every: int) -> None:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="judge only each so manyth mutant")
+    parser.add_argument("--only", default="", help="judge only mutants whose description holds this")
     parser.add_argument("kernels", nargs="*", help="names; all by default")
     args = parser.parse_args()
     for kernel in KERNELS:
         if not args.kernels or kernel.name in args.kernels:
             kernel.run(vars(kernel.module), {"checks": "swizzles"})  # the right one says nothing
-            record(kernel, args.every)
+            record(kernel, args.every, args.only)
 
 
 if __name__ == "__main__":
