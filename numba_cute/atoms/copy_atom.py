@@ -187,7 +187,8 @@ class ThrCopy(InIR):
         tiler = self.tiled_copy.tiler_mn
         if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
             raise CuteError(f"partition_{side}: {tensor!r} must be a tensor of at least {len(tiler)} modes")
-        check_whole_tiles(tensor, tuple(map(layout.size, tiler)), f"partition_{side}")
+        if not self.tiled_copy.op.repeats:
+            check_whole_tiles(tensor, tuple(map(layout.size, tiler)), f"partition_{side}")
         parts = tensor._relaid(lambda lay: self.tiled_copy._side(side, layout.zipped_divide(lay, tiler)))
         rest = layout.shape(parts.layout)[2]
         nones = (None,) * len(rest) if isinstance(rest, tuple) else None
