@@ -66,8 +66,8 @@ def map_dsmem_ptr(smem_ptr: Pointer, peer_cta_rank: Int) -> Pointer:
     `arch.store` with ss="cluster", for copies with SharedSpace.CLUSTER, and for CopyDsmemStoreOp and its barrier. Any
     thread.
 
-    smem_ptr: a Pointer to this block's shared memory; its swizzle stays. peer_cta_rank: the block's rank in the cluster. Raises CuteError
-    for other pointers. PTX mapa.shared::cluster, sm_90.
+    smem_ptr: a Pointer to this block's shared memory; its swizzle stays. peer_cta_rank: the block's rank in the
+    cluster. Raises CuteError for other pointers. PTX mapa.shared::cluster, sm_90.
     """
     if not isinstance(smem_ptr, Pointer) or smem_ptr.space is not AddressSpace.smem:
         raise CuteError(f"map_dsmem_ptr: smem_ptr {smem_ptr!r} must be a Pointer to shared memory")
