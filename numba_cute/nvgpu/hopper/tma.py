@@ -199,7 +199,7 @@ def _apart(tile: Layout, gmem: Layout) -> Layout:
     by = layout.transform_leaf(lambda d: 0 if type(d) is int and d == 0 else 1 << 32 * next(steps), gmem.stride)
 
     def number(d: Any) -> int:
-        return layout.basis_get(d, by) if isinstance(d, ScaledBasis) else 0  # type: ignore[no-any-return]
+        return layout.basis_get(d, by) if isinstance(d, ScaledBasis) else 0
 
     return Layout(tile.shape, layout.transform_leaf(number, tile.stride))
 
