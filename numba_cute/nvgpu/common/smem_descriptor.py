@@ -18,7 +18,7 @@ from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
 from ...seam import CuteError, is_exact, known, static
-from ...tensor.pointer import Pointer
+from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
 from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
@@ -155,6 +155,8 @@ def _need_aligned(ptr: Pointer, swizzle: int, v: Layout, major: int, what: str) 
 
 def check_part(t: Tensor, traits: MmaTraits, operand: str) -> None:
     """Refuse a tensor whose first mode is not what one instruction takes of `operand`, "A" or "B"."""
+    if not isinstance(t.iterator, Pointer) or t.iterator.space is not AddressSpace.smem:
+        return  # which is refused next
     one = (traits.a if operand == "A" else traits.b).shape[1]
     shape = t.shape if isinstance(t.shape, tuple) else (t.shape,)
     if layout.product_each(shape[0]) != layout.product_each(one):
