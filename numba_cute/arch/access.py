@@ -106,7 +106,7 @@ def load(
     order = _order(sem, scope, ("relaxed", "acquire"), "load")
     hint = _hint(cop, level1_eviction_priority, level_prefetch_size, space, "load")
     _exclude(cop, order, "load")
-    words = isa.ld(physical(ptr), space=space, width=width, count=count, **order, **hint)
+    words = isa.ld(physical(ptr, width // 8 * count), space=space, width=width, count=count, **order, **hint)
     words = words if isinstance(words, tuple) else (words,)
     values = tuple(from_word(w, dtype) for w in words)
     return values if count > 1 else values[0]
@@ -134,7 +134,7 @@ def store(
     hint = _hint(cop, level1_eviction_priority, None, space, "store")
     _exclude(cop, order, "store")
     words = [to_word(v, ptr.dtype) for v in values]
-    isa.st(physical(ptr), words, space=space, width=width, count=len(words), **order, **hint)
+    isa.st(physical(ptr, width // 8 * len(words)), words, space=space, width=width, count=len(words), **order, **hint)
 
 
 def _exclude(cop: Any, order: dict[str, Any], what: str) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import isa, seam
 from ..dtypes import DType, Int32, Uint32
 from ..seam import CuteError, Int, traced
@@ -64,10 +66,11 @@ def map_dsmem_ptr(smem_ptr: Pointer, peer_cta_rank: Int) -> Pointer:
     `arch.store` with ss="cluster", for copies with SharedSpace.CLUSTER, and for CopyDsmemStoreOp and its barrier. Any
     thread.
 
-    smem_ptr: a Pointer to this block's shared memory. peer_cta_rank: the block's rank in the cluster. Raises CuteError
-    for other pointers. PTX mapa.shared::cluster, sm_90.
+    smem_ptr: a Pointer to this block's shared memory; its swizzle stays. peer_cta_rank: the block's rank in the
+    cluster. Raises CuteError for other pointers. PTX mapa.shared::cluster, sm_90.
     """
     if not isinstance(smem_ptr, Pointer) or smem_ptr.space is not AddressSpace.smem:
         raise CuteError(f"map_dsmem_ptr: smem_ptr {smem_ptr!r} must be a Pointer to shared memory")
-    address = isa.mapa(physical(smem_ptr), Uint32(peer_cta_rank))
-    return Pointer(smem_ptr.dtype, AddressSpace.smem, address, 0, access_alignment(smem_ptr))
+    plain = replace(smem_ptr, swizzle=None)  # a swizzle is of the bits below the block's
+    address = isa.mapa(physical(plain), Uint32(peer_cta_rank))
+    return Pointer(smem_ptr.dtype, AddressSpace.smem, address, 0, access_alignment(plain), smem_ptr.swizzle)

@@ -27,7 +27,7 @@ def loaded(row: Any, there: Pointer, regs: Regs, what: str, **statics: Any) -> N
     b = seam.current()
     words, count = words_of(regs.count * regs.dtype.width, regs.dtype, what)
     held = Regs(b.registers(words, count), words, 0, count)
-    got = row(physical(there), width=words.width, count=count, **statics)
+    got = row(physical(there, words.width // 8 * count), width=words.width, count=count, **statics)
     for i, word in enumerate(got if isinstance(got, tuple) else (got,)):
         b.write(Regs(held.file, words, i, 1), words(word))
     b.unvector(b.bitcast(b.vector(held), regs.dtype), regs)
@@ -41,7 +41,7 @@ def stored(row: Any, regs: Regs, there: Pointer, what: str, **statics: Any) -> N
     b.unvector(b.bitcast(b.vector(regs), words), held)
     carrier = Uint16 if words is Uint8 else words
     values = [carrier(b.read(Regs(held.file, words, i, 1))) for i in range(count)]
-    row(physical(there), values, width=words.width, count=count, **statics)
+    row(physical(there, words.width // 8 * count), values, width=words.width, count=count, **statics)
 
 
 def hinted_access(src: Pointer, dst: Pointer, evict: str) -> Callable[[Pointer, Pointer, int], None]:

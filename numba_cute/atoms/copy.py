@@ -9,7 +9,7 @@ from .. import layout
 from ..layout.int_tuple import same as alike
 from ..seam import CuteError, StaticEnum, traced
 from ..seam.guards.messages import how_static
-from ..tensor.move import move
+from ..tensor.move import check_formats, move
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor
 from .accesses import hinted_access
@@ -59,6 +59,7 @@ def copy(
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
     for t in written:
         check_writable(t.iterator, "copy")
+        check_formats(src.iterator, t.iterator)
     if unroll_factor is not None and (not isinstance(unroll_factor, int) or unroll_factor < 1):
         raise CuteError(
             f"copy: unroll_factor {unroll_factor!r} must be a positive static int, or left out"

@@ -9,16 +9,18 @@ from __future__ import annotations
 from dataclasses import field, fields, replace
 from typing import Any
 
+import numpy as np
+
 from .. import layout
 from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..layout.recast import upcast
-from ..seam import CuteError, InIR, StaticEnum, static, traced
+from ..seam import CuteError, InIR, StaticEnum, is_static, static, traced
 from ..seam.guards.kinds import Coordinate
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
-from .mma_atom import TiledMma
+from .mma_atom import TiledMma, check_whole_tiles
 from .op import CopyOp, CopyTraits
 
 __all__ = [
@@ -185,6 +187,8 @@ class ThrCopy(InIR):
         tiler = self.tiled_copy.tiler_mn
         if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
             raise CuteError(f"partition_{side}: {tensor!r} must be a tensor of at least {len(tiler)} modes")
+        if not self.tiled_copy.op.repeats:
+            check_whole_tiles(tensor, tuple(map(layout.size, tiler)), f"partition_{side}")
         parts = tensor._relaid(lambda lay: self.tiled_copy._side(side, layout.zipped_divide(lay, tiler)))
         rest = layout.shape(parts.layout)[2]
         nones = (None,) * len(rest) if isinstance(rest, tuple) else None
@@ -282,7 +286,29 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | 
     if not isinstance(layout_tv, Layout) or layout.rank(layout_tv) != 2:
         raise CuteError(f"make_tiled_copy: layout_tv {layout_tv!r} must be a layout of two modes, (thread, value)")
     tiler = tiler_mn if isinstance(tiler_mn, tuple) else (tiler_mn,)
-    return TiledCopy(atom, layout_tv, tuple(layout.make_layout(t) if isinstance(t, int) else t for t in tiler))
+    tiler = tuple(layout.make_layout(t) if isinstance(t, int) else t for t in tiler)
+    check_covers(layout_tv, tiler, "make_tiled_copy")
+    return TiledCopy(atom, layout_tv, tiler)
+
+
+def check_covers(layout_tv: Layout, tiler: tuple[Any, ...], what: str) -> None:
+    """Refuse a static layout of threads and values that does not reach all of its tile, or reaches beyond."""
+    elements = layout.product(tuple(map(layout.size, tiler)))
+    if is_static((layout_tv.shape, layout_tv.stride, elements)) and not _covers(layout_tv, elements):
+        raise CuteError(
+            f"{what}: layout_tv {layout_tv} must reach each of the {elements} elements of the tile {tiler}, and none "
+            "beyond: the others would not be copied; make both with make_layout_tv(thr_layout, val_layout)"
+        )
+
+
+@pure
+def _covers(tv: Layout, elements: int) -> bool:
+    """Say whether a static layout reaches all numbers below `elements`, and no other."""
+    reached = np.zeros(1, np.int64)
+    for s, d in zip(layout.flatten_to_tuple(tv.shape), layout.flatten_to_tuple(tv.stride)):
+        if d:
+            reached = np.unique(reached[:, None] + np.arange(s, dtype=np.int64) * d)
+    return len(reached) == elements and int(reached[0]) == 0 and int(reached[-1]) == elements - 1
 
 
 @traced
@@ -361,7 +387,8 @@ def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layou
     inverse = layout.make_layout((layout.left_inverse(data_layout), one))
     tv = layout.composition(inverse, atom_layout_tv)
     back = layout.composition(layout.make_layout((data_layout, one)), tv[1])
-    if layout.coalesce(back) != layout.coalesce(atom_layout_tv[1]):
+    beyond = layout.cosize(atom_layout_tv) > layout.cosize(data_layout)
+    if beyond or layout.coalesce(back) != layout.coalesce(atom_layout_tv[1]):
         raise CuteError(f"make_cotiled_copy: atom_layout_tv {atom_layout_tv} reaches offsets outside {data_layout}")
     shape = layout.product_each(data_layout.shape)
     tiler, tiled_tv = restrict(shape if isinstance(shape, tuple) else (shape,), tv)

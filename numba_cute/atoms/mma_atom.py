@@ -14,6 +14,7 @@ from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..seam import CuteError, InIR, Int, is_static, static, traced
 from ..seam.guards.messages import how_static
+from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
 
@@ -324,6 +325,21 @@ class TiledMma(InIR):
         return self.atom.get(field)
 
 
+def check_whole_tiles(tensor: Tensor, tile: tuple[Any, ...], what: str) -> None:
+    """Refuse a tensor in shared memory that the tile (a size for each mode) does not divide: the last part would reach
+    beyond it. Others may, and be left out by a predicate."""
+    p = tensor.iterator
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.smem or layout.rank(tensor.layout) < len(tile):
+        return
+    for i, n in enumerate(tile):
+        extent = layout.size(tensor.layout, (i,))
+        if isinstance(extent, int) and isinstance(n, int) and extent % n:
+            raise CuteError(
+                f"{what}: {tensor!r} has {extent} elements along mode {i}, no multiple of the tile's {n}: the last "
+                "part would lie beyond it in shared memory; allocate whole tiles, or take a smaller tile"
+            )
+
+
 @static
 class ThrMma(InIR):
     """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
@@ -337,6 +353,9 @@ class ThrMma(InIR):
                 f"partition_{operand}: {tensor!r} is not a tensor; use partition_shape_{operand} for shapes"
             )
         x, y = OPERAND_MODES[operand]
+        stored = self.tiled_mma.atom.traits.sparsity if operand == "A" else 1
+        tile = (self.tiled_mma.get_tile_size(x), self.tiled_mma.get_tile_size(y) // stored)
+        check_whole_tiles(tensor, tile, f"partition_{operand}")
         parts = tensor._relaid(lambda lay: self.tiled_mma.thrfrg(operand, lay))
         coord = self.tiled_mma.thr_layout_vmnk.get_flat_coord(self.thr_idx)
         rest = (None,) * layout.rank(layout.shape(parts.layout)[1][1])

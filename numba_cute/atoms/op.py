@@ -55,6 +55,8 @@ class CopyOp:
     """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
     multicast: ClassVar[bool] = False
     """True if several blocks of a cluster receive what one instruction copies."""
+    repeats: ClassVar[bool] = False
+    """True if a tile of the destination may hold the source's several times, so that the source is no whole tile."""
 
     @property
     def blocks(self) -> int:

@@ -11,7 +11,8 @@ from typing import Any
 from .. import layout
 from ..arch.tmem import fence_view_async_tmem_load, fence_view_async_tmem_store
 from ..atoms.copy import autovec_copy, copy as copy_by
-from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy
+from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy, check_covers
+from ..atoms.mma_atom import check_whole_tiles
 from ..dtypes import DType
 from ..layout import Layout, Swizzle
 from ..nvgpu.tcgen05 import get_s2t_smem_desc_tensor
@@ -65,7 +66,7 @@ def _allocate_smem(dtype: DType, lay: Any, alignment: int, name: str | None) -> 
     lay = static_layout(lay, "allocate")
     plain, swizzle = _of_addresses(lay)
     align = max(alignment, dtype.width // 8)
-    nbytes = bytes_of(plain, dtype)
+    nbytes = bytes_of(plain, dtype, swizzle)
     address, _ = smem_bytes(nbytes, align, name or "shared memory")
     return swizzled_tensor(Pointer(dtype, AddressSpace.smem, address, 0, align), plain, swizzle, "allocate")
 
@@ -97,6 +98,8 @@ def partition(tensor: Tensor, index: Any, *, layout_tv: Layout, tiler: Any) -> T
         raise CuteError(f"partition: {tensor!r} must be a tensor of at least {len(tiler)} modes, as the tile {tiler}")
     if not isinstance(layout_tv, Layout) or layout.rank(layout_tv) != 2:
         raise CuteError(f"partition: layout_tv {layout_tv!r} must be a layout of two modes, (thread, value)")
+    check_covers(layout_tv, tiler, "partition")
+    check_whole_tiles(tensor, tuple(map(layout.size, tiler)), "partition")
 
     def by_threads(lay: Any) -> Any:
         return layout.composition(layout.zipped_divide(lay, tiler), (layout_tv, None))

@@ -110,10 +110,18 @@ def raked_product(block: Domain, tiler: Layout) -> Any:
 def tile_to_shape(atom: Any, trg_shape: IntTuple, order: IntTuple) -> Any:
     """Repeat the layout `atom` until it covers `trg_shape`, in the given order of modes; rounds up to whole atoms.
 
-    order: as in `make_ordered_layout`: the mode with the least is repeated first.
+    order: as in `make_ordered_layout`: the mode with the least is repeated first. Raises CuteError for a swizzled atom,
+    of which a static tile of shared memory is made, where whole ones do not make `trg_shape`.
     """
     if isinstance(atom, ComposedLayout):
-        return on_outer(atom, tile_to_shape(atom.outer, trg_shape, order))
+        made = tile_to_shape(atom.outer, trg_shape, order)
+        asked, got = product_each(wrap(checked(trg_shape, "trg_shape"))), product_each(made.shape)
+        if is_static((asked, got)) and asked != got:
+            raise CuteError(
+                f"tile_to_shape: trg_shape={text(trg_shape)} is not made of whole atoms of shape "
+                f"{text(product_each(atom.outer.shape))}: give multiples of it, or a smaller atom"
+            )
+        return on_outer(atom, made)
     atom, trg_shape = outer_of(atom), wrap(checked(trg_shape, "trg_shape"))
     if rank(atom) > len(trg_shape):
         raise CuteError(f"tile_to_shape: the atom {atom} has more modes than trg_shape={text(trg_shape)}")

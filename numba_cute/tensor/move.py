@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import layout, seam
-from ..dtypes import Uint8, Uint16, Uint32
+from ..dtypes import Float32, TFloat32, Uint8, Uint16, Uint32
 from ..layout.int_tuple import text
 from ..layout.pure import pure
 from ..seam import CuteError
@@ -44,6 +44,7 @@ def move(
         raise CuteError(f"copy: src has {count} elements, {slayout}, but dst has {layout.size(dlayout)}, {dlayout}")
     if src.dtype.width != dst.dtype.width:
         raise CuteError(f"copy: {src.dtype} cannot be copied to {dst.dtype}; convert with dst.store(src.load().to(…))")
+    check_formats(src, dst)
     (src, slayout), (dst, dlayout) = by_address(src, slayout), by_address(dst, dlayout)
     width = vector_width(src, slayout, dst, dlayout, limit)
     if count // width > MOST_INSTRUCTIONS:
@@ -59,6 +60,19 @@ def move(
             access(a, b, width)
         else:
             seam.current().when(pred(at), lambda a=a, b=b: access(a, b, width))  # type: ignore[misc]
+
+
+def check_formats(src: Any, dst: Any) -> None:
+    """Refuse to copy floats as the bits of floats of another format: they would be other numbers. Integers of the same
+    width carry bits of any kind."""
+    if not isinstance(src, Pointer) or not isinstance(dst, Pointer):
+        return
+    a, b = src.dtype, dst.dtype
+    if a != b and a.is_float and b.is_float and a.width == b.width and {a, b} != {Float32, TFloat32}:
+        raise CuteError(
+            f"copy: src holds {a} and dst {b}, whose bits are other numbers: convert with "
+            f"dst.store(src.load().to(cute.{b})), or say that the bits are meant: cute.recast_tensor(src, cute.{b})"
+        )
 
 
 @pure

@@ -30,6 +30,7 @@ class AddressSpace(seam.StaticEnum):
     tmem = 6
 
 
+_SHARED = (AddressSpace.smem, AddressSpace.generic)
 ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
 
 
@@ -254,15 +255,22 @@ def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
     return _with_offset(moved, offset)
 
 
-def physical(ptr: Pointer) -> Any:
-    """Return the byte address that an access through `ptr` touches: swizzled."""
+def physical(ptr: Pointer, nbytes: int = 0) -> Any:
+    """Return the byte address that an access through `ptr` touches: swizzled. nbytes: of the access (0: of one
+    element). Raises CuteError for one that the swizzle takes apart."""
     address = seam.known(ptr.address)
     if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
         address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)
     if ptr.swizzle is None:
         return address
+    together, nbytes = 1 << int(ptr.swizzle.base), nbytes or max(1, ptr.dtype.width // 8)
+    if ptr.swizzle.bits and nbytes > together:
+        raise CuteError(
+            f"{ptr!r}: an access of {nbytes} bytes, but the swizzle {ptr.swizzle} keeps only {together} together: it "
+            f"is of bytes, so take one whose base is {(nbytes - 1).bit_length()} or more, or narrower elements"
+        )
     running = seam.current_or(None)
-    return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address)
+    return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address, ptr.dtype.width)
 
 
 _BITS = {4: dtypes.Uint4, 6: dtypes.Uint6}
@@ -349,6 +357,9 @@ def recast_ptr(
     within = narrow and not (isinstance(ptr.offset, int) and ptr.offset == 0)
     if within and dtype.width != ptr.dtype.width:
         raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte or word: no {dtype} starts there")
+    running = seam.current_or(None)
+    if running is not None and dtype.width != ptr.dtype.width and ptr.space in _SHARED:
+        running.reinterprets(seam.known(ptr.address), ptr.dtype.width, dtype.width)
     return dataclasses.replace(ptr, dtype=dtype, swizzle=swizzle_)
 
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import layout, seam
 from ..dtypes import DType, Uint8
-from ..layout import ComposedLayout, Layout
+from ..layout import ComposedLayout, Layout, Swizzle
 from ..seam import CuteError, Int, static, traced
 from ..seam.ground.names import Named
 from ..seam.guards import facade
 from ..seam.guards.messages import how_static
 from ..seam.marks.decorators import annotations_of
 from .pointer import AddressSpace, Pointer
-from .swizzled import reach, swizzle_of
+from .swizzled import of_elements, reach, swizzle_of
 from .tensor import Tensor
 
 __all__ = ["struct", "union"]
@@ -201,16 +201,28 @@ def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType |
     """Make the tensor of a range; an error if it does not fit, or cannot be swizzled there."""
     lay = static_layout(lay, "get_tensor")
     dtype = pointer.dtype if dtype is None else dtype
-    need = bytes_of(lay, dtype)
+    need = bytes_of(lay, dtype, swizzle)
     if need > nbytes:
-        raise CuteError(f"get_tensor: layout {lay} of {dtype} takes {need} bytes, but the MemRange has {nbytes}")
+        by = f" where swizzle={swizzle} puts them" if need > bytes_of(lay, dtype) else ""
+        raise CuteError(f"get_tensor: layout {lay} of {dtype} takes {need} bytes{by}, but the MemRange has {nbytes}")
     at = Pointer(dtype, pointer.space, pointer.address, 0, pointer.alignment)
     return swizzled_tensor(at, lay, swizzle, "get_tensor")
 
 
-def bytes_of(lay: Any, dtype: DType) -> int:
-    """Count the bytes that a static layout of `dtype` takes in memory."""
-    return -(-reach(lay) * dtype.width // 8)
+def bytes_of(lay: Any, dtype: DType, swizzle: Any = None) -> int:
+    """Count the bytes that a static layout of `dtype` takes in memory, wherever a swizzle of its bytes puts them."""
+    size = -(-reach(lay) * dtype.width // 8)
+    if not isinstance(swizzle, Swizzle) or not swizzle.bits or size % _mixed(swizzle) == 0:
+        return size
+    found = of_elements(swizzle, dtype)
+    if found is None or not isinstance(lay, Layout):
+        return -(-size // _mixed(swizzle)) * _mixed(swizzle)
+    return -(-reach(layout.make_composed_layout(found, 0, lay)) * dtype.width // 8)
+
+
+def _mixed(swizzle: Swizzle) -> int:
+    """The bytes within which a swizzle moves what it moves."""
+    return swizzle.z_mask + (swizzle.z_mask & -swizzle.z_mask)
 
 
 def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
@@ -238,7 +250,7 @@ def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
     multiple of the bytes that are mixed, which only the simulator always sees; 16 bytes must be promised."""
     if swizzle is None or not swizzle.bits:
         return pointer
-    mixed = swizzle.z_mask + (swizzle.z_mask & -swizzle.z_mask)
+    mixed = _mixed(swizzle)
     known = pointer.alignment
     address = seam.known(pointer.address)
     if isinstance(address, int):

@@ -43,6 +43,14 @@ def of_bytes(swizzle: Swizzle, dtype: DType) -> Swizzle | None:
     return layout.make_swizzle(swizzle.bits, base, swizzle.shift)
 
 
+def of_elements(swizzle: Swizzle, dtype: DType) -> Swizzle | None:
+    """Return what a swizzle of bytes is of `dtype` elements; None where it takes them apart."""
+    base = swizzle.base - (dtype.width.bit_length() - 4)
+    if dtype.width & (dtype.width - 1) or base < 0:
+        return None
+    return layout.make_swizzle(swizzle.bits, base, swizzle.shift)
+
+
 @pure
 def reach(lay: Any) -> int:
     """Count the elements from the pointer on up to the last one of a static layout, wherever its swizzle puts that."""

@@ -83,7 +83,7 @@ def cp_async_shared_global(dst: Any, src: Any, cp_size: int, modifier: LoadCache
     if cp_size not in legal:
         raise CuteError(f"{what}: cp_size {cp_size!r} must be {' or '.join(map(str, legal))} for {modifier!r}")
     statics = {"nbytes": cp_size, "cache": modifier.value, "prefetch": 0}
-    isa.cp_async(physical(to), physical(at), None if src_size is None else Uint32(src_size), **statics)
+    isa.cp_async(physical(to, cp_size), physical(at), None if src_size is None else Uint32(src_size), **statics)
 
 
 def _gs_operands(args: tuple[Any, ...], src: Any, dst_offset: Any, src_offset: Any, what: str) -> tuple[Any, Any, Any]:

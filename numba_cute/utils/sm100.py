@@ -154,6 +154,11 @@ def _operand(
     )
     _need(k_major in (None, True, False), what, f"is_k_major {k_major!r} must be None, True or False")
     m, n, k = layout.product_each(tile)
+    one = tuple(map(tiled_mma.get_tile_size, (0, 1, 2)))
+    wrong = [
+        name for name, x, y in zip("MNK", (m, n, k), one) if x % y and name in f"{'M' if operand == 'A' else 'N'}K"
+    ]
+    _need(not wrong, what, f"mma_tiler_mnk {tile}: {' and '.join(wrong)} must be multiples of tiled_mma's, {one}")
     if operand == "A":
         stored = k // tiled_mma.atom.traits.sparsity
         shape, major = tiled_mma.partition_shape_A((m, stored)), tiled_mma.op.a_major_mode

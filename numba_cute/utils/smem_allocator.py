@@ -89,7 +89,7 @@ def _note_members(made: Any, within: str) -> None:
 
 def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
     lay = storage.static_layout(lay, "allocate_tensor")
-    ptr = take(self, dtype, storage.bytes_of(lay, dtype), max(align, dtype.width // 8), name)
+    ptr = take(self, dtype, storage.bytes_of(lay, dtype, swizzle), max(align, dtype.width // 8), name)
     return storage.swizzled_tensor(ptr, lay, swizzle, "allocate_tensor")
 
 

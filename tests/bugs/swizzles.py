@@ -102,6 +102,19 @@ def tile_of_tma_read_by_ldmatrix_without_its_swizzle(mended):
     return loaded_and(read)
 
 
+@swizzle_bug("wrong elements", "elements of 32 bits", "elements of 16 bits", "cp_async_bulk_tensor_g2s", arguments=load)
+def tile_of_tma_read_as_wider_elements_by_its_swizzle(mended):
+    def read(storage, out):
+        t = cuda.threadIdx.x
+        if cute.const_expr(mended):
+            words = cute.recast_tensor(storage.tile.get_tensor(ROWS, swizzle=S128), cute.Float32)
+        else:
+            words = storage.tile.get_tensor(K32, swizzle=S128, dtype=cute.Float32)
+        out[t] = words[t, 3]
+
+    return loaded_and(read)
+
+
 @swizzle_bug("wrong swizzle", "without a swizzle", "a store", "S<3,4,3>", arguments=load)
 def stores_by_a_swizzle_read_without(mended):
     """Bytes that are meant as they lie are said to be."""
@@ -147,6 +160,33 @@ def stores_by_one_swizzle_that_tma_takes_by_another(mended):
     return kernel
 
 
+@swizzle_bug(
+    "wrong elements", "16 bits by the swizzle S<2,4,3> by cp_async_bulk_tensor_s2g", "a store", arguments=store
+)
+def bytes_that_tma_stores_as_wider_elements(mended):
+    """The same bytes: the recast says that they are meant."""
+
+    @cuda.jit
+    def kernel(atom, coords, out):
+        t = cuda.threadIdx.x
+        storage = utils.SmemAllocator().allocate(Storage)
+        taken = storage.tile.get_tensor(K32, swizzle=S64)
+        if cute.const_expr(mended):
+            s = cute.recast_tensor(taken, cute.Uint8)
+        else:
+            s = storage.tile.get_tensor(ROWS, swizzle=S64, dtype=cute.Uint8)
+        for i in range(64):
+            s[i, t] = i
+            s[i, t + 32] = i
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_threads()
+        utils.block_copy(atom, taken, cute.local_tile(coords, (64, 32), (0, 0)))
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+    return kernel
+
+
 MMA = warpgroup.MmaF16BF16Op(
     cute.Float16, cute.Float32, (64, 64, 16), warpgroup.OperandSource.SMEM, warpgroup.OperandMajorMode.K,
     warpgroup.OperandMajorMode.K,
@@ -185,5 +225,40 @@ def operand_of_wgmma_that_was_written_by_another_swizzle(mended):
         warpgroup.commit_group()
         warpgroup.wait_group(0)
         out[t] = acc[0]
+
+    return kernel
+
+
+F8 = cute.Float8E4M3FN
+MMA8 = warpgroup.MmaF8Op(
+    F8, F8, cute.Float32, (64, 64, 32), warpgroup.OperandSource.SMEM, warpgroup.OperandMajorMode.K,
+    warpgroup.OperandMajorMode.K,
+)  # fmt: skip
+
+
+@bug(SwizzleError, "elements of 8 bits by the swizzle S<2,4,3> by wgmma", check=Swizzles, threads=128, smem=0)
+def operand_of_wgmma_that_was_written_as_wider_elements(mended):
+    dtype = F8 if mended else cute.Float16
+    lay = cute.make_layout((64, 64), stride=(64, 1)) if mended else K32
+
+    @cuda.jit
+    def kernel():
+        t = cuda.threadIdx.x
+        storage = utils.SmemAllocator().allocate(Storage)
+        s = storage.tile.get_tensor(lay, swizzle=S64, dtype=dtype)
+        for i in range(t, cute.size(lay), 128):
+            s[i] = dtype(1.0)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_threads()
+        taken = storage.tile.get_tensor(cute.make_layout((64, 64), stride=(64, 1)), swizzle=S64, dtype=F8)
+        mma = cute.make_tiled_mma(cute.make_mma_atom(MMA8))
+        part = mma.get_slice(t)
+        a, b = mma.make_fragment_A(part.partition_A(taken)), mma.make_fragment_B(part.partition_B(taken))
+        acc = mma.make_fragment_C(part.partition_shape_C((64, 64)))
+        acc.fill(0.0)
+        warpgroup.fence()
+        cute.gemm(mma, acc, a, b, acc)
+        warpgroup.commit_group()
+        warpgroup.wait_group(0)
 
     return kernel

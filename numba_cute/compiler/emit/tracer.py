@@ -218,7 +218,10 @@ class Tracer(Regions, Vectors):
     def _memory_ir(self, dtype: dtypes.DType) -> Any:
         return element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
 
-    def swizzled(self, swizzle: Any, address: Any) -> Any:
+    def reinterprets(self, address: Any, width: int, other: int) -> None:
+        """The simulator alone compares."""
+
+    def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         if not swizzle.bits:
             return address
         if self.builder is None or not isinstance(address, Number):

@@ -159,12 +159,16 @@ class Machine(Protocol):
         """A shared::cluster address as (CTA rank, shared::cta address)."""
 
     def read(
-        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None, swizzle: int | None = None
+        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None,
+        lay: tuple[int, int] | None = None,
     ) -> Bytes: ...  # fmt: skip
     def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None: ...
-    def read_rows(self, addresses: NDArray[np.int64], nbytes: int, *, swizzle: int | None = None) -> Bytes:
+    def read_rows(
+        self, addresses: NDArray[np.int64], nbytes: int, *, lay: tuple[int, int] | None = None
+    ) -> Bytes:  # fmt: skip
         """The `nbytes` at each of these shared::cta addresses (aligned to `nbytes`): shape (len(addresses), nbytes).
-        It is `read` for accesses in pieces: descriptors, ldmatrix. swizzle: the descriptor's, as it names it."""
+        It is `read` for accesses in pieces: descriptors, ldmatrix. lay: the descriptor's swizzle, as it names it, and
+        the bits of an element (0: any)."""
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         """The same, the other way."""

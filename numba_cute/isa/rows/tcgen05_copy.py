@@ -52,8 +52,8 @@ def _chunks(m: Machine, word: int, form: CopyShape, cta: int) -> tuple[Any, Call
 
     def fetch() -> Any:
         if cta == m.cta_rank:
-            return np.ascontiguousarray(m.read_rows(addresses, CHUNK, swizzle=d.swizzle))
-        return np.stack([m.read(int(a), CHUNK, cta=cta, swizzle=d.swizzle) for a in addresses])
+            return np.ascontiguousarray(m.read_rows(addresses, CHUNK, lay=(d.swizzle, 0)))
+        return np.stack([m.read(int(a), CHUNK, cta=cta, lay=(d.swizzle, 0)) for a in addresses])
 
     return np.array([m.mapa(int(a), cta) for a in addresses], np.int64), fetch
 

@@ -116,13 +116,14 @@ def _in_shared(i: Issue, word: int, operand: str, mn: int, k: int, cta: int, shi
         whole = -(-(mn + shift) * bits // (8 * CHUNK)) * (8 * CHUNK) // bits
     size = bits // 8 if bits >= 8 else 1
     d = Tcgen05Descriptor.decode(int(word))
+    lay = d.swizzle, bits
     at, shape = operands.addresses(d, major, whole, k * bits // 8, size)
 
     def fetch() -> Any:
         if cta == m.cta_rank:
-            chunks = np.ascontiguousarray(m.read_rows(at, CHUNK, swizzle=d.swizzle))
+            chunks = np.ascontiguousarray(m.read_rows(at, CHUNK, lay=lay))
         else:
-            chunks = np.stack([m.read(int(x), CHUNK, cta=cta, swizzle=d.swizzle) for x in at])
+            chunks = np.stack([m.read(int(x), CHUNK, cta=cta, lay=lay) for x in at])
         matrix = operands.in_chunks(chunks, dtype, i.packed).reshape(shape[0], -1)
         matrix = matrix.T if major == MN_MAJOR else matrix
         return matrix[shift : shift + mn]

@@ -94,7 +94,7 @@ def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) 
     addresses = swizzle_addresses(d.start + offsets.ravel(), d.swizzle)
 
     def fetch() -> Any:
-        chunks = np.ascontiguousarray(m.read_rows(addresses, CHUNK, swizzle=d.swizzle)).view(np.uint32)
+        chunks = np.ascontiguousarray(m.read_rows(addresses, CHUNK, lay=(d.swizzle, width))).view(np.uint32)
         matrix = fragments.values(chunks.reshape(offsets.shape[0], -1), ab)
         return matrix.T if major == MN_MAJOR else matrix
 

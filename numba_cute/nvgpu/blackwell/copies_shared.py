@@ -58,6 +58,7 @@ class SharedToTensor(ByRow, CopyOp):
     """Base of the copies."""
 
     rows = (isa.tcgen05_cp,)
+    repeats = True
     choices = (_GROUP,)
     cta_group: Any
 

@@ -25,7 +25,7 @@ from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, remembered
 from ..common.choices import CollectorOp, CtaGroup, OperandMajorMode, OperandSource
 from ..common.matrix import A_MAJOR, A_SRC, AB, ACC, B_MAJOR, TILE, A, B, RowMma
-from ..common.smem_descriptor import DescriptorForm, SmemDescriptor, descriptor_tensor
+from ..common.smem_descriptor import DescriptorForm, SmemDescriptor, check_part, descriptor_tensor
 
 __all__ = ["MmaF16BF16Op", "MmaF8F6F4Op", "MmaFP8Op", "MmaI8Op", "MmaTF32Op", "commit"]
 
@@ -90,6 +90,7 @@ class UnitMma(RowMma):
             held = "Uint8, 16 elements in the first bytes of each 16," if narrow else dtype
             raise CuteError(f"{what}: elements are {input.element_type}, but the operation takes {held}")
         major = self.a_major_mode if operand == "A" else self.b_major_mode
+        check_part(input, self.traits(), operand)
         return descriptor_tensor(input, major, TCGEN05, what)
 
     def _in_tensor_memory(self, operand: str, input: Tensor | tuple[Any, ...], what: str) -> Tensor:

@@ -74,6 +74,11 @@ def _tiled(atom: Layout, shape: Any, order: tuple[int, ...]) -> Layout:
     (mn, k), rest_mn, rest_k, *stages = shape
     extents = (layout.size(mn) * layout.size(rest_mn), layout.size(k) * layout.size(rest_k), *stages)
     whole = layout.tile_to_shape(atom, extents, order)
+    if layout.product_each(whole.shape) != extents:
+        raise CuteError(
+            f"tile_to_mma_shape: mma_tile_shape {shape} is not made of whole atoms of shape "
+            f"{layout.product_each(atom.shape)}: give multiples of it, or a smaller atom"
+        )
     parts = layout.tiled_divide(whole, (layout.make_layout(layout.size(mn)), layout.make_layout(layout.size(k))))
     stages_of_one_mode = [layout.coalesce(parts[i]) for i in range(3, layout.rank(parts))]
     return layout.make_layout((parts[0], parts[1], parts[2], *stages_of_one_mode))

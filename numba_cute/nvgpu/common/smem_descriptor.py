@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import layout
+from ...atoms.op import MmaTraits
 from ...dtypes import DType, Int32, Uint32, Uint64
 from ...isa.facts.bits import WgmmaDescriptor, encode_address
 from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets
@@ -17,7 +18,7 @@ from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
 from ...seam import CuteError, is_exact, known, static
-from ...tensor.pointer import Pointer
+from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
 from ...tensor.swizzled import by_address
 from ...tensor.tensor import Tensor
@@ -149,6 +150,18 @@ def _need_aligned(ptr: Pointer, swizzle: int, v: Layout, major: int, what: str) 
         why = f" for its {swizzle}-byte swizzle" if swizzle else ""
         raise CuteError(
             f"{what}: {ptr!r} must be aligned to {need} bytes{why}; allocate it with byte_alignment={LINE} or more"
+        )
+
+
+def check_part(t: Tensor, traits: MmaTraits, operand: str) -> None:
+    """Refuse a tensor whose first mode is not what one instruction takes of `operand`, "A" or "B"."""
+    if not isinstance(t.iterator, Pointer) or t.iterator.space is not AddressSpace.smem:
+        return  # which is refused next
+    one = (traits.a if operand == "A" else traits.b).shape[1]
+    shape = t.shape if isinstance(t.shape, tuple) else (t.shape,)
+    if layout.product_each(shape[0]) != layout.product_each(one):
+        raise CuteError(
+            f"make_fragment_{operand}: shape {t.shape} must be ({one}, rest, rest, …), as partition_{operand} gives it"
         )
 
 

@@ -11,7 +11,8 @@ from ... import layout, seam
 from ...atoms.copy_atom import CopyAtom
 from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
-from ...layout import ComposedLayout, Layout, Swizzle
+from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ...layout.pure import pure
 from ...seam import known_as, static
 from ...seam.ground.backend import RUNNING
 from ...seam.guards.messages import how_static
@@ -139,6 +140,12 @@ def tma_info(
     """The atom for `tile`, from the coordinates of `plain` (shared memory without swizzle and stages) to those of
     gmem_tensor."""
     need(_WHAT, seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
+    need(
+        _WHAT,
+        layout.size(layout.right_inverse(plain)) == layout.size(plain)
+        or _alone(plain, _apart(tile, gmem_tensor.layout)),
+        f"smem_layout {plain} puts several elements of gmem_tensor in one place: each must have its own",
+    )
     reduction = None if op.reduction is None else op.reduction.value
     dtype = internal_type or (ptr.dtype if reduction is None else reduced_as(reduction, ptr.dtype))
     unpacked, ratio = internal_of(dtype, ptr.dtype)
@@ -183,6 +190,25 @@ def tma_info(
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
     coords = Tensor((0,) * len(dims), Layout(shape, strides))
     return TmaInfo(atom, coords, smem_layout)
+
+
+def _apart(tile: Layout, gmem: Layout) -> Layout:
+    """A tile as numbers that differ where the elements of the tensor do, as far as is static: a mode of stride 0 has
+    one."""
+    steps = iter(range(1, 1 + len(layout.flatten_to_tuple(gmem.stride))))
+    by = layout.transform_leaf(lambda d: 0 if type(d) is int and d == 0 else 1 << 32 * next(steps), gmem.stride)
+
+    def number(d: Any) -> int:
+        return layout.basis_get(d, by) if isinstance(d, ScaledBasis) else 0
+
+    return Layout(tile.shape, layout.transform_leaf(number, tile.stride))
+
+
+@pure
+def _alone(lay: Layout, numbers: Layout) -> bool:
+    """Say whether no two elements of other `numbers` lie in one place of a static layout."""
+    places = [(layout.crd2idx(i, lay), layout.crd2idx(i, numbers)) for i in range(layout.size(lay))]
+    return len(dict(places)) == len(set(places))
 
 
 def internal_of(dtype: DType, stored: DType) -> tuple[bool, int]:

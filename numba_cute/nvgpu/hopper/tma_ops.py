@@ -38,10 +38,12 @@ def _coordinates(t: Tensor, what: str) -> tuple[Any, ...]:
     return t.iterator
 
 
-def _shared(t: Tensor, what: str) -> Any:
+def _shared(t: Tensor, what: str, op: TmaCopyOp) -> Any:
     p = in_shared(t, f"copy: {what}")
     if p.alignment % 128:
         raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=128")
+    if op.recast > 1:
+        seam.current().reinterprets(seam.known(p.address), p.dtype.width, p.dtype.width * op.recast)
     plain = p.swizzle is None or p.swizzle.bits
     return p.address if plain else physical(p)  # which says that bytes are meant as they lie
 
@@ -144,7 +146,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
         raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
     _no_predicate(pairs)
     bar = _barrier(bar, op.cta_group)
-    args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
+    args = [(_shared(d, "dst", op), *op.place(s, "src")) for s, d, _ in pairs]
     for s, d, _ in pairs:
         check_form(atom, d, s, "dst")
     _whole_chunks(atom, op, args, "src")
@@ -179,7 +181,7 @@ def _issue_stores(
     if bar is not None or mask is not None:
         raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
     _no_predicate(pairs)
-    args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
+    args = [(_shared(s, "src", operation), *operation.place(d, "dst")) for s, d, _ in pairs]
     for s, d, _ in pairs:
         check_form(atom, s, d, "src")
     _whole_chunks(atom, operation, args, "dst")

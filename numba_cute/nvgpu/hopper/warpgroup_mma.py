@@ -23,7 +23,7 @@ from ...tensor.tensor import Tensor
 from ..common.by_row import Choice
 from ..common.choices import OperandMajorMode, OperandSource
 from ..common.matrix import A_MAJOR, A_SRC, AB, ACC, B_MAJOR, SATURATE, SELECTOR, TILE, A, B, RowMma, mma_traits
-from ..common.smem_descriptor import SmemDescriptor, descriptor_tensor
+from ..common.smem_descriptor import SmemDescriptor, check_part, descriptor_tensor
 from .descriptor import WGMMA
 
 __all__ = ["MmaB1Op", "MmaF16BF16Op", "MmaF8Op", "MmaI8Op", "MmaTF32Op", "commit_group", "fence", "wait_group"]
@@ -67,6 +67,7 @@ class WarpgroupMma(RowMma):
             raise CuteError(f"{what}: {input!r} must be a partitioned tensor in shared memory")
         if not _reads(input.element_type, dtype):
             raise CuteError(f"{what}: elements are {input.element_type}, but the operation takes {dtype}")
+        check_part(input, self.traits(), operand)
         return descriptor_tensor(input, self.a_major_mode if operand == "A" else self.b_major_mode, WGMMA, what)
 
     def issue(

@@ -67,9 +67,12 @@ class Backend(Protocol):
     def store(self, dtype: Any, space: str, address: Any, values: Sequence[Any], align: int) -> None:
         """Store consecutive elements, as `load` loads them."""
 
-    def swizzled(self, swizzle: Any, address: Any) -> Any:
-        """Compute `swizzle(address)`, to access it. A compiler may leave out of it the terms of a sum that are
-        multiples of its period."""
+    def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
+        """Compute `swizzle(address)`, to access an element of `width` bits there. A compiler may leave out of it the
+        terms of a sum that are multiples of its period."""
+
+    def reinterprets(self, address: Any, width: int, other: int) -> None:
+        """Note that memory from `address` on is viewed as elements of `other` bits, where it was seen as of `width`."""
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         """Load `dst.count` consecutive elements into registers with one access (at most 16 bytes)."""

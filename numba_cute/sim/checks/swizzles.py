@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check `swizzles`: shared memory that is read by another swizzle than it was written by."""
+"""The check `swizzles`: shared memory that is read by another swizzle than it was written by, or as swizzled elements
+of another width."""
 
 from __future__ import annotations
 
@@ -16,23 +17,32 @@ from ..hardware.watch import Check
 
 _REMEMBERED = 4
 """Addresses that a thread may compute before it uses them."""
-_PLAIN = Swizzle(0, 4, 3)
+
+
+class _Lay(NamedTuple):
+    """How elements lie: the swizzle of their addresses, and the bits of one (0: any, as of those below a byte)."""
+
+    swizzle: Swizzle
+    width: int
 
 
 class _Writer(NamedTuple):
-    """By which swizzle something was written, and what wrote it."""
+    """How what was written lies, and what wrote it."""
 
-    swizzle: Swizzle
+    lay: _Lay
     by: str
 
 
 class Swizzles(Check):
-    """Remembers of each byte of shared memory by which swizzle of addresses TMA, or a swizzled pointer, wrote it. Who
-    reads it must find each byte where that one put it. Plain stores leave no trace, for addresses may be computed by
-    hand."""
+    """Remembers of each byte of shared memory by which swizzle of addresses TMA, or a swizzled pointer, wrote it, as
+    elements of how many bits. Who reads it must find each byte where that one put it, and a swizzled view must have
+    elements as wide, unless it was made of the other by recast_ptr or recast_tensor. Plain stores leave no trace, for
+    addresses may be computed by hand."""
 
     name = "swizzles"
-    summary = "shared memory that TMA or a swizzled store wrote, read by another swizzle"
+    summary = (
+        "shared memory that TMA or a swizzled store wrote, read by another swizzle or as wider or narrower elements"
+    )
     clocks = True  # operations under way are told of where threads have clocks
 
     def __init__(self, run: Any) -> None:
@@ -40,18 +50,27 @@ class Swizzles(Check):
         self._tags: dict[Any, NDArray[np.int32]] = {}  # by memory: of each byte the number of its writer, 0 of none
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
-        self._computed: dict[Any, dict[int, Swizzle]] = {}  # by thread: its last swizzled addresses
-        self._issued: dict[Any, Swizzle] = {}  # of issues whose effect is still to come
+        self._computed: dict[Any, dict[int, _Lay]] = {}  # by thread: its last swizzled addresses
+        self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
+        self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on
 
     def exits(self, cta: Any) -> None:
         self._tags.pop(cta.smem, None)
+        self._meant.pop(cta.smem, None)
 
-    def swizzles(self, thread: Any, swizzle: Any, address: int) -> None:
+    def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         mine = self._computed.setdefault(thread, {})
         mine.pop(address, None)
-        mine[address] = swizzle
+        mine[address] = _Lay(swizzle, width if width >= 8 else 0)
         if len(mine) > _REMEMBERED:
             del mine[next(iter(mine))]
+
+    def reinterprets(self, thread: Any, address: int, width: int, other: int) -> None:
+        smem = thread.cta.smem
+        meant = self._meant.setdefault(smem, {})
+        address -= smem.start if address >= smem.start else 0  # of a generic pointer
+        for pair in ((width, other), (other, width)):
+            meant[pair] = min(address, meant.get(pair, address))
 
     def issues(self, m: Any, op: Any) -> None:
         for _, region, _ in op.held:
@@ -59,33 +78,34 @@ class Swizzles(Check):
             if found is not None:
                 self._issued[m] = found
 
-    def lies(self, m: Any, memory: Any, region: Any, write: bool, swizzle: int | str | None) -> None:
+    def lies(self, m: Any, memory: Any, region: Any, write: bool) -> None:
+        lay = None if m.lay is None else _named(*m.lay)
         issued = self._issued.get(m)
         if write:
-            self._writes(m, memory, region, swizzle, issued)
+            self._writes(m, memory, region, lay, issued)
             return
         tags = self._tags.get(memory)
-        if tags is None or memory is not m.cta.smem and swizzle is None:  # a peer's, by an address of any origin
+        if tags is None or memory is not m.cta.smem and m.lay is None:  # a peer's, by an address of any origin
             return
         found = region.get(tags)
         if not found.any():
             return
         said = self._of_threads(m, region) if issued is None else issued
-        if said is not None and not said.bits:
+        if said is not None and not said.swizzle.bits:
             return
-        reader = _named(swizzle) if swizzle is not None else said
+        reader = lay if m.lay is not None else said
         if reader is not None:
             self._compare(m, memory, region, found, reader)
-        elif swizzle is None and (m.row is None or isinstance(region, Rows)):  # others take bytes as they lie
+        elif m.lay is None and (m.row is None or isinstance(region, Rows)):  # others take bytes as they lie
             self._compare(m, memory, region, found, _PLAIN)
 
-    def _writes(self, m: Any, memory: Any, region: Any, swizzle: int | str | None, issued: Swizzle | None) -> None:
+    def _writes(self, m: Any, memory: Any, region: Any, lay: _Lay | None, issued: _Lay | None) -> None:
         by = issued
-        if swizzle is not None:
-            by = _named(swizzle)
+        if m.lay is not None:
+            by = lay
         elif issued is None:
             by = self._of_threads(m, region)
-        if by is None or swizzle is None and not by.bits:
+        if by is None or m.lay is None and not by.swizzle.bits:
             if memory in self._tags:
                 region.set(self._tags[memory], 0)
             return
@@ -99,8 +119,9 @@ class Swizzles(Check):
             tags = self._tags[memory] = np.zeros(memory.data.size, np.int32)
         region.set(tags, self._numbers[writer])
 
-    def _of_threads(self, m: Any, region: Any) -> Swizzle | None:
-        """By which swizzle the threads computed where a region begins; None: by none that they told."""
+    def _of_threads(self, m: Any, region: Any) -> _Lay | None:
+        """By which swizzle, and for which elements, the threads computed where a region begins; None: by none that they
+        told."""
         if isinstance(region, Rows):
             starts: Any = region.rows * region.size
             for thread, start in zip(m.threads, starts.tolist()):
@@ -110,27 +131,53 @@ class Swizzles(Check):
             return None
         return self._computed.get(m.threads[0], {}).get(region.start)
 
-    def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: Swizzle) -> None:
+    def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
         for number in np.unique(found).tolist():
             writer = self._writers[number]
-            if writer is None or writer.swizzle == reader:
+            if writer is None or writer.lay == reader:
                 continue
             at = _addresses(region)[found == number]
-            apart = at[_permuted(at, writer.swizzle) != _permuted(at, reader)]
+            apart = at[_permuted(at, writer.lay.swizzle) != _permuted(at, reader.swizzle)]
             if apart.size:
-                self._report(m, memory, int(apart[0]), writer, reader)
+                self._report(m, memory, int(apart[0]), writer, reader, _FIX)
+            if self._other_elements(m, memory, int(at[0]), writer.lay, reader):
+                self._report(m, memory, int(at[0]), writer, reader, _FIX_WIDTH)
 
-    def _report(self, m: Any, memory: Any, address: int, writer: _Writer, reader: Swizzle) -> None:
+    def _other_elements(self, m: Any, memory: Any, address: int, writer: _Lay, reader: _Lay) -> bool:
+        """Say whether a swizzled view has elements of another width than those that were written, and nobody said that
+        they are meant."""
+        if not writer.swizzle.bits or not reader.swizzle.bits or not writer.width or not reader.width:
+            return False
+        first = self._meant.get(memory, {}).get((writer.width, reader.width))
+        period = max(writer.swizzle.period, reader.swizzle.period)
+        return writer.width != reader.width and (first is None or address | (period - 1) < first)
+
+    def _report(self, m: Any, memory: Any, address: int, writer: _Writer, reader: _Lay, fix: str) -> None:
         issue = f"{m.row.name} of " if m.row is not None else ""
-        how = f"by the swizzle {reader}" if reader.bits else "without a swizzle"
-        wrote = f"by the swizzle {writer.swizzle}" if writer.swizzle.bits else "without a swizzle"
+        wide = fix is _FIX_WIDTH
         raise SwizzleError(
-            f"wrong swizzle: shared memory {memory.name(address)} is read {how} by {issue}{m.describe()} at {m.place}, "
-            f"but was written {wrote}\n"
+            f"wrong {'elements' if wide else 'swizzle'}: shared memory {memory.name(address)} is read "
+            f"{_shown(reader, wide)} by {issue}{m.describe()} at {m.place}, but was written "
+            f"{_shown(writer.lay, wide)}\n"
             f"  by {writer.by}\n"
-            f"  fix: read and write it by tensors of one swizzle: the same get_tensor(layout.outer, "
-            f"swizzle=layout.inner); if the bytes are meant as they lie, say so: cute.recast_ptr(ptr, reinterpret=True)"
+            f"  fix: {fix}"
         )
+
+
+_PLAIN = _Lay(Swizzle(0, 4, 3), 0)
+_FIX = (
+    "read and write it by tensors of one swizzle: the same get_tensor(layout.outer, swizzle=layout.inner); if the "
+    "bytes are meant as they lie, say so: cute.recast_ptr(ptr, reinterpret=True)"
+)
+_FIX_WIDTH = (
+    "read and write it by tensors of one element type; if the bits are meant, make the one tensor of the other: "
+    "cute.recast_tensor(tensor, dtype)"
+)
+
+
+def _shown(lay: _Lay, wide: bool) -> str:
+    by = f"by the swizzle {lay.swizzle}" if lay.swizzle.bits else "without a swizzle"
+    return f"as elements of {lay.width} bits {by}" if wide else by
 
 
 def _addresses(region: Any) -> Any:
@@ -140,9 +187,9 @@ def _addresses(region: Any) -> Any:
     return np.arange(region.start, region.stop)
 
 
-def _named(name: int | str) -> Swizzle | None:
+def _named(name: int | str, width: int) -> _Lay | None:
     found = swizzle_parameters(name)
-    return None if found is None else Swizzle(*found)
+    return None if found is None else _Lay(Swizzle(*found), width if width >= 8 else 0)
 
 
 def _permuted(addresses: Any, swizzle: Swizzle) -> Any:

@@ -35,7 +35,7 @@ class Machine:
     """One issue of one row by `threads`."""
 
     __slots__ = ("run", "row", "case", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
-                 "saved", "op", "map_at", "swizzle", "_place")  # fmt: skip
+                 "saved", "op", "map_at", "lay", "_place")  # fmt: skip
 
     def __init__(
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
@@ -51,7 +51,8 @@ class Machine:
         self.op: Any = None  # the asynchronous operation that this issue began
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
-        self.swizzle: int | str | None = None  # as its tensor map or descriptor names it
+        self.lay: tuple[int | str, int] | None = None  # the swizzle of its tensor map or descriptor, and the bits of
+        # an element, 0 if any
         self._place: Place | None = None
 
     @property
@@ -228,13 +229,14 @@ class Machine:
     def lies(self, owner: Any, region: Region, write: bool) -> None:
         """Tell that a region of a CTA's shared memory is read or written now."""
         for tell in self.run.watch.lies:
-            tell(self, owner.smem, region, write, self.swizzle)
+            tell(self, owner.smem, region, write)
 
     def read(
-        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None, swizzle: int | None = None
+        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None,
+        lay: tuple[int, int] | None = None,
     ) -> Bytes:  # fmt: skip
-        if swizzle is not None:
-            self.swizzle = swizzle
+        if lay is not None:
+            self.lay = lay
         if self.saved is not None and (address, nbytes) in self.saved:
             return self.saved[address, nbytes]  # type: ignore[no-any-return]
         return self.shared(self.cta_rank if cta is None else cta, address, nbytes, False)
@@ -242,9 +244,11 @@ class Machine:
     def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None:
         self.shared(self.cta_rank if cta is None else cta, address, len(data), True)[...] = data
 
-    def read_rows(self, addresses: NDArray[np.int64], nbytes: int, *, swizzle: int | None = None) -> Bytes:
-        if swizzle is not None:
-            self.swizzle = swizzle
+    def read_rows(
+        self, addresses: NDArray[np.int64], nbytes: int, *, lay: tuple[int, int] | None = None
+    ) -> Bytes:  # fmt: skip
+        if lay is not None:
+            self.lay = lay
         smem, rows = self.cta.smem, Rows(addresses, nbytes)
         smem.check_rows(addresses, nbytes, self)
         self._check(self.cta, rows, False)
@@ -322,7 +326,7 @@ class Machine:
 
     def tensor_map(self, address: int) -> Any:
         found = self.run.maps.bind(address, self)
-        self.swizzle = found.map.stated.swizzle
+        self.lay = found.map.stated.swizzle, found.map.stated.shared_bits
         return found
 
     def map_proxy(self, event: str, address: int | None) -> None:

@@ -37,12 +37,14 @@ class Check:
         """Machine `m` accesses a region of a memory. atomic: the scope of an atomic. asynchronous: it is the operation
         under way that does it, not the threads. remember: whether later accesses must be ordered after it."""
 
-    def swizzles(self, thread: Any, swizzle: Any, address: int) -> None:
-        """A thread has computed `address` by the swizzle of a pointer, to access it."""
+    def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
+        """A thread has computed `address` by the swizzle of a pointer, to access elements of `width` bits there."""
 
-    def lies(self, m: Any, memory: Any, region: Any, write: bool, swizzle: int | str | None) -> None:
-        """`m` reads or writes a region of shared memory, now. swizzle: as its tensor map or descriptor names it; None:
-        it has none, and goes by its threads' addresses."""
+    def reinterprets(self, thread: Any, address: int, width: int, other: int) -> None:
+        """A thread views memory from `address` on as elements of `other` bits, by a pointer to those of `width`."""
+
+    def lies(self, m: Any, memory: Any, region: Any, write: bool) -> None:
+        """`m` reads or writes a region of shared memory, now: as `m.lay` says, or by its threads' addresses."""
 
     def reads_unwritten(self, m: Any, memory: Any, address: int) -> None:
         """`m` reads a byte of shared memory that nobody has written (told by the check `races`)."""

@@ -108,8 +108,11 @@ class LaneBackend(SimBackend):
             data[:, i] = _numbers(v, dtype)
         memory[places] = data.view(np.uint8)
 
-    def swizzled(self, swizzle: Any, address: Any) -> Any:
+    def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         return swizzle(address) if swizzle.bits else address
+
+    def reinterprets(self, address: Any, width: int, other: int) -> None:
+        """Nobody watches lanes that run together."""
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         f = self._convoy

@@ -226,11 +226,15 @@ class SimBackend:
         data = np.array([as_number(v, dtype) for v in values], dtype.numpy)
         self._bytes(space, address, data.nbytes, align, True)[...] = data.view(np.uint8)
 
-    def swizzled(self, swizzle: Any, address: Any) -> Any:
+    def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         found = swizzle(address) if swizzle.bits else address
         for tell in self.run.watch.swizzles:
-            tell(self.run.thread, swizzle, int(found))
+            tell(self.run.thread, swizzle, int(found), width)
         return found
+
+    def reinterprets(self, address: Any, width: int, other: int) -> None:
+        for tell in self.run.watch.reinterprets:
+            tell(self.run.thread, int(address), width, other)
 
     def copy_to_regs(self, space: str, address: int, dst: Regs, align: int) -> None:
         part = self._registers(dst, "written")
