@@ -162,6 +162,85 @@ def test_a_launch_has_registers_for_what_the_compiler_took():
     assert "for each of 1024 threads, and the 65536 of a CTA on sm_90a are 64 each" in words
 
 
+# ---------------------------------------------------------------- CTAs at once
+
+
+@cute.kernel
+def stored(x):
+    x[0] = 1
+
+
+@cute.kernel
+def stored_with(x, size: cute.Constexpr):
+    kept = cute.utils.SmemAllocator().allocate(size)
+    if cuda.threadIdx.x == 0:
+        kept.store(cute.Uint8(1))
+
+
+COOPERATIVE = {
+    "threads": (stored, {"grid": 8 * 132, "block": 256}, "8 on each of the 132 SMs of H100 SXM, since each has 256"),
+    "number": (stored, {"grid": (132, 32), "block": 32}, "32 on each of the 132 SMs of H100 SXM, since an SM takes no"),
+    "memory": (stored_with, {"grid": (66, 2), "block": 32, "smem": 120 * KIB}, "each has 122880 bytes of shared mem"),
+    "allocated": (stored_with, {"grid": (66, 2), "block": 32}, "1 on each .* since each has 122880 bytes"),
+}
+
+
+@pytest.mark.parametrize("what", COOPERATIVE)
+def test_more_ctas_at_once_than_any_gpu_of_a_target_holds_are_refused(what):
+    kernel, launch, words = COOPERATIVE[what]
+    more = {**launch, "grid": launch["grid"] + 1 if isinstance(launch["grid"], int) else (*launch["grid"], 2)}
+
+    def engines(cooperative, **launch):
+        @cute.jit
+        def host(x):
+            given = (x, cute.const_expr(120 * KIB)) if kernel is stored_with else (x,)
+            kernel(*given).launch(cooperative=cooperative, **launch)
+
+        x = np.zeros(4, np.float32)
+        return lambda: cute.simulate(host, checks=False)(x), lambda: cute.compile(host, x)
+
+    found = {said(run).split("\n")[0] for run in engines(True, **more)}
+    assert len(found) == 1 and re.search(f"^cooperative launch: all .*{words}", *found), found
+    for run in (engines(True, **launch)[1], engines(False, **more)[1]):
+        run()
+
+
+def test_registers_that_the_compiler_took_let_fewer_ctas_run_at_once():
+    @cute.jit
+    def host(x):
+        holding(x).launch(grid=133, block=512, cooperative=True)
+
+    x = np.zeros(4096, np.float32)
+    words = "1 on each of the 132 SMs of H100 SXM, since each has [0-9]+ registers a thread"
+    assert re.search(words, said(lambda: cute.compile(host, x)))
+    assert re.search(words, said(lambda: cute.simulate(host, compile=True)(x)))
+
+
+@cute.kernel
+def holding(x):
+    held = cute.make_rmem_tensor(80, cute.Float32)
+    cute.autovec_copy(cute.make_tensor(x, 80), held)
+    cuda.syncthreads()
+    cute.autovec_copy(held, cute.make_tensor(x, 80))
+
+
+@pytest.mark.parametrize("arch, most", [("sm_90a", 132), ("sm_86", 84), ("sm_120a", 188), ("sm_88", None)])
+def test_a_kernel_that_meets_as_a_grid_has_all_of_it_at_once(arch, most):
+    """cg.this_grid() makes the launch cooperative, as Numba's does; of sm_88 no GPU is known."""
+
+    @cuda.jit
+    def meets(x):
+        cute.utils.SmemAllocator().allocate(60 * KIB)
+        cuda.cg.this_grid().sync()
+
+    each = 3 if arch == "sm_90a" else 1
+    x = np.zeros(4, np.float32)
+    run = cute.simulate(meets, arch=arch, checks=False)
+    run[each * (most or 200), 1](x)
+    if most is not None:
+        assert f"holds more than {each * most} of them" in said(lambda: run[each * most + 1, 1](x))
+
+
 # ---------------------------------------------------------------- setmaxnreg
 
 

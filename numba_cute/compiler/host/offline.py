@@ -14,11 +14,10 @@ from numba.cuda.core import sigutils
 from ...isa.form.limits import (
     check_cluster,
     check_launch,
+    check_made,
     check_options,
     check_setmaxnreg,
     check_smem,
-    check_used,
-    threads_in,
     threads_of,
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
@@ -86,8 +85,7 @@ def _compile_host(host: Any, args: Any, arch: str, notes: str) -> CompiledHost:
     def take(kernel: Any, given: tuple[Any, ...], options: dict[str, Any]) -> None:
         check_launch(target, getattr(kernel, "targetoptions", {}), **options)
         made = compile(kernel, given, arch=arch, notes=notes)
-        check_smem(target, options["smem"] or made.resources.dynamic_shared, static_smem(made.ptx))
-        check_used(target, made.resources.registers, threads_in(options["block"]))
+        check_made(made, options["grid"], options["block"], options["smem"], options["cooperative"])
         kernels.append(made)
 
     token = LAUNCHER.set(take)

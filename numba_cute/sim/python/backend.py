@@ -389,7 +389,7 @@ class SimBackend:
 
     def known_launch(self) -> Any:
         x, y, z = self.run.block
-        return self.run.cluster_shape, x * y * z
+        return self.run.thread.cta.cluster.shape, x * y * z
 
     def smem_base(self) -> int:
         return SMEM_BASE
