@@ -273,6 +273,100 @@ def test_registers_that_a_warpgroup_never_gets_are_refused():
     assert compiled(roles(24, 104, launch_bounds=(384, 2)), "sm_90a").resources.group_registers == (24, 104)
 
 
+def in_turn(x):
+    """Three roles, each of which goes on until x says so, and one that is asked for by a function."""
+    group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
+    if group == 0:
+        cute.arch.setmaxregister_decrease(32)
+        while x[0] > 0:
+            cute.arch.nanosleep(8)
+    else:
+        for _ in range(2):
+            cute.arch.sync_warp()
+        raising(240)
+
+
+@cuda.jit(device=True)
+def raising(count):
+    cute.arch.setmaxregister_increase(count)
+
+
+def by_thread(x):
+    i = cuda.threadIdx.x + cuda.blockDim.x * cuda.threadIdx.y
+    if 128 <= i < 256:
+        cute.arch.setmaxregister_decrease(32)
+    elif i >= 256 or i < 128:
+        cute.arch.setmaxregister_increase(240)
+
+
+def twice(x):
+    """What the first asks for last counts: it has too few for the others with 104, and enough with 24."""
+    if cuda.threadIdx.x < 128:
+        cute.arch.setmaxregister_decrease(40)
+        cute.arch.barrier(barrier_id=1, number_of_threads=128)
+        cute.arch.setmaxregister_increase(104)
+    else:
+        cute.arch.setmaxregister_increase(240)
+
+
+def by_data(x):
+    if x[0] == 0:
+        cute.arch.setmaxregister_decrease(32)
+    else:
+        cute.arch.setmaxregister_increase(240)
+
+
+def early(x):
+    """A block that has nothing to do is no reason for anything."""
+    if x[cuda.blockIdx.x] > 1:
+        return
+    if cuda.threadIdx.x < 128:
+        cute.arch.setmaxregister_decrease(24)
+    else:
+        cute.arch.setmaxregister_increase(240)
+
+
+ASKED = {in_turn: "32, 240 and 240", by_thread: "240, 32 and 240", twice: "104, 240 and 240", by_data: "", early: ""}
+
+
+@pytest.mark.parametrize("kernel", ASKED, ids=lambda k: k.__name__)
+def test_what_the_warpgroups_of_a_block_ask_for_is_summed_up(kernel):
+    """It is refused when it is compiled; where only data tell, it is not; the deadlock says the same."""
+    kernel, words = cuda.jit(launch_bounds=(384, 1))(kernel), ASKED[kernel]
+    if not words:
+        assert compiled(kernel, "sm_90a").resources.registers == 168
+        simulated(kernel, "sm_90a", 384)
+        return
+    words = said(lambda: compiled(kernel, "sm_90a"))
+    assert words.startswith(f"setmaxnreg: the warpgroups ask for {ASKED[kernel.py_func]} registers a thread")
+    with pytest.raises(cute.sim.DeadlockError) as e:
+        simulated(kernel, "sm_90a", 384)
+    assert words in str(e.value)
+
+
+def lowering_too_high(x):
+    cute.arch.setmaxregister_decrease(200)
+
+
+def raising_too_low(x):
+    cute.arch.setmaxregister_increase(104)
+    cute.arch.barrier(barrier_id=1, number_of_threads=128)
+    cute.arch.setmaxregister_increase(96)
+
+
+@pytest.mark.parametrize(
+    "kernel, threads, words",
+    [(lowering_too_high, 384, "lowers its registers from 168 to 200"), (raising_too_low, 128, "raises .* 104 to 96")],
+)
+def test_registers_that_are_lowered_upwards_are_refused(kernel, threads, words):
+    assert re.search(words, both(cuda.jit(launch_bounds=(threads, 1))(kernel), "sm_90a", block=threads))
+
+
+def test_a_kernel_whose_registers_are_not_bounded_is_told_that_setmaxnreg_does_nothing():
+    with pytest.warns(UserWarning, match="'setmaxnreg' ignored; unable to determine register count at entry"):
+        compiled(roles(24, 240), "sm_90a")
+
+
 # ---------------------------------------------------------------- who asks
 
 

@@ -16,9 +16,7 @@ from ...isa.form.limits import (
     check_launch,
     check_made,
     check_options,
-    check_setmaxnreg,
     check_smem,
-    threads_of,
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
 from ...seam import CuteError
@@ -31,10 +29,11 @@ from ..ground.faults import is_numbas
 from ..ground.memory import memory
 from ..ground.target import arch_name, compiling_for, parse_arch
 from . import disk_cache, linking, losses, ptxas
-from .facts import required_smem, setmaxnregs, static_smem
+from .facts import required_smem, static_smem
 from .lowering import lowered
 from .mapped import mapped
 from .result import Compiled, CompiledHost, warn_if_slow
+from .roles import check_roles
 from .toolchain import check_toolchain
 
 
@@ -185,8 +184,5 @@ def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc
 def _check_limits(ptx: str, options: dict[str, Any], target: Target) -> None:
     """Raise a CuteError if a kernel asks for more than its target has, which the assembler may accept."""
     check_smem(target, required_smem(ptx), static_smem(ptx))
-    bounds = options.get("launch_bounds")
-    threads = threads_of(bounds)
-    if threads is not None:
-        for count in setmaxnregs(ptx):
-            check_setmaxnreg(target, count, threads, bounds)
+    if "setmaxnreg" in ptx:
+        check_roles(ptx, target, options.get("launch_bounds"))

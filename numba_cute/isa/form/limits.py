@@ -237,6 +237,40 @@ def launched_registers(target: Target, threads: int, bounds: Any = None) -> int:
     return min(256, registers_for(target, most, blocks_of(bounds) or 1))
 
 
+def check_direction(begins: int, before: int | None, count: int, *, grows: bool) -> None:
+    """Raise a CuteError if setmaxnreg lowers the registers of a thread upwards, or raises them downwards, which is
+    undefined. begins: the most with which it can have begun. before: what it asked for last; None of the first time,
+    when it may have begun with fewer."""
+    held = begins if before is None and not grows else before
+    if held is not None and (count < held if grows else count > held):
+        raise CuteError(
+            f"setmaxnreg: a warpgroup {'raises' if grows else 'lowers'} its registers from {held} to {count}; "
+            "use the other of setmaxnreg.inc and .dec"
+        )
+
+
+def too_many_registers(target: Target, asked: Sequence[int], threads: int, bounds: Any = None) -> str | None:
+    """Write the message for warpgroups that ask for more registers than their block has; None if it has as many. asked:
+    the registers a thread of each. threads: of the block."""
+    each = launched_registers(target, threads, bounds)
+    have, need = each * _WARPGROUP * len(asked), _WARPGROUP * sum(asked)
+    if need <= have:
+        return None
+    listed = ", ".join(map(str, asked[:-1])) + f" and {asked[-1]}"
+    return (
+        f"setmaxnreg: the warpgroups ask for {listed} registers a thread, {need} in all, and a CTA of {threads} "
+        f"threads begins with {have} on {target.name} ({each} each), so that one waits for ever: ask for fewer, or "
+        "give launch_bounds with fewer threads or blocks"
+    )
+
+
+def check_registers(target: Target, asked: Sequence[int], threads: int, bounds: Any = None) -> None:
+    """Raise a CuteError if warpgroups ask for more registers than their block has, as `too_many_registers`."""
+    said = too_many_registers(target, asked, threads, bounds)
+    if said is not None:
+        raise CuteError(said)
+
+
 def check_setmaxnreg(target: Target, count: int, threads: int, bounds: Any = None) -> None:
     """Raise a CuteError if a warpgroup can never have `count` registers a thread: not even while all others have the
     fewest. threads: of the block."""

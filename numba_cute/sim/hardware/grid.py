@@ -18,7 +18,7 @@ from typing import Any
 from greenlet import greenlet
 
 from ...isa.form.instr import CTA, WARP, WARPGROUP
-from ...isa.form.limits import check_cooperative, launched_registers
+from ...isa.form.limits import check_cooperative, launched_registers, too_many_registers
 from ...isa.form.targets import named
 from ..ground.clocks import Clock, ThreadClock
 from ..ground.report import BarrierError, Place, SimError, count, place_of
@@ -46,13 +46,14 @@ BUSY_TURNS = 500_000
 class Unit:
     """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
 
-    __slots__ = ("kind", "threads", "meets", "groups", "registers")
+    __slots__ = ("kind", "threads", "meets", "groups", "registers", "wanted")
 
     def __init__(self, kind: str, threads: list[Thread]) -> None:
         self.kind, self.threads = kind, threads
         self.meets: dict[Any, Any] = {}
         self.groups: dict[str, Groups] = {}
         self.registers: int | None = None  # of each thread, once setmaxnreg was executed
+        self.wanted: int | None = None  # of each thread, while it waits for them
 
 
 class Wait:
@@ -160,6 +161,14 @@ class Cta:
     def registers_without(self, unit: Unit) -> int:
         """Count the registers that the other warpgroups hold."""
         return sum(128 * (g.registers or self.default_registers) for g in self.warpgroups if g is not unit)
+
+    def too_many_registers(self) -> str | None:
+        """Say that the warpgroups ask for more registers than there are; None if they do not."""
+        run = self.cluster.run
+        if not any(g.wanted for g in self.warpgroups):
+            return None
+        asked = [g.wanted or g.registers or self.default_registers for g in self.warpgroups]
+        return too_many_registers(run.target, asked, len(self.threads), run.bounds)
 
     def _unit(self, kind: str, at: int, size: int) -> Unit:
         unit = Unit(kind, self.threads[at : at + size])
