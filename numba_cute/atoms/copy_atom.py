@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import field, fields, replace
 from typing import Any
 
-from .. import layout
+from .. import layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
@@ -18,6 +18,7 @@ from ..seam import CuteError, InIR, StaticEnum, static, traced
 from ..seam.guards.kinds import Coordinate
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
+from .conflicts import bank_conflicts
 from .mma_atom import TiledMma
 from .op import CopyOp, CopyTraits
 
@@ -188,7 +189,10 @@ class ThrCopy(InIR):
         parts = tensor._relaid(lambda lay: self.tiled_copy._side(side, layout.zipped_divide(lay, tiler)))
         rest = layout.shape(parts.layout)[2]
         nones = (None,) * len(rest) if isinstance(rest, tuple) else None
-        return slice_tensor(parts, (self.thr_idx, None, nones))
+        part = slice_tensor(parts, (self.thr_idx, None, nones))
+        if self.tiled_copy.op.by_lanes:
+            seam.loses(lambda: bank_conflicts(f"partition_{side}", self.tiled_copy.atom, parts, part))
+        return part
 
     def partition_S(self, src: Tensor) -> Tensor:  # noqa: N802 - CuTe's name
         """Give this thread's part ((values of one copy, repetitions), rest…) of the source tensor `src`, which has at

@@ -31,11 +31,12 @@ class Question(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """A place where a narrower float is computed in float64, because it meets a literal or an integer."""
+    """A line that costs speed, and why. in_float64: it does only if the PTX computes in float64 at all."""
 
-    dtype: str
+    why: str
     file: str
     line: int
+    in_float64: bool = False
 
 
 class Kept(NamedTuple):
@@ -77,8 +78,9 @@ class Memory:
     variables of functions that were inlined, what those were called. effects: what calls do with objects, by the key of
     their lowering, and of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py).
     roots: the kernel, and the host's objects that it is given. stored: the fields' names that are set from there
-    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. losses: where
-    it computes in float64 because of a literal. aside: how often a device function told the kernel what no other kernel
+    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. losses: what
+    costs it speed, and of `LASTING` what a function of this library's does, by dispatcher and arguments' types. lowers:
+    what lowers functions now, innermost last. aside: how often a device function told the kernel what no other kernel
     would hear of."""
 
     def __init__(self) -> None:
@@ -93,6 +95,8 @@ class Memory:
         self.stored: frozenset[str] | None = None
         self.ours = False
         self.losses: dict[Loss, None] = {}
+        self.lasting_losses: dict[Any, dict[Loss, None]] = {}
+        self.lowers: list[Any] = []
         self.aside = 0
         self._calls: list[list[Kept | None]] = []
         self._met: dict[Any, Kept | None] = {}
@@ -117,9 +121,15 @@ class Memory:
         library's own functions, whether it is kept for others; None of a user's. ask: gives what tells whether a user's
         that was compiled before will do; None if it is not kept."""
         if lasts is not None:
-            if args not in dispatcher.overloads and not lasts():
+            taken = args in dispatcher.overloads
+            found, lost = self._noting(compile)
+            if taken:
+                self.losses.update(LASTING.lasting_losses.get((dispatcher, args), {}))
+            elif not lasts():
                 self._passing.append((dispatcher, args))
-            found = self.compiled[dispatcher, args] = compile()
+            elif lost:
+                LASTING.lasting_losses[dispatcher, args] = lost
+            self.compiled[dispatcher, args] = found
             return found
         if dispatcher not in self._before:
             self._before[dispatcher], dispatcher.overloads = dispatcher.overloads, {}
@@ -142,17 +152,14 @@ class Memory:
         """Compile a device function, and return what is kept of it; None if it is not."""
         holds = None if question is None else question.read()
         outer, self.meetings = self.meetings, {}
-        lost, self.losses = self.losses, {}
         self._calls.append([])
         begun = len(self.effects), len(self.compiled), len(self.roots), self.aside
-        made = None
         try:
-            made = compile()
+            made, losses = self._noting(compile)
         finally:
             meetings, self.meetings = self.meetings, outer
             inner = self._calls.pop()
             _join(outer, meetings)
-            losses, self.losses = self.losses, lost | self.losses
         if question is None or holds is None or self.aside != begun[3] or None in inner:
             return None
         known = [k for k in inner if k is not None]
@@ -160,6 +167,15 @@ class Memory:
         kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, losses, known)
         kept_of(dispatcher.py_func)[question.key] = kept
         return kept
+
+    def _noting(self, compile: Callable[[], Any]) -> tuple[Any, dict[Loss, None]]:
+        """Return what `compile` makes, with what of it costs speed."""
+        lost, self.losses = self.losses, {}
+        try:
+            made = compile()
+            return made, self.losses
+        finally:
+            self.losses = lost | self.losses
 
     def _suits(self, kept: Kept, question: Question) -> bool:
         """Say whether this kernel sets the fields that the one for which a device function was compiled did."""

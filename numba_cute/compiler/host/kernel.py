@@ -28,7 +28,7 @@ from ..ground.target import arch_name
 from . import ptxas
 from .arguments import leaf_arguments, scalar_argument, value_arguments
 from .configured import launch_of_numba, noted
-from .losses import of_float64
+from .losses import of_lines
 from .result import warn_if_slow
 from .roles import check_roles
 from .streams import core_stream
@@ -48,7 +48,7 @@ class CuteKernel(_Kernel):
             if "setmaxnreg" in ptx:
                 target = named(arch_name(self._codelibrary._ensure_cc(None)))
                 check_roles(ptx, target, kwargs.get("launch_bounds"))
-            found = of_float64(py_func, memory().losses, ptx)
+            found = of_lines(py_func, memory().losses, ptx)
         self._cute_notes = (*found, *_assemble(self._codelibrary, py_func.__name__))
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:

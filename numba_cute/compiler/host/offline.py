@@ -157,7 +157,7 @@ def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tup
 
 
 def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any], tuple[str, ...]]:
-    """Compile a kernel; gives its symbol, its PTX, what it is linked with, and notes of its arithmetic."""
+    """Compile a kernel; gives its symbol, its PTX, what it is linked with, and notes of its lines."""
     target = named(arch_name(cc))
     with building(py_func, options.get("launch_bounds")):
         check_toolchain(target)
@@ -167,7 +167,7 @@ def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tupl
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
         _check_limits(ptx, options, target)
-        found = losses.of_float64(py_func, memory().losses, ptx)
+        found = losses.of_lines(py_func, memory().losses, ptx)
         return function.name, ptx, linking.parts_of(cres, ptx, options), found
 
 
