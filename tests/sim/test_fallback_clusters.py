@@ -51,10 +51,10 @@ def test_the_preferred_shape_is_made_where_the_target_has_it_and_by_a_seed_eithe
 
 
 def test_a_shape_that_no_gpu_of_the_target_has_is_never_made():
-    assert sizes("sm_120a", cluster=(8, 2), fallback=(4, 2)) == {8}
-    assert sizes("sm_120a", cluster=(8, 2), fallback=(4, 2), seed=1) == {8}
-    with pytest.raises(cute.CuteError, match=r"cluster \(8, 2, 1\): 16 CTAs exceed the 8 of sm_120a"):
-        cute.simulate(notes, arch="sm_120a", cluster=(8, 2))
+    assert sizes("sm_121a", cluster=(8, 2), fallback=(4, 2)) == {8}
+    assert sizes("sm_121a", cluster=(8, 2), fallback=(4, 2), seed=1) == {8}
+    with pytest.raises(cute.CuteError, match=r"cluster \(8, 2, 1\): 16 CTAs exceed the 8 of sm_121a"):
+        cute.simulate(notes, arch="sm_121a", cluster=(8, 2))
 
 
 def leaning(out):

@@ -46,8 +46,8 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
     compiled, and a `CompiledHost` is returned, which is called as the function is; a kernel's `Compiled` is launched as
     the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`. notes: "keep" lists in
     the result's `notes` what costs speed: float64 arithmetic because of a literal, spilled registers, local memory,
-    wgmmas that run one after the other, a little too much shared memory for another CTA of an SM; "error" refuses a
-    kernel of which there is such a note.
+    wgmmas that run one after the other, a little too much shared memory for another CTA of an SM, copies that fall to
+    single elements, bank conflicts of tiled copies; "error" refuses a kernel of which there is such a note.
 
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
