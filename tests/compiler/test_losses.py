@@ -163,7 +163,10 @@ SINGLE = {
     unaligned: (4, "of Float32 one at a time: src begins at a multiple of 4 bytes, and of no more, as far as is known"),
     apart: (16, "8 elements of Float32 one at a time: no two elements of dst, 8:64, are known to lie side by side"),
     turned: (16, r"32 elements of .*: src, \(4,8\):\(8,1\), and dst, \(4,8\):\(1,4\), do not follow each other in the"),
-    uneven: (16, r"16 elements of .*: the strides of src, .*, are not all even, or not known to be: pad its rows, or give"),
+    uneven: (
+        16,
+        r"16 elements of .*: the strides of src, .*, are not all even, or not known to be: pad its rows, or give",
+    ),
     asked: (
         16,
         r"2 elements of Float32 one at a time: no two elements of src, \(2\):\(64\), are known to lie side by side",

@@ -3,9 +3,9 @@
 
 A new target is one more `Target` in `TARGETS`; rows, limits, plans, the simulator and the docs' table read it there.
 Figures: the CUDA C++ Programming Guide ("Compute Capabilities"), the tuning guides, the toolkit's cuda_occupancy.h, and
-the PTX ISA (".target"). The tests compare them with what the assembler takes, which takes clusters of any size. Their
-largest sizes: 16 of sm_90 and sm_100 are the tuning guides'; 8 of sm_110 and sm_121, and 16 of sm_120, what NVIDIA's Warp
-says that the driver's probe finds on Thor, on DGX Spark and (it says "typically") on desktop Blackwell (documentation of
+the PTX ISA (".target"). The tests compare them with what the assembler takes, which takes clusters of any size. The
+largest clusters: 16 of sm_90 and sm_100 are the tuning guides'; 8 of sm_110 and sm_121, and 16 of sm_120, are what
+NVIDIA's Warp says that the driver finds on Thor, DGX Spark and ("typically") desktop Blackwell (documentation of
 warp.get_cuda_max_cluster_dim; of Thor also jax-ml/jax#33720); 16 of sm_103 and sm_107 are assumed, as their family's.
 """
 
