@@ -190,7 +190,7 @@ class ThrCopy(InIR):
         rest = layout.shape(parts.layout)[2]
         nones = (None,) * len(rest) if isinstance(rest, tuple) else None
         part = slice_tensor(parts, (self.thr_idx, None, nones))
-        if self.tiled_copy.op.by_lanes:
+        if self.tiled_copy.op._by_lanes:
             seam.loses(lambda: bank_conflicts(f"partition_{side}", self.tiled_copy.atom, parts, part))
         return part
 

@@ -13,7 +13,7 @@ BF16, F32 = ml_dtypes.bfloat16, np.float32
 ROWS, LENGTH = 64, 4096
 
 KNOWN = {
-    "softmax_backward": "stores 12 bytes and loads 12",  # rows of two streams, by blocks of which an SM is to hold two
+    "softmax_backward": "stores 12 bytes and loads 12",  # two streams of a row, in 80 registers of a thread
 }
 """Of a kernel, a part of the notes that it may have, with the reason beside it."""
 

@@ -73,7 +73,7 @@ def _row(t: Tensor, what: str) -> Any:
 class _MatrixCopy(ByRow, CopyOp):
     """Base of the operations."""
 
-    by_lanes = True
+    _by_lanes = True
     choices = (_NUM, _TRANSPOSE, _UNPACK)
     num_matrices: Any
     transpose: Any

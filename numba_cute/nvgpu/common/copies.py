@@ -46,7 +46,7 @@ def one_thread(values: int) -> CopyTraits:
 class WidthCopy(CopyOp):
     """Base of the copies of one thread whose width is `num_bits_per_copy`: 8 to 256 bits, or 0 for one element."""
 
-    by_lanes = True
+    _by_lanes = True
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         if num_bits not in (0, 8, 16, 32, 64, 128, 256):
