@@ -343,6 +343,24 @@ def test_what_is_taken_again_is_noted_again(helper, tmp_path):
         assert len(list(tmp_path.glob("??"))) == 1
 
 
+def test_what_a_function_of_the_library_loses_is_noted_in_each_kernel():
+    """Such a function is compiled once for all kernels."""
+    scope = {"__name__": "numba_cute.made_up", "cute": cute, "part": part}
+    exec("def stores(a, b):\n    cute.autovec_copy(part(a, 8, 1), part(b, 8, 64))\n", scope)
+    stores = cuda.jit(device=True)(scope["stores"])
+
+    def first(a, b):
+        stores(a, b)
+
+    def second(a, b):
+        stores(a, b)
+        a[0, 0] = 1
+
+    for kernel in (first, second, second):
+        (note,) = cute.compile(cuda.jit(kernel), tensor(), tensor()).notes
+        assert "no two elements of dst, 8:64, are known" in note
+
+
 def test_notes_are_kept_or_errors():
     with pytest.raises(cute.CuteError, match='notes=True: "keep" or "error"'):
         compiled(narrow, notes=True)

@@ -18,7 +18,7 @@ _LANES = 128
 _SETMAXNREG = re.compile(r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32 (\d+)$")
 _STATEMENT = re.compile(r"(?:@(!?)(%\w+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 _LABEL = re.compile(r"\s*([\w$]+):(?!:)")
-_DEEP = 200
+_DEEP = 60
 """Operations that a condition may be computed by; of more it is not known."""
 
 Values = tuple[int, ...]
@@ -90,9 +90,9 @@ def _read(ptx: str) -> _Body | None:
 
 def _split(text: str) -> Iterator[tuple[int, str]]:
     """Yield the statements of a body in braces, with where each ends; a block within it is one statement."""
-    at, start, depth, inner = text.index("{") + 1, text.index("{") + 1, 0, False
-    while at < len(text):
-        c = text[at]
+    start, depth, inner = text.index("{") + 1, 0, False
+    for found in re.compile("[{};]").finditer(text, start):
+        c, at = found[0], found.start()
         if c == "{":
             inner = inner or not _LABEL.sub("", text[start:at]).strip()
             depth += 1
@@ -104,7 +104,6 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
         if depth == 0 and (c == ";" or (c == "}" and inner)):
             yield at, text[start : at + (c == "}")]
             start, inner = at + 1, False
-        at += 1
 
 
 def _sets(statement: str) -> Iterator[tuple[str, str | None]]:
