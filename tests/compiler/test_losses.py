@@ -343,6 +343,22 @@ def test_what_is_taken_again_is_noted_again(helper, tmp_path):
         assert len(list(tmp_path.glob("??"))) == 1
 
 
+def test_what_a_branch_loses_that_is_none_is_not_noted():
+    """Functions of a branch are compiled before types tell that it is none."""
+
+    def kernel(a, b, which):
+        lay = cute.make_layout(8)
+        if cute.const_expr(which is None):
+            in_device(a, b)
+        elif cute.const_expr(cute.size(lay) == 4):
+            in_device(b, a)
+        else:
+            a[0, 0] = 1
+
+    assert cute.compile(cuda.jit(kernel), tensor(), tensor(), cute.Int32(3)).notes == ()
+    assert len(cute.compile(cuda.jit(kernel), tensor(), tensor(), None).notes) == 1
+
+
 def test_what_a_function_of_the_library_loses_is_noted_in_each_kernel():
     """Such a function is compiled once for all kernels."""
     scope = {"__name__": "numba_cute.made_up", "cute": cute, "part": part}

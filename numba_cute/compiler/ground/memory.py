@@ -50,7 +50,6 @@ class Kept(NamedTuple):
     roots: list[Any]
     stored: frozenset[str] | None
     ours: bool
-    losses: dict[Loss, None]
     inner: list[Kept]
 
 
@@ -79,9 +78,9 @@ class Memory:
     their lowering, and of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py).
     roots: the kernel, and the host's objects that it is given. stored: the fields' names that are set from there
     (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. losses: what
-    costs it speed, and of `LASTING` what a function of this library's does, by dispatcher and arguments' types. lowers:
-    what lowers functions now, innermost last. aside: how often a device function told the kernel what no other kernel
-    would hear of."""
+    costs the function speed that is compiled now (of those that it calls see `losses_in`). lowers: what lowers
+    functions now, innermost last. aside: how often a device function told the kernel what no other kernel would hear
+    of."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -95,7 +94,6 @@ class Memory:
         self.stored: frozenset[str] | None = None
         self.ours = False
         self.losses: dict[Loss, None] = {}
-        self.lasting_losses: dict[Any, dict[Loss, None]] = {}
         self.lowers: list[Any] = []
         self.aside = 0
         self._calls: list[list[Kept | None]] = []
@@ -121,15 +119,9 @@ class Memory:
         library's own functions, whether it is kept for others; None of a user's. ask: gives what tells whether a user's
         that was compiled before will do; None if it is not kept."""
         if lasts is not None:
-            taken = args in dispatcher.overloads
-            found, lost = self._noting(compile)
-            if taken:
-                self.losses.update(LASTING.lasting_losses.get((dispatcher, args), {}))
-            elif not lasts():
+            if args not in dispatcher.overloads and not lasts():
                 self._passing.append((dispatcher, args))
-            elif lost:
-                LASTING.lasting_losses[dispatcher, args] = lost
-            self.compiled[dispatcher, args] = found
+            found = self.compiled[dispatcher, args] = self._noting(compile)
             return found
         if dispatcher not in self._before:
             self._before[dispatcher], dispatcher.overloads = dispatcher.overloads, {}
@@ -155,7 +147,7 @@ class Memory:
         self._calls.append([])
         begun = len(self.effects), len(self.compiled), len(self.roots), self.aside
         try:
-            made, losses = self._noting(compile)
+            made = self._noting(compile)
         finally:
             meetings, self.meetings = self.meetings, outer
             inner = self._calls.pop()
@@ -164,18 +156,31 @@ class Memory:
             return None
         known = [k for k in inner if k is not None]
         told, device = _since(self.effects, begun[0]), _since(self.compiled, begun[1])
-        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, losses, known)
+        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, known)
         kept_of(dispatcher.py_func)[question.key] = kept
         return kept
 
-    def _noting(self, compile: Callable[[], Any]) -> tuple[Any, dict[Loss, None]]:
-        """Return what `compile` makes, with what of it costs speed."""
-        lost, self.losses = self.losses, {}
+    def _noting(self, compile: Callable[[], Any]) -> Any:
+        """Return what `compile` makes of a device function; what of it costs speed goes where its code goes."""
+        outer, self.losses = self.losses, {}
         try:
             made = compile()
-            return made, self.losses
+            if self.losses:
+                made.library._cute_losses = tuple(self.losses)
+            return made
         finally:
-            self.losses = lost | self.losses
+            self.losses = outer
+
+    def losses_in(self, library: Any) -> dict[Loss, None]:
+        """Return what costs a kernel speed. library: its code, which knows the device functions' that it calls: others
+        were compiled for a branch that is none."""
+        found, left, seen = dict(self.losses), [library], {id(library)}
+        for linked in left:
+            found.update(dict.fromkeys(getattr(linked, "_cute_losses", ())))
+            more = [x for x in linked._linking_libraries if id(x) not in seen]
+            seen.update(map(id, more))
+            left += more
+        return found
 
     def _suits(self, kept: Kept, question: Question) -> bool:
         """Say whether this kernel sets the fields that the one for which a device function was compiled did."""
@@ -196,7 +201,6 @@ class Memory:
         self.compiled.update(kept.device)
         self.roots += kept.roots
         self.ours = self.ours or kept.ours
-        self.losses.update(kept.losses)
         for inner in kept.inner:
             self._take(inner, seen)
 

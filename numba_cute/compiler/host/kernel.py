@@ -48,7 +48,7 @@ class CuteKernel(_Kernel):
             if "setmaxnreg" in ptx:
                 target = named(arch_name(self._codelibrary._ensure_cc(None)))
                 check_roles(ptx, target, kwargs.get("launch_bounds"))
-            found = of_lines(py_func, memory().losses, ptx)
+            found = of_lines(py_func, memory().losses_in(self._codelibrary), ptx)
         self._cute_notes = (*found, *_assemble(self._codelibrary, py_func.__name__))
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:

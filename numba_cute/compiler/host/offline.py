@@ -167,7 +167,7 @@ def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tupl
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
         _check_limits(ptx, options, target)
-        found = losses.of_lines(py_func, memory().losses, ptx)
+        found = losses.of_lines(py_func, memory().losses_in(cres.library), ptx)
         return function.name, ptx, linking.parts_of(cres, ptx, options), found
 
 
