@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import layout
+from .. import layout, seam
 from ..layout.int_tuple import same as alike
 from ..seam import CuteError, StaticEnum, traced
 from ..seam.guards.messages import how_static
-from ..tensor.move import check_formats, move
-from ..tensor.pointer import Pointer, check_writable
+from ..tensor.move import WIDEST, check_formats, move, vector_width
+from ..tensor.pointer import AddressSpace, Pointer, check_writable
 from ..tensor.tensor import Tensor
 from .accesses import hinted_access
 from .copy_atom import CopyAtom, TiledCopy
@@ -121,7 +121,7 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
     evict = l1c_evict_priority.value if isinstance(l1c_evict_priority, StaticEnum) else None
     if l1c_evict_priority is not None and not isinstance(evict, str):
         raise CuteError(f"autovec_copy: l1c_evict_priority {l1c_evict_priority!r} is no CacheEvictionPriority")
-    move(a, src.layout, b, dst.layout, access=hinted_access(a, b, evict) if evict else None)
+    move(a, src.layout, b, dst.layout, access=hinted_access(a, b, evict) if evict else None, hoped=True)
 
 
 @traced
@@ -130,6 +130,14 @@ def basic_copy(src: Tensor, dst: Tensor) -> None:
     registers. PTX ld, st and mov, any target."""
     a, b = _memory(src, "basic_copy", "src"), _memory(dst, "basic_copy", "dst")
     move(a, src.layout, b, dst.layout, limit=1)
+    seam.loses(lambda: _could_be_wider(a, src.layout, b, dst.layout))
+
+
+def _could_be_wider(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any) -> str | None:
+    width = vector_width(src, slayout, dst, dlayout, WIDEST)
+    if width == 1 or src.space is dst.space is AddressSpace.rmem:
+        return None
+    return f"basic_copy moves {src.dtype} one at a time, and autovec_copy would move {width} at once"
 
 
 @traced

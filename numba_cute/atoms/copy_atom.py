@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import layout
+from .. import layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
@@ -20,6 +20,7 @@ from ..seam import CuteError, InIR, StaticEnum, is_static, static, traced
 from ..seam.guards.kinds import Coordinate
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
+from .conflicts import bank_conflicts
 from .mma_atom import TiledMma, check_whole_tiles
 from .op import CopyOp, CopyTraits
 
@@ -192,7 +193,10 @@ class ThrCopy(InIR):
         parts = tensor._relaid(lambda lay: self.tiled_copy._side(side, layout.zipped_divide(lay, tiler)))
         rest = layout.shape(parts.layout)[2]
         nones = (None,) * len(rest) if isinstance(rest, tuple) else None
-        return slice_tensor(parts, (self.thr_idx, None, nones))
+        part = slice_tensor(parts, (self.thr_idx, None, nones))
+        if self.tiled_copy.op._by_lanes:
+            seam.loses(lambda: bank_conflicts(f"partition_{side}", self.tiled_copy.atom, parts, part))
+        return part
 
     def partition_S(self, src: Tensor) -> Tensor:  # noqa: N802 - CuTe's name
         """Give this thread's part ((values of one copy, repetitions), rest…) of the source tensor `src`, which has at

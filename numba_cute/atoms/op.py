@@ -53,6 +53,8 @@ class CopyOp:
     """What makes of tensors the parts that `cute.copy` takes, as errors say it."""
     destinations: ClassVar[int] = 1
     """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
+    _by_lanes: ClassVar[bool] = False
+    """True if in shared memory each lane's values of an instruction are bytes at an address of its own."""
     multicast: ClassVar[bool] = False
     """True if several blocks of a cluster receive what one instruction copies."""
     repeats: ClassVar[bool] = False

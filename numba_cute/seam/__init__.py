@@ -28,6 +28,7 @@ from numba_cute.seam.ground.backend import (
     current as current,
     current_or as current_or,
     following as following,
+    loses as loses,
     refused as refused,
     running as running,
     settled as settled,

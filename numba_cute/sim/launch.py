@@ -15,19 +15,17 @@ from typing import Any
 import numpy as np
 
 from .. import seam
-from ..dtypes import DType, Scalar
-from ..isa.facts.tensormap import TensorMapRecord
-from ..isa.form.limits import check_cluster, check_launch, check_used, threads_in
+from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
-from ..seam.marks.constexpr import LAUNCHER, Constexpr, is_host, static_arguments
-from ..seam.source.language import no_argument
+from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..typed.meetings import Meetings
+from .arguments import Arguments
 from .checks import chosen
 from .explore import explore
-from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library
+from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
@@ -38,12 +36,9 @@ from .hardware.together import NotTogether
 from .hardware.watch import Check
 from .lanes.convoy import whole_warp
 from .lanes.lane_backend import LaneBackend
-from .lanes.lane_memory import stepped
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
-from .python.arithmetic.number import from_python
-from .python.arrays import Record, array_of, tracked
-from .python.backend import SimBackend, cast
+from .python.backend import SimBackend
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
@@ -54,6 +49,7 @@ MODES = ("lazy", "eager", "random")
 def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
     progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
+    cooperative: bool = False, fallback_cluster: Any = None,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -65,6 +61,8 @@ def simulate(
     checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or the names of some
     (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline. compile: True to compile the
     kernel for `arch` too, before each launch, or another target for that: what libNVVM and the assembler refuse.
+    cooperative, fallback_cluster: as for `cute.launch`: a grid of which no GPU of the target holds all CTAs at once is
+    refused; clusters have the shape `cluster` where the target has such, else the other, and with a seed either.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
@@ -81,13 +79,32 @@ def simulate(
         named(compile)
     if async_mode == "random" and seed is None:
         seed = 0
+    if type(cooperative) is not bool:
+        raise CuteError(f"simulate: cooperative {cooperative!r}: give True or False")
+    fallback = _fallback(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
     shape = _dim3("cluster", cluster or 1)
-    check_cluster(named(arch), shape)
+    check_cluster(named(arch), fallback or shape)
     run = function_of(kernel)
     target = (arch if compile else None) if isinstance(compile, bool) else compile
-    return Simulated(run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target)
+    return Simulated(
+        run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target, cooperative,
+        fallback,
+    )  # fmt: skip
+
+
+def _fallback(cluster: Any, given: Any) -> tuple[int, int, int] | None:
+    """The shape of the clusters that may be made in the place of those of `cluster`."""
+    if given is None:
+        return None
+    fallback = _dim3("fallback_cluster", given)
+    if cluster is None:
+        raise CuteError(f"simulate: fallback_cluster {fallback} without cluster=: give the shape that is preferred too")
+    preferred = _dim3("cluster", cluster)
+    check_any_cluster(preferred)
+    check_fallback(preferred, fallback)
+    return fallback
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +113,7 @@ class Simulated:
 
     kernel: what runs. cluster, seed, arch, mode, progress, checks, trace: as for `simulate`, with defaults filled in.
     clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
-    None for none.
+    None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
     """
 
     kernel: Any
@@ -109,6 +126,8 @@ class Simulated:
     trace: Trace | None
     clustered: bool = True
     target: str | None = None
+    cooperative: bool = False
+    fallback: tuple[int, int, int] | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
@@ -148,7 +167,10 @@ class Simulated:
         if smem is None or smem < 0:
             raise CuteError(f"smem {config[3]!r}: bytes of dynamic shared memory are a number from 0 on")
         grid, block = _dim3("grid", config[0]), _dim3("block", config[1])
-        check_launch(named(self.arch), self._options, grid=grid, block=block, cluster=self.cluster, smem=smem)
+        check_launch(
+            named(self.arch), self._options, grid=grid, block=block, cluster=self.cluster, smem=smem,
+            cooperative=self.cooperative, fallback_cluster=self.fallback,
+        )  # fmt: skip
         return grid, block, smem
 
     @property
@@ -161,7 +183,8 @@ class Simulated:
         own = simulate(
             kernel, cluster=options["cluster"], seed=self.seed, arch=self.arch, async_mode=self.mode,
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
-            compile=self.target or False,
+            compile=self.target or False, cooperative=options["cooperative"],
+            fallback_cluster=options["fallback_cluster"],
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -177,7 +200,7 @@ class Simulated:
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
         args = static_arguments(self.kernel, args, named)
-        self._compiled_too(block, args)
+        self._compiled_too(grid, block, args)
         if any(g % c for g, c in zip(grid, self.cluster)):
             raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
         further = () if self.seed is not None else FURTHER_SEEDS.get()
@@ -191,11 +214,11 @@ class Simulated:
         finally:
             restore(after)
 
-    def _compiled_too(self, block: tuple[int, int, int], args: tuple[Any, ...]) -> None:
+    def _compiled_too(self, grid: tuple[int, int, int], block: tuple[int, int, int], args: tuple[Any, ...]) -> None:
         """Compile the kernel, if that was asked for: what it takes must fit the launch."""
         if self.target is not None:
             made = COMPILER.compile(self.kernel, args, self.target)
-            check_used(named(self.target), made.resources.registers, threads_in(block))
+            check_made(made, grid, block, cooperative=self.cooperative)
 
     def _judged(self, args: tuple[Any, ...]) -> Meetings:
         """Have the front end judge a kernel of `cuda.jit`, and tell where it converts values."""
@@ -246,7 +269,8 @@ class Simulated:
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
-        run.bounds = self._options.get("launch_bounds")
+        run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
+        run.fallback = None if self.fallback == self.cluster else self.fallback
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
@@ -264,9 +288,9 @@ class Simulated:
         with seam.running(backend):
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
-                return Cluster(run, run.next_cluster()) if run.waiting else None
+                return Cluster(run, *run.next_cluster()) if run.to_start else None
 
-            cooperative.execute((following for _ in self._shown(len(run.waiting))), start)
+            cooperative.execute((following for _ in self._shown(run.to_start)), start)
         arguments.give_back()
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
@@ -294,7 +318,7 @@ class Exploration:
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
         args = static_arguments(self.simulated.kernel, args, named)
-        self.simulated._compiled_too(block, args)
+        self.simulated._compiled_too(grid, block, args)
         before: Snapshot = []
 
         def run(choices: dict[int, int]) -> dict[int, int]:
@@ -399,100 +423,3 @@ def _integer(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
-
-
-class Arguments:
-    """Takes kernel arguments apart: run-time leaves become plain numbers, tensor maps handles; what memory the
-    kernel may use is written down."""
-
-    def __init__(self, memory: GlobalMemory, maps: TensorMaps, run: Run) -> None:
-        self.memory, self.maps, self.run = memory, maps, run
-        self._handles: dict[TensorMapRecord, int] = {}
-        self._begins: dict[Any, int] = {}  # the arrays behind atoms' maps
-        self.records: list[tuple[Any, Any]] = []  # of the host, and what the kernel has of each
-
-    def give_back(self) -> None:
-        """Set the host's records to what the kernel has made of them."""
-        for value, held in self.records:
-            for field in value.dtype.names:
-                value[field] = held[field][0]
-
-    def number(self, value: Any, name: str) -> Any:
-        """An argument of the kernel itself: Python's numbers, and those in tuples, have Numba's types."""
-        if type(value) is tuple:
-            return tuple(self.number(v, name) for v in value)
-        if type(value) in (dict, set):
-            raise CuteError(no_argument(value))
-        if isinstance(value, Constexpr):
-            return self.take(value.value, name)
-        return from_python(value) if isinstance(value, (int, float)) else self.take(value, name)
-
-    def take(self, value: Any, name: str, captured: bool = False) -> Any:
-        """`value` as the kernel's threads see it; `name` is for reports. captured: as a global or closure variable,
-        which a compiled kernel holds as a constant."""
-        value = array_of(value)
-        found = getattr(value, "__cute_allocations__", None)
-        if found is not None and not isinstance(value, type):
-            for address, nbytes, label, owner, readonly in found():
-                self.memory.add(int(address), int(nbytes), label or name, owner, readonly)
-                self._begins[getattr(value, "tensor_map", None)] = int(address)
-        if isinstance(value, Scalar):
-            found = value.captured(simulated=True) if captured else value.checked(simulated=True)
-            number = cast(found, value.dtype)
-            return number.make(number.value, value.divisor) if value.dtype.is_integer else number
-        if isinstance(value, np.void) and value.dtype.names:
-            held = np.array([value])
-            if not captured:
-                self.records.append((value, held))
-            return Record(self.take(held, name, captured), 0)
-        if isinstance(value, np.generic):
-            return from_python(value)
-        if isinstance(value, np.ndarray):
-            if captured:
-                value = value.view()
-                value.flags.writeable = False
-            self.memory.add_array(value, name)
-            held = tracked(value, self.run)
-            return stepped(held, self.run) if self.run.shared else held
-        if isinstance(value, TensorMapRecord):
-            return value.captured(simulated=True) if captured else self._handle(value, name)
-        if type(value) is tuple:
-            return tuple(self.take(v, name, captured) for v in value)
-        if isinstance(value, DType):
-            return value
-        if seam.is_static_class(type(value)) and dataclasses.is_dataclass(value):
-            return self._rebuilt(value, [f.name for f in dataclasses.fields(value)], name, captured)
-        if seam.is_struct_class(type(value)):
-            return self._rebuilt(value, list(vars(value)), name, captured)
-        return value
-
-    def _field(self, value: Any, name: str, captured: bool) -> Any:
-        if isinstance(value, np.ndarray):
-            self.memory.add_array(value, name)
-            return value
-        return self.take(value, name, captured)
-
-    def _rebuilt(self, value: Any, fields: list[str], name: str, captured: bool) -> Any:
-        new = {f: self._field(getattr(value, f), name, captured) for f in fields}
-        if all(new[f] is getattr(value, f) for f in fields):
-            return value
-        copy = object.__new__(type(value))
-        for f, v in new.items():
-            object.__setattr__(copy, f, v)
-        return copy
-
-    def _handle(self, record: TensorMapRecord, name: str) -> int:
-        if record in self._handles:
-            return self._handles[record]
-        # A map may begin before its array: then where each box lies is checked as it is copied.
-        if record.address >= self._begins.get(record, record.address):
-            held = self.memory.find(record.address)
-            if held is None:
-                self.memory.add(record.address, record.extent_bytes, name, None)
-            elif record.address + record.extent_bytes > held.end:
-                raise OutOfBoundsError(
-                    f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "
-                    f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.label}"
-                )
-        handle = self._handles[record] = self.maps.add(record, name)
-        return handle

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..isa.facts.banks import least_passes, passes
 from .ground.report import who
 
-SECTOR, BANKS, BANK = 32, 32, 4
-
-
+SECTOR = 32
 _APART = 1 << 44
 """Between the places of two allocations: each begins at a multiple of 256 bytes, as cudaMalloc's do."""
 
@@ -134,7 +133,7 @@ class Trace:
         extra: Counter[str] = Counter()
         for (_, place, _, _, space), some in self._accesses.items():
             if space == "shared":
-                extra[place.short] += _passes(some) - -(-sum(n for _, n in some) // (BANKS * BANK))
+                extra[place.short] += passes(some) - least_passes(some)
         return {line: n for line, n in extra.items() if n > 0}
 
     @property
@@ -230,18 +229,6 @@ def _in_order(row: tuple[tuple[int, ...], str]) -> Any:
     block, name = row
     number = name.rsplit(" ", 1)[1]
     return block[::-1], name.startswith(COPIES), int(number) if number.isdigit() else 1
-
-
-def _passes(some: list[tuple[int, int]]) -> int:
-    """How often shared memory is read for the lanes of a warp: a bank gives one word each time, and accesses of 8 and
-    16 bytes go by half and quarter warps."""
-    widest = max(n for _, n in some)
-    lanes = max(1, BANKS * BANK // max(widest, BANK))
-    passes = 0
-    for at in range(0, len(some), lanes):
-        words = {w for a, n in some[at : at + lanes] for w in range(a // BANK, -(-(a + n) // BANK))}
-        passes += max(Counter(w % BANKS for w in words).values())
-    return passes
 
 
 def _escape(text: str) -> str:

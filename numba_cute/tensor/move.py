@@ -23,13 +23,14 @@ MOST_INSTRUCTIONS = 1 << 16
 
 
 def move(
-    src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int = WIDEST, pred: Any = None, access: Any = None
+    src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int = WIDEST, pred: Any = None, access: Any = None,
+    hoped: bool = False,
 ) -> None:  # fmt: skip
     """Copy every element from `src` to `dst` in coordinate order, in accesses of at most `limit` bytes.
 
     pred: None, or a function from the element's index to a condition; then at most one vector shares a condition, whose
     first element decides. access: the function that moves a vector, `access(src, dst, elements)`, if not plain loads
-    and stores.
+    and stores. hoped: vectors were hoped for: it is noted why there are none.
     """
     for p in (src, dst):
         if not isinstance(p, Pointer):
@@ -51,6 +52,8 @@ def move(
         raise CuteError(
             f"copy: {count} elements are {count // width} instructions of a thread: copy by tiles in a loop"
         )
+    if hoped and width == 1 < count:
+        seam.loses(lambda: why_single(src, slayout, dst, dlayout, limit))
     firsts = first_of_vectors(slayout, dlayout, width, count)
     src_offset, dst_offset = _offsets(slayout, firsts), _offsets(dlayout, firsts)
     for n, at in enumerate(firsts):
@@ -109,12 +112,48 @@ def vector_width(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: 
     for ptr, lay in ((src, slayout), (dst, dlayout)):
         if ptr.space is AddressSpace.rmem:
             continue
-        step = math.gcd(
-            8 * access_alignment(ptr), seam.divisor(_within(ptr)) * bits, *(d * bits for d in _strides(lay, width))
-        )
+        step = _step(ptr, lay, width)
         while width > 1 and step % (width * bits):
             width //= 2
     return width
+
+
+def why_single(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int = WIDEST) -> str | None:
+    """Say why a thread's elements are moved one at a time; None where it is as good as it can be: between registers, of
+    an odd number of them, of elements that take the whole access, or that are one again and again."""
+    bits, count = src.dtype.width, int(layout.size(slayout))
+    sides = (("src", src, slayout), ("dst", dst, dlayout))
+    memories = [side for side in sides if side[1].space is not AddressSpace.rmem]
+    together = int(layout.max_common_vector(slayout, dlayout))
+    whole = bits == 6 or 2 * bits > limit * 8 or count % 2 or (together > 1 and together % 2)
+    if whole or not memories or any(int(layout.size(layout.nullspace(lay))) > 1 for _, _, lay in memories):
+        return None
+    said = f"the copy moves {count} elements of {src.dtype} one at a time"
+    if together == 1:
+        apart = [f"{name}, {lay}," for name, _, lay in sides if int(layout.max_common_vector(lay, lay)) == 1]
+        if apart:
+            return f"{said}: no two elements of {apart[0]} are known to lie side by side"
+        return f"{said}: src, {slayout}, and dst, {dlayout}, do not follow each other in the same order"
+    for name, ptr, lay in memories:
+        if 8 * access_alignment(ptr) % (2 * bits):
+            return (
+                f"{said}: {name} begins at a multiple of {access_alignment(ptr)} bytes, and of no more, as far as is "
+                "known: give its tensor assumed_align, and its offsets their divisibility"
+            )
+        if _step(ptr, lay, 2) % (2 * bits):
+            return (
+                f"{said}: the strides of {name}, {lay}, are not all even, or not known to be: pad its rows, or give "
+                "their divisibility"
+            )
+    return None
+
+
+def _step(ptr: Pointer, lay: Any, width: int) -> int:
+    """Return the bits that are known to divide the places of vectors of `width` elements."""
+    bits = ptr.dtype.width
+    return math.gcd(
+        8 * access_alignment(ptr), seam.divisor(_within(ptr)) * bits, *(d * bits for d in _strides(lay, width))
+    )
 
 
 def _within(ptr: Pointer) -> Any:

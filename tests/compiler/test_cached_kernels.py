@@ -61,6 +61,34 @@ def test_a_dispatcher_rebuilds_a_kernel_from_disk(device, monkeypatch):
     assert recorded.py_func is scaled.py_func and recorded.argument_types == kept.argument_types
 
 
+@cuda.jit(launch_bounds=64)
+def copied_singly(x, lay):
+    held = cute.make_rmem_tensor(4, cute.Float32)
+    cute.autovec_copy(cute.make_tensor(x, lay), held)
+    x[0] = held[3]
+
+
+def test_notes_of_a_launch_come_back_from_disk(device):
+    argtypes = (ARRAY, typeof(cute.make_layout(4, stride=8)))
+    made, again = (cuda.jit(launch_bounds=64)(copied_singly.py_func).compile(argtypes) for _ in range(2))
+    assert made is not again
+    (note,) = made._cute_notes
+    assert again._cute_notes == (note,) and "src, 4:8, are known to lie side by side" in note
+
+
+@cuda.jit(launch_bounds=(384, 1))
+def asks_for_too_much(x, lay):
+    if cuda.threadIdx.x < 128:
+        cute.arch.setmaxregister_decrease(152)
+    else:
+        cute.arch.setmaxregister_increase(240)
+
+
+def test_a_launch_is_refused_that_would_wait_for_registers_for_ever(device):
+    with pytest.raises(cute.CuteError, match="ask for 152, 240 and 240 registers a thread, .* begins with 64512 on"):
+        asks_for_too_much.compile((ARRAY, typeof(cute.make_layout(11))))
+
+
 FACTOR = 2
 
 

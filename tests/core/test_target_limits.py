@@ -162,6 +162,85 @@ def test_a_launch_has_registers_for_what_the_compiler_took():
     assert "for each of 1024 threads, and the 65536 of a CTA on sm_90a are 64 each" in words
 
 
+# ---------------------------------------------------------------- CTAs at once
+
+
+@cute.kernel
+def stored(x):
+    x[0] = 1
+
+
+@cute.kernel
+def stored_with(x, size: cute.Constexpr):
+    kept = cute.utils.SmemAllocator().allocate(size)
+    if cuda.threadIdx.x == 0:
+        kept.store(cute.Uint8(1))
+
+
+COOPERATIVE = {
+    "threads": (stored, {"grid": 8 * 132, "block": 256}, "8 on each of the 132 SMs of H100 SXM, since each has 256"),
+    "number": (stored, {"grid": (132, 32), "block": 32}, "32 on each of the 132 SMs of H100 SXM, since an SM takes no"),
+    "memory": (stored_with, {"grid": (66, 2), "block": 32, "smem": 120 * KIB}, "each has 122880 bytes of shared mem"),
+    "allocated": (stored_with, {"grid": (66, 2), "block": 32}, "1 on each .* since each has 122880 bytes"),
+}
+
+
+@pytest.mark.parametrize("what", COOPERATIVE)
+def test_more_ctas_at_once_than_any_gpu_of_a_target_holds_are_refused(what):
+    kernel, launch, words = COOPERATIVE[what]
+    more = {**launch, "grid": launch["grid"] + 1 if isinstance(launch["grid"], int) else (*launch["grid"], 2)}
+
+    def engines(cooperative, **launch):
+        @cute.jit
+        def host(x):
+            given = (x, cute.const_expr(120 * KIB)) if kernel is stored_with else (x,)
+            kernel(*given).launch(cooperative=cooperative, **launch)
+
+        x = np.zeros(4, np.float32)
+        return lambda: cute.simulate(host, checks=False)(x), lambda: cute.compile(host, x)
+
+    found = {said(run).split("\n")[0] for run in engines(True, **more)}
+    assert len(found) == 1 and re.search(f"^cooperative launch: all .*{words}", *found), found
+    for run in (engines(True, **launch)[1], engines(False, **more)[1]):
+        run()
+
+
+def test_registers_that_the_compiler_took_let_fewer_ctas_run_at_once():
+    @cute.jit
+    def host(x):
+        holding(x).launch(grid=133, block=512, cooperative=True)
+
+    x = np.zeros(4096, np.float32)
+    words = "1 on each of the 132 SMs of H100 SXM, since each has [0-9]+ registers a thread"
+    assert re.search(words, said(lambda: cute.compile(host, x)))
+    assert re.search(words, said(lambda: cute.simulate(host, compile=True)(x)))
+
+
+@cute.kernel
+def holding(x):
+    held = cute.make_rmem_tensor(80, cute.Float32)
+    cute.autovec_copy(cute.make_tensor(x, 80), held)
+    cuda.syncthreads()
+    cute.autovec_copy(held, cute.make_tensor(x, 80))
+
+
+@pytest.mark.parametrize("arch, most", [("sm_90a", 132), ("sm_86", 84), ("sm_120a", 188), ("sm_88", None)])
+def test_a_kernel_that_meets_as_a_grid_has_all_of_it_at_once(arch, most):
+    """cg.this_grid() makes the launch cooperative, as Numba's does; of sm_88 no GPU is known."""
+
+    @cuda.jit
+    def meets(x):
+        cute.utils.SmemAllocator().allocate(60 * KIB)
+        cuda.cg.this_grid().sync()
+
+    each = 3 if arch == "sm_90a" else 1
+    x = np.zeros(4, np.float32)
+    run = cute.simulate(meets, arch=arch, checks=False)
+    run[each * (most or 200), 1](x)
+    if most is not None:
+        assert f"holds more than {each * most} of them" in said(lambda: run[each * most + 1, 1](x))
+
+
 # ---------------------------------------------------------------- setmaxnreg
 
 
@@ -192,6 +271,100 @@ def test_registers_that_a_warpgroup_never_gets_are_refused():
     assert "200 registers a thread of one warpgroup, and 24 of 2 others, exceed the 30720" in words
     simulated(roles(24, 104, launch_bounds=(384, 2)), "sm_90a", 384)
     assert compiled(roles(24, 104, launch_bounds=(384, 2)), "sm_90a").resources.group_registers == (24, 104)
+
+
+def in_turn(x):
+    """Three roles, each of which goes on until x says so, and one that is asked for by a function."""
+    group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
+    if group == 0:
+        cute.arch.setmaxregister_decrease(32)
+        while x[0] > 0:
+            cute.arch.nanosleep(8)
+    else:
+        for _ in range(2):
+            cute.arch.sync_warp()
+        raising(240)
+
+
+@cuda.jit(device=True)
+def raising(count):
+    cute.arch.setmaxregister_increase(count)
+
+
+def by_thread(x):
+    i = cuda.threadIdx.x + cuda.blockDim.x * cuda.threadIdx.y
+    if 128 <= i < 256:
+        cute.arch.setmaxregister_decrease(32)
+    elif i >= 256 or i < 128:
+        cute.arch.setmaxregister_increase(240)
+
+
+def twice(x):
+    """What the first asks for last counts: it has too few for the others with 104, and enough with 24."""
+    if cuda.threadIdx.x < 128:
+        cute.arch.setmaxregister_decrease(40)
+        cute.arch.barrier(barrier_id=1, number_of_threads=128)
+        cute.arch.setmaxregister_increase(104)
+    else:
+        cute.arch.setmaxregister_increase(240)
+
+
+def by_data(x):
+    if x[0] == 0:
+        cute.arch.setmaxregister_decrease(32)
+    else:
+        cute.arch.setmaxregister_increase(240)
+
+
+def early(x):
+    """A block that has nothing to do is no reason for anything."""
+    if x[cuda.blockIdx.x] > 1:
+        return
+    if cuda.threadIdx.x < 128:
+        cute.arch.setmaxregister_decrease(24)
+    else:
+        cute.arch.setmaxregister_increase(240)
+
+
+ASKED = {in_turn: "32, 240 and 240", by_thread: "240, 32 and 240", twice: "104, 240 and 240", by_data: "", early: ""}
+
+
+@pytest.mark.parametrize("kernel", ASKED, ids=lambda k: k.__name__)
+def test_what_the_warpgroups_of_a_block_ask_for_is_summed_up(kernel):
+    """It is refused when it is compiled; where only data tell, it is not; the deadlock says the same."""
+    kernel, words = cuda.jit(launch_bounds=(384, 1))(kernel), ASKED[kernel]
+    if not words:
+        assert compiled(kernel, "sm_90a").resources.registers == 168
+        simulated(kernel, "sm_90a", 384)
+        return
+    words = said(lambda: compiled(kernel, "sm_90a"))
+    assert words.startswith(f"setmaxnreg: the warpgroups ask for {ASKED[kernel.py_func]} registers a thread")
+    with pytest.raises(cute.sim.DeadlockError) as e:
+        simulated(kernel, "sm_90a", 384)
+    assert words in str(e.value)
+
+
+def lowering_too_high(x):
+    cute.arch.setmaxregister_decrease(200)
+
+
+def raising_too_low(x):
+    cute.arch.setmaxregister_increase(104)
+    cute.arch.barrier(barrier_id=1, number_of_threads=128)
+    cute.arch.setmaxregister_increase(96)
+
+
+@pytest.mark.parametrize(
+    "kernel, threads, words",
+    [(lowering_too_high, 384, "lowers its registers from 168 to 200"), (raising_too_low, 128, "raises .* 104 to 96")],
+)
+def test_registers_that_are_lowered_upwards_are_refused(kernel, threads, words):
+    assert re.search(words, both(cuda.jit(launch_bounds=(threads, 1))(kernel), "sm_90a", block=threads))
+
+
+def test_a_kernel_whose_registers_are_not_bounded_is_told_that_setmaxnreg_does_nothing():
+    with pytest.warns(UserWarning, match="'setmaxnreg' ignored; unable to determine register count at entry"):
+        compiled(roles(24, 240), "sm_90a")
 
 
 # ---------------------------------------------------------------- who asks

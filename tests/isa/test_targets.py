@@ -169,7 +169,7 @@ def test_the_first_targets_of_families_are_recorded():
 def test_a_target_is_shown_with_its_figures():
     said = repr(cute.target("sm_120a"))
     for words in ("sm_120a (PTX 8.7, family sm_120)", "99 KiB of a block, 48 of them static", "255 of a thread",
-                  "1536 of an SM", "cluster:       8", "tensor memory: none", "block-scaled mma", "170 SMs",
+                  "1536 of an SM", "cluster:       16", "tensor memory: none", "block-scaled mma", "170 SMs",
                   ):  # fmt: skip
         assert words in said
     for field in fields(Target):

@@ -79,9 +79,10 @@ def wide(ptx, access):
 @pytest.mark.parametrize("dtype, squares", [(np.float32, 4), (ml_dtypes.bfloat16, 8)], ids=["f32", "bf16"])
 def test_whole_tiles_move_16_bytes_at_a_time(dtype, squares):
     a = np.zeros((256, 4096), dtype)
-    added = cute.compile(elementwise.add, elementwise.arguments(a, a, a)[0]).ptx
+    added = cute.compile(elementwise.add, elementwise.arguments(a, a, a)[0], notes="error").ptx
     assert (wide(added, "ld.global"), wide(added, "st.global")) == (8, 4)
-    turned = cute.compile(transpose.transpose, transpose.arguments(a, a.reshape(4096, 256))[0]).ptx
+    turned = cute.compile(transpose.transpose, transpose.arguments(a, a.reshape(4096, 256))[0], notes="error").ptx
     assert [wide(turned, x) for x in ("ld.global", "st.shared", "ld.shared", "st.global")] == [squares] * 4
-    summed = cute.compile(reduce.root_mean_square, reduce.arguments(a, np.zeros(256, np.float32))[0]).ptx
+    summed = reduce.arguments(a, np.zeros(256, np.float32))[0]
+    summed = cute.compile(reduce.root_mean_square, summed, notes="error").ptx
     assert wide(summed, "ld.global") == 8

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,10 +16,11 @@ from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
 from ...isa.form.targets import lacks
 from ...seam import CuteError, Regs
+from ...seam.ground.places import users_call
 from ...seam.guards.messages import SMEM_TWICE
 from ...seam.source.language import LIST_CHANGED
 from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
-from ..ground.memory import memory
+from ..ground.memory import Loss, memory
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type
 from .regions import Regions
@@ -114,6 +116,14 @@ class Tracer(Regions, Vectors):
                 leaves = tuple(Number(_KIND_TYPES.get(o.kind.name, types.uint32), v) for v in values)
                 outs.append(leaves if o.count is not None else leaves[0])
         return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
+
+    def loses(self, why: Callable[[], str | None]) -> None:
+        lowers = memory().lowers
+        text = why() if self.builder is not None and lowers else None
+        if text is not None:
+            loc = lowers[-1].loc
+            file, line = users_call(sys._getframe(1), type(lowers[-1]).lower_function_body) or (loc.filename, loc.line)
+            memory().losses[Loss(text, file, line)] = None
 
     def either(self, compiled: Callable[[], Any], simulated: Callable[[], Any]) -> Any:
         return compiled()

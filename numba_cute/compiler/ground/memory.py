@@ -31,11 +31,12 @@ class Question(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """A place where a narrower float is computed in float64, because it meets a literal or an integer."""
+    """A line that costs speed, and why. in_float64: it does only if the PTX computes in float64 at all."""
 
-    dtype: str
+    why: str
     file: str
     line: int
+    in_float64: bool = False
 
 
 class Kept(NamedTuple):
@@ -49,7 +50,6 @@ class Kept(NamedTuple):
     roots: list[Any]
     stored: frozenset[str] | None
     ours: bool
-    losses: dict[Loss, None]
     inner: list[Kept]
 
 
@@ -77,9 +77,10 @@ class Memory:
     variables of functions that were inlined, what those were called. effects: what calls do with objects, by the key of
     their lowering, and of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py).
     roots: the kernel, and the host's objects that it is given. stored: the fields' names that are set from there
-    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. losses: where
-    it computes in float64 because of a literal. aside: how often a device function told the kernel what no other kernel
-    would hear of."""
+    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. losses: what
+    costs the function speed that is compiled now (of those that it calls see `losses_in`). lowers: what lowers
+    functions now, innermost last. aside: how often a device function told the kernel what no other kernel would hear
+    of."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
@@ -93,6 +94,7 @@ class Memory:
         self.stored: frozenset[str] | None = None
         self.ours = False
         self.losses: dict[Loss, None] = {}
+        self.lowers: list[Any] = []
         self.aside = 0
         self._calls: list[list[Kept | None]] = []
         self._met: dict[Any, Kept | None] = {}
@@ -119,7 +121,7 @@ class Memory:
         if lasts is not None:
             if args not in dispatcher.overloads and not lasts():
                 self._passing.append((dispatcher, args))
-            found = self.compiled[dispatcher, args] = compile()
+            found = self.compiled[dispatcher, args] = self._noting(compile)
             return found
         if dispatcher not in self._before:
             self._before[dispatcher], dispatcher.overloads = dispatcher.overloads, {}
@@ -142,24 +144,43 @@ class Memory:
         """Compile a device function, and return what is kept of it; None if it is not."""
         holds = None if question is None else question.read()
         outer, self.meetings = self.meetings, {}
-        lost, self.losses = self.losses, {}
         self._calls.append([])
         begun = len(self.effects), len(self.compiled), len(self.roots), self.aside
-        made = None
         try:
-            made = compile()
+            made = self._noting(compile)
         finally:
             meetings, self.meetings = self.meetings, outer
             inner = self._calls.pop()
             _join(outer, meetings)
-            losses, self.losses = self.losses, lost | self.losses
         if question is None or holds is None or self.aside != begun[3] or None in inner:
             return None
         known = [k for k in inner if k is not None]
         told, device = _since(self.effects, begun[0]), _since(self.compiled, begun[1])
-        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, losses, known)
+        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, known)
         kept_of(dispatcher.py_func)[question.key] = kept
         return kept
+
+    def _noting(self, compile: Callable[[], Any]) -> Any:
+        """Return what `compile` makes of a device function; what of it costs speed goes where its code goes."""
+        outer, self.losses = self.losses, {}
+        try:
+            made = compile()
+            if self.losses:
+                made.library._cute_losses = tuple(self.losses)
+            return made
+        finally:
+            self.losses = outer
+
+    def losses_in(self, library: Any) -> dict[Loss, None]:
+        """Return what costs a kernel speed. library: its code, which knows the device functions' that it calls: others
+        were compiled for a branch that is none."""
+        found, left, seen = dict(self.losses), [library], {id(library)}
+        for linked in left:
+            found.update(dict.fromkeys(getattr(linked, "_cute_losses", ())))
+            more = [x for x in linked._linking_libraries if id(x) not in seen]
+            seen.update(map(id, more))
+            left += more
+        return found
 
     def _suits(self, kept: Kept, question: Question) -> bool:
         """Say whether this kernel sets the fields that the one for which a device function was compiled did."""
@@ -180,7 +201,6 @@ class Memory:
         self.compiled.update(kept.device)
         self.roots += kept.roots
         self.ours = self.ours or kept.ours
-        self.losses.update(kept.losses)
         for inner in kept.inner:
             self._take(inner, seen)
 

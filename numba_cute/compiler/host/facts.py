@@ -44,8 +44,3 @@ def static_smem(ptx: str) -> int:
     """Return the bytes of the static shared memory that a kernel declares."""
     sizes = ((int(align), int(bits) // 8 * int(count or 1)) for align, bits, count in _STATIC.findall(ptx))
     return sum(-(-nbytes // align) * align for align, nbytes in sizes)
-
-
-def setmaxnregs(ptx: str) -> list[int]:
-    """Return the registers to which a kernel's warpgroups raise theirs."""
-    return [int(n) for n in re.findall(r"setmaxnreg\.inc\.sync\.aligned\.u32 (\d+)", ptx)]

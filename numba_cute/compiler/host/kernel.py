@@ -16,6 +16,7 @@ from numba.cuda import types
 from numba.cuda.dispatcher import _Kernel
 
 from ... import dtypes
+from ...isa.form.targets import named
 from ...seam import CuteError
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
@@ -27,8 +28,9 @@ from ..ground.target import arch_name
 from . import ptxas
 from .arguments import leaf_arguments, scalar_argument, value_arguments
 from .configured import launch_of_numba, noted
-from .losses import of_float64
+from .losses import of_lines
 from .result import warn_if_slow
+from .roles import check_roles
 from .streams import core_stream
 
 
@@ -42,7 +44,11 @@ class CuteKernel(_Kernel):
         self._cute_options = kwargs
         with building(py_func, kwargs.get("launch_bounds")):
             super().__init__(py_func, *args, **kwargs)
-            found = of_float64(py_func, memory().losses, self._codelibrary.get_asm_str())
+            ptx = self._codelibrary.get_asm_str()
+            if "setmaxnreg" in ptx:
+                target = named(arch_name(self._codelibrary._ensure_cc(None)))
+                check_roles(ptx, target, kwargs.get("launch_bounds"))
+            found = of_lines(py_func, memory().losses_in(self._codelibrary), ptx)
         self._cute_notes = (*found, *_assemble(self._codelibrary, py_func.__name__))
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:

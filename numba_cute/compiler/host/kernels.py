@@ -162,10 +162,9 @@ class Call:
         largest block that the compiled kernel takes, as `block`, by default this one. use_pdl: programmatic dependent
         launch (sm_90). cooperative, fallback_cluster, preferred_smem_carveout, launch_completion_event,
         launch_completion_event_flags, programmatic_event, programmatic_event_flags,
-        programmatic_event_trigger_at_block_start: as for `cute.launch`; the simulator lets all blocks run at once
-        anyway, makes clusters of the shape that is preferred, and records no event. The kernel is compiled for these
-        bounds (PTX .maxntid, .minnctapersm), unless it was made with `launch_bounds=`. CuteError: as `cute.launch`, and
-        bounds that the launch itself does not keep.
+        programmatic_event_trigger_at_block_start: as for `cute.launch`; the simulator records no event. The kernel is
+        compiled for these bounds (PTX .maxntid, .minnctapersm), unless it was made with `launch_bounds=`. CuteError: as
+        `cute.launch`, and bounds that the launch itself does not keep.
         """
         launcher = LAUNCHER.get()
         more = (
@@ -184,6 +183,7 @@ class Call:
         options = dict(zip(DEFAULTS, more))
         options_of(cluster, options)
         where = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
+        simulated = {**where, "cooperative": cooperative, "fallback_cluster": fallback_cluster}
         threads = _threads(block)
         most = threads
         if max_number_threads is not None:
@@ -191,7 +191,7 @@ class Call:
         if most < threads:
             raise CuteError(f"launch: block {block} has more threads than max_number_threads {max_number_threads!r}")
         if launcher is not None:
-            launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, where)
+            launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, simulated)
             return
         settings = {**where, **options, "stream": stream or 0}
         launch = self.kernel._launch_of((most, min_blocks_per_mp), settings)

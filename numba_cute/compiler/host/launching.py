@@ -371,8 +371,8 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     it before a capture begins. It never runs beside itself, on two streams, and profilers show a graph.
 
     cooperative: all CTAs run at once, so that they may wait for each other; more than the GPU holds the driver refuses.
-    fallback_cluster: the shape of the clusters that are made where those of `cluster`, a multiple of it along each
-    axis, do not fit (sm_100); kernels have no shape of their own then. preferred_smem_carveout: percent of an SM's
+    fallback_cluster: the shape of the clusters that the driver makes where it has no room for those of `cluster`, a
+    multiple of it along each axis; kernels have no shape of their own then. preferred_smem_carveout: percent of an SM's
     memory that is to be shared memory, not L1 cache, as a hint; None leaves it to the driver. launch_completion_event:
     an event (CUevent, cudaEvent_t, torch.cuda.Event, …, without timing) that is recorded when all CTAs have begun.
     programmatic_event: one that is recorded when all have called `arch.griddepcontrol_launch_dependents` or ended, or

@@ -25,19 +25,12 @@ def is_loss(note: str) -> bool:
     return note.startswith(_LOST) or any(code in note for code in ptxas.SLOW_NOTES)
 
 
-def of_float64(py_func: Any, found: Iterable[Loss], ptx: str) -> tuple[str, ...]:
-    """Return notes of where a kernel computes in float64 for a literal's or an integer's sake, if its code does."""
-    if not _FLOAT64.search(ptx):  # the optimiser found that narrower floats do
-        return ()
-    lines = {(loss.file, loss.line): loss.dtype for loss in found}
-    return tuple(
-        placed(
-            f"{_LOST}a {dtype} meets a Python float or an integer, and both are computed in float64: convert that, as "
-            "cute.Float32(0.5), or the variable where it is first set",
-            py_func.__name__, file, line,
-        )
-        for (file, line), dtype in list(lines.items())[:_MOST]
-    )  # fmt: skip
+def of_lines(py_func: Any, found: Iterable[Loss], ptx: str) -> tuple[str, ...]:
+    """Return notes of the lines of a kernel that cost speed: of float64 for a literal's or an integer's sake if the PTX
+    computes in it, which the optimiser may have found needless."""
+    wide = _FLOAT64.search(ptx) is not None
+    lines = {(loss.file, loss.line, loss.why): None for loss in found if wide or not loss.in_float64}
+    return tuple(placed(_LOST + why, py_func.__name__, file, line) for file, line, why in list(lines)[:_MOST])
 
 
 def of_memory(py_func: Any, used: ptxas.Resources, ptx: str, target: Target) -> Iterator[str]:

@@ -14,12 +14,9 @@ from numba.cuda.core import sigutils
 from ...isa.form.limits import (
     check_cluster,
     check_launch,
+    check_made,
     check_options,
-    check_setmaxnreg,
     check_smem,
-    check_used,
-    threads_in,
-    threads_of,
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
 from ...seam import CuteError
@@ -32,10 +29,11 @@ from ..ground.faults import is_numbas
 from ..ground.memory import memory
 from ..ground.target import arch_name, compiling_for, parse_arch
 from . import disk_cache, linking, losses, ptxas
-from .facts import required_smem, setmaxnregs, static_smem
+from .facts import required_smem, static_smem
 from .lowering import lowered
 from .mapped import mapped
 from .result import Compiled, CompiledHost, warn_if_slow
+from .roles import check_roles
 from .toolchain import check_toolchain
 
 
@@ -48,8 +46,8 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
     compiled, and a `CompiledHost` is returned, which is called as the function is; a kernel's `Compiled` is launched as
     the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`. notes: "keep" lists in
     the result's `notes` what costs speed: float64 arithmetic because of a literal, spilled registers, local memory,
-    wgmmas that run one after the other, a little too much shared memory for another CTA of an SM; "error" refuses a
-    kernel of which there is such a note.
+    wgmmas that run one after the other, a little too much shared memory for another CTA of an SM, copies that fall to
+    single elements, bank conflicts of tiled copies; "error" refuses a kernel of which there is such a note.
 
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
@@ -86,8 +84,7 @@ def _compile_host(host: Any, args: Any, arch: str, notes: str) -> CompiledHost:
     def take(kernel: Any, given: tuple[Any, ...], options: dict[str, Any]) -> None:
         check_launch(target, getattr(kernel, "targetoptions", {}), **options)
         made = compile(kernel, given, arch=arch, notes=notes)
-        check_smem(target, options["smem"] or made.resources.dynamic_shared, static_smem(made.ptx))
-        check_used(target, made.resources.registers, threads_in(options["block"]))
+        check_made(made, options["grid"], options["block"], options["smem"], options["cooperative"])
         kernels.append(made)
 
     token = LAUNCHER.set(take)
@@ -160,7 +157,7 @@ def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tup
 
 
 def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any], tuple[str, ...]]:
-    """Compile a kernel; gives its symbol, its PTX, what it is linked with, and notes of its arithmetic."""
+    """Compile a kernel; gives its symbol, its PTX, what it is linked with, and notes of its lines."""
     target = named(arch_name(cc))
     with building(py_func, options.get("launch_bounds")):
         check_toolchain(target)
@@ -170,7 +167,7 @@ def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tupl
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
         _check_limits(ptx, options, target)
-        found = losses.of_float64(py_func, memory().losses, ptx)
+        found = losses.of_lines(py_func, memory().losses_in(cres.library), ptx)
         return function.name, ptx, linking.parts_of(cres, ptx, options), found
 
 
@@ -187,8 +184,5 @@ def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc
 def _check_limits(ptx: str, options: dict[str, Any], target: Target) -> None:
     """Raise a CuteError if a kernel asks for more than its target has, which the assembler may accept."""
     check_smem(target, required_smem(ptx), static_smem(ptx))
-    bounds = options.get("launch_bounds")
-    threads = threads_of(bounds)
-    if threads is not None:
-        for count in setmaxnregs(ptx):
-            check_setmaxnreg(target, count, threads, bounds)
+    if "setmaxnreg" in ptx:
+        check_roles(ptx, target, options.get("launch_bounds"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...isa.form.limits import check_fallback
 from ...seam import CuteError
 from ...seam.ground.naming import described
 from .cluster import checked_cluster
@@ -50,12 +51,7 @@ def _fallback(cluster: Any, given: Any) -> tuple[int, int, int] | None:
     fallback = checked_cluster(given)
     if cluster is None:
         raise CuteError(f"launch: fallback_cluster {fallback} without cluster=: give the shape that is preferred too")
-    preferred = checked_cluster(cluster)
-    if any(p % f for p, f in zip(preferred, fallback)):
-        raise CuteError(
-            f"launch: cluster {preferred} is no multiple of fallback_cluster {fallback} along each axis: the driver "
-            "makes one preferred cluster in the place of whole others"
-        )
+    check_fallback(checked_cluster(cluster), fallback)
     return fallback
 
 

@@ -69,7 +69,8 @@ class Bound:
         launcher = LAUNCHER.get()
         if launcher is not None:
             args = static_arguments(self.kernel, self.args, self.named)
-            known = {name: options.get(name, usual) for name, usual in (("cluster", None), ("smem", 0))}
+            usual = {"cluster": None, "smem": 0, "cooperative": False, "fallback_cluster": None}
+            known = {name: options.get(name, value) for name, value in usual.items()}
             launcher(self.kernel, args, {"grid": grid, "block": block, **known})
             return
         from .launching import launch  # Numba's own simulator has no launches

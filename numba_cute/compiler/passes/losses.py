@@ -12,6 +12,10 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ..ground.memory import Loss, memory
 
+_WHY = (
+    "meets a Python float or an integer, and both are computed in float64: convert that, as cute.Float32(0.5), or the "
+    "variable where it is first set"
+)
 _OPERATIONS = ("binop", "inplace_binop", "unary")
 
 
@@ -54,7 +58,7 @@ class _Reader:
             operands = self._operands(s.value)
             narrow = [t for t in map(self._type, operands) if isinstance(t, types.Float) and t.bitwidth < 64]
             if narrow and self._computed(s.value) == types.float64 and not any(map(self._is_wide, operands)):
-                yield Loss(str(narrow[0]), s.loc.filename, s.loc.line)
+                yield Loss(f"a {narrow[0]} {_WHY}", s.loc.filename, s.loc.line, True)
 
     def _is_wide(self, var: Any) -> bool:
         """Say whether a number is float64 for another reason than a literal."""

@@ -15,6 +15,7 @@ from numba.cuda.debuginfo import DummyDIBuilder
 from numba.cuda.lowering import CUDALower
 
 from ..bridge import returns
+from ..ground.memory import memory
 from .definitions import instructions
 from .uses import uses_and_definitions
 
@@ -49,7 +50,11 @@ class Lower(CUDALower):
     def lower_function_body(self) -> Any:
         """Lower all; then it is known which objects are of this function's frame."""
         self.library._linking_libraries = _InOrder.fromkeys(self.library._linking_libraries)
-        entry = super().lower_function_body()
+        memory().lowers.append(self)
+        try:
+            entry = super().lower_function_body()
+        finally:
+            memory().lowers.pop()
         returns.settle(self.function)
         return entry
 

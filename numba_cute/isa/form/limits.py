@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...seam import CuteError
-from .targets import LARGEST_CLUSTER, Target
+from .targets import LARGEST_CLUSTER, Target, named
 
 _ALIGNED = 1024
 """The alignment of dynamic shared memory, in bytes: static memory, which comes first, is padded to it."""
 _PARTITIONS, _WARP, _WARPGROUP = 4, 32, 128
-_STEP = 8
-"""In which the registers of a thread are given out."""
+_STEP, _SMEM_UNIT = 8, 128
+"""In which the registers of a thread, and the bytes of a CTA's shared memory, are given out."""
 _FEWEST = 24
 """The fewest registers of a thread that setmaxnreg asks for."""
 
@@ -91,14 +91,29 @@ def check_any_cluster(cluster: Sequence[int]) -> None:
         raise CuteError(f"cluster={tuple(cluster)!r}: {ctas} CTAs; the hardware has at most {LARGEST_CLUSTER}")
 
 
-def check_launch(target: Target, options: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0) -> None:
+def check_fallback(cluster: Sequence[int], fallback: Sequence[int]) -> None:
+    """Raise a CuteError if clusters of the shape `cluster` cannot stand for whole ones of the shape `fallback`."""
+    if any(p % f for p, f in zip(cluster, fallback)):
+        raise CuteError(
+            f"launch: cluster {cluster} is no multiple of fallback_cluster {fallback} along each axis: the driver "
+            "makes one preferred cluster in the place of whole others"
+        )
+
+
+def check_launch(
+    target: Target, options: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0,
+    cooperative: bool = False, fallback_cluster: Any = None,
+) -> None:  # fmt: skip
     """Raise a CuteError if the target has no such launch of a kernel. options: those of its `cuda.jit`. grid, block,
-    cluster: an int or up to three. smem: bytes of dynamic shared memory."""
+    cluster, fallback_cluster: an int or up to three. smem: bytes of dynamic shared memory. cooperative: all CTAs run at
+    once. Where there is a fallback, clusters that the target has not are never made."""
     check_grid(target, _extents(grid))
     check_block(target, _extents(block), options.get("launch_bounds"))
-    check_cluster(target, _extents(cluster or 1))
+    check_cluster(target, _extents(fallback_cluster or cluster or 1))
     check_options(target, options)
     check_smem(target, smem)
+    if cooperative:
+        check_cooperative(target, grid, block, smem)
 
 
 def threads_in(block: Any) -> int:
@@ -108,6 +123,58 @@ def threads_in(block: Any) -> int:
 
 def _extents(given: Any) -> tuple[int, ...]:
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+# ---------------------------------------------------------------- CTAs at once
+
+
+def blocks_on_sm(target: Target, threads: int, smem: int = 0, registers: int = 0) -> tuple[int, str]:
+    """Return how many CTAs an SM holds at once, and why it holds no more (cuda_occupancy.h). threads, smem: of a CTA.
+    registers: of a thread, 0 if they are not known."""
+    warps = -(-threads // _WARP)
+    taken = -(-(smem + target.smem_reserved) // _SMEM_UNIT) * _SMEM_UNIT
+    room = {
+        f"each has {threads} threads": target.threads_per_sm // (warps * _WARP),
+        "an SM takes no more": target.blocks_per_sm,
+        f"each has {smem} bytes of shared memory": target.smem_per_sm // taken,
+    }
+    if registers:
+        of_warp = -(-registers // _STEP) * _STEP * _WARP
+        whole = target.registers_per_sm // _PARTITIONS // of_warp * _PARTITIONS
+        room[f"each has {registers} registers a thread"] = whole // warps
+    least = min(room, key=lambda what: room[what])
+    return room[least], least
+
+
+def check_cooperative(target: Target, grid: Any, block: Any, smem: int = 0, registers: int = 0) -> None:
+    """Raise a CuteError if no known GPU of the target holds all CTAs of a grid at once. grid, block: an int or up to
+    three. smem: bytes of a CTA, static ones too. registers: of a thread, 0 if they are not known."""
+    if not target.products:
+        return
+    ctas, gpu = math.prod(_extents(grid)), max(target.products, key=lambda p: p.sms)
+    each, why = blocks_on_sm(target, threads_in(block), smem, registers)
+    if ctas > each * gpu.sms:
+        raise CuteError(
+            f"cooperative launch: all {ctas} CTAs of the grid are to run at once, and no known GPU of {target.name} "
+            f"holds more than {each * gpu.sms} of them: {each} on each of the {gpu.sms} SMs of {gpu.name}, since "
+            f"{why}; launch fewer, each of which does the work of several"
+        )
+
+
+_GRID_GROUP = "cudaCGGetIntrinsicHandle"
+"""What the PTX of a kernel calls that asks for the group of its grid, whose launches are cooperative."""
+
+
+def check_made(made: Any, grid: Any, block: Any, smem: int = 0, cooperative: bool = False) -> None:
+    """Raise a CuteError if there is no room for a launch of a compiled kernel (`cute.compile`). grid, block: an int or
+    up to three. smem: bytes of dynamic shared memory, 0 for what the kernel needs. cooperative: all CTAs run at once.
+    """
+    target, used = named(made.arch), made.resources
+    dynamic = smem or used.dynamic_shared
+    check_smem(target, dynamic, used.shared)
+    check_used(target, used.registers, threads_in(block))
+    if cooperative or _GRID_GROUP in made.ptx:
+        check_cooperative(target, grid, block, taken_smem(dynamic, used.shared), used.registers)
 
 
 # ---------------------------------------------------------------- registers
@@ -168,6 +235,40 @@ def launched_registers(target: Target, threads: int, bounds: Any = None) -> int:
     of that size. bounds: the kernel's `launch_bounds`."""
     most = threads_of(bounds) or threads
     return min(256, registers_for(target, most, blocks_of(bounds) or 1))
+
+
+def check_direction(begins: int, before: int | None, count: int, *, grows: bool) -> None:
+    """Raise a CuteError if setmaxnreg lowers the registers of a thread upwards, or raises them downwards, which is
+    undefined. begins: the most with which it can have begun. before: what it asked for last; None of the first time,
+    when it may have begun with fewer."""
+    held = begins if before is None and not grows else before
+    if held is not None and (count < held if grows else count > held):
+        raise CuteError(
+            f"setmaxnreg: a warpgroup {'raises' if grows else 'lowers'} its registers from {held} to {count}; "
+            "use the other of setmaxnreg.inc and .dec"
+        )
+
+
+def too_many_registers(target: Target, asked: Sequence[int], threads: int, bounds: Any = None) -> str | None:
+    """Write the message for warpgroups that ask for more registers than their block has; None if it has as many. asked:
+    the registers a thread of each. threads: of the block."""
+    each = launched_registers(target, threads, bounds)
+    have, need = each * _WARPGROUP * len(asked), _WARPGROUP * sum(asked)
+    if need <= have:
+        return None
+    listed = ", ".join(map(str, asked[:-1])) + f" and {asked[-1]}"
+    return (
+        f"setmaxnreg: the warpgroups ask for {listed} registers a thread, {need} in all, and a CTA of {threads} "
+        f"threads begins with {have} on {target.name} ({each} each), so that one waits for ever: ask for fewer, or "
+        "give launch_bounds with fewer threads or blocks"
+    )
+
+
+def check_registers(target: Target, asked: Sequence[int], threads: int, bounds: Any = None) -> None:
+    """Raise a CuteError if warpgroups ask for more registers than their block has, as `too_many_registers`."""
+    said = too_many_registers(target, asked, threads, bounds)
+    if said is not None:
+        raise CuteError(said)
 
 
 def check_setmaxnreg(target: Target, count: int, threads: int, bounds: Any = None) -> None:

@@ -3,7 +3,10 @@
 
 A new target is one more `Target` in `TARGETS`; rows, limits, plans, the simulator and the docs' table read it there.
 Figures: the CUDA C++ Programming Guide ("Compute Capabilities"), the tuning guides, the toolkit's cuda_occupancy.h, and
-the PTX ISA (".target"). The tests compare them with what the assembler takes.
+the PTX ISA (".target"). The tests compare them with what the assembler takes, which takes clusters of any size. The
+largest clusters: 16 of sm_90 and sm_100 are the tuning guides'; 8 of sm_110 and sm_121, and 16 of sm_120, are what
+NVIDIA's Warp says that the driver finds on Thor, DGX Spark and ("typically") desktop Blackwell (documentation of
+warp.get_cuda_max_cluster_dim; of Thor also jax-ml/jax#33720); 16 of sm_103 and sm_107 are assumed, as their family's.
 """
 
 from __future__ import annotations
@@ -147,7 +150,7 @@ _add(Target("sm_103", "8.8", 228 * KIB, 2048, 32, 16, 512, "sm_100", _B300), a="
 # cuda_occupancy.h knows a configuration of sm_107 with 328 KiB of an SM, which a launch asks for apart: none here does.
 _add(Target("sm_107", "9.4", 228 * KIB, 1024, 16, 16, 512, "sm_100", (Product("Rubin", 224),)), a="9.4", f="9.4")
 _add(Target("sm_110", "9.0", 228 * KIB, 1536, 24, 8, 512, "sm_110", _THOR), a="9.0", f="9.0")
-_add(Target("sm_120", "8.7", 100 * KIB, 1536, 24, 8, 0, "sm_120", _GB202), a="8.7", f="8.8")
+_add(Target("sm_120", "8.7", 100 * KIB, 1536, 24, 16, 0, "sm_120", _GB202), a="8.7", f="8.8")
 _add(Target("sm_121", "8.8", 100 * KIB, 1536, 24, 8, 0, "sm_120", (Product("GB10", 48, 24 << 20),)), a="8.8", f="8.8")
 
 

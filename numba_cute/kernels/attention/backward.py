@@ -287,7 +287,7 @@ def make_kernel(form):
             mine_layout = cute.make_layout((4, held // 4))
             rdK = sums.make_fragment_C(sums.partition_shape_C((KEYS, d)))
             rdV = sums.make_fragment_C(sums.partition_shape_C((KEYS, d)))
-            scale_log2 = cute.Float32(scale * LOG2_E)
+            scale_log2 = scale * cute.Float32(LOG2_E)
             count, turns = cute.Int32(0), cute.Int32(0)
 
             tile, tickets_seen = cute.Int32(start), cute.Int32(0)

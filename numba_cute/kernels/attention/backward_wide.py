@@ -231,7 +231,7 @@ def make_keys_kernel(form):
                 rS = scores.make_fragment_C(scores.partition_shape_C((TILE, TILE)))
                 rP = cute.make_rmem_tensor(to_v.partition_shape_A((TILE, TILE)), dtype)
                 rdV.fill(0.0)
-                scale_log2 = cute.Float32(scale * softmax.LOG2_E)
+                scale_log2 = scale * cute.Float32(softmax.LOG2_E)
                 query_tile = cute.Int32(first)
                 arch.mbarrier_wait(k_full, 0)
                 rK = cute.make_rmem_tensor(in_registers.partition_shape_A((TILE, held[0])), dtype)
@@ -388,7 +388,7 @@ def make_queries_kernel(form):
                 logs[r], dots[r] = lse[at], dot[at]
                 seen[r] = min(keys, row + 8 * r + shift + 1) if causal else keys
             whole = cute.Int32(min(keys, (tile + w) * TILE + shift + 1) if causal else keys)  # that all rows see
-            scale_log2 = cute.Float32(scale * softmax.LOG2_E)
+            scale_log2 = scale * cute.Float32(softmax.LOG2_E)
             k_ready, k_done, v_ready = k_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
             rdQ.fill(0.0)
             arch.mbarrier_wait(own_full + w, 0)

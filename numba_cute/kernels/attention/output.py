@@ -30,9 +30,10 @@ def half_words(values, dtype):
 @cuda.jit
 def store_row(acc, r, row, there, dtype):
     """Round row `r` of a wgmma accumulator to `dtype`, of 16 bits, and write it to `row`, in global memory, where
-    `there` says so. Of every 32 columns the lanes of a row exchange theirs, so that each writes eight side by side. A
-    whole warp."""
+    `there` says so. It begins at a multiple of 16 bytes, as entries have it (entry.check_for_tma). Of every 32 columns
+    the lanes of a row exchange theirs, so that each writes eight side by side. A whole warp."""
     wide = cute.make_copy_atom(CopyUniversalOp(), cute.Uint32, 128)
+    row = cute.make_tensor(row.iterator.align(16), row.layout)
     target, words = cute.recast_tensor(row, cute.Uint32), cute.make_rmem_tensor(4, cute.Uint32)
     of_row = cute.make_tensor(acc.iterator + 2 * r, cute.make_layout((2, 4, cute.size(acc) // 16), stride=(1, 4, 16)))
     for i in cute.range_constexpr(cute.size(acc) // 16):

@@ -51,6 +51,7 @@ class CopyG2SOp(ByRow, CopyOp):
     zfill: bool = True
     policy: Any = None
 
+    _by_lanes = True
     rows = (isa.cp_async,)
     choices = (_CACHE, _PREFETCH)
 

@@ -73,6 +73,7 @@ def _row(t: Tensor, what: str) -> Any:
 class _MatrixCopy(ByRow, CopyOp):
     """Base of the operations."""
 
+    _by_lanes = True
     choices = (_NUM, _TRANSPOSE, _UNPACK)
     num_matrices: Any
     transpose: Any

@@ -46,6 +46,8 @@ def one_thread(values: int) -> CopyTraits:
 class WidthCopy(CopyOp):
     """Base of the copies of one thread whose width is `num_bits_per_copy`: 8 to 256 bits, or 0 for one element."""
 
+    _by_lanes = True
+
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         if num_bits not in (0, 8, 16, 32, 64, 128, 256):
             raise CuteError(
@@ -72,10 +74,10 @@ class CopyUniversalOp(WidthCopy):
             super().copy(atom, src, dst, pred, bar, mask, policy)
             return
         self.refuse(tma_bar_ptr=bar, mcast_mask=mask, cache_policy=policy)
-        move(src.iterator, src.layout, dst.iterator, dst.layout)
+        move(src.iterator, src.layout, dst.iterator, dst.layout, hoped=True)
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom))
+        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), hoped=True)
 
 
 _NO_HINT: dict[str, Any] = {"cop": None, "evict": None, "prefetch": None}
@@ -148,7 +150,7 @@ class _Directed(WidthCopy):
         hinted = self._hint() != _NO_HINT or self._policy()
         says = self._order().sem or hinted or self._nc() or self._space() == "dsmem"
         access = self._access if says else None
-        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), access=access)
+        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), access=access, hoped=True)
 
     def _access(self, src: Pointer, dst: Pointer, width: int) -> None:
         """One access of `width` elements."""

@@ -153,6 +153,10 @@ class Backend(Protocol):
     def known_launch(self) -> tuple[tuple[int, int, int] | None, int | None]:
         """Return (the cluster's shape, the most threads of a block), as far as they are known: None if not."""
 
+    def loses(self, why: Callable[[], str | None]) -> None:
+        """Note of the user's line what `why` says costs it speed, if anything, where code is compiled. `why` is not
+        asked elsewhere."""
+
     def smem_base(self) -> Any:
         """Return the address of the first byte of dynamic shared memory: a multiple of 1024."""
 
@@ -212,6 +216,13 @@ def current() -> Backend:
 def current_or(default: Any) -> Any:
     """Return `current()`, or `default` on the host."""
     return RUNNING.backends[-1] if RUNNING.backends else default
+
+
+def loses(why: Callable[[], str | None]) -> None:
+    """Have it noted what costs the user's line speed, as `Backend.loses`; on the host nothing is."""
+    backend = current_or(None)
+    if backend is not None:
+        backend.loses(why)
 
 
 @contextmanager

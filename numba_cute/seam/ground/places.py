@@ -87,9 +87,12 @@ def is_fault(e: BaseException) -> bool:
     return type(e).__module__ == "builtins" and _package(at.tb_frame) in _OURS
 
 
-def users_call(frame: FrameType | None) -> tuple[str, int] | None:
-    """Return the file and line of the user's call that a frame runs in: of the frame itself, or outwards of it."""
+def users_call(frame: FrameType | None, outermost: Any = None) -> tuple[str, int] | None:
+    """Return the file and line of the user's call that a frame runs in: of the frame itself, or outwards of it, up to
+    a call of the function `outermost`."""
     while frame is not None and _package(frame) in _NOT_USERS:
+        if outermost is not None and frame.f_code is outermost.__code__:
+            return None
         frame = frame.f_back
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 

@@ -76,6 +76,7 @@ class SharedMemory:
         said = too_much_smem(self.target, self.dynamic, self.declared)
         if said is not None:
             raise SimError(said)
+        self.cta.cluster.run.check_resident(self.taken)
 
     def holds(self, address: int, nbytes: int) -> bool:
         """Tell whether the kernel may access these bytes."""

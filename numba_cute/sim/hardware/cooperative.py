@@ -18,11 +18,11 @@ class GridGroup:
     """The group that `cuda.cg.this_grid()` gives."""
 
     def __init__(self, run: Any) -> None:
-        self._run = run
+        self.run = run
 
     def sync(self) -> int:
         """Wait for all threads of the grid; orders their memory accesses."""
-        t = self._run.thread
+        t = self.run.thread
         t.cta.cluster.at_grid.append(t)
         t.suspend("grid sync", self, None)
         return 0
@@ -35,6 +35,10 @@ class CooperativeGroups:
         self._group = GridGroup(run)
 
     def this_grid(self) -> GridGroup:
+        """As in compiled code, who asks for the group has the launch be a cooperative one."""
+        run = self._group.run
+        run.cooperative = True
+        run.check_resident(run.thread.cta.smem.taken)
         return self._group
 
 

@@ -143,7 +143,7 @@ def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
         return [f"for {why}, which all lanes of a {on.unit.kind} execute together; " + _missing(absent, places)]
     polled = threads[0].polled if why.startswith("an atomic") else None
     if polled is None:
-        return [f"for {why}"]
+        return [f"for {why}", *filter(None, [threads[0].cta.too_many_registers()])]
     memory, address = polled
     return [f"for {why}, at {memory.name(address - getattr(memory, 'address', 0))}"]
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import deque
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 from greenlet import greenlet
 
 from ...isa.form.instr import CTA, WARP, WARPGROUP
-from ...isa.form.limits import launched_registers
+from ...isa.form.limits import check_cooperative, launched_registers, too_many_registers
 from ...isa.form.targets import named
 from ..ground.clocks import Clock, ThreadClock
 from ..ground.report import BarrierError, Place, SimError, count, place_of
@@ -44,13 +46,14 @@ BUSY_TURNS = 500_000
 class Unit:
     """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
 
-    __slots__ = ("kind", "threads", "meets", "groups", "registers")
+    __slots__ = ("kind", "threads", "meets", "groups", "registers", "wanted")
 
     def __init__(self, kind: str, threads: list[Thread]) -> None:
         self.kind, self.threads = kind, threads
         self.meets: dict[Any, Any] = {}
         self.groups: dict[str, Groups] = {}
         self.registers: int | None = None  # of each thread, once setmaxnreg was executed
+        self.wanted: int | None = None  # of each thread, while it waits for them
 
 
 class Wait:
@@ -159,6 +162,14 @@ class Cta:
         """Count the registers that the other warpgroups hold."""
         return sum(128 * (g.registers or self.default_registers) for g in self.warpgroups if g is not unit)
 
+    def too_many_registers(self) -> str | None:
+        """Say that the warpgroups ask for more registers than there are; None if they do not."""
+        run = self.cluster.run
+        if not any(g.wanted for g in self.warpgroups):
+            return None
+        asked = [g.wanted or g.registers or self.default_registers for g in self.warpgroups]
+        return too_many_registers(run.target, asked, len(self.threads), run.bounds)
+
     def _unit(self, kind: str, at: int, size: int) -> Unit:
         unit = Unit(kind, self.threads[at : at + size])
         for t in unit.threads:
@@ -209,6 +220,9 @@ class Run:
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
         self.target = named(arch)
         self.bounds: Any = None  # the kernel's launch_bounds
+        self.cooperative = False  # whether all CTAs are to run at once, as the launch or the kernel asks
+        self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
+        self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
         self.clustered = True  # whether the launch names a cluster
         self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share
@@ -244,30 +258,67 @@ class Run:
 
     def cancel_cluster(self) -> tuple[int, int, int] | None:
         """Take the next cluster that has not started; with a seed sometimes none, as where others were faster."""
+        if self.fallback is not None:
+            raise SimError(
+                "clusterlaunchcontrol in a launch with fallback_cluster: CUDA does not say which of its clusters it "
+                "cancels, preferred or regular; launch with cluster= alone"
+            )
         if not self.waiting or (self.rng is not None and self.rng.random() < 0.25):
             return None
         x, y, z = (i * c for i, c in zip(self.waiting.take(), self.cluster_shape))
         return x, y, z
 
+    @property
+    def to_start(self) -> int:
+        """The most clusters that may still start."""
+        places = len(self.waiting)
+        return len(self.split) + (places if self.fallback is None else places * prod(self._split_by))
+
     def next_cluster(self) -> Any:
-        """The coordinates of the cluster that starts next: the first that waits, or another by choice."""
-        count = len(self.waiting)
-        at = (0, 1, count - 1)[self.choices.among(min(count, 3))] if self.choices is not None else 0
-        return self.waiting.take(at)
+        """The coordinates and the shape of the cluster that starts next: the first that waits, or another by choice."""
+        if not self.split:
+            count = len(self.waiting)
+            at = (0, 1, count - 1)[self.choices.among(min(count, 3))] if self.choices is not None else 0
+            place = self.waiting.take(at)
+            if self.fallback is None or self._prefers():
+                return place, self.cluster_shape
+            first = [c * n for c, n in zip(place, self._split_by)]
+            inner = itertools.product(*map(range, reversed(self._split_by)))
+            self.split.extend(tuple(c + i for c, i in zip(first, reversed(at))) for at in inner)
+        return self.split.popleft(), self.fallback
+
+    @property
+    def _split_by(self) -> tuple[int, ...]:
+        return tuple(p // f for p, f in zip(self.cluster_shape, self.fallback))
+
+    def _prefers(self) -> bool:
+        """Say whether the next cluster has the shape that is preferred: where the target has such, the GPU is free
+        to make either (cuda.h, CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION); in the usual order it always does."""
+        if prod(self.cluster_shape) > self.target.cluster_size:
+            return False
+        if self.choices is not None:
+            return bool(self.choices.among(2) == 0)
+        return self.rng is None or self.rng.random() < 0.5
+
+    def check_resident(self, smem: int) -> None:
+        """Raise a CuteError if all CTAs are to run at once, and the target has no room. smem: the bytes that one is
+        known to take."""
+        if self.cooperative:
+            check_cooperative(self.target, self.grid, self.block, smem)
 
 
 class Cluster:
     """The CTAs that run at once, their greenlets and what they wait for."""
 
-    def __init__(self, run: Run, coord: tuple[int, int, int]) -> None:
-        self.run, self.coord = run, coord
-        cx, cy, cz = run.cluster_shape
+    def __init__(self, run: Run, coord: tuple[int, int, int], shape: tuple[int, int, int]) -> None:
+        self.run, self.coord, self.shape = run, coord, shape
+        cx, cy, cz = shape
         self.size = cx * cy * cz
         self.inflight = InFlight()
         self.ctas = []
         for rank in range(self.size):
             at = (rank % cx, rank // cx % cy, rank // (cx * cy))
-            index = tuple(c * n + i for c, n, i in zip(coord, run.cluster_shape, at))
+            index = tuple(c * n + i for c, n, i in zip(coord, shape, at))
             self.ctas.append(Cta(self, rank, index, run))  # type: ignore[arg-type]
         self.threads = [t for c in self.ctas for t in c.threads]
         self.unit = Unit("cluster", self.threads)

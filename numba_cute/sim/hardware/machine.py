@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
-from ...isa.form.limits import check_setmaxnreg
+from ...isa.form.limits import check_direction, check_setmaxnreg
 from ...isa.form.machine import Bytes
 from ..ground.access import Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
@@ -168,17 +168,14 @@ class Machine:
         unit, cta = self.unit, self.cta
         if grows:
             check_setmaxnreg(self.run.target, count, len(cta.threads), self.run.bounds)
-        if unit.registers is not None and (count < unit.registers) == grows and count != unit.registers:
-            raise SimError(
-                f"setmaxnreg: {self.describe()} {'raises' if grows else 'lowers'} its registers from {unit.registers} "
-                f"to {count} at {self.place}; use the other of setmaxnreg.inc and .dec"
-            )
+        check_direction(cta.default_registers, unit.registers, count, grows=grows)
         if grows:
+            unit.wanted = count
             others = [g for g in cta.warpgroups if g is not unit]
             held = ", ".join(f"{g.registers or cta.default_registers} each in {who(g.threads)}" for g in others)
             why = f"setmaxnreg.inc to {count} registers (of the block's {cta.register_pool}; {held})"
             self.block(lambda: cta.registers_without(unit) + 128 * count <= cta.register_pool, why)
-        unit.registers = count
+        unit.registers, unit.wanted = count, None
 
     # memory
     def _peer(self, rank: int | None) -> Any:

@@ -15,7 +15,7 @@ def special_register(run: Any, t: Any, name: str) -> int:
     name, _, axis = name.partition(".")
     d = "xyz".index(axis) if axis in ("x", "y", "z") else 0
     cta = t.cta
-    shape = run.cluster_shape
+    shape = cta.cluster.shape
     if name in _BY_AXIS:
         return int(_BY_AXIS[name](run, t)[d])
     fixed = {
@@ -42,7 +42,7 @@ _BY_AXIS: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {
     "ctaid": lambda run, t: t.cta.index,
     "nctaid": lambda run, t: run.grid,
     "clusterid": lambda run, t: t.cta.cluster.coord,
-    "nclusterid": lambda run, t: tuple(g // c for g, c in zip(run.grid, run.cluster_shape)),
-    "cluster_ctaid": lambda run, t: tuple(i % c for i, c in zip(t.cta.index, run.cluster_shape)),
-    "cluster_nctaid": lambda run, t: run.cluster_shape,
+    "nclusterid": lambda run, t: tuple(g // c for g, c in zip(run.grid, t.cta.cluster.shape)),
+    "cluster_ctaid": lambda run, t: tuple(i % c for i, c in zip(t.cta.index, t.cta.cluster.shape)),
+    "cluster_nctaid": lambda run, t: t.cta.cluster.shape,
 }

@@ -78,7 +78,7 @@ class _Atomic:
 
 class _GridGroup(GridGroup):
     def sync(self) -> int:
-        return int(self._run.thread.convoy.step(super().sync))
+        return int(self.run.thread.convoy.step(super().sync))
 
 
 class _CooperativeGroups:

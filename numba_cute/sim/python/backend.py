@@ -391,9 +391,12 @@ class SimBackend:
     def at_exit(self, what: Callable[[], None]) -> None:
         self.run.thread.exits.append(what)
 
+    def loses(self, why: Callable[[], str | None]) -> None:
+        """Nothing is compiled here."""
+
     def known_launch(self) -> Any:
         x, y, z = self.run.block
-        return self.run.cluster_shape, x * y * z
+        return self.run.thread.cta.cluster.shape, x * y * z
 
     def smem_base(self) -> int:
         return SMEM_BASE

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulated kernel is given: numbers with types, handles of tensor maps, and what memory it may use."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from .. import seam
+from ..dtypes import DType, Scalar
+from ..isa.facts.tensormap import TensorMapRecord
+from ..seam import CuteError
+from ..seam.marks.constexpr import Constexpr
+from ..seam.source.language import no_argument
+from .ground.report import OutOfBoundsError
+from .hardware.address_spaces import GlobalMemory
+from .hardware.grid import Run
+from .hardware.tma_table import TensorMaps
+from .lanes.lane_memory import stepped
+from .python.arithmetic.number import from_python
+from .python.arrays import Record, array_of, tracked
+from .python.backend import cast
+
+
+class Arguments:
+    """Takes kernel arguments apart: run-time leaves become plain numbers, tensor maps handles; what memory the
+    kernel may use is written down."""
+
+    def __init__(self, memory: GlobalMemory, maps: TensorMaps, run: Run) -> None:
+        self.memory, self.maps, self.run = memory, maps, run
+        self._handles: dict[TensorMapRecord, int] = {}
+        self._begins: dict[Any, int] = {}  # the arrays behind atoms' maps
+        self.records: list[tuple[Any, Any]] = []  # of the host, and what the kernel has of each
+
+    def give_back(self) -> None:
+        """Set the host's records to what the kernel has made of them."""
+        for value, held in self.records:
+            for field in value.dtype.names:
+                value[field] = held[field][0]
+
+    def number(self, value: Any, name: str) -> Any:
+        """An argument of the kernel itself: Python's numbers, and those in tuples, have Numba's types."""
+        if type(value) is tuple:
+            return tuple(self.number(v, name) for v in value)
+        if type(value) in (dict, set):
+            raise CuteError(no_argument(value))
+        if isinstance(value, Constexpr):
+            return self.take(value.value, name)
+        return from_python(value) if isinstance(value, (int, float)) else self.take(value, name)
+
+    def take(self, value: Any, name: str, captured: bool = False) -> Any:
+        """`value` as the kernel's threads see it; `name` is for reports. captured: as a global or closure variable,
+        which a compiled kernel holds as a constant."""
+        value = array_of(value)
+        found = getattr(value, "__cute_allocations__", None)
+        if found is not None and not isinstance(value, type):
+            for address, nbytes, label, owner, readonly in found():
+                self.memory.add(int(address), int(nbytes), label or name, owner, readonly)
+                self._begins[getattr(value, "tensor_map", None)] = int(address)
+        if isinstance(value, Scalar):
+            found = value.captured(simulated=True) if captured else value.checked(simulated=True)
+            number = cast(found, value.dtype)
+            return number.make(number.value, value.divisor) if value.dtype.is_integer else number
+        if isinstance(value, np.void) and value.dtype.names:
+            held = np.array([value])
+            if not captured:
+                self.records.append((value, held))
+            return Record(self.take(held, name, captured), 0)
+        if isinstance(value, np.generic):
+            return from_python(value)
+        if isinstance(value, np.ndarray):
+            if captured:
+                value = value.view()
+                value.flags.writeable = False
+            self.memory.add_array(value, name)
+            held = tracked(value, self.run)
+            return stepped(held, self.run) if self.run.shared else held
+        if isinstance(value, TensorMapRecord):
+            return value.captured(simulated=True) if captured else self._handle(value, name)
+        if type(value) is tuple:
+            return tuple(self.take(v, name, captured) for v in value)
+        if isinstance(value, DType):
+            return value
+        if seam.is_static_class(type(value)) and dataclasses.is_dataclass(value):
+            return self._rebuilt(value, [f.name for f in dataclasses.fields(value)], name, captured)
+        if seam.is_struct_class(type(value)):
+            return self._rebuilt(value, list(vars(value)), name, captured)
+        return value
+
+    def _field(self, value: Any, name: str, captured: bool) -> Any:
+        if isinstance(value, np.ndarray):
+            self.memory.add_array(value, name)
+            return value
+        return self.take(value, name, captured)
+
+    def _rebuilt(self, value: Any, fields: list[str], name: str, captured: bool) -> Any:
+        new = {f: self._field(getattr(value, f), name, captured) for f in fields}
+        if all(new[f] is getattr(value, f) for f in fields):
+            return value
+        copy = object.__new__(type(value))
+        for f, v in new.items():
+            object.__setattr__(copy, f, v)
+        return copy
+
+    def _handle(self, record: TensorMapRecord, name: str) -> int:
+        if record in self._handles:
+            return self._handles[record]
+        # A map may begin before its array: then where each box lies is checked as it is copied.
+        if record.address >= self._begins.get(record, record.address):
+            held = self.memory.find(record.address)
+            if held is None:
+                self.memory.add(record.address, record.extent_bytes, name, None)
+            elif record.address + record.extent_bytes > held.end:
+                raise OutOfBoundsError(
+                    f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "
+                    f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.label}"
+                )
+        handle = self._handles[record] = self.maps.add(record, name)
+        return handle
