@@ -177,7 +177,8 @@ class Memory:
         found, left, seen = dict(self.losses), [library], {id(library)}
         for linked in left:
             found.update(dict.fromkeys(getattr(linked, "_cute_losses", ())))
-            more = [x for x in getattr(linked, "_linking_libraries", ()) if id(x) not in seen]  # code of a file has none
+            # code of a file has none
+            more = [x for x in getattr(linked, "_linking_libraries", ()) if id(x) not in seen]
             seen.update(map(id, more))
             left += more
         return found
