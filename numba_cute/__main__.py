@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it;
-`cache` lists the kernels that are kept on disk, removes them, or ships them."""
+`opt` does so for the dialect that NVIDIA published, with the options of MLIR's tools; `cache` lists the kernels that are
+kept on disk, removes them, or ships them."""
 
 from __future__ import annotations
 
@@ -22,8 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m numba_cute", description="CuTe for Numba, at the command line.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_ir(commands.add_parser("ir", help="read a module of the CuTe IR, run passes over it, and print it"))
+    commands.add_parser("opt", help="the same for the dialect as NVIDIA published it: -split-input-file and the like")
     _add_cache(commands.add_parser("cache", help="list the kernels that are kept on disk, remove or ship them"))
-    given = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["opt"]:
+        return _opt(words[1:])
+    given = parser.parse_args(words)
     try:
         if given.command == "cache":
             print(_cache(given.what, given.file), end="")
@@ -40,6 +45,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         given.output.write_bytes(text.encode())
     return 0
+
+
+def _opt(words: Sequence[str]) -> int:
+    """Run `opt`; gives the exit code."""
+    try:
+        load()
+        from .ir.dialect import opt
+
+        options = opt.parsed(words)
+        made = opt.run(_text(options.file), options)
+    except CuteError as e:
+        print(e, file=sys.stderr)
+        return 1
+    except OSError as e:
+        print(f"opt: {e.filename}: {e.strerror or e}", file=sys.stderr)
+        return 1
+    print(made.text, end="")
+    for problem in made.problems:
+        print(problem, file=sys.stderr)
+    return 1 if made.problems else 0
 
 
 def _add_ir(ir: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from ...layout.layout import ComposedLayout, Layout
 from ...layout.swizzle import Swizzle
 from ...seam import CuteError
 from .leaves import Dynamic
-from .notation import RatioBasis, Ratio, RawComposed, RawLayout, write
+from .notation import Ratio, RatioBasis, RawComposed, RawLayout, Undefined, write
 
 
 class Refused(CuteError):
@@ -50,6 +50,8 @@ def checked_stride(stride: Any) -> Any:
 def checked_layout(raw: Any) -> Layout:
     """Make a layout of a shape and strides as they were written."""
     text = write("layout", raw)
+    if any(isinstance(x, Undefined) for x in leaves_of(raw)):
+        raise Refused(f'"{text}" is not defined: no integer stands at x')
     if not congruent(raw.shape, raw.stride):
         raise Refused(f'"{text}" has no stride for each extent: nest the strides as the shape')
     extents = flatten_to_tuple(raw.shape)
@@ -86,7 +88,7 @@ def checked_composed(raw: Any) -> ComposedLayout:
     outer = checked_layout(raw.outer)
     inner = raw.inner if isinstance(raw.inner, Swizzle) else checked_layout(raw.inner)
     first = coord_zero(outer.stride)
-    total = _first_sum(raw.offset, first)
+    total = summed(raw.offset, first)
     if isinstance(inner, Swizzle):
         if isinstance(total, tuple):
             raise Refused(f'"{text}": a swizzle takes an index, and not the coordinates of basis strides')
@@ -96,16 +98,6 @@ def checked_composed(raw: Any) -> ComposedLayout:
             f"{write('shape', inner.shape)}"
         )
     return ComposedLayout(inner, raw.offset, outer)
-
-
-def _first_sum(offset: Any, first: Any) -> Any:
-    """Where a composed layout's inner function is entered first."""
-    if isinstance(first, tuple) != isinstance(offset, tuple) and not (type(offset) is int and offset == 0):
-        raise Refused(
-            f"the offset {write('int_tuple', offset)} cannot be added to {write('int_tuple', first)}, where the outer "
-            "layout begins"
-        )
-    return summed(offset, first)
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {
@@ -125,17 +117,20 @@ def raw(value: Any) -> Any:
     return tuple(map(raw, value)) if isinstance(value, tuple) else value
 
 
-def leaves_of(value: Any) -> tuple[Any, ...]:
-    """List the integers of a value in the order in which they are written, and None for each `_`."""
+def leaves_of(value: Any, modes: bool = False) -> tuple[Any, ...]:
+    """List the integers of a value in the order in which they are written, and None for each `_`. modes: with the
+    indices of the modes that basis strides name."""
     if isinstance(value, tuple):
-        return tuple(leaf for x in value for leaf in leaves_of(x))
+        return tuple(leaf for x in value for leaf in leaves_of(x, modes))
     if isinstance(value, (ComposedLayout, RawComposed)):
-        return leaves_of(value.inner) + leaves_of(value.offset) + leaves_of(value.outer)
+        return tuple(leaf for x in (value.inner, value.offset, value.outer) for leaf in leaves_of(x, modes))
     if isinstance(value, (Layout, RawLayout)):
-        return leaves_of(value.shape) + leaves_of(value.stride)
+        return leaves_of(value.shape, modes) + leaves_of(value.stride, modes)
     if isinstance(value, Swizzle):
         return (value.bits, value.base, value.shift)
-    return (value.value,) if isinstance(value, ScaledBasis) else (value,)
+    if isinstance(value, ScaledBasis):
+        return (value.value, *(reversed(value.mode) if modes else ()))
+    return (value,)
 
 
 def is_static(value: Any) -> bool:

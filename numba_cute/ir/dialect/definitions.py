@@ -30,8 +30,8 @@ class Part:
 @dataclass(frozen=True)
 class Definition:
     """An operation. form: how its types follow: "functional" `(T, U) -> R`, "arrow" `T -> R`, "operands" `T, U`, with
-    the results inferred, "result" `T`. attributes: their names with their forms, "i32", "path" (an array of i32, which may
-    be left out), "modes" (one that may not) or "flag". inferred: the operands' types give the results'."""
+    the results inferred, "result" `T`. attributes: their names with their forms, "i32", "path" (an array of i32, which
+    may be left out), "modes" (one that may not) or "flag". inferred: the operands' types give the results'."""
 
     name: str
     operands: tuple[Part, ...]
@@ -47,7 +47,9 @@ def _part(given: str | tuple[str, ...] | Part) -> Part:
     return given if isinstance(given, Part) else Part((given,) if isinstance(given, str) else given)
 
 
-def _of(name: str, operands: tuple[object, ...], result: object, form: str = "functional", **more: object) -> Definition:
+def _of(
+    name: str, operands: tuple[object, ...], result: object, form: str = "functional", **more: object
+) -> Definition:
     results = () if result is None else (_part(result),)  # type: ignore[arg-type]
     return Definition(name, tuple(map(_part, operands)), results, form, **more)  # type: ignore[arg-type]
 

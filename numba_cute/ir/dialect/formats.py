@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, UnitAttr, i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -117,7 +117,7 @@ def _parse_results(d: Definition, parser: Parser) -> list[Attribute]:
 # ------------------------------------------------------------------ whole operations
 
 
-def parse(cls: Any, parser: Parser) -> Operation:
+def parse(cls: Any, parser: Parser) -> Any:
     """Read an operation behind its name."""
     d: Definition = cls.DEFINITION
     properties = _parse_attributes(d, parser)
@@ -146,7 +146,7 @@ def parse(cls: Any, parser: Parser) -> Operation:
     values = parser.resolve_operands(names, operands, at)
     if results is None:
         results = _inferred(d, operands, properties, parser)
-    return cls(operands=[values], result_types=[results], properties=properties, attributes=attributes)  # type: ignore[no-any-return]
+    return cls(operands=[values], result_types=[results], properties=properties, attributes=attributes)
 
 
 def _inferred(d: Definition, operands: list[Attribute], properties: dict[str, Attribute], parser: Parser) -> Any:

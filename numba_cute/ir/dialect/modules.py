@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
 
@@ -20,7 +20,18 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from . import beside, operations
 
-_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, llvm.LLVM, math.Math, memref.MemRef, scf.Scf, ub.UB)
+_STANDARD = (
+    arith.Arith,
+    builtin.Builtin,
+    cf.Cf,
+    func.Func,
+    gpu.GPU,
+    llvm.LLVM,
+    math.Math,
+    memref.MemRef,
+    scf.Scf,
+    ub.UB,
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ def context() -> Context:
 # ------------------------------------------------------------------ reading
 
 _COMMENTS = re.compile(r"//[^\n]*")
-_NAME = re.compile(r'(?:%[\w$.:-]+(?::\d+)?\s*(?:,\s*%[\w$.:-]+(?::\d+)?\s*)*=\s*)?')
+_NAME = re.compile(r"(?:%[\w$.:-]+(?::\d+)?\s*(?:,\s*%[\w$.:-]+(?::\d+)?\s*)*=\s*)?")
 
 
 class _Placing(Parser):
@@ -111,8 +122,9 @@ def _words(e: ParseError) -> str:
 
 def verified(op: Operation) -> Iterator[tuple[Operation, str]]:
     """List what is wrong, with the operations: in each function the first."""
-    for found in _problems(op):
-        yield found
+    here = _problems(op)
+    yield from here
+    if here:
         return
     for region in op.regions:
         for block in region.blocks:
@@ -259,4 +271,3 @@ def read_pieces(source: str, split: bool) -> Iterator[tuple[int, Read]]:
 
 
 __all__ = ["Diagnostic", "Read", "context", "pieces", "printed", "read", "read_pieces", "verified"]
-_UNUSED: Sequence[str] = ()

@@ -2,8 +2,8 @@
 """Values as the types of the dialect write them in quotes: "(4,(2,?{div=8}))", "(8,64):(64,1)", "[4:1;_]",
 "S<3,4,3> o 0 o (8,64):(64,1)".
 
-A value is what the layout algebra computes with: ints, `Dynamic` and None (`_`), tuples of them, basis strides, layouts,
-swizzles. A tile is a layout, None, or a tuple of tiles.
+A value is what the layout algebra computes with: ints, `Dynamic` and None (`_`), tuples of them, basis strides,
+layouts, swizzles. A tile is a layout, None, or a tuple of tiles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...layout.basis import ScaledBasis
-from ...layout.layout import ComposedLayout, Layout
+from ...layout.layout import ComposedLayout, Layout, compact
 from ...layout.swizzle import Swizzle
 from ...seam import CuteError
 from .leaves import Dynamic
@@ -112,7 +112,17 @@ def _dynamic(found: str) -> Dynamic:
     return Dynamic(width, divisor)
 
 
+@dataclass(frozen=True)
+class Undefined:
+    """Stands where there is no integer: it is written as x."""
+
+    def __repr__(self) -> str:
+        return "x"
+
+
 def _integer(s: Scanner) -> Any:
+    if s.take("x"):
+        return Undefined()
     if s.peek().startswith("?"):
         found = _dynamic(s.peek())
         s.at += 1
@@ -152,7 +162,8 @@ def _tuple(s: Scanner, leaf: Callable[[Scanner], Any], depth: int = 0) -> Any:
 
 def _layout(s: Scanner) -> Any:
     shape = _tuple(s, _integer)
-    s.expect(":")
+    if not s.take(":"):  # strides left out are column-major
+        return RawLayout(shape, compact(shape))
     return RawLayout(shape, _tuple(s, _stride))
 
 
@@ -184,7 +195,7 @@ def _swizzle(s: Scanner) -> Swizzle:
             f"S<{bits},{base},{shift}> is no swizzle of 32 bits: |shift| must be at least bits, and bits, base and "
             "|shift| together at most 32"
         )
-    return NamedSwizzle(bits, base, shift)
+    return Swizzle(bits, base, shift) if bits else NamedSwizzle(bits, base, shift)
 
 
 def _composed(s: Scanner) -> Any:
@@ -272,4 +283,15 @@ def _settled(x: Any) -> Any:
     return x
 
 
-__all__ = ["Malformed", "NamedSwizzle", "Ratio", "RatioBasis", "RawComposed", "RawLayout", "read", "shown", "write"]
+__all__ = [
+    "Malformed",
+    "NamedSwizzle",
+    "Ratio",
+    "RatioBasis",
+    "RawComposed",
+    "RawLayout",
+    "Undefined",
+    "read",
+    "shown",
+    "write",
+]

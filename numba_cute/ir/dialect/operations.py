@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, UnitAttr, i32
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -27,7 +27,7 @@ from . import formats
 from .attributes import ATTRIBUTES, TYPES, CuteType
 from .checked import Refused, leaves_of
 from .definitions import DEFINITIONS, Definition, Part
-from .inference import inferred, compatible, value_of_type
+from .inference import compatible, inferred, value_of_type
 from .leaves import Dynamic
 from .meaning import FUNCTIONS
 
@@ -40,9 +40,9 @@ class CuteOperation(IRDLOperation):
     DEFINITION: ClassVar[Definition]
 
     @classmethod
-    def parse(cls, parser: Parser) -> Operation:
+    def parse(cls, parser: Parser) -> CuteOperation:
         """Read what stands after the name."""
-        return formats.parse(cls, parser)
+        return formats.parse(cls, parser)  # type: ignore[no-any-return]
 
     def print(self, printer: Printer) -> None:
         """Write what stands after the name."""
@@ -86,7 +86,11 @@ class CuteOperation(IRDLOperation):
 
     def plain_attributes(self) -> dict[str, Any]:
         """Return the attributes of its definition as plain Python."""
-        return {name: formats.plain(self.properties[name]) for name, _ in self.DEFINITION.attributes if name in self.properties}
+        return {
+            name: formats.plain(self.properties[name])
+            for name, _ in self.DEFINITION.attributes
+            if name in self.properties
+        }
 
 
 def _types(types: Sequence[Attribute]) -> str:

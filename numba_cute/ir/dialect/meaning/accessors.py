@@ -54,7 +54,7 @@ def _get_layouts(operands: Sequence[Value], attributes: Attributes) -> list[Valu
 
 def scalars_of(value: Any, only_dynamic: bool) -> list[Any]:
     """List the integers of a value: shape, then strides. only_dynamic: leave out what is static."""
-    return [x for x in leaves_of(value) if x is not None and not (only_dynamic and type(x) is int)]
+    return [x for x in leaves_of(value, True) if x is not None and not (only_dynamic and type(x) is int)]
 
 
 def _get_scalars(operands: Sequence[Value], attributes: Attributes) -> list[Value]:

@@ -39,6 +39,7 @@ def _check_kind(lhs: Value, rhs: Value) -> None:
 
 
 def _sum(a: Any, b: Any, sign: int) -> Any:
+    """Add two tuples, or subtract the second. Modes that one lacks are the other's, as they are."""
     if not isinstance(a, tuple) and not isinstance(b, tuple):
         return add(a, b) if sign > 0 else a - b if not (type(b) is int and b == 0) else a
     if not isinstance(a, tuple):
@@ -47,11 +48,7 @@ def _sum(a: Any, b: Any, sign: int) -> Any:
         return a
     n = min(len(a), len(b))
     both = tuple(_sum(x, y, sign) for x, y in zip(a, b, strict=False))
-    return both + a[n:] + tuple(b[n:] if sign > 0 else (_negated(x) for x in b[n:]))
-
-
-def _negated(x: Any) -> Any:
-    return tuple(map(_negated, x)) if isinstance(x, tuple) else 0 - x
+    return both + a[n:] + b[n:]
 
 
 def _add(operands: Sequence[Value], attributes: Attributes) -> Value:

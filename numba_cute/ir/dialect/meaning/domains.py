@@ -3,35 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....layout.algebra import complement, composition
-from ....layout.basis import ScaledBasis
-from ....layout.coalescing import coalesce
 from ....layout.int_tuple import flatten_to_tuple
-from ....layout.inverses import left_inverse, right_inverse
 from ....layout.layout import ComposedLayout, Layout
-from ....layout.modes import group_modes, slice_
-from ....layout.modes import dice as dice_
-from ....layout.recast import recast_layout
+from ....layout.modes import dice as dice_, group_modes, slice_
 from ....layout.swizzle import Swizzle
 from ..checked import is_static
-from ..notation import write
+from . import canonical
 from .accessors import _tile_leaves
+from .swizzled import recast, sliced
 from .values import Attributes, Function, Refused, Value, computed, in_shape, modes_of, one, rank
+
+
+def on_domain(source: Value, what: str, function: Callable[[Layout], Layout]) -> Value:
+    """Change the domain of a layout: of a composed one its outer layout."""
+    found = computed(what, lambda: function(source.layout))
+    if isinstance(source.value, ComposedLayout):
+        return source.replaced(ComposedLayout(source.value.inner, source.value.offset, found))
+    return source.replaced(found)
 
 
 def _composition(operands: Sequence[Value], attributes: Attributes) -> Value:
     lhs, rhs = operands
-    return lhs.replaced(computed("composition", lambda: composition(lhs.value, rhs.value)))
+    return on_domain(lhs, "composition", lambda layout: canonical.composed(layout, rhs.value))
 
 
 def _coalesce(operands: Sequence[Value], attributes: Attributes) -> Value:
     source = operands[0]
     profile = operands[1].value if len(operands) > 1 else None
     _check_profile(profile, source.layout.shape, ())
-    return source.replaced(computed("layout", lambda: coalesce(source.value, target_profile=profile)))
+    return on_domain(source, "layout", lambda layout: canonical.coalesced(layout, profile))
 
 
 def _check_profile(profile: Any, shape: Any, path: tuple[int, ...]) -> None:
@@ -63,13 +66,13 @@ def _complement(operands: Sequence[Value], attributes: Attributes) -> Value:
     if len(operands) == 1:
         if not source.is_static:
             raise Refused(f"without a cotarget the layout must be static, and is {source}")
-        return Value("layout", computed("complement", lambda: complement(layout)))
+        return Value("layout", computed("complement", lambda: canonical.complemented(layout)))
     if layout.maps_to_coordinates:
         raise Refused(f"the layout must have integer strides, and is {source}")
     if not is_static(layout.stride) and rank(layout) > 1:
         raise Refused(f"a layout of more than one mode must have static strides, and {source} has {rank(layout)} modes")
     target = modes_of(operands[1].value)
-    return Value("layout", computed("complement", lambda: complement(layout, target)))
+    return Value("layout", computed("complement", lambda: canonical.complemented_to(layout, target)))
 
 
 def _group_modes(operands: Sequence[Value], attributes: Attributes) -> Value:
@@ -91,7 +94,7 @@ def _recast_layout(operands: Sequence[Value], attributes: Attributes) -> Value:
     if source.layout.maps_to_coordinates:
         raise Refused(f"the layout must have integer strides, and {source} has basis strides")
     new, old = attributes["new_type_bits"], attributes["old_type_bits"]
-    return source.replaced(computed("recast layout", lambda: recast_layout(new, old, source.value)))
+    return source.replaced(computed("recast layout", lambda: recast(source.value, new, old)))
 
 
 def _check_coord(source: Value, coord: Value) -> None:
@@ -108,6 +111,8 @@ def _slice(operands: Sequence[Value], attributes: Attributes) -> Value:
             raise Refused(f"a swizzled layout is sliced where its outer layout is static, and it is {source}")
         if None not in flatten_to_tuple(coord.value):
             raise Refused(f"a swizzled layout is sliced where the coordinate keeps a mode by `_`, and it is {coord}")
+        found = computed("slice", lambda: sliced(value, coord.value))
+        return Value("layout", found) if isinstance(found, Layout) else source.replaced(found)
     return source.replaced(computed("slice", lambda: slice_(value, coord.value)))
 
 
@@ -122,7 +127,7 @@ def _dice(operands: Sequence[Value], attributes: Attributes) -> Value:
 def _right_inverse(operands: Sequence[Value], attributes: Attributes) -> Value:
     (source,) = operands
     _check_static_shape(source)
-    return Value("layout", computed("right inverse", lambda: right_inverse(source.value)))
+    return Value("layout", computed("right inverse", lambda: canonical.right_inverse(source.value)))
 
 
 def _left_inverse(operands: Sequence[Value], attributes: Attributes) -> Value:
@@ -130,7 +135,7 @@ def _left_inverse(operands: Sequence[Value], attributes: Attributes) -> Value:
     _check_static_shape(source)
     if not is_static(source.value.stride):
         raise Refused(f"the layout must have static strides, and is {source}")
-    return Value("layout", computed("left inverse", lambda: left_inverse(source.value)))
+    return Value("layout", computed("left inverse", lambda: canonical.left_inverse(source.value)))
 
 
 def _check_static_shape(source: Value) -> None:
@@ -150,4 +155,4 @@ FUNCTIONS: dict[str, Function] = {
     "right_inverse": one(_right_inverse),
     "left_inverse": one(_left_inverse),
 }
-__all__ = ["FUNCTIONS", "ScaledBasis", "flattened", "write"]
+__all__ = ["FUNCTIONS", "flattened", "on_domain"]

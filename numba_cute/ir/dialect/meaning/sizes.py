@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....layout.int_tuple import congruent, flatten_to_tuple, product, product_each
+from ....layout.int_tuple import congruent, flatten_to_tuple, product, product_each, wrap
 from ....layout.layout import ComposedLayout, compact, cosize
 from ....layout.mapping import idx2crd, increment_coord, index
 from ....layout.modes import append, prepend
@@ -34,7 +34,7 @@ def _product(operands: Sequence[Value], attributes: Attributes) -> Value:
 
 
 def _product_each(operands: Sequence[Value], attributes: Attributes) -> Value:
-    return Value(operands[0].kind, product_each(operands[0].value))
+    return Value(operands[0].kind, wrap(product_each(operands[0].value)))
 
 
 def evaluated(layout: Any, coord: Any) -> Any:
@@ -59,9 +59,7 @@ def _crd2idx(operands: Sequence[Value], attributes: Attributes) -> Value:
     coord, shape = operands
     if not in_shape(coord.value, shape.value):
         raise Refused(f"the coordinate {coord} is not nested as the shape {shape}")
-    return Value(
-        "int_tuple", computed("index", lambda: index(coord.value, shape.value, compact(shape.value)))
-    )
+    return Value("int_tuple", computed("index", lambda: index(coord.value, shape.value, compact(shape.value))))
 
 
 def _idx2crd(operands: Sequence[Value], attributes: Attributes) -> Value:
@@ -91,6 +89,8 @@ def _to_rank(join: Any) -> Function:
         kind = "layout" if source.kind == "composed_layout" else source.kind
         if element.kind != kind:
             raise Refused(f"the element for {source} must be a !cute.{kind}, and is {element}")
+        if rank(source.value) >= wanted:
+            return source
         return Value(source.kind, computed("value of that rank", lambda: join(source.value, element.value, wanted)))
 
     return one(extended)
