@@ -25,7 +25,7 @@ from pathlib import Path
 from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 
-from numba_cute.ir.dialect import modules, opt
+from numba_cute.ir.dialect import modules, opt, running
 from numba_cute.seam import CuteError
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "reference_ir.json"
@@ -185,7 +185,18 @@ def all_counts(root: Path) -> dict[str, Count]:
 
 def program(file: Path) -> str | None:
     """Run a program, and compare what it prints with its CHECK lines."""
-    return parses(file.read_text()) or "programs are not run yet"
+    source = file.read_text()
+    found = modules.read(source)
+    if found.op is None or found.problems:
+        return found.problems[0].message
+    command = next(c for c in run_lines(source) if "cutlass-compiler-run-" in c)
+    environment = dict(re.findall(r"(\w+)=(\S+)", command.partition("%")[0]))
+    output: list[str] = []
+    try:
+        running.run(found.op, output.append, environment)
+    except CuteError as e:
+        return str(e)
+    return checked(source, "".join(output), command.partition("FileCheck %s")[2].split())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

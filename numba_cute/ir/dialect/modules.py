@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 
 from xdsl.context import Context
-from xdsl.dialects import arith, builtin, cf, func, gpu, llvm, math, memref, scf, ub
+from xdsl.dialects import arith, builtin, cf, func, llvm, math, memref, scf, ub
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.parser import Parser
@@ -25,7 +25,6 @@ _STANDARD = (
     builtin.Builtin,
     cf.Cf,
     func.Func,
-    gpu.GPU,
     llvm.LLVM,
     math.Math,
     memref.MemRef,
