@@ -78,9 +78,7 @@ def checked(source: str, output: str, arguments: Sequence[str]) -> str | None:
         given.write_text(output)
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            options = parse_argv_options(
-                ["filecheck", str(check), "--input-file", str(given), "--dump-input=never", *arguments]
-            )
+            options = parse_argv_options(["filecheck", str(check), "--input-file", str(given), *arguments])
             try:
                 code = Matcher.from_opts(options).run()
             except Exception as e:  # its own errors, of lines that it does not know

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bisect
 import re
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
@@ -18,6 +19,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from ...seam.ground.packages import package_of
 from . import beside, operations
 
 _STANDARD = (
@@ -67,6 +69,8 @@ def context() -> Context:
 
 # ------------------------------------------------------------------ reading
 
+_STRINGS = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*("?)')
+"""Comments, and strings with their ends: xDSL looks exponentially long for an end that is not there."""
 _COMMENTS = re.compile(r"//[^\n]*")
 _NAME = re.compile(r"(?:%[\w$.:-]+(?::\d+)?\s*(?:,\s*%[\w$.:-]+(?::\d+)?\s*)*=\s*)?")
 
@@ -94,25 +98,44 @@ def read(source: str, ctx: Context | None = None) -> Read:
     """Read a module, and verify it. Nothing is raised: what is wrong stands in the result."""
     if not _COMMENTS.sub("", source).strip():
         return Read(ModuleOp([]))
-    parser = _Placing(ctx or context(), source)
     starts = [0, *(i + 1 for i, c in enumerate(source) if c == "\n")]
 
     def at(position: int, message: str) -> Diagnostic:
         line = bisect.bisect_right(starts, position)
         return Diagnostic(line, position - starts[line - 1] + 1, message)
 
+    for found in _STRINGS.finditer(source):
+        if found[1] == "":
+            return Read(
+                None, [at(found.start(), "this string does not end on its line, or has an escape that is none")]
+            )
+    parser = None
     try:
+        parser = _Placing(ctx or context(), source)
         op = parser.parse_module()
     except ParseError as e:
         return Read(None, [at(e.span.start, _words(e))])
     except VerifyException as e:  # an attribute of xDSL's that is made wrong
-        return Read(None, [at(parser.operation_at, str(e))])
+        return Read(None, [at(_begun(parser), str(e))])
     except RecursionError:
-        return Read(None, [at(parser.operation_at, "the text is nested too deep")])
+        return Read(None, [at(_begun(parser), "the text is nested too deep")])
     except Exception as e:  # of a text xDSL's parsers may raise anything
-        return Read(None, [at(parser.operation_at, f"{type(e).__name__}: {e}")])
+        if not from_xdsl(e):
+            raise
+        return Read(None, [at(_begun(parser), f"{type(e).__name__}: {e}")])
     problems = [at(parser.places.get(o, 0), message) for o, message in verified(op)]
     return Read(op, problems)
+
+
+def _begun(parser: _Placing | None) -> int:
+    """Where the operation begins that was being read."""
+    return 0 if parser is None else parser.operation_at
+
+
+def from_xdsl(e: BaseException) -> bool:
+    """Say whether a line of xDSL's raised an exception."""
+    frames = [frame for frame, _ in traceback.walk_tb(e.__traceback__)]
+    return package_of(frames[-1].f_globals.get("__name__")) == "xdsl"
 
 
 def _words(e: ParseError) -> str:

@@ -110,7 +110,7 @@ def _elem_less(operands: Sequence[Value], attributes: Attributes) -> Value:
 
 def equal(a: Any, b: Any) -> bool | None:
     """Return whether two values are equal; None where that is not known."""
-    if type(a) is not type(b) and not isinstance(a, Dynamic) and not isinstance(b, Dynamic):
+    if isinstance(a, tuple) != isinstance(b, tuple):
         return False
     if isinstance(a, tuple):
         if len(a) != len(b):
@@ -126,7 +126,7 @@ def equal(a: Any, b: Any) -> bool | None:
             return False
         x, y = value_of(a), value_of(b)
         return None if x is None or y is None else x == y
-    return bool(a == b)
+    return type(a) is type(b) and bool(a == b)
 
 
 def _equal(operands: Sequence[Value], attributes: Attributes) -> Value:

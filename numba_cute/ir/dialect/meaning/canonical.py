@@ -298,6 +298,8 @@ def complemented_to(layout: Layout, target: Any) -> Layout:
         whole = coalesced(Layout(target, compact(target)))
         return Layout(1, 1) if is_one(whole.shape) else whole
     if len(modes) > 1:
+        if not is_static(tuple(d for d, _ in modes)):
+            raise Refused(f"a stride of {text(layout)} is known only at run time, and must be static beside others")
         modes.sort(key=lambda m: m[0])
     out: list[Mode] = []
     reached: Any = 1
@@ -443,6 +445,10 @@ def paired(block: Layout, tiler: Layout, block_first: bool) -> Layout:
     a, b = parts(logical_product(_padded(block, n), _padded(tiler, n)))
     if not block_first:
         a, b = b, a
+    if len(parts(a)) != len(parts(b)):
+        raise Refused(
+            f"the block {text(block)} and the tiler {text(tiler)} do not pair mode by mode: {text(a)}, {text(b)}"
+        )
     if not isinstance(a.shape, tuple):
         return stacked([a, b])
     return stacked([stacked(pair) for pair in zip(parts(a), parts(b), strict=True)])

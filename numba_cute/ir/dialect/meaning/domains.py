@@ -91,7 +91,8 @@ def _recast_layout(operands: Sequence[Value], attributes: Attributes) -> Value:
     for name in ("new_type_bits", "old_type_bits"):
         if attributes[name] <= 0:
             raise Refused(f"{name}={attributes[name]} must be positive")
-    if source.layout.maps_to_coordinates:
+    inner = getattr(source.value, "inner", None)
+    if source.layout.maps_to_coordinates or isinstance(inner, Layout) and inner.maps_to_coordinates:
         raise Refused(f"the layout must have integer strides, and {source} has basis strides")
     new, old = attributes["new_type_bits"], attributes["old_type_bits"]
     return source.replaced(computed("recast layout", lambda: recast(source.value, new, old)))

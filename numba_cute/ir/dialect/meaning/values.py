@@ -63,6 +63,8 @@ def computed(what: str, make: Callable[[], Any]) -> Any:
         raise
     except CuteError as e:
         raise Refused(f"there is no {what}: {e}") from None
+    except ZeroDivisionError:
+        raise Refused(f"there is no {what}: a division by zero") from None
     except RecursionError:
         raise Refused(f"there is no {what}: the values are nested too deep") from None
 

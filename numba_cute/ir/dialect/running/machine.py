@@ -44,7 +44,6 @@ class Machine:
     def __init__(self, module: ModuleOp, printed: Callable[[str], None], environment: Mapping[str, str]) -> None:
         self.module, self.printed, self.environment = module, printed, environment
         self.place: dict[str, tuple[int, int, int]] = {}
-        self.depth = 0
         self.symbols = dict(_symbols(module, ()))
 
     def function(self, path: tuple[str, ...], within: Operation) -> Operation:
@@ -61,13 +60,7 @@ class Machine:
         """Run a function; gives its results."""
         if not function.regions or not function.regions[0].blocks:
             raise Stopped(f"the function @{_name_of(function)} has no body")
-        self.depth += 1
-        if self.depth > 200:
-            raise Stopped(f"@{_name_of(function)} calls itself too deep")
-        try:
-            return self.region(function.regions[0], arguments, {})
-        finally:
-            self.depth -= 1
+        return self.region(function.regions[0], arguments, {})
 
     def region(self, region: Region, arguments: Sequence[Any], frame: Frame) -> list[Any]:
         """Run a region; gives what it is left with."""
@@ -230,4 +223,7 @@ def run(
     function = machine.symbols.get((entry,))
     if function is None:
         raise Stopped(f"the module has no function @{entry}")
-    return machine.call(function, [])
+    try:
+        return machine.call(function, [])
+    except RecursionError:
+        raise Stopped("a function of the program calls itself too deep") from None
