@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import bisect
 import re
-import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, cf, func, llvm, math, memref, scf, ub
@@ -19,8 +19,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from ...seam.ground.packages import package_of
 from . import beside, operations
+from .verifying import from_xdsl, verified
 
 _STANDARD = (
     arith.Arith,
@@ -75,15 +75,26 @@ _COMMENTS = re.compile(r"//[^\n]*")
 _NAME = re.compile(r"(?:%[\w$.:-]+(?::\d+)?\s*(?:,\s*%[\w$.:-]+(?::\d+)?\s*)*=\s*)?")
 
 
+_UNDEFINED = "values used but not defined"
+
+
 class _Placing(Parser):
-    """A parser that notes where each operation's name stands. operation_at: of the one that is read."""
+    """A parser that notes where each operation's name stands. operation_at: of the one that is read. awaited: where
+    each value that comes later is used first."""
 
     operation_at = 0
 
     def __init__(self, ctx: Context, source: str) -> None:
         super().__init__(ctx, source, "module")
         self.places: dict[Operation, int] = {}
+        self.awaited: dict[str, int] = {}
         self.source = source
+
+    def resolve_operand(self, operand: Any, type: Any) -> Any:
+        found = super().resolve_operand(operand, type)
+        if operand.operand_name in self.forward_ssa_references:
+            self.awaited.setdefault(operand.operand_name, operand.span.start)
+        return found
 
     def parse_operation(self) -> Operation:
         start = self._current_token.span.start
@@ -114,7 +125,10 @@ def read(source: str, ctx: Context | None = None) -> Read:
         parser = _Placing(ctx or context(), source)
         op = parser.parse_module()
     except ParseError as e:
-        return Read(None, [at(e.span.start, _words(e))])
+        missing = next(iter(parser.forward_ssa_references), None) if parser and e.msg.startswith(_UNDEFINED) else None
+        if parser is not None and missing is not None:
+            return Read(None, [at(parser.awaited.get(missing, 0), f"%{missing} is used, and nothing defines it")])
+        return Read(None, [at(e.span.start, e.msg)])
     except VerifyException as e:  # an attribute of xDSL's that is made wrong
         return Read(None, [at(_begun(parser), str(e))])
     except RecursionError:
@@ -130,41 +144,6 @@ def read(source: str, ctx: Context | None = None) -> Read:
 def _begun(parser: _Placing | None) -> int:
     """Where the operation begins that was being read."""
     return 0 if parser is None else parser.operation_at
-
-
-def from_xdsl(e: BaseException) -> bool:
-    """Say whether a line of xDSL's raised an exception."""
-    frames = [frame for frame, _ in traceback.walk_tb(e.__traceback__)]
-    return package_of(frames[-1].f_globals.get("__name__")) == "xdsl"
-
-
-def _words(e: ParseError) -> str:
-    return str(getattr(e, "msg", e))
-
-
-def verified(op: Operation) -> Iterator[tuple[Operation, str]]:
-    """List what is wrong, with the operations: in each function the first."""
-    here = _problems(op)
-    yield from here
-    if here:
-        return
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                wrong = list(verified(inner))
-                yield from wrong
-                if wrong and not inner.has_trait(IsolatedFromAbove, value_if_unregistered=False):
-                    return
-
-
-def _problems(op: Operation) -> list[tuple[Operation, str]]:
-    try:
-        op.verify(verify_nested_ops=False)
-    except VerifyException as e:
-        if isinstance(op, operations.CuteOperation):
-            return [(op, m) for m in op.problems() or [str(e)]]
-        return [(op, f"'{op.name}' op {e}")]
-    return []
 
 
 # ------------------------------------------------------------------ printing

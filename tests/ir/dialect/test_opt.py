@@ -230,3 +230,39 @@ def test_command_line_runs_both(tmp_path, capsys, monkeypatch):
     assert "is no option" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROGRAM.encode())))
     assert main(["run", "-"]) == 0
+
+
+@pytest.mark.parametrize(
+    "body, line",
+    [
+        ("cute.print(%a) : !cute.shape<\"4\">\n%a = cute.static : !cute.shape<\"4\">", 2),
+        ("cute.print(%a) : !cute.shape<\"4\">", 2),
+        ("scf.if %c {\n%a = cute.static : !cute.shape<\"4\">\n}\ncute.print(%a) : !cute.shape<\"4\">", 5),
+        ("cf.cond_br %c, ^one, ^two\n^one:\n%a = cute.static : !cute.shape<\"4\">\ncf.br ^two\n^two:\ncute.print(%a) : !cute.shape<\"4\">", 7),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_value_that_is_not_made_before_its_use_is_refused(body, line):
+    found = modules.read(f"func.func @f(%c: i1) {{\n{body}\nreturn\n}}")
+    assert line in [d.line for d in found.problems]
+
+
+def test_value_of_an_outer_block_may_be_used_within():
+    body = "%a = cute.static : !cute.shape<\"4\">\nscf.if %c {\ncute.print(%a) : !cute.shape<\"4\">\n}"  # fmt: skip
+    assert not modules.read(f"func.func @f(%c: i1) {{\n{body}\nreturn\n}}").problems
+
+
+def test_launches_count_their_threads_one_at_a_time():
+    source = PROGRAM.replace("%two = arith.constant 2", "%two = arith.constant 2000000000")
+    output = []
+
+    class Enough(Exception):
+        pass
+
+    def printed(text):
+        output.append(text)
+        if len(output) > 5:
+            raise Enough
+
+    with pytest.raises(Enough):
+        running.run(modules.read(source).op, printed, {})
+    assert output[3:6] == ["(0,_,0)\n", "(1,_,0)\n", "6 of 1%\n"]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from typing import Any
 
 from ..beside import GpuFunc
@@ -19,12 +18,20 @@ def _places(machine: Machine, grid: Sequence[int], block: Sequence[int]) -> Iter
     if min(*grid, *block) <= 0:
         raise Stopped(f"a launch of {tuple(grid)} blocks of {tuple(block)} threads: each must be at least 1")
     sizes = {"gpu.grid_dim": (*grid,), "gpu.block_dim": (*block,)}
-    for b in product(*(range(n) for n in reversed(grid))):
-        for t in product(*(range(n) for n in reversed(block))):
-            at = {"gpu.block_id": b[::-1], "gpu.thread_id": t[::-1]}
+    for b in _counted(grid):
+        for t in _counted(block):
+            at = {"gpu.block_id": b, "gpu.thread_id": t}
             machine.place = {**sizes, **at}  # type: ignore[dict-item]
             yield machine.place
     machine.place = {}
+
+
+def _counted(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Count through three sizes, the first fastest, one place at a time: there may be more than memory holds."""
+    for z in range(sizes[2]):
+        for y in range(sizes[1]):
+            for x in range(sizes[0]):
+                yield x, y, z
 
 
 def _launched(machine: Machine, grid: Sequence[int], block: Sequence[int], thread: Callable[[], Any]) -> None:
