@@ -26,6 +26,7 @@ from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 
 from numba_cute.ir.dialect import modules, opt, running
+from numba_cute.ir.dialect.passes import PASSES
 from numba_cute.seam import CuteError
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "reference_ir.json"
@@ -182,7 +183,7 @@ def all_counts(root: Path) -> dict[str, Count]:
 
 
 def program(file: Path) -> str | None:
-    """Run a program, and compare what it prints with its CHECK lines."""
+    """Run a program, and compare what it prints with its CHECK lines, and with what it prints after our passes."""
     source = file.read_text()
     found = modules.read(source)
     if found.op is None or found.problems:
@@ -190,10 +191,16 @@ def program(file: Path) -> str | None:
     command = next(c for c in run_lines(source) if "cutlass-compiler-run-" in c)
     environment = dict(re.findall(r"(\w+)=(\S+)", command.partition("%")[0]))
     output: list[str] = []
+    simpler: list[str] = []
     try:
         running.run(found.op, output.append, environment)
+        for name in ("cute-fold-static", "cse", "canonicalize"):
+            PASSES[name](modules.context(), found.op)
+        running.run(found.op, simpler.append, environment)
     except CuteError as e:
         return str(e)
+    if simpler != output:
+        return "after the passes it prints something else"
     return checked(source, "".join(output), command.partition("FileCheck %s")[2].split())
 
 

@@ -25,7 +25,7 @@ ALLOWED = {
     ("compiler/linking.py", "link"): (1, FOREIGN),
     ("compiler/nvvm.py", "_settle"): (1, ENGINE),
     ("compiler/offline.py", "_argument_types"): (1, USERS),
-    ("ir/modules.py", "read"): (1, FOREIGN),
+    ("ir/modules.py", "_parsed"): (1, FOREIGN),
     ("ir/text.py", "parsed"): (1, FOREIGN),
     ("layout/int_tuple.py", "filter_tuple"): (1, USERS),
     ("layout/int_tuple.py", "transform_leaf"): (1, USERS),

@@ -65,7 +65,3 @@ def _verdict(op: Operation) -> bool | None:
         return None
     found: bool = FUNCTIONS[op.name.removeprefix("cute.")](operands, {})[0].value
     return found
-
-
-PASSES = {"cute-fold-static": fold_static}
-"""The passes by name."""

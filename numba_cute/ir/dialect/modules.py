@@ -107,43 +107,44 @@ class _Placing(Parser):
 
 def read(source: str, ctx: Context | None = None) -> Read:
     """Read a module, and verify it. Nothing is raised: what is wrong stands in the result."""
-    if not _COMMENTS.sub("", source).strip():
-        return Read(ModuleOp([]))
     starts = [0, *(i + 1 for i, c in enumerate(source) if c == "\n")]
 
     def at(position: int, message: str) -> Diagnostic:
         line = bisect.bisect_right(starts, position)
         return Diagnostic(line, position - starts[line - 1] + 1, message)
 
+    if not _COMMENTS.sub("", source).strip():
+        return Read(ModuleOp([]))
     for found in _STRINGS.finditer(source):
         if found[1] == "":
-            return Read(
-                None, [at(found.start(), "this string does not end on its line, or has an escape that is none")]
-            )
-    parser = None
+            return Read(None, [at(found.start(), "this string ends on another line, or has an escape that is none")])
     try:
         parser = _Placing(ctx or context(), source)
-        op = parser.parse_module()
-    except ParseError as e:
-        missing = next(iter(parser.forward_ssa_references), None) if parser and e.msg.startswith(_UNDEFINED) else None
-        if parser is not None and missing is not None:
-            return Read(None, [at(parser.awaited.get(missing, 0), f"%{missing} is used, and nothing defines it")])
+    except ParseError as e:  # its first word is none
         return Read(None, [at(e.span.start, e.msg)])
+    made = _parsed(parser)
+    if not isinstance(made, ModuleOp):
+        return Read(None, [at(*made)])
+    return Read(made, [at(parser.places.get(op, 0), message) for op, message in verified(made)])
+
+
+def _parsed(parser: _Placing) -> ModuleOp | tuple[int, str]:
+    """Read a module; gives it, or where what is wrong."""
+    try:
+        return parser.parse_module()
+    except ParseError as e:
+        missing = next(iter(parser.forward_ssa_references), None)
+        if missing is not None and e.msg.startswith(_UNDEFINED):
+            return parser.awaited.get(missing, 0), f"%{missing} is used, and nothing defines it"
+        return e.span.start, e.msg
     except VerifyException as e:  # an attribute of xDSL's that is made wrong
-        return Read(None, [at(_begun(parser), str(e))])
+        return parser.operation_at, str(e)
     except RecursionError:
-        return Read(None, [at(_begun(parser), "the text is nested too deep")])
+        return parser.operation_at, "the text is nested too deep"
     except Exception as e:  # of a text xDSL's parsers may raise anything
         if not from_xdsl(e):
             raise
-        return Read(None, [at(_begun(parser), f"{type(e).__name__}: {e}")])
-    problems = [at(parser.places.get(o, 0), message) for o, message in verified(op)]
-    return Read(op, problems)
-
-
-def _begun(parser: _Placing | None) -> int:
-    """Where the operation begins that was being read."""
-    return 0 if parser is None else parser.operation_at
+        return parser.operation_at, f"{type(e).__name__}: {e}"
 
 
 # ------------------------------------------------------------------ printing
@@ -264,9 +265,9 @@ def pieces(source: str) -> list[tuple[int, str]]:
     return [(start, "".join(lines)) for start, lines in found]
 
 
-def read_pieces(source: str, split: bool) -> Iterator[tuple[int, Read]]:
+def read_pieces(source: str, split: bool, ctx: Context | None = None) -> Iterator[tuple[int, Read]]:
     """Read a text, or each piece of it, with the number of lines before the piece."""
-    ctx = context()
+    ctx = ctx or context()
     for start, piece in pieces(source) if split else [(0, source)]:
         yield start, read(piece, ctx)
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...seam import CuteError
-from .folding import PASSES
-from .modules import Diagnostic, pieces, printed, read_pieces, verified
+from .modules import Diagnostic, context, pieces, printed, read_pieces, verified
+from .passes import PASSES
 
 
 @dataclass
@@ -69,13 +69,14 @@ def _pipeline(text: str) -> list[str]:
 
 def run(source: str, options: Options) -> Outcome:
     """Read a text, run passes over its modules, and print them."""
+    ctx = context()
     texts: list[str] = []
     found: list[Diagnostic] = []
-    for start, piece in read_pieces(source, options.split):
+    for start, piece in read_pieces(source, options.split, ctx):
         here = list(piece.problems)
         if piece.op is not None and not here:
             for name in options.passes:
-                PASSES[name](piece.op)
+                PASSES[name](ctx, piece.op)
                 here += [Diagnostic(1, 1, f"after {name}: {message}") for _, message in verified(piece.op)]
             texts.append(printed(piece.op, options.generic))
         found += [Diagnostic(d.line + start, d.column, d.message, d.severity) for d in here]

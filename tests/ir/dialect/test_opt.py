@@ -61,6 +61,24 @@ def test_division_that_nobody_uses_goes_where_it_divides_by_no_zero(by, goes):
     assert ("ceil_div" not in ran(source, "-cute-fold-static").text) == goes
 
 
+@pytest.mark.parametrize("name", ["cse", "canonicalize", "dce", "loop-invariant-code-motion", "cute-fold-static"])
+def test_passes_keep_what_a_program_prints(name):
+    assert run(ran(PROGRAM, f"-{name}").text) == OUTPUT
+
+
+def test_equal_operations_become_one_and_prints_stay():
+    twice = """func.func @f(%n: i32) {
+      %a = cute.make_shape(%n) : (i32) -> !cute.shape<"?">
+      %b = cute.make_shape(%n) : (i32) -> !cute.shape<"?">
+      cute.print(%a) : !cute.shape<"?">
+      cute.print(%b) : !cute.shape<"?">
+      return
+    }"""
+    made = ran(twice, "-cse").text
+    assert made.count("make_shape") == 1
+    assert made.count("cute.print(%0)") == 2
+
+
 def test_pieces_are_read_alone_and_wrong_ones_told_with_their_lines():
     source = 'func.func @f() {\n  return\n}\n// -----\nfunc.func @f(%a: !cute.shape<"x,">) {\n  return\n}\n'
     made = ran(source, "-split-input-file", "a.mlir")
@@ -95,7 +113,7 @@ def test_wrong_option_is_refused_in_words(arguments, words):
 
 def test_text_that_never_ends_a_string_is_refused_at_once():
     found = modules.read('func.func @f(%a: !cute.shape<"' + "(" * 400)
-    assert "does not end" in found.problems[0].message
+    assert "ends on another line" in found.problems[0].message
 
 
 # ------------------------------------------------------------------ programs
