@@ -58,18 +58,26 @@ def _promises(values: Sequence[Value]) -> bool:
 
 
 def inferred(d: Definition, types: Sequence[Attribute], attributes: Mapping[str, Any]) -> list[Attribute]:
-    """Return the types of an operation's results. What divides them is told where it is told of an operand. Raises
-    Refused where the operation does not take such operands."""
+    """Return the types of an operation's results, as they are written where nobody says them: what divides them is told
+    where it is told of an operand. Raises Refused where the operation does not take such operands."""
+    told = _promises([value_of_type(t) for t in types])
+    return [t if told else without_promises(t) for t in most_known(d, types, attributes)]
+
+
+def most_known(d: Definition, types: Sequence[Attribute], attributes: Mapping[str, Any]) -> list[Attribute]:
+    """Return the types of an operation's results with all that is known of what divides them: 8 divides `?` times 8."""
     operands = [value_of_type(t) for t in types]
-    found = FUNCTIONS[d.name](operands, attributes)
-    if not _promises(operands):
-        found = [Value(v.kind, with_leaves(v.value, _plain)) for v in found]
-    return [type_of_value(v) for v in found]
+    return [type_of_value(v) for v in FUNCTIONS[d.name](operands, attributes)]
+
+
+def without_promises(t: Attribute) -> Attribute:
+    """Return a type that says nothing of what divides its `?`."""
+    return type_of_value(Value(t.kind, with_leaves(t.data, _plain))) if isinstance(t, CuteType) else t
 
 
 def compatible(found: Attribute, given: Attribute) -> bool:
-    """Return whether a result may have the type that the text gives it: the inferred one, or one that promises less of
-    what divides it."""
+    """Return whether a result may have the type that the text gives it: the one of which most is known, or one that
+    promises less of what divides it."""
     if found == given:
         return True
     if not isinstance(found, CuteType) or not isinstance(given, CuteType) or found.kind != given.kind:
@@ -80,4 +88,4 @@ def compatible(found: Attribute, given: Attribute) -> bool:
     return all(not isinstance(b, Dynamic) or a.divisor % b.divisor == 0 for a, b in zip(more, less, strict=True))
 
 
-__all__ = ["compatible", "inferred", "type_of_value", "value_of_type", "with_leaves"]
+__all__ = ["compatible", "inferred", "most_known", "type_of_value", "value_of_type", "with_leaves"]

@@ -27,7 +27,7 @@ from . import formats
 from .attributes import ATTRIBUTES, TYPES, CuteType
 from .checked import Refused, leaves_of
 from .definitions import DEFINITIONS, Definition, Part
-from .inference import compatible, inferred, value_of_type
+from .inference import compatible, inferred, most_known, value_of_type
 from .leaves import Dynamic
 from .meaning import FUNCTIONS
 
@@ -68,13 +68,13 @@ class CuteOperation(IRDLOperation):
             return []
         failed = f"'{self.name}' op failed to infer returned types"
         try:
-            found = self.infer()
+            found = most_known(self.DEFINITION, [a.type for a in self.args], self.plain_attributes())
         except Refused as e:
             return [str(e), failed]
         given = [r.type for r in self.res]
         if len(found) != len(given) or not all(map(compatible, found, given)):
             return [
-                f"'{self.name}' op inferred type(s) {_types(found)} are incompatible with return type(s) of operation "
+                f"'{self.name}' op inferred type(s) {_types(self.infer())} are incompatible with return type(s) of operation "
                 f"{_types(given)}",
                 failed,
             ]

@@ -68,8 +68,9 @@ def test_result_may_promise_less_than_is_inferred_and_not_more():
 def test_dividing_a_promise_is_inferred_where_one_is_made():
     line = '%r = cute.tuple_product(%0) : (!cute.shape<"(?{div=8},4)">) -> !cute.shape<"?{div=32}">'
     good(function('!cute.shape<"(?{div=8},4)">', line))
-    plain = '%r = cute.tuple_product(%0) : (!cute.shape<"(?,4)">) -> !cute.shape<"?{div=4}">'
-    assert modules.read(function('!cute.shape<"(?,4)">', plain)).problems
+    for divisor, right in ((4, True), (2, True), (8, False)):
+        made = f'%r = cute.tuple_product(%0) : (!cute.shape<"(?,4)">) -> !cute.shape<"?{{div={divisor}}}">'
+        assert (not modules.read(function('!cute.shape<"(?,4)">', made)).problems) == right
 
 
 def test_attributes_of_an_operation_print_where_mlir_prints_them():
