@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from xdsl.ir import Attribute, Data, TypeAttribute
+from xdsl.ir import Data, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ...seam import CuteError
 from .checked import Refused, checked, is_static
-from .notation import Malformed, read, write
+from .notation import read, write
 
 KINDS = ("int_tuple", "coord", "shape", "stride", "layout", "tile", "composed_layout", "swizzle")
 
@@ -33,7 +33,7 @@ class _Written(Data[Any]):
             parser.raise_error("expected string: the value in quotes")
         try:
             value = read(cls.kind, text)
-        except Malformed as e:
+        except CuteError as e:
             parser.raise_error(f'failed to parse {cls.kind} from "{text}": {e}', start)
         if cls.verified:
             try:
@@ -80,9 +80,4 @@ def type_of(kind: str, value: Any) -> CuteType:
     return TYPES[kind](value)
 
 
-def kind_of(t: Attribute) -> str:
-    """Return the kind of a type's values; "" for a type of another dialect."""
-    return t.kind if isinstance(t, CuteType) else ""
-
-
-__all__ = ["ATTRIBUTES", "KINDS", "TYPES", "CuteAttr", "CuteError", "CuteType", "kind_of", "type_of"]
+__all__ = ["ATTRIBUTES", "KINDS", "TYPES", "CuteAttr", "CuteType", "type_of"]

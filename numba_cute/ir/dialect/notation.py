@@ -94,10 +94,14 @@ class Scanner:
         if not re.fullmatch(r"-?\d+", found):
             raise Malformed(f"expected an integer and got {found or 'the end'!r}")
         self.at += 1
-        value = int(found)
-        if not -(1 << 63) <= value < 1 << 63:
-            raise Malformed(f"{found} does not fit 64 bits")
-        return value
+        return fitting(found)
+
+
+def fitting(digits: str) -> int:
+    """Return the integer that digits write, which must fit 64 bits."""
+    if len(digits) > 20 or not -(1 << 63) <= int(digits) < 1 << 63:
+        raise Malformed(f"{digits[:20]} does not fit 64 bits")
+    return int(digits)
 
 
 def _dynamic(found: str) -> Dynamic:
@@ -106,7 +110,7 @@ def _dynamic(found: str) -> Dynamic:
         if word in _WIDTHS:
             width = int(word[1:])
         elif re.fullmatch(r"div=[1-9]\d*", word):
-            divisor = int(word[4:])
+            divisor = fitting(word[4:])
         else:
             raise Malformed(f"{word!r} is no property of a run-time integer: give i1 to i64, or div=N")
     return Dynamic(width, divisor)
@@ -143,6 +147,8 @@ def _stride(s: Scanner) -> Any:
         path.insert(0, s.number())
     if not path:
         return value
+    if isinstance(value, Undefined):
+        raise Malformed("x is no basis stride")
     return RatioBasis(value, tuple(path)) if isinstance(value, Ratio) else ScaledBasis(value, tuple(path))
 
 
@@ -291,6 +297,7 @@ __all__ = [
     "RawComposed",
     "RawLayout",
     "Undefined",
+    "fitting",
     "read",
     "shown",
     "write",

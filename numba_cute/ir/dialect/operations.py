@@ -30,6 +30,7 @@ from .definitions import DEFINITIONS, Definition, Part
 from .inference import compatible, inferred, most_known, value_of_type
 from .leaves import Dynamic
 from .meaning import FUNCTIONS
+from .printed_types import types_of
 
 
 class CuteOperation(IRDLOperation):
@@ -73,11 +74,9 @@ class CuteOperation(IRDLOperation):
             return [str(e), failed]
         given = [r.type for r in self.res]
         if len(found) != len(given) or not all(map(compatible, found, given)):
-            return [
-                f"'{self.name}' op inferred type(s) {_types(self.infer())} are incompatible with return type(s) of operation "
-                f"{_types(given)}",
-                failed,
-            ]
+            wanted, got = _types(self.infer()), _types(given)
+            wrong = f"inferred type(s) {wanted} are incompatible with return type(s) of operation {got}"
+            return [f"'{self.name}' op {wrong}", failed]
         return []
 
     def infer(self) -> list[Attribute]:
@@ -201,7 +200,7 @@ OPERATIONS: dict[str, type[CuteOperation]] = {name: _operation(d) for name, d in
 
 def dialect() -> Dialect:
     """Return the dialect `cute`."""
-    return Dialect("cute", list(OPERATIONS.values()), [*ATTRIBUTES.values(), *TYPES.values()])
+    return Dialect("cute", list(OPERATIONS.values()), [*ATTRIBUTES.values(), *TYPES.values(), *types_of("cute")])
 
 
 __all__ = ["OPERATIONS", "CuteOperation", "dialect"]
