@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it;
+`opt` does so for the dialect that NVIDIA published, with the options of MLIR's tools, and `run` runs its programs;
 `cache` lists the kernels that are kept on disk, removes them, or ships them."""
 
 from __future__ import annotations
@@ -22,8 +23,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m numba_cute", description="CuTe for Numba, at the command line.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_ir(commands.add_parser("ir", help="read a module of the CuTe IR, run passes over it, and print it"))
+    commands.add_parser("opt", help="the same for the dialect as NVIDIA published it: -split-input-file and the like")
+    run = commands.add_parser("run", help="run a program of that dialect on the host, and show what it prints")
+    run.add_argument("file", metavar="FILE", help="the program's text; - is what comes in")
+    run.add_argument("-e", "--entry", default="main", metavar="NAME", help="the function that is run: main")
     _add_cache(commands.add_parser("cache", help="list the kernels that are kept on disk, remove or ship them"))
-    given = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["opt"]:
+        return _opt(words[1:])
+    given = parser.parse_args(words)
+    if given.command == "run":
+        return _run(given.file, given.entry)
     try:
         if given.command == "cache":
             print(_cache(given.what, given.file), end="")
@@ -39,6 +49,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(text, end="")
     else:
         given.output.write_bytes(text.encode())
+    return 0
+
+
+def _opt(words: Sequence[str]) -> int:
+    """Run `opt`; gives the exit code."""
+    try:
+        load()
+        from .ir.dialect import opt
+
+        options = opt.parsed(words)
+        made = opt.run(_text(options.file), options)
+    except CuteError as e:
+        print(e, file=sys.stderr)
+        return 1
+    except OSError as e:
+        print(f"opt: {e.filename}: {e.strerror or e}", file=sys.stderr)
+        return 1
+    print(made.text, end="")
+    for problem in made.problems:
+        print(problem, file=sys.stderr)
+    return 1 if made.problems else 0
+
+
+def _run(file: str, entry: str) -> int:
+    """Run `run`; gives the exit code."""
+    try:
+        load()
+        from .ir.dialect import modules, running
+
+        found = modules.read(_text(file))
+        for problem in found.problems:
+            print(problem.shown(file), file=sys.stderr)
+        if found.op is None or found.problems:
+            return 1
+        running.run(found.op, lambda text: print(text, end=""), os.environ, entry)
+    except (CuteError, OSError) as e:
+        print(f"{file}: {e.strerror if isinstance(e, OSError) else e}", file=sys.stderr)
+        return 1
     return 0
 
 

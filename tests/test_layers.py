@@ -268,6 +268,16 @@ def test_rooms_of_the_simulator_stand_in_order():
     assert not bad
 
 
+def test_the_published_dialect_stands_on_the_algebra_alone():
+    room = [p for p in SOURCES if p.is_relative_to(PACKAGE / "ir" / "dialect")]
+    below = ("numba_cute.ir.dialect", "numba_cute.layout", "numba_cute.seam")
+    bad = [f"{relative(p)} imports {m}" for p in room for m in own_imports(p) if not f"{m}.".startswith(below)]
+    others = [p for p in SOURCES if layer(p) == "ir" and p not in room]
+    bad += [f"{relative(p)} imports {m}" for p in others for m in own_imports(p) if m.startswith(below[0])]
+    assert len(room) > 20
+    assert not bad
+
+
 def test_ptx_text_stands_only_in_the_instruction_table():
     others = [(path, *string) for path in SOURCES if layer(path) != "isa" for string in read(path).strings]
     assert [f"{relative(path)}:{line}: {text!r}" for path, text, line in others if PTX.search(text)] == []

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of the dialect in xDSL, made of their definitions: read, written, verified, inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, UnitAttr, i32
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, MemoryWriteEffect, NoMemoryEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...seam import CuteError
+from . import formats
+from .attributes import ATTRIBUTES, TYPES, CuteType
+from .checked import Refused, leaves_of
+from .definitions import DEFINITIONS, Definition, Part
+from .inference import compatible, inferred, most_known, value_of_type
+from .leaves import Dynamic
+from .meaning import FUNCTIONS
+from .printed_types import types_of
+
+
+class CuteOperation(IRDLOperation):
+    """An operation of the dialect. DEFINITION: what it is."""
+
+    args = var_operand_def()
+    res = var_result_def()
+    DEFINITION: ClassVar[Definition]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CuteOperation:
+        """Read what stands after the name."""
+        return formats.parse(cls, parser)  # type: ignore[no-any-return]
+
+    def print(self, printer: Printer) -> None:
+        """Write what stands after the name."""
+        formats.write(self, printer)
+
+    def verify_(self) -> None:
+        """Raise VerifyException if it is none of the dialect."""
+        found = self.problems()
+        if found:
+            raise VerifyException("\n".join(found))
+
+    def problems(self) -> list[str]:
+        """Say what is wrong, as MLIR's verifier does: nothing, or one line, or two where the types were inferred."""
+        d = self.DEFINITION
+        wrong = _number(d, len(self.args)) or _parts(d.operands, self.args, "operand") or _results(d, self.res)
+        if wrong:
+            return [f"'{self.name}' op {wrong}"]
+        own = _OWN.get(d.name)
+        if own is not None:
+            wrong = own(self)
+            return [f"'{self.name}' op {wrong}"] if wrong else []
+        if not d.inferred or not d.results:
+            return []
+        failed = f"'{self.name}' op failed to infer returned types"
+        try:
+            found = most_known(self.DEFINITION, [a.type for a in self.args], self.plain_attributes())
+        except Refused as e:
+            return [str(e), failed]
+        given = [r.type for r in self.res]
+        if len(found) != len(given) or not all(map(compatible, found, given)):
+            wanted, got = _types(self.infer()), _types(given)
+            wrong = f"inferred type(s) {wanted} are incompatible with return type(s) of operation {got}"
+            return [f"'{self.name}' op {wrong}", failed]
+        return []
+
+    def infer(self) -> list[Attribute]:
+        """Return the types of the results, from those of the operands. Raises Refused where there are none."""
+        return inferred(self.DEFINITION, [a.type for a in self.args], self.plain_attributes())
+
+    def plain_attributes(self) -> dict[str, Any]:
+        """Return the attributes of its definition as plain Python."""
+        return {
+            name: formats.plain(self.properties[name])
+            for name, _ in self.DEFINITION.attributes
+            if name in self.properties
+        }
+
+
+def _types(types: Sequence[Attribute]) -> str:
+    return ", ".join(f"'{t}'" for t in types)
+
+
+def _number(d: Definition, count: int) -> str:
+    if any(p.many for p in d.operands):
+        return ""
+    least, most = sum(not p.optional for p in d.operands), len(d.operands)
+    if least <= count <= most:
+        return ""
+    return f"expected {least}{f' to {most}' if most > least else ''} operands, but found {count}"
+
+
+def _parts(parts: Sequence[Part], values: Sequence[SSAValue], name: str) -> str:
+    for i, value in enumerate(values):
+        part = parts[min(i, len(parts) - 1)]
+        if not _fits(part, value.type):
+            wanted = " or ".join(k if k[0] == "i" and k[1:].isdigit() else f"!cute.{k}" for k in part.kinds)
+            return f"{name} #{i} must be {wanted}, but got '{value.type}'"
+    return ""
+
+
+def _results(d: Definition, values: Sequence[SSAValue]) -> str:
+    if not any(p.many for p in d.results) and len(values) != len(d.results):
+        return f"expected {len(d.results)} results, but found {len(values)}"
+    return _parts(d.results, values, "result") if d.results else ""
+
+
+def _fits(part: Part, t: Attribute) -> bool:
+    if isinstance(t, CuteType):
+        flat = t.kind == "int_tuple" and not isinstance(t.data, tuple)
+        return t.kind in part.kinds or flat and "int_tuple of depth 0" in part.kinds
+    return isinstance(t, IntegerType) and str(t) in part.kinds
+
+
+# ------------------------------------------------------------------ rules of single operations
+
+
+def _static(op: CuteOperation) -> str:
+    t = op.res[0].type
+    return "" if isinstance(t, CuteType) and t.is_static else f"expects result to be static, but got '{t}'"
+
+
+def _made(op: CuteOperation) -> str:
+    """Compare the operands of a constructor with the `?` of its result."""
+    t: Any = op.res[0].type
+    wanted = [leaf for leaf in leaves_of(t.data) if isinstance(leaf, Dynamic)]
+    if len(wanted) != len(op.args):
+        return f"expects {len(wanted)} dynamic operand(s) for result type '{t}', but got {len(op.args)}"
+    for i, (leaf, operand) in enumerate(zip(wanted, op.args, strict=True)):
+        given = value_of_type(operand.type).value
+        if type(given) is int:
+            if not -(1 << (leaf.width - 1)) <= given < 1 << (leaf.width - 1):
+                return f"expects operand #{i} to fit i{leaf.width}, but got the static {given}"
+            if given % leaf.divisor:
+                return f"expects operand #{i} to be a multiple of {leaf.divisor}, but got the static {given}"
+        elif given.width != leaf.width:
+            return f"expects operand #{i} to be of {leaf.width} bits, but got {given.width}"
+    return ""
+
+
+def _compared(op: CuteOperation) -> str:
+    try:
+        FUNCTIONS[op.DEFINITION.name]([value_of_type(a.type) for a in op.args], {})
+    except CuteError as e:
+        return str(e)
+    return ""
+
+
+_OWN: dict[str, Any] = {
+    "static": _static,
+    "elem_less": _compared,
+    "equal": _compared,
+    **{f"make_{kind}": _made for kind in ("int_tuple", "shape", "stride", "coord", "tile")},
+}
+
+
+def _traits(d: Definition) -> Any:
+    if not d.pure:
+        return traits_def(MemoryWriteEffect())
+    if d.name == "static":
+        return traits_def(Pure(), ConstantLike())
+    return traits_def(Pure() if d.safe else NoMemoryEffect())
+
+
+def _property(form: str) -> Any:
+    if form == "i32":
+        return prop_def(IntegerAttr.constr(i32))
+    if form == "flag":
+        return opt_prop_def(UnitAttr)
+    return opt_prop_def(DenseArrayBase) if form == "path" else prop_def(DenseArrayBase)
+
+
+def _operation(d: Definition) -> type[CuteOperation]:
+    title = "".join(word.capitalize() for word in d.name.split("_"))
+    body: dict[str, Any] = {"name": f"cute.{d.name}", "traits": _traits(d), "__module__": __name__}
+    body |= {name: _property(form) for name, form in d.attributes}
+    made: type[CuteOperation] = irdl_op_definition(type(f"{title}Op", (CuteOperation,), body))
+    made.DEFINITION = d
+    return made
+
+
+OPERATIONS: dict[str, type[CuteOperation]] = {name: _operation(d) for name, d in DEFINITIONS.items()}
+"""The operations by their names without the dialect's."""
+
+
+def dialect() -> Dialect:
+    """Return the dialect `cute`."""
+    return Dialect("cute", list(OPERATIONS.values()), [*ATTRIBUTES.values(), *TYPES.values(), *types_of("cute")])
+
+
+__all__ = ["OPERATIONS", "CuteOperation", "dialect"]

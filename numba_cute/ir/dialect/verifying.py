@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a module, where MLIR tells it: of each function the first mistake."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.irdl.dominance import DominanceInfo
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import VerifyException
+
+from ...seam.ground.packages import package_of
+from .operations import CuteOperation
+
+Problem = tuple[Operation, str]
+
+
+def verified(op: Operation) -> Iterator[Problem]:
+    """List what is wrong, with the operations."""
+    return _Verifier(op).check(op)
+
+
+def from_xdsl(e: BaseException) -> bool:
+    """Say whether a line of xDSL's raised an exception."""
+    frames = [frame for frame, _ in traceback.walk_tb(e.__traceback__)]
+    return package_of(frames[-1].f_globals.get("__name__")) == "xdsl"
+
+
+class _Verifier:
+    """Checks operations. order: where each stands in the module."""
+
+    def __init__(self, module: Operation) -> None:
+        self.order = {op: i for i, op in enumerate(module.walk())}
+        self.dominance: dict[Region, DominanceInfo] = {}
+
+    def check(self, op: Operation) -> Iterator[Problem]:
+        """List what is wrong with an operation, and with those within it if it is right."""
+        here = _own_problems(op) or self._uses(op)
+        yield from here
+        if here:
+            return
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.ops:
+                    wrong = list(self.check(inner))
+                    yield from wrong
+                    if wrong and not inner.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+                        return
+
+    def _uses(self, op: Operation) -> list[Problem]:
+        """Find an operand that is not made before the operation on each way to it."""
+        for i, value in enumerate(op.operands):
+            if not self._made_before(value, op):
+                return [(op, f"'{op.name}' op operand #{i} does not dominate this use")]
+        return []
+
+    def _made_before(self, value: SSAValue, op: Operation) -> bool:
+        try:
+            owner = value.owner
+        except ValueError:  # xDSL's, of a value that the text names and nothing makes
+            return False
+        block = owner if isinstance(owner, Block) else owner.parent
+        if block is None or block.parent is None:
+            return False
+        at: Operation | None = op
+        while at is not None and (at.parent is None or at.parent.parent is not block.parent):
+            at = at.parent_op()
+        if at is None or at.parent is None:
+            return False
+        if at.parent is not block:
+            return self._dominance(block.parent).strictly_dominates(block, at.parent)
+        return isinstance(owner, Block) or self.order[owner] < self.order[at]
+
+    def _dominance(self, region: Region) -> DominanceInfo:
+        if region not in self.dominance:
+            self.dominance[region] = DominanceInfo(region)
+        return self.dominance[region]
+
+
+def _own_problems(op: Operation) -> list[Problem]:
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as e:
+        if isinstance(op, CuteOperation):
+            return [(op, m) for m in op.problems() or [str(e)]]
+        return [(op, f"'{op.name}' op {e}")]
+    except ValueError as e:  # xDSL's, of a value that the text names and nothing makes
+        if not from_xdsl(e):
+            raise
+        return [(op, f"'{op.name}' op holds a value that nothing defines")]
+    return []
+
+
+__all__ = ["Problem", "from_xdsl", "verified"]
