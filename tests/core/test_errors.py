@@ -298,6 +298,8 @@ WRONG_KIND = {
     ),
     "facts that are no dict": (lambda: cute.testing.machine(7), "must be a dict"),
     "a kernel that is simulated": (lambda: cute.experimental.kernel(cute.simulate(used)), "is not a function"),
+    "a host function that is simulated": (lambda: cute.jit(cute.simulate(used)), "jit: .* is not a function"),
+    "an operation that is simulated": (lambda: cute.dsl_user_op(cute.simulate(used)), "is not a function"),
     "a fragment's shape": (lambda: warp.MmaB1Op().fragment("A", 16), "shape 16 must be"),
     "a timeline's lost": (lambda: cute.Timeline([], "ns", "some"), "lost 'some' an int"),
     "a generator that is called otherwise": (

@@ -103,14 +103,20 @@ class Machine:
         return divmod(address, CTA_STRIDE)
 
     def read(
-        self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None, swizzle: int | None = None
+        self,
+        address: int,
+        nbytes: int,
+        *,
+        cta: int | None = None,
+        proxy: str | None = None,
+        lay: tuple[int, int] | None = None,
     ) -> np.ndarray:
         return self.shared[cta or 0][address : address + nbytes].copy()
 
     def write(self, address: int, data: np.ndarray, *, cta: int | None = None, proxy: str | None = None) -> None:
         self.shared[cta or 0][address : address + data.size] = data
 
-    def read_rows(self, addresses: np.ndarray, nbytes: int, *, swizzle: int | None = None) -> np.ndarray:
+    def read_rows(self, addresses: np.ndarray, nbytes: int, *, lay: tuple[int, int] | None = None) -> np.ndarray:
         return self.shared[0][addresses[:, None] + np.arange(nbytes)]
 
     def write_rows(self, addresses: np.ndarray, data: np.ndarray) -> None:

@@ -231,8 +231,15 @@ def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
 
     function: the Python. It has no branch or loop over what is known only at run time (CuteError there).
     """
-    made: Callable[..., Any] = seam.traced(function)
+    made: Callable[..., Any] = seam.traced(_function("dsl_user_op", function))
     return made
+
+
+def _function(what: str, given: Any) -> Any:
+    """Return what a decorator marks. CuteError: it is no function, as a kernel that is simulated."""
+    if not (inspect.isroutine(given) or hasattr(given, "py_func")):
+        raise CuteError(f"{what}: {described(given)} is not a function")
+    return given
 
 
 def jit(function: UserFunction = None, **options: Any) -> Any:
@@ -246,8 +253,7 @@ def jit(function: UserFunction = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(jit, **options)
-    if not (inspect.isroutine(function) or hasattr(function, "py_func")):
-        raise CuteError(f"jit: {described(function)} is not a function")
+    function = _function("jit", function)
     made = cuda.jit(**{"device": True, "forceinline": "inline" not in options, **options})(
         with_ordinary_parameters(_own(printing(function)))
     )
