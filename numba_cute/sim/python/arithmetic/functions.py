@@ -170,8 +170,8 @@ def _abs(x: Any) -> Any:
 
 
 def _extreme(name: str, better: str) -> Callable[..., Any]:
-    """`min` or `max`: of all operands' unified type. Of two floats it is the GPU's instruction, else Python's: of a NaN,
-    whichever stood first."""
+    """`min` or `max`: of all operands' unified type. Of two floats it is the GPU's, else Python's: of a NaN, whichever
+    stood first."""
     python = getattr(builtins, name)
 
     @passing

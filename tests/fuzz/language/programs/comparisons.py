@@ -6,7 +6,8 @@ PROGRAMS = """
 ---
 x = cute.Uint64(2**53 + n)
 y = cute.Int64(2**53 + n - 1)
-o[tid, 0] = (1 if x > y else 0) + (2 if x == y else 0) + (4 if x != y else 0) + (8 if y < x else 0) + (16 if y >= x else 0)
+o[tid, 0] = (1 if x > y else 0) + (2 if x == y else 0) + (4 if x != y else 0)
+o[tid, 3] = (8 if y < x else 0) + (16 if y >= x else 0)
 o[tid, 1] = 1 if cute.Uint64(2**63) == -2**63 else 0
 o[tid, 2] = 1 if x in (2**53 + 4, 1) else 0
 === an unsigned one and negative ones of every width
