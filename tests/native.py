@@ -54,11 +54,23 @@ declare double @llvm.maxnum.f64(double, double)
 declare double @llvm.minnum.f64(double, double)
 define double @__nv_fmax(double %a, double %b) {
   %r = call double @llvm.maxnum.f64(double %a, double %b)
-  ret double %r
+  %x = bitcast double %a to i64
+  %y = bitcast double %b to i64
+  %z = and i64 %x, %y
+  %zero = bitcast i64 %z to double
+  %same = fcmp oeq double %a, %b
+  %f = select i1 %same, double %zero, double %r
+  ret double %f
 }
 define double @__nv_fmin(double %a, double %b) {
   %r = call double @llvm.minnum.f64(double %a, double %b)
-  ret double %r
+  %x = bitcast double %a to i64
+  %y = bitcast double %b to i64
+  %z = or i64 %x, %y
+  %zero = bitcast i64 %z to double
+  %same = fcmp oeq double %a, %b
+  %f = select i1 %same, double %zero, double %r
+  ret double %f
 }
 define double @__nv_pow(double %a, double %b) {
   %r = call double @pow(double %a, double %b)

@@ -21,6 +21,7 @@ else:
         calls,
         classes,
         list_operators,
+        mixed_comparisons,
         objects,
         operators,
         sameness,

@@ -24,6 +24,7 @@ from numba.cuda.core import (
     inline_closurecall,
     interpreter,
     ir,
+    ir_utils,
     postproc,
     targetconfig,
     typed_passes,
@@ -36,7 +37,7 @@ from .emit import entry
 from .ground import nvvm, places, target
 from .host import debugging, disk_cache, kernel, kernels
 from .host.native import sites
-from .passes import closure_calls, inlining, lower, methods, ssa, uses
+from .passes import closure_calls, inlining, lower, methods, reading, ssa, uses
 from .passes.comprehensions import HANDLERS
 
 WRITTEN_FOR = ("0.30.4",)
@@ -207,6 +208,10 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         inline_closurecall, "inline_closure_call", closure_calls.inlining, digest="83be479aa1a8370f",
         why="to give each parameter its argument, and to know by which call a statement was inlined",
+    ),
+    Patch(
+        compiler, "run_frontend", reading.reading_closures, digest="ad76eea1c91b3318",
+        why="to read closures as the functions around them are read", reads=(ir_utils.get_ir_of_code,),
     ),
     Patch(
         ir.Inst, "_rec_list_vars", uses.listing, digest="5f5b9ac2595737e6",

@@ -358,7 +358,7 @@ def ceil_div(input: IntTuple, tiler: Tiler) -> IntTuple:
         return tuple(map(ceil_div, input, tiler)) + input[len(tiler) :]
     if isinstance(tiler, int) and tiler <= 0:
         raise CuteError(f"ceil_div: tiler={tiler} must be positive")
-    if isinstance(input, (int, Leaf)) and isinstance(tiler, int):
+    if isinstance(input, (int, Leaf)) and isinstance(tiler, (int, Leaf)):
         return ceil_div_number(whole(input, "input"), tiler)
     if isinstance(input, ScaledBasis):
         raise CuteError(f"ceil_div: input={input} is a stride, not an extent: give a shape or a layout")

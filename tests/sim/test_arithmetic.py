@@ -57,9 +57,18 @@ def described(case):
     return text, tuple(str(NUMBA[t]) for t in case.operands)
 
 
+def both_signs(op, a, b):
+    """Whether it compares integers that Numba rounds to float64, and a kernel of this library does not."""
+    return op in cases.COMPARED and {dtypes.Uint64} < {a, b} and any(t.is_integer and t.signed for t in (a, b))
+
+
 @pytest.mark.parametrize("op", cases.BINARY)
 def test_types_of_binary_operators_are_those_of_numbas_cuda_target(op):
     for a, b in itertools.product(TYPES, TYPES):
+        if both_signs(op, a, b):
+            types = ("uint64", "int64") if a is dtypes.Uint64 else ("int64", "uint64")
+            assert described(cases.binary(op, a, b)) == ("bool", types)
+            continue
         assert described(cases.binary(op, a, b)) == cuda_signature(getattr(operator, op), a, b), (a, b)
 
 

@@ -140,6 +140,13 @@ def _refuse_no_step(func: Any, args: Any) -> None:
 
 
 @contexts.call_rule
+def _refuse_parts(func: Any, args: Any) -> None:
+    """Refuse what Numba would cut to a whole number, and Python does not take."""
+    if getattr(func, "typing_key", func) is range and any(isinstance(a, types.Float) for a in args):
+        raise as_typing_error(CuteError("range(…) of a float: it counts whole numbers; write int(x)"))
+
+
+@contexts.call_rule
 def _refuse_lazy(func: Any, args: Any) -> None:
     key = getattr(func, "typing_key", None)
     if key is map or key is filter:

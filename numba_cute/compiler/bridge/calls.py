@@ -160,8 +160,9 @@ def _with_locations(sig: inspect.Signature) -> inspect.Signature:
 
 
 def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
+    partly = isinstance(fn, functools.partial) and fn.keywords  # whose places behind a name that it holds are no places
     try:
-        pysig.bind(*args, **dict(kws))
+        (inspect.signature(fn) if partly else pysig).bind(*args, **dict(kws))
     except TypeError as e:
         raise WrongArguments(other_arguments(fn, str(e), dict(kws))) from None
     return tuple(

@@ -302,15 +302,16 @@ def typing_context() -> CuteTypingContext:
 
 
 class _OwnFirst:
-    """An operator's implementations: this library's, if its own types or literals are given or it is `always` so, then
-    Numba's; of anything else Numba's first."""
+    """An operator's implementations: this library's, if its own types or literals are given, or both integers of 64
+    bits (`mixed_comparisons`), or it is `always` so, then Numba's; of anything else Numba's first."""
 
     def __init__(self, own: Any, shared: Any, always: bool) -> None:
         self._own, self._shared, self._always = own, shared, always
         self.append = shared.append
 
     def find(self, args: Any) -> Any:
-        first = self._always or any(map(is_own_type, args)) or all(map(_is_literal, args))
+        mixed = len(args) == 2 and types.int64 in args and types.uint64 in args
+        first = self._always or mixed or any(map(is_own_type, args)) or all(map(_is_literal, args))
         try:
             return (self._own if first else self._shared).find(args)
         except NumbaNotImplementedError:

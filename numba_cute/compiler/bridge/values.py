@@ -412,6 +412,10 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     own = inspect.getattr_static(ref.cls, "__getattr__", None)
     if raw is None and inspect.isfunction(own) and plain.is_plain_class(ref.cls):
         return own(proxy, name)
+    if raw is not None and inspect.isfunction(
+        inspect.getattr_static(type(raw), "__get__", None)
+    ):  # a user's descriptor
+        return type(raw).__get__(raw, proxy, ref.cls)
     if raw is None:
         names = {n for n in (*ref.types, *dir(ref.cls)) if not n.startswith("_")}
         raise seam.UnknownName(unknown(ref.cls, name, names))

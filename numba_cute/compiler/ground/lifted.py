@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -18,10 +19,19 @@ class NotLifted(Exception):
 
 
 def sets_free(code: CodeType) -> str | None:
-    """Return the free variable that code, or a function in it, sets, by `nonlocal`; None if there is none."""
+    """Return a free variable that code, or a function in it, sets, by `nonlocal`; None if there is none."""
     names = [i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")]
-    names += [sets_free(c) for c in code.co_consts if isinstance(c, CodeType)]
-    return next((n for n in names if n in code.co_freevars), None)
+    return next((n for n in (*names, *sorted(all_set_free(code))) if n in code.co_freevars), None)
+
+
+@functools.cache
+def all_set_free(code: CodeType) -> frozenset[str]:
+    """Return all variables that the functions in code set, by `nonlocal`."""
+    found: set[str] = set()
+    for inner in (c for c in code.co_consts if isinstance(c, CodeType)):
+        names = {i.argval for i in dis.get_instructions(inner) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
+        found |= (names | all_set_free(inner)) & set(inner.co_freevars)
+    return frozenset(found)
 
 
 def lifted(code: CodeType) -> CodeType:

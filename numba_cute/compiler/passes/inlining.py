@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from numba.cuda.core import ir, postproc
@@ -20,7 +21,10 @@ from numba.cuda.core.untyped_passes import InlineClosureLikes
 from numba.cuda.dispatcher import CUDADispatcher
 
 from ... import seam
+from ...seam import CuteError
 from ..bridge.calls import call_jitted
+from ..ground.errors import located
+from ..ground.lifted import all_set_free
 from ..ground.within import Within
 from .captures import hand_on
 from .comprehensions import HANDLERS
@@ -64,6 +68,15 @@ def _is_dead_function(inst: Any, used: set[str]) -> bool:
     return isinstance(inst.value, ir.Var) or isinstance(inst.value, ir.Expr) and inst.value.op == "make_function"
 
 
+def _refuse_setting_outside(code: CodeType, loc: Any) -> None:
+    """Refuse a function in a closure that sets what is not the closure's: inlined there, it would set a copy."""
+    for inner in (c for c in code.co_consts if isinstance(c, CodeType)):
+        for name in sorted(all_set_free(inner) & set(inner.co_freevars)):
+            text = f"a function in {inner.co_name} sets {name}, which is not {inner.co_name}'s: let it return the value"
+            raise located(CuteError(text), ir.Loc(loc.filename, inner.co_firstlineno))
+        _refuse_setting_outside(inner, loc)
+
+
 class _StoresKept(Within):
     """Dead code elimination as one module of Numba calls it: while a pass of this library runs there (Numba compiles
     one function at a time), nothing is dead code."""
@@ -87,6 +100,7 @@ class InlineClosures(InlineClosureLikes):
 
     def run_pass(self, state: Any) -> bool:
         _own_reduce(state.func_ir)
+        _refuse_setting_outside(state.func_id.code, state.func_ir.loc)
         with IN_CLOSURES, HANDLERS:
             changed = bool(super().run_pass(state))
         func_ir = state.func_ir

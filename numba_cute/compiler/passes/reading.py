@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytecode as Numba's IR, with the walrus.
+"""Bytecode as Numba's IR, with the walrus and with variables that closures set.
 
 Numba takes `$1 = f(); k = $1` for `k = f()`, since a value on Python's stack is read once. The walrus reads it twice:
 `(k := f()) > 5` would compare a value that is never set.
+
+It takes `$1 = k; $2 = f(); $1 + $2` for `k + f()`, since nothing sets `k` in between. A closure may, by `nonlocal`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.compiler import CUDABytecodeInterpreter, CUDATranslateBytecode
-from numba.cuda.core import ir
+from numba.cuda.core import bytecode, ir, postproc
 from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.core.interpreter import Interpreter
 
+from ..ground.lifted import all_set_free
+from .inlining import IN_CLOSURES
 from .uses import read_in
 
 
@@ -25,12 +31,25 @@ class ReadCode(CUDATranslateBytecode):
         return True
 
 
-class _Reader(CUDABytecodeInterpreter):
-    """Numba's interpreter of bytecode, which keeps a value that is read again after a variable was given it."""
+class _Reading:
+    """Numba's interpreter of bytecode, which keeps a value that is read again after a variable was given it, and the
+    value that a variable had when it was read."""
+
+    func_id: Any
+    current_block: Any
+    assigner: Any
+
+    def op_LOAD_DEREF(self, inst: Any, res: Any) -> None:
+        super().op_LOAD_DEREF(inst, res)  # type: ignore[misc]
+        loaded = self.current_block.body[-1]
+        code = self.func_id.func.__code__
+        if isinstance(loaded.value, ir.Var) and loaded.value.name in code.co_cellvars:
+            if loaded.value.name in all_set_free(code):
+                _forget(self.assigner, loaded.target.name)
 
     def _remove_unused_temporaries(self) -> None:
         made = {id(s): s.target for s in self.current_block.body if isinstance(s, ir.Assign) and s.target.is_temp}
-        super()._remove_unused_temporaries()
+        super()._remove_unused_temporaries()  # type: ignore[misc]
         read = set().union(*map(read_in, self.current_block.body))
         body = []
         for inst in self.current_block.body:
@@ -40,3 +59,32 @@ class _Reader(CUDABytecodeInterpreter):
                 body.append(ir.Assign(first, inst.target, inst.loc))
                 inst.target = first
         self.current_block.body = body
+
+
+class _Reader(_Reading, CUDABytecodeInterpreter):
+    """For a function that Numba compiles."""
+
+
+class _ClosureReader(_Reading, Interpreter):
+    """For a closure that is inlined."""
+
+
+def reading_closures(run_frontend: Callable[..., Any]) -> Callable[..., Any]:
+    """Make of Numba's reader of a closure's code one that reads those of this library's functions as these are read."""
+
+    def read(func: Any, inline_closures: bool = False, emit_dels: bool = False) -> Any:
+        if not IN_CLOSURES or inline_closures:
+            return run_frontend(func, inline_closures, emit_dels)
+        func_id = bytecode.FunctionIdentity.from_function(func)
+        func_ir = _ClosureReader(func_id).interpret(bytecode.ByteCode(func_id=func_id))
+        postproc.PostProcessor(func_ir).run(emit_dels)
+        return func_ir
+
+    return read
+
+
+def _forget(assigner: Any, name: str) -> None:
+    """Let a variable be no other name of the one that it was set to."""
+    source = assigner.dest_to_src.pop(name)
+    assigner.src_invalidate[source.name].remove(name)
+    assigner.unused_dests.discard(name)

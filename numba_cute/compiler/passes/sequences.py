@@ -188,7 +188,7 @@ class _Maker:
             if None in columns:
                 return None
             if function is enumerate:
-                start = self.sequences._known.of(call[0].args[1], call[1]) if len(call[0].args) > 1 else 0
+                start = self._start(*call)
                 numbers = [self._assign(ir.Const(start + i, self.loc)) for i in range(len(columns[0] or ()))]
                 columns.insert(0, numbers)
             return [self._assign(ir.Expr.build_tuple(list(row), self.loc)) for row in zip(*columns)]
@@ -197,6 +197,16 @@ class _Maker:
             return None
         whole = self._assign(over)
         return [self._item(whole, i) for i in range(count)]
+
+    def _start(self, call: Any, at: Place) -> int:
+        """Return the first number of `enumerate`."""
+        if len(call.args) < 2:
+            return 0
+        try:
+            return self.sequences._known.of(call.args[1], at)  # type: ignore[no-any-return]
+        except NotConstant:
+            text = "enumerate(x, start): its start must be static; count from 0, and add it"
+            raise located(CuteError(text), call.loc) from None
 
     def _item(self, whole: Any, i: int) -> Any:
         index = self._assign(ir.Const(i, self.loc))

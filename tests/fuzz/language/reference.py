@@ -168,6 +168,20 @@ def range_of(*args: Any, **_: Any) -> range:
     return range(*args)
 
 
+def _extreme(python: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `min` or `max`. Of two floats it is PTX's: of a NaN the other one, and -0.0 is less than 0.0."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        if len(args) == 2 and not named and all(isinstance(x, float) for x in args):
+            if any(map(math.isnan, args)):
+                args = args[::-1] if math.isnan(args[0]) else args
+                return number(_typed(operator.add, tuple(map(kind, args)))[1], args[0])  # type: ignore[arg-type]
+            named["key"] = lambda x: (x, math.copysign(1.0, x))
+        return python(*args, **named)
+
+    return call
+
+
 def make_rmem_tensor(shape: Any, dtype: DType) -> Array:
     return Array(np.zeros(shape, dtype.type_), dtype.type_)
 
@@ -219,5 +233,7 @@ PURE = SimpleNamespace(
     make_rmem_tensor=make_rmem_tensor,
     ceil_div=ceil_div,
 )
-NAMES = {"cuda": CUDA, "np": NUMPY, "cute": PURE, "range": range_of}
-"""What stands for `cuda`, `np`, `cute` and `range` when Python runs a program."""
+NAMES = {
+    "cuda": CUDA, "np": NUMPY, "cute": PURE, "range": range_of, "min": _extreme(min), "max": _extreme(max),
+}  # fmt: skip
+"""What stands for `cuda`, `np`, `cute` and some builtins when Python runs a program."""

@@ -12,6 +12,7 @@ from .overloads import INTEGERS, REALS, SIGNED, UNSIGNED, Case, choose
 MACHINE = (Int64, Uint64)
 """The integers that binary operators compute with."""
 HALVES = (Float16, BFloat16)
+COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
 _ALL = (*SIGNED, *UNSIGNED, *REALS)
 
 
@@ -46,7 +47,7 @@ BINARY: dict[str, list[Case]] = {
     "pow": _POWER,
     **dict.fromkeys(("lshift", "rshift"), _SHIFT),
     **dict.fromkeys(("and_", "or_", "xor"), _LOGIC),
-    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), _COMPARE),
+    **dict.fromkeys(COMPARED, _COMPARE),
 }
 """By the name of the function of `operator`."""
 _UNSAFE_FORBIDDEN = ("lshift", "rshift", "and_", "or_", "xor", "invert")
@@ -92,6 +93,8 @@ FUNCTIONS: dict[str, list[Case]] = {
 @functools.cache
 def binary(op: str, a: DType, b: DType) -> Case | None:
     """The signature of an operator of two numbers; None if Numba has none."""
+    if op in COMPARED and Uint64 in (a, b) and (a in SIGNED or b in SIGNED):  # as they are: Numba would round them
+        return Case(Boolean, (Uint64, Int64) if a is Uint64 else (Int64, Uint64))
     return choose(BINARY[op], (a, b), op not in _UNSAFE_FORBIDDEN)
 
 

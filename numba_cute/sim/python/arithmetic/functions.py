@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import BFloat16, Boolean, DType, Float64, Int64
+from ....dtypes import BFloat16, Boolean, DType, Float32, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
 from ....seam.ground.naming import type_name
 from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING
@@ -170,11 +170,12 @@ def _abs(x: Any) -> Any:
 
 
 def _extreme(name: str, better: str) -> Callable[..., Any]:
-    """`min` or `max`: of all operands' unified type; of a NaN, whichever stood first."""
+    """`min` or `max`: of all operands' unified type. Of two floats it is the GPU's, else Python's: of a NaN, whichever
+    stood first."""
     python = getattr(builtins, name)
 
     @passing
-    def of_numbers(*args: Any) -> Any:
+    def of_numbers(*args: Any, two: bool) -> Any:
         best, dtype = args[0], type_of_class(type(args[0]))
         for x in args[1:]:
             other = type_of_class(type(x))
@@ -182,8 +183,11 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
             if joint is None or dtype is not other and Boolean in (dtype, other):
                 kinds = [type_name(getattr(t, "name", "")) for t in (dtype, other)]
                 raise CuteError(no_function(name, kinds))
+            floats = {dtype, other} <= {Float32, Float64}
             best, dtype = cast(best, joint), joint
             x = cast(x, joint)
+            if two and floats:
+                return _of_two_floats(best, x, BINARY[better])
             best = x if BINARY[better](x, best) else best
         return best
 
@@ -194,9 +198,19 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
         )
         if not numbers or kwargs or all(type(v) is int for v in values):
             return python(*args, **kwargs)
-        return of_numbers(*values)
+        return of_numbers(*values, two=len(args) == 2)
 
     return call
+
+
+def _of_two_floats(x: Any, y: Any, better: Callable[[Any, Any], Any]) -> Any:
+    """PTX's `min` or `max`: of a NaN the other operand, and -0.0 is less than 0.0."""
+    a, b = value_of(x), value_of(y)
+    if a != a or b != b:
+        return y if a != a else x
+    if a == b:
+        a, b = math.copysign(1.0, a), math.copysign(1.0, b)
+    return y if better(b, a) else x
 
 
 def _divmod(a: Any, b: Any) -> Any:

@@ -400,4 +400,14 @@ def f(v, g=abs):
     return g(v)
 ---
 o[tid, 0] = f(a[tid]) + f(a[tid], lambda x: -x)
+=== partial that is given by place what it holds by name
+def f(a, b=2, c=3):
+    return a * 100 + b * 10 + c
+---
+o[tid, 0] = partial(f, b=n)(1, 2)
+=== partial that names what it holds again
+def f(a, b=2, c=3):
+    return a * 100 + b * 10 + c
+---
+o[tid, 0] = partial(f, b=n)(1, b=m, c=4)
 """

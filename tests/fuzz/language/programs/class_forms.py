@@ -401,4 +401,20 @@ o[tid, 0] = 1 if x else 0
 o[tid, 1] = 1 if y else 0
 x, y = f(V(n), n)
 o[tid, 2] = 1 if x else 0
+=== a descriptor of the user's
+class Twice:
+    def __get__(self, of, cls):
+        if of is None:
+            return 4
+        return of.n * 2 + cls.K
+class C:
+    twice = Twice()
+    K = 3
+    def __init__(self, n):
+        self.n = n
+---
+c = C(n)
+o[tid, 0] = c.twice
+c.n = m
+o[tid, 1] = c.twice
 """
