@@ -13,14 +13,13 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, cf, func, llvm, math, memref, scf, ub
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Block, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from . import beside, operations
-from .printed_types import types_of
+from . import beside, operations, printed_modules
 from .verifying import from_xdsl, verified
 
 _STANDARD = (
@@ -64,8 +63,7 @@ def context() -> Context:
     for dialect in _STANDARD:
         made.load_dialect(dialect)
     made.load_dialect(operations.dialect())
-    for name in ("cute_nvgpu", "cuda"):
-        made.load_dialect(Dialect(name, [], types_of(name)))
+    printed_modules.load(made)
     beside.load(made)
     return made
 

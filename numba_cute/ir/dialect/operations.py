@@ -20,7 +20,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, MemoryWriteEffect, NoMemoryEffect, Pure
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ...seam import CuteError
 from . import formats
@@ -30,7 +30,8 @@ from .definitions import DEFINITIONS, Definition, Part
 from .inference import compatible, inferred, most_known, value_of_type
 from .leaves import Dynamic
 from .meaning import FUNCTIONS
-from .printed_types import types_of
+from .printed_types import PrintedType, types_of
+from .spelled import OPERATIONS as PRINTED, operations_of
 
 
 class CuteOperation(IRDLOperation):
@@ -42,8 +43,29 @@ class CuteOperation(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> CuteOperation:
-        """Read what stands after the name."""
-        return formats.parse(cls, parser)  # type: ignore[no-any-return]
+        """Read what stands after the name: as it is published, or as the CuTe DSL prints it."""
+        printed = PRINTED.get(cls.name)
+        if printed is None:
+            return formats.parse(cls, parser)  # type: ignore[no-any-return]
+        start = parser.pos
+        try:
+            return formats.parse(cls, parser)  # type: ignore[no-any-return]
+        except ParseError as e:
+            published = e
+        parser._resume_from(start)
+        try:
+            return printed.parse(parser)  # type: ignore[return-value]
+        except ParseError as e:
+            raise (e if e.span.start > published.span.start else published) from None
+
+    @classmethod
+    def create(cls, **given: Any) -> Any:
+        """Make one, as the CuTe DSL has it where it is of types that are not published."""
+        printed = PRINTED.get(cls.name)
+        types = [v.type for v in given.get("operands", ())] + list(given.get("result_types", ()))
+        if printed is not None and any(isinstance(t, PrintedType) for t in types):
+            return printed.create(**given)
+        return super().create(**given)
 
     def print(self, printer: Printer) -> None:
         """Write what stands after the name."""
@@ -200,7 +222,9 @@ OPERATIONS: dict[str, type[CuteOperation]] = {name: _operation(d) for name, d in
 
 def dialect() -> Dialect:
     """Return the dialect `cute`."""
-    return Dialect("cute", list(OPERATIONS.values()), [*ATTRIBUTES.values(), *TYPES.values(), *types_of("cute")])
+    names = {op.name for op in OPERATIONS.values()}
+    others = [op for op in operations_of("cute") if op.name not in names]
+    return Dialect("cute", [*OPERATIONS.values(), *others], [*ATTRIBUTES.values(), *TYPES.values(), *types_of("cute")])
 
 
 __all__ = ["OPERATIONS", "CuteOperation", "dialect"]
