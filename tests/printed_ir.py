@@ -14,6 +14,8 @@ from pathlib import Path
 from numba_cute.ir.dialect import modules
 
 LIST = Path("/work/shared/golden/printed_ir.md")
+BESIDE = "nvvm.barrier"
+"""An operation beside each line: what is written as it is published too is known for printed by what stands there."""
 _VALUE = re.compile(r"%[\w#]+")
 _QUOTED = re.compile(r'"[^"]*"')
 
@@ -109,8 +111,8 @@ def module_of(name: str, line: str) -> str:
     given, results = _types(body)
     values = list(dict.fromkeys(_VALUE.findall(_QUOTED.sub("", body))))
     order = _VALUE.findall(_QUOTED.sub("", body))
-    if not given or len(given) < len(order):
-        hidden = _hidden(name, (results or given or [""])[0])
+    hidden = _hidden(name, (results or given or [""])[-1])
+    if hidden or len(given) < len(order):
         fill = given[-1] if name.startswith("arith.") else "i32"
         given = hidden or [*given, *[fill] * len(order)]
     kinds = dict(reversed(list(zip(order, given, strict=False))))
@@ -119,7 +121,7 @@ def module_of(name: str, line: str) -> str:
         types = ", ".join(given)
         return (f"func.func @f(%cond: i1, {arguments}) {{\n%r = scf.if %cond -> ({types}) {{\n{line}\n}} else {{\n"
                 f"{line}\n}}\nreturn\n}}\n")  # fmt: skip
-    return f"func.func @f({arguments}) {{\n{line}\nreturn\n}}\n"
+    return f"func.func @f({arguments}) {{\n{BESIDE}\n{line}\nreturn\n}}\n"
 
 
 def _opened(name: str, line: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, UnitAttr, i32
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -30,8 +30,9 @@ from .definitions import DEFINITIONS, Definition, Part
 from .inference import compatible, inferred, most_known, value_of_type
 from .leaves import Dynamic
 from .meaning import FUNCTIONS
-from .printed_types import PrintedType, types_of
-from .spelled import OPERATIONS as PRINTED, operations_of
+from .printed_operations import Row
+from .printed_types import types_of
+from .spelled import OPERATIONS as PRINTED, differing, operations_of
 
 
 class CuteOperation(IRDLOperation):
@@ -48,23 +49,37 @@ class CuteOperation(IRDLOperation):
         if printed is None:
             return formats.parse(cls, parser)  # type: ignore[no-any-return]
         start = parser.pos
+        published: ParseError | None = None
+        op: Any = None
         try:
-            return formats.parse(cls, parser)  # type: ignore[no-any-return]
+            op = formats.parse(cls, parser)
         except ParseError as e:
             published = e
+        if op is not None and not _strange(cls.DEFINITION, op.operand_types, op.result_types):
+            return op  # type: ignore[no-any-return]
+        end = parser.pos
         parser._resume_from(start)
         try:
-            return printed.parse(parser)  # type: ignore[return-value]
+            other = printed.parse(parser)
         except ParseError as e:
-            raise (e if e.span.start > published.span.start else published) from None
+            if published is not None:
+                raise (e if e.span.start > published.span.start else published) from None
+            other = None
+        if op is None or other is not None and not _strange(other.ROW, other.operand_types, other.result_types):
+            _dropped(op)
+            return other  # type: ignore[return-value]
+        _dropped(other)
+        parser._resume_from(end)
+        return op  # type: ignore[no-any-return]
 
     @classmethod
     def create(cls, **given: Any) -> Any:
         """Make one, as the CuTe DSL has it where it is of types that are not published."""
         printed = PRINTED.get(cls.name)
-        types = [v.type for v in given.get("operands", ())] + list(given.get("result_types", ()))
-        if printed is not None and any(isinstance(t, PrintedType) for t in types):
-            return printed.create(**given)
+        operands, results = [v.type for v in given.get("operands", ())], list(given.get("result_types", ()))
+        if printed is not None and _strange(cls.DEFINITION, operands, results):
+            if not _strange(printed.ROW, operands, results):
+                return printed.create(**given)
         return super().create(**given)
 
     def print(self, printer: Printer) -> None:
@@ -112,6 +127,22 @@ class CuteOperation(IRDLOperation):
             for name, _ in self.DEFINITION.attributes
             if name in self.properties
         }
+
+
+def _strange(d: Definition | Row, operands: Sequence[Attribute], results: Sequence[Attribute]) -> bool:
+    """Return whether an operation does not take such operands, or give such results."""
+    if isinstance(d, Row):
+        return bool(differing(d.operands, operands, "operand") or differing(d.results, results, "result"))
+    if _number(d, len(operands)):
+        return True
+    both = ((parts, types) for parts, types in ((d.operands, operands), (d.results, results)) if parts)
+    return any(not _fits(parts[min(i, len(parts) - 1)], t) for parts, types in both for i, t in enumerate(types))
+
+
+def _dropped(op: Operation | None) -> None:
+    """Forget an operation that was read in a way in which it is not written."""
+    if op is not None:
+        op.drop_all_references()
 
 
 def _types(types: Sequence[Attribute]) -> str:

@@ -11,20 +11,22 @@ from xdsl.dialects.builtin import VectorType, i1
 from xdsl.ir import Attribute
 
 from ...layout import coalescing
-from ...layout.int_tuple import product
+from ...layout.basis import coord_zero
+from ...layout.int_tuple import flatten_to_tuple, product
 from ...layout.layout import ComposedLayout, Layout
 from .attributes import CuteType, type_of
 from .checked import Refused, checked, raw
-from .inference import type_of_value, value_of_type, without_promises
+from .inference import type_of_value, value_of_type, with_leaves, without_promises
 from .leaves import Dynamic
 from .meaning import FUNCTIONS, Value
-from .notation import RawComposed
+from .notation import Ratio, RatioBasis, RawComposed, RawLayout, read
 from .printed_types import TYPES, PrintedType
 
 Types = Sequence[Attribute]
 Rule = Callable[[Types, Mapping[str, Any]], "list[Attribute] | None"]
 
 _PUBLISHED = {"tuple.product": "tuple_product", "tuple.product_each": "tuple_product_each"}
+_STRUCTURAL = ("slice", "get_shape", "size", "group_modes")  # compute with no stride
 _ELSEWHERE = {"crd2idx"}  # takes a layout here
 POINTERS = ("memref", "coord_tensor")
 
@@ -52,10 +54,20 @@ def _head(t: Any) -> tuple[Any, ...]:
 
 
 def _layout(t: Any) -> Value:
-    """The layout of a tensor. Raises Refused for one that no operation of the algebra takes."""
+    """The layout of a tensor. Raises Refused for one that is none."""
     found = t.data[-1]
     kind = "composed_layout" if isinstance(found, RawComposed) else "layout"
+    if _has_fraction(t):
+        return Value(kind, Layout(found.shape, found.stride))
     return Value(kind, checked(kind, found))
+
+
+def _has_fraction(t: Any) -> bool:
+    """Return whether a tensor's strides count parts of an element, which no published operation takes."""
+    found = t.data[-1]
+    return isinstance(found, RawLayout) and any(
+        isinstance(d, (Ratio, RatioBasis)) for d in flatten_to_tuple(found.stride)
+    )
 
 
 def _tensor(like: Any, layout: Any) -> Attribute:
@@ -66,6 +78,8 @@ def of_layout(name: str, types: Types, attributes: Mapping[str, Any]) -> list[At
     """Apply a published operation to the layout of the tensor that comes first, and leave its pointer."""
     first, *others = types
     if not isinstance(first, PrintedType) or kind_of(first) not in POINTERS:
+        return None
+    if _has_fraction(first) and name not in _STRUCTURAL:
         return None
     made = FUNCTIONS[name]([_layout(first), *map(value_of_type, others)], attributes)
     return [_tensor(first, v.value) if isinstance(v.value, (Layout, ComposedLayout)) else type_of_value(v)
@@ -101,18 +115,40 @@ def _filtered(change: Callable[[Any], Any]) -> Rule:
 
 def _identity_tensor(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
     layout: Any = FUNCTIONS["make_identity_layout"]([value_of_type(types[0])], {})[0].value
-    from ...layout.basis import coord_zero
-
     return [TYPES["cute.coord_tensor"]((coord_zero(layout.stride), raw(layout)))]
+
+
+def _make_layout(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
+    """A layout of a shape alone is column-major, and an extent of one has the stride 0."""
+    if len(types) == 2:
+        return [type_of_value(v) for v in FUNCTIONS["make_layout"]([value_of_type(t) for t in types], {})]
+    shape = value_of_type(types[0]).value
+    leaves: list[Any] = []
+    step: Any = 1
+    for extent in flatten_to_tuple(shape):
+        leaves.append(0 if type(extent) is int and extent == 1 else step)
+        step = step * extent
+    strides = iter(leaves)
+    return [type_of_value(Value("layout", Layout(shape, with_leaves(shape, lambda _: next(strides)))))]
+
+
+def _dice(types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
+    coord = Value("coord", read("coord", attributes["coord"]))
+    t = types[0]
+    if isinstance(t, CuteType):
+        return [type_of_value(v) for v in FUNCTIONS["dice"]([value_of_type(t), coord], {})]
+    return [_tensor(t, FUNCTIONS["dice"]([_layout(t), coord], {})[0].value)]
 
 
 _RULES: dict[str, Rule] = {
     "get_iter": _get_iter,
     "get_layout": _get_layout,
+    "make_layout": _make_layout,
     "make_view": _view,
     "make_identity_tensor": _identity_tensor,
     "deref_arith_tuple_iter": lambda types, _: [type_of("int_tuple", types[0].data[0])],  # type: ignore[attr-defined]
     "make_arith_tuple_iter": lambda types, _: [TYPES["cute.arith_tuple_iter"]((types[0].data,))],  # type: ignore[attr-defined]
+    "dice": _dice,
     "filter": _filtered(coalescing.filter),
     "filter_zeros": _filtered(coalescing.filter_zeros),
     "elem_less": lambda types, _: [i1],

@@ -72,6 +72,7 @@ cute.cosize ; cosz:int_tuple ; shaped ; (%)[[ <{mode = {mode:path}}>]]D : F
 cute.crd2idx ; idx:int_tuple ; coord, layouts|shape ; (%)D : F
 cute.deref_arith_tuple_iter ; tup:int_tuple ; arith_tuple_iter ; (%)D : T
 cute.dice ; dice:shaped|tuple ; shaped|tuple ; (%, {coord:text})D : F
+cute.elem_less ; i1 ; int_tuple|shape|coord, int_tuple|shape|coord ; (%)D : T
 cute.filter ; filtered:layout ; layout ; (%)D : T
 cute.filter_zeros ; filtered:shaped ; shaped ; (%)D : T
 cute.gemm ; ; atom|tiled_mma, memref, view, view, memref ; (%)D : (T)

@@ -217,7 +217,7 @@ class _Reader:
         if not self.row.results:
             return []
         at = getattr(self.parser, "operation_at", self.parser.pos)
-        wrong = _wrong(self.row.operands, types, "operand")
+        wrong = differing(self.row.operands, types, "operand")
         if wrong:
             self.parser.raise_error(f"'{self.row.name}' op {wrong}", at)
         try:
@@ -305,7 +305,7 @@ def _part(parts: Sequence[Part], i: int) -> Part | None:
     return parts[-1] if parts and parts[-1].many else None
 
 
-def _wrong(parts: Sequence[Part], types: Sequence[Attribute], name: str) -> str:
+def differing(parts: Sequence[Part], types: Sequence[Attribute], name: str) -> str:
     """Compare the number and the kinds of operands or results with the table's."""
     least = sum(not p.optional and not p.many for p in parts)
     most = len(types) if parts and parts[-1].many else len(parts)
@@ -326,7 +326,8 @@ class SpelledOperation(IRDLOperation):
     ROW: ClassVar[Row]
     PIECES: ClassVar[tuple[Piece, ...]]
     TYPED: ClassVar[bool]
-    """Whether the types of all operands are written."""
+    UNTOLD: ClassVar[bool]
+    """Whether the types of all operands are written; whether those of the results are not."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SpelledOperation:
@@ -349,7 +350,7 @@ class SpelledOperation(IRDLOperation):
     def problems(self) -> list[str]:
         """Say what is wrong, as MLIR's verifier does."""
         operands, results = [v.type for v in self.args], [v.type for v in self.res]
-        wrong = _wrong(self.ROW.operands, operands, "operand") or _wrong(self.ROW.results, results, "result")
+        wrong = differing(self.ROW.operands, operands, "operand") or differing(self.ROW.results, results, "result")
         for name, (_, needed) in _attributes(self.PIECES).items():
             if needed and name not in self.properties:
                 wrong = wrong or f"expects an attribute {name}"
@@ -375,6 +376,15 @@ class SpelledOperation(IRDLOperation):
         return [part.hint.format(**fields) for part in self.ROW.results]
 
 
+def told_by_use(value: SSAValue, type: Attribute) -> None:
+    """Let a use say what is known of a value's divisors and alignment, where its own line says no type."""
+    op = value.owner
+    if value.type == type or not isinstance(op, SpelledOperation):
+        return
+    if op.UNTOLD and alike(value.type, type):
+        value._type = type
+
+
 def _told(t: Attribute) -> Attribute:
     return without_promises(t) if isinstance(t, CuteType) else t
 
@@ -391,6 +401,7 @@ def _operation(row: Row) -> type[SpelledOperation]:
     made: type[SpelledOperation] = irdl_op_definition(type(f"Printed{title}Op", (SpelledOperation,), body))
     made.ROW, made.PIECES = row, pieces
     made.TYPED = re.search(r"(?<![A-Za-z_])(F|T(?!\d))(?![A-Za-z_])", row.spelling) is not None
+    made.UNTOLD = re.search(r"(?<![A-Za-z_])[FR](?![A-Za-z_])", row.spelling) is None
     return made
 
 
@@ -403,4 +414,4 @@ def operations_of(dialect: str) -> list[type[SpelledOperation]]:
     return [op for name, op in OPERATIONS.items() if name.partition(".")[0] == dialect]
 
 
-__all__ = ["OPERATIONS", "SpelledOperation", "operations_of"]
+__all__ = ["OPERATIONS", "SpelledOperation", "differing", "operations_of", "told_by_use"]
