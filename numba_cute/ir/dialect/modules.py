@@ -210,7 +210,7 @@ class MlirPrinter(Printer):
         self.stream = stream
         head, newline, body = text.partition("\n")
         found = re.fullmatch(r"(.*\S) (: \S+ \{)", head)
-        self.print_string(f"{found[1]}  {found[2]}{newline}{body}" if found else text)
+        self.print_string(f"{found[1]}  {found[2]}{newline}{body}" if found else text, indent=0)
 
     def _print_module(self, op: ModuleOp) -> None:
         self.print_string("module")

@@ -26,7 +26,6 @@ Types = Sequence[Attribute]
 Rule = Callable[[Types, Mapping[str, Any]], "list[Attribute] | None"]
 
 _PUBLISHED = {"tuple.product": "tuple_product", "tuple.product_each": "tuple_product_each"}
-_STRUCTURAL = ("slice", "get_shape", "size", "group_modes")  # compute with no stride
 _ELSEWHERE = {"crd2idx"}  # takes a layout here
 POINTERS = ("memref", "coord_tensor")
 
@@ -58,7 +57,7 @@ def _layout(t: Any) -> Value:
     found = t.data[-1]
     kind = "composed_layout" if isinstance(found, RawComposed) else "layout"
     if _has_fraction(t):
-        return Value(kind, Layout(found.shape, found.stride))
+        return Value(kind, found)
     return Value(kind, checked(kind, found))
 
 
@@ -79,11 +78,21 @@ def of_layout(name: str, types: Types, attributes: Mapping[str, Any]) -> list[At
     first, *others = types
     if not isinstance(first, PrintedType) or kind_of(first) not in POINTERS:
         return None
-    if _has_fraction(first) and name not in _STRUCTURAL:
-        return None
+    if _has_fraction(first):
+        return _of_fractions(name, first, others, attributes)
     made = FUNCTIONS[name]([_layout(first), *map(value_of_type, others)], attributes)
     return [_tensor(first, v.value) if isinstance(v.value, (Layout, ComposedLayout)) else type_of_value(v)
             for v in made]  # fmt: skip
+
+
+def _of_fractions(name: str, t: Any, others: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
+    """Slice shape and strides alone: they are taken as they are written."""
+    if name not in ("slice", "dice"):
+        return None
+    layout, operands = t.data[-1], [value_of_type(o) for o in others]
+    kept = [FUNCTIONS[name]([Value(kind, part), *operands], attributes)[0].value
+            for kind, part in (("shape", layout.shape), ("stride", layout.stride))]  # fmt: skip
+    return [TYPES[t.name]((*_head(t), RawLayout(*kept)))]
 
 
 def _get_iter(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
@@ -104,13 +113,25 @@ def _view(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
 
 
 def _filtered(change: Callable[[Any], Any]) -> Rule:
-    def rule(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
-        t = types[0]
+    def rule(types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
+        t: Any = types[0]
         if isinstance(t, CuteType):
             return [type_of_value(Value(t.kind, change(t.data)))]
+        if _has_fraction(t):
+            return [_without_zeros(t)] if change is coalescing.filter_zeros else None
         return [_tensor(t, change(_layout(t).value))]
 
     return rule
+
+
+def _without_zeros(t: Any) -> Attribute:
+    def ones(shape: Any, stride: Any) -> Any:
+        if isinstance(stride, tuple):
+            return tuple(map(ones, shape, stride))
+        return 1 if type(stride) is int and stride == 0 else shape
+
+    layout = t.data[-1]
+    return TYPES[t.name]((*_head(t), RawLayout(ones(layout.shape, layout.stride), layout.stride)))
 
 
 def _identity_tensor(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
