@@ -7,9 +7,12 @@ to the letter, but for the numbers of values.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from xdsl.context import Context
 
 from numba_cute.ir.dialect import modules
 
@@ -18,6 +21,16 @@ BESIDE = "nvvm.barrier"
 """An operation beside each line: what is written as it is published too is known for printed by what stands there."""
 _VALUE = re.compile(r"%[\w#]+")
 _QUOTED = re.compile(r'"[^"]*"')
+
+
+@functools.cache
+def _context() -> Context:
+    return modules.context()
+
+
+def read(source: str) -> modules.Read:
+    """Read a module by one context."""
+    return modules.read(source, _context())
 
 
 def operations(path: Path = LIST) -> Iterator[tuple[str, list[str]]]:
@@ -168,7 +181,7 @@ def _numbered(line: str) -> str:
 
 def problem(name: str, line: str) -> str | None:
     """Read, verify and print a line, and read it again in both forms; gives what goes wrong, or None."""
-    found = modules.read(module_of(name, line))
+    found = read(module_of(name, line))
     if found.op is None or found.problems:
         return found.problems[0].message
     printed = modules.printed(found.op)
@@ -178,10 +191,10 @@ def problem(name: str, line: str) -> str | None:
         like = [_numbered(s.strip()) for s in printed.splitlines() if start in s]
         return f"prints as {like}"
     for text in (printed, modules.printed(found.op, generic=True)):
-        again = modules.read(text)
+        again = read(text)
         if again.op is None or again.problems:
             return f"printed text: {again.problems[0].message}"
-    return None if modules.printed(modules.read(printed).op) == printed else "printed text is another module"
+    return None if modules.printed(read(printed).op) == printed else "printed text is another module"
 
 
 __all__ = ["LIST", "module_of", "operations", "problem"]

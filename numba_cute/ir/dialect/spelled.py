@@ -171,7 +171,7 @@ class _Reader:
             self.types += parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
             parser.parse_punctuation("->")
             several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-            self.results = [parser.parse_type()] if several is None else several
+            self.results = [parser.parse_type()] if several is None else list[Attribute](several)
 
     def some(self, found: list[Any], first: int | None, rest: bool, one: Callable[[], Any]) -> None:
         """Read one thing, or all that commas part."""
@@ -204,7 +204,8 @@ class _Reader:
         """Return the type of an operand that is not written."""
         values = self.parser.ssa_values.get(operand.operand_name)
         if values is not None and operand.index < len(values):
-            return values[operand.index].type
+            found: Attribute = values[operand.index].type
+            return found
         plain = {"i32": i32, "i64": i64, "i1": i1}
         if part is not None and part.kinds[0] in plain and len(part.kinds) == 1:
             return plain[part.kinds[0]]
@@ -354,7 +355,8 @@ class SpelledOperation(IRDLOperation):
         for name, (_, needed) in _attributes(self.PIECES).items():
             if needed and name not in self.properties:
                 wrong = wrong or f"expects an attribute {name}"
-        wrong = wrong or AGREE.get(self.name, lambda *_: "")(operands, results)
+        agree = AGREE.get(self.name)
+        wrong = wrong or (agree(operands, results) if agree is not None else "")
         if wrong:
             return [f"'{self.name}' op {wrong}"]
         failed = f"'{self.name}' op failed to infer returned types"
