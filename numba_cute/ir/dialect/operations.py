@@ -32,7 +32,7 @@ from .leaves import Dynamic
 from .meaning import FUNCTIONS
 from .printed_operations import Row
 from .printed_types import types_of
-from .spelled import OPERATIONS as PRINTED, differing, operations_of
+from .spelled import OPERATIONS as PRINTED, SpelledOperation, differing, operations_of
 
 
 class CuteOperation(IRDLOperation):
@@ -106,7 +106,7 @@ class CuteOperation(IRDLOperation):
             return []
         failed = f"'{self.name}' op failed to infer returned types"
         try:
-            found = most_known(self.DEFINITION, [a.type for a in self.args], self.plain_attributes())
+            found = most_known(self.DEFINITION, self._taken(), self.plain_attributes())
         except Refused as e:
             return [str(e), failed]
         given = [r.type for r in self.res]
@@ -115,6 +115,17 @@ class CuteOperation(IRDLOperation):
             wrong = f"inferred type(s) {wanted} are incompatible with return type(s) of operation {got}"
             return [f"'{self.name}' op {wrong}", failed]
         return []
+
+    def _taken(self) -> list[Attribute]:
+        """The types of the operands. Among printed operations an order may begin with any number, as the CuTe DSL has
+        it; the published dialect refuses one that does not begin with 0."""
+        types = [a.type for a in self.args]
+        if self.DEFINITION.name != "tile_to_shape" or len(types) < 3 or not _among_printed(self):
+            return types
+        order = types[2].data if isinstance(types[2], CuteType) else None
+        if isinstance(order, tuple) and all(type(n) is int for n in order) and len(set(order)) == len(order):
+            types[2] = TYPES["int_tuple"](tuple(map(sorted(order).index, order)))
+        return types
 
     def infer(self) -> list[Attribute]:
         """Return the types of the results, from those of the operands. Raises Refused where there are none."""
@@ -137,6 +148,14 @@ def _strange(d: Definition | Row, operands: Sequence[Attribute], results: Sequen
         return True
     both = ((parts, types) for parts, types in ((d.operands, operands), (d.results, results)) if parts)
     return any(not _fits(parts[min(i, len(parts) - 1)], t) for parts, types in both for i, t in enumerate(types))
+
+
+def _among_printed(op: Operation) -> bool:
+    """Return whether the module of an operation holds one that the CuTe DSL prints."""
+    top = op
+    while (parent := top.parent_op()) is not None:
+        top = parent
+    return any(isinstance(inner, SpelledOperation) for inner in top.walk())
 
 
 def _dropped(op: Operation | None) -> None:

@@ -27,8 +27,8 @@ TYPES = {
     "MMA": "!cute_nvgpu.atom.universal_fma<1x1x1, (f32, f32) -> f32 >",
     "TMMA": "!cute.tiled_mma<!cute_nvgpu.atom.universal_fma<1x1x1, (f32, f32) -> f32 >, "
     'atom_layout_MNK = <"(4,4,1):(4,1,0)">, permutation_MNK = <"[_;_;_]">>',
-    "LOADS": '!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f16, copy_bits = 8192, tma_gbasis = <"(16,32):(1@1,1@0)">, '
-    "tma_format = F16_RN>",
+    "LOADS": "!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f16, copy_bits = 8192, "
+    'tma_gbasis = <"(16,32):(1@1,1@0)">, tma_format = F16_RN>',
     "LOAD": "!cute_nvgpu.atom.tma_load<f16, copy_bits = 8192, mode = tiled, num_cta = 1, "
     'g_stride = <"()"> tma_gbasis = <"(16,32):(1@1,1@0)">>',
     "STORES": '!cute_nvgpu.atom.non_exec_tiled_tma_store<f16, copy_bits = 8192, tma_gbasis = <"(16,32):(1@1,1@0)">, '
@@ -101,6 +101,7 @@ cute.print("done\\0A")
 %ptn_C = cute.tiled.mma.partition C (%a, %b, %c) : (TMMA, GMEM, !cute.coord<"?">) -> GMEM
 %0 = cute.tiled.mma.partition_shape A (%a, %b) : (TMMA, !cute.shape<"(8,8)">) -> !cute.shape<"(1,2,8)">
 %div = cute.tiled_divide(%a, %b) : RMEM, !cute.tile<"[2:1;2:1]">
+%tile_to_shape = cute.tile_to_shape(%a, %b, %c) : (!cute.layout<"(2,2):(1,2)">, !cute.shape<"(4,4)">, !cute.int_tuple<"(2,1)">) -> !cute.layout<"((2,2),(2,2)):((1,8),(2,4))">
 %itup = cute.to_int_tuple(%a) : !cute.shape<"?"> to !cute.int_tuple<"?">
 %res = cute.tuple.product(%a) : (!cute.int_tuple<"(3,(2,4))">) -> !cute.int_tuple<"24">
 %res = cute.tuple.product_each(%a) : (!cute.int_tuple<"(3,(2,4))">) -> !cute.int_tuple<"(3,8)">
