@@ -191,6 +191,9 @@ ROWS: dict[str, Row] = {
 }
 """By name, with the dialect's."""
 
+WORDS = {"part": ("A", "B", "C"), "group": ("cta_1", "cta_2")}
+"""The words that an attribute may be."""
+
 HINTS = {
     "append_to_rank": "append", "coalesce": "coalesce", "get_leaves": "e{i}", "left_inverse": "linv",
     "make_coord": "coord", "make_int_tuple": "int_tuple", "make_ordered_layout": "lay", "make_shape": "shape",
@@ -200,4 +203,4 @@ HINTS = {
 """The names that results of operations are printed by which are written as they are published, without the
 dialect's."""
 
-__all__ = ["HINTS", "ROWS", "Part", "Row"]
+__all__ = ["HINTS", "ROWS", "WORDS", "Part", "Row"]

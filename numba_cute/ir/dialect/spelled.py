@@ -18,7 +18,7 @@ from ...seam import CuteError
 from .attributes import CuteType
 from .inference import compatible, without_promises
 from .printed_inference import AGREE, alike, kind_of, most_known
-from .printed_operations import ROWS, Part, Row
+from .printed_operations import ROWS, WORDS, Part, Row
 
 _PIECE = re.compile(
     r"(?P<open>\[\[)|(?P<close>\]\])|\{(?P<name>\w+):(?P<form>\w+)\}|(?P<sign>%|(?<![A-Za-z_])[TRFD](?![A-Za-z_]))(?P<at>\d*)(?P<rest>\*?)"
@@ -61,6 +61,16 @@ def _attributes(pieces: Sequence[Piece], needed: bool = True) -> dict[str, tuple
 
 
 # ------------------------------------------------------------------ attributes
+
+
+_FORMS: dict[str, type[Attribute]] = {
+    "int": IntegerAttr,
+    "path": DenseArrayBase,
+    "word": StringAttr,
+    "text": StringAttr,
+    "symbol": SymbolRefAttr,
+}
+"""The attributes by the names that spellings have for them."""
 
 
 def _parse_attribute(form: str, parser: Parser) -> Attribute:
@@ -355,6 +365,7 @@ class SpelledOperation(IRDLOperation):
         for name, (_, needed) in _attributes(self.PIECES).items():
             if needed and name not in self.properties:
                 wrong = wrong or f"expects an attribute {name}"
+        wrong = wrong or self._other_word()
         agree = AGREE.get(self.name)
         wrong = wrong or (agree(operands, results) if agree is not None else "")
         if wrong:
@@ -369,6 +380,16 @@ class SpelledOperation(IRDLOperation):
         wanted, got = (", ".join(f"'{t}'" for t in types) for types in (map(_told, found), results))
         wrong = f"inferred type(s) {wanted} are incompatible with return type(s) of operation {got}"
         return [f"'{self.name}' op {wrong}", failed]
+
+    def _other_word(self) -> str:
+        """Say which attribute is no word, or another than its operation has."""
+        for name, (form, _) in _attributes(self.PIECES).items():
+            word = plain_attributes(self.properties).get(name)
+            if form != "word" or word is None:
+                continue
+            if word not in WORDS.get(name, (word,)) or not re.fullmatch(r"[A-Za-z_]\w*", word):
+                return f"has {name} = {word}, and takes {' or '.join(WORDS.get(name, ('a word',)))}"
+        return ""
 
     def hints(self) -> list[str]:
         """Return the names that its results are printed by; "" for none."""
@@ -399,7 +420,7 @@ def _operation(row: Row) -> type[SpelledOperation]:
     title = "".join(word.capitalize() for word in re.split(r"[._]", row.name))
     pieces = _pieces(row.spelling)
     body: dict[str, Any] = {"name": row.name, "__module__": __name__}
-    body |= {name: opt_prop_def(Attribute) for name in _attributes(pieces)}
+    body |= {name: opt_prop_def(_FORMS[form]) for name, (form, _) in _attributes(pieces).items()}
     made: type[SpelledOperation] = irdl_op_definition(type(f"Printed{title}Op", (SpelledOperation,), body))
     made.ROW, made.PIECES = row, pieces
     made.TYPED = re.search(r"(?<![A-Za-z_])(F|T(?!\d))(?![A-Za-z_])", row.spelling) is not None

@@ -177,6 +177,7 @@ REFUSED = """
 %r = cute.mma.make_fragment (%a, %b) : (TMMA, SMEM) -> DESC | expected
 %r = cute.group_modes(%a) <0> : (RMEM) -> RMEM | Expected ','
 %r = cute.dice(%a, "(1,") : (!cute.layout<"(3,5):(5,1)">) -> !cute.layout<"3:5"> | expected
+%r = cute.mma.make_fragment E (%a, %b) : (TMMA, SMEM) -> DESC | takes A or B or C
 nvvm.barrier number_of_threads = %a | before operand
 nvvm.fence.proxy {kind = #nvvm.proxy_kind<none>} | is one of alias
 nvvm.mbarrier.init %a, %b : i32, i32 | must be llvm.ptr
