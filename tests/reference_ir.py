@@ -28,6 +28,7 @@ from filecheck.options import parse_argv_options
 from numba_cute.ir.dialect import modules, opt, running
 from numba_cute.ir.dialect.passes import PASSES
 from numba_cute.seam import CuteError
+from tests import printed_ir
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "reference_ir.json"
 
@@ -182,6 +183,19 @@ def all_counts(root: Path) -> dict[str, Count]:
     return counts
 
 
+def printed_counts(file: Path) -> dict[str, Count]:
+    """Run a list of operations as they are printed. One that the list shows no line of does not count."""
+    counts = {"printed_operations": Count(), "printed_lines": Count()}
+    for name, lines in printed_ir.operations(file):
+        problems = [printed_ir.problem(name, line) for line in lines]
+        for line, wrong in zip(lines, problems, strict=True):
+            counts["printed_lines"].add(line[:80], wrong)
+        counts["printed_operations"].add(
+            name, "the list has no line of it" if not lines else next(filter(None, problems), None)
+        )
+    return counts
+
+
 def program(file: Path) -> str | None:
     """Run a program, and compare what it prints with its CHECK lines, and with what it prints after our passes."""
     source = file.read_text()
@@ -210,9 +224,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("path", type=Path, help="a checkout of NVIDIA/cutlass, or its folder cutlass_compiler")
     parser.add_argument("-v", "--verbose", action="store_true", help="print what fails")
     parser.add_argument("--no-record", action="store_true", help=f"do not write {RESULTS.name}")
+    parser.add_argument("--printed", type=Path, default=printed_ir.LIST, help="a list of printed operations")
     given = parser.parse_args(arguments)
     root = given.path / "cutlass_compiler" if (given.path / "cutlass_compiler").is_dir() else given.path
     counts = all_counts(root)
+    if given.printed.is_file():
+        counts |= printed_counts(given.printed)
     for name, count in counts.items():
         print(f"{name}: {count.good} of {count.total}")
         if given.verbose:

@@ -71,7 +71,8 @@ def _write_attributes(op: Any, printer: Printer) -> None:
         else:
             text = "[" + ", ".join(map(str, given[d.attributes[0][0]])) + "]"
         printer.print_string(f"<{text}>")
-    printer.print_string(" ")
+    if given or not getattr(printer, "as_printed", False):
+        printer.print_string(" ")
 
 
 # ------------------------------------------------------------------ types

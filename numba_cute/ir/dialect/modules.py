@@ -12,15 +12,15 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, cf, func, llvm, math, memref, scf, ub
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Block, Dialect, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from . import beside, operations
-from .printed_types import types_of
+from . import beside, operations, printed_modules
+from .naming import Namer
+from .spelled import told_by_use
 from .verifying import from_xdsl, verified
 
 _STANDARD = (
@@ -64,8 +64,7 @@ def context() -> Context:
     for dialect in _STANDARD:
         made.load_dialect(dialect)
     made.load_dialect(operations.dialect())
-    for name in ("cute_nvgpu", "cuda"):
-        made.load_dialect(Dialect(name, [], types_of(name)))
+    printed_modules.load(made)
     beside.load(made)
     return made
 
@@ -94,6 +93,9 @@ class _Placing(Parser):
         self.source = source
 
     def resolve_operand(self, operand: Any, type: Any) -> Any:
+        values = self.ssa_values.get(operand.operand_name)
+        if values is not None and operand.index < len(values):
+            told_by_use(values[operand.index], type)
         found = super().resolve_operand(operand, type)
         if operand.operand_name in self.forward_ssa_references:
             self.awaited.setdefault(operand.operand_name, operand.span.start)
@@ -159,64 +161,56 @@ class MlirPrinter(Printer):
 
     def __init__(self, stream: StringIO, generic: bool = False) -> None:
         super().__init__(stream=stream, print_generic_format=generic)
-        self.groups: dict[SSAValue, str] = {}
-        self.arguments = 0
+        self.namer: Namer | None = None
 
-    def name(self, value: SSAValue, name: str) -> None:
-        """Give a value a name, with a number where it is taken."""
-        taken = self.ssa_names.get(name, 0)
-        self.ssa_names[name] = taken + 1
-        self._ssa_values[value] = name if not taken else f"{name}_{taken - 1}"
+    @property
+    def as_printed(self) -> bool:
+        """Whether the module is written as the CuTe DSL writes."""
+        return self.namer is not None and self.namer.printed
 
     def print_ssa_value(self, value: SSAValue) -> str:
-        if value not in self._ssa_values and isinstance(value.owner, Block):
-            self.name_argument(value)
-        if value not in self._ssa_values and isinstance(value.owner, Operation):
-            self.name_results(value.owner)
-        text = self._ssa_values[value]
+        text = self.namer.names.get(value) if self.namer is not None else None
+        if text is None:  # of an operation that is printed alone
+            return super().print_ssa_value(value)
         self.print_string(f"%{text}")
         return text
-
-    def name_argument(self, value: SSAValue) -> None:
-        """Name a block argument."""
-        self._ssa_values[value] = f"arg{self.arguments}"
-        self.arguments += 1
-
-    def name_results(self, op: Operation) -> None:
-        """Name the results of an operation, all by one name."""
-        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-            self.name(op.results[0], _constant_name(op.value))
-            return
-        name = self._get_new_valid_name_id()
-        if len(op.results) == 1:
-            self._ssa_values[op.results[0]] = name
-            return
-        for i, value in enumerate(op.results):
-            self._ssa_values[value] = f"{name}#{i}"
 
     def _print_results(self, op: Operation) -> None:
         if not op.results:
             return
-        if op.results[0] not in self._ssa_values:
-            self.name_results(op)
-        name = self._ssa_values[op.results[0]].partition("#")[0]
-        many = f":{len(op.results)}" if len(op.results) > 1 else ""
-        self.print_string(f"%{name}{many} = ")
+        assert self.namer is not None
+        names = [self.namer.names[value] for value in op.results]
+        if "#" in names[0]:
+            self.print_string(f"%{names[0].partition('#')[0]}:{len(names)} = ")
+        else:
+            self.print_string(", ".join(f"%{name}" for name in names) + " = ")
 
     def print_op(self, op: Operation) -> None:
-        isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
-        outside = self.arguments
-        if isolated:
-            self.arguments = 0
-        if isinstance(op, func.ReturnOp) and not self.print_generic_format:
+        if self.namer is None:
+            self.namer = Namer(op)
+        if self.print_generic_format:
+            super().print_op(op)
+        elif isinstance(op, (func.ReturnOp, printed_modules.CudaReturn)):
             self.print_string("return")
             op.print(self)
-        elif isinstance(op, ModuleOp) and not self.print_generic_format:
+        elif isinstance(op, ModuleOp):
             self._print_module(op)
+        elif isinstance(op, scf.ForOp):
+            self._print_for(op)
         else:
             super().print_op(op)
-        if isolated:
-            self.arguments = outside
+
+    def _print_for(self, op: scf.ForOp) -> None:
+        """Write a loop: a type of its counter has two spaces before it."""
+        self._print_results(op)
+        stream, self.stream = self.stream, StringIO()
+        self.print_string("scf.for")
+        op.print(self)
+        text = self.stream.getvalue()
+        self.stream = stream
+        head, newline, body = text.partition("\n")
+        found = re.fullmatch(r"(.*\S) (: \S+ \{)", head)
+        self.print_string(f"{found[1]}  {found[2]}{newline}{body}" if found else text, indent=0)
 
     def _print_module(self, op: ModuleOp) -> None:
         self.print_string("module")
@@ -229,20 +223,6 @@ class MlirPrinter(Printer):
             for block in op.body.blocks:
                 self.print_block(block, print_block_args=False)
             self._print_new_line()
-
-    def print_region(self, region: Region, *args: bool, **kwargs: bool) -> None:
-        for block in region.blocks:
-            for argument in block.args:
-                if argument not in self._ssa_values:
-                    self.name_argument(argument)
-        super().print_region(region, *args, **kwargs)
-
-
-def _constant_name(value: IntegerAttr) -> str:
-    number, kind = value.value.data, str(value.type)
-    if kind == "i1":
-        return "true" if number else "false"
-    return f"c{number}" + ("" if kind == "index" else f"_{kind}")
 
 
 def printed(op: Operation, generic: bool = False) -> str:

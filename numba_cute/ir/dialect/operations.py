@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, UnitAttr, i32
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -20,7 +20,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, MemoryWriteEffect, NoMemoryEffect, Pure
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ...seam import CuteError
 from . import formats
@@ -30,7 +30,9 @@ from .definitions import DEFINITIONS, Definition, Part
 from .inference import compatible, inferred, most_known, value_of_type
 from .leaves import Dynamic
 from .meaning import FUNCTIONS
+from .printed_operations import Row
 from .printed_types import types_of
+from .spelled import OPERATIONS as PRINTED, SpelledOperation, differing, operations_of
 
 
 class CuteOperation(IRDLOperation):
@@ -42,8 +44,43 @@ class CuteOperation(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> CuteOperation:
-        """Read what stands after the name."""
-        return formats.parse(cls, parser)  # type: ignore[no-any-return]
+        """Read what stands after the name: as it is published, or as the CuTe DSL prints it."""
+        printed = PRINTED.get(cls.name)
+        if printed is None:
+            return formats.parse(cls, parser)  # type: ignore[no-any-return]
+        start = parser.pos
+        published: ParseError | None = None
+        op: Any = None
+        try:
+            op = formats.parse(cls, parser)
+        except ParseError as e:
+            published = e
+        if op is not None and not _strange(cls.DEFINITION, op.operand_types, op.result_types):
+            return op  # type: ignore[no-any-return]
+        end = parser.pos
+        parser._resume_from(start)
+        try:
+            other = printed.parse(parser)
+        except ParseError as e:
+            if published is not None:
+                raise (e if e.span.start > published.span.start else published) from None
+            other = None
+        if op is None or other is not None and not _strange(other.ROW, other.operand_types, other.result_types):
+            _dropped(op)
+            return other  # type: ignore[return-value]
+        _dropped(other)
+        parser._resume_from(end)
+        return op  # type: ignore[no-any-return]
+
+    @classmethod
+    def create(cls, **given: Any) -> Any:
+        """Make one, as the CuTe DSL has it where it is of types that are not published."""
+        printed = PRINTED.get(cls.name)
+        operands, results = [v.type for v in given.get("operands", ())], list(given.get("result_types", ()))
+        if printed is not None and _strange(cls.DEFINITION, operands, results):
+            if not _strange(printed.ROW, operands, results):
+                return printed.create(**given)
+        return super().create(**given)
 
     def print(self, printer: Printer) -> None:
         """Write what stands after the name."""
@@ -69,7 +106,7 @@ class CuteOperation(IRDLOperation):
             return []
         failed = f"'{self.name}' op failed to infer returned types"
         try:
-            found = most_known(self.DEFINITION, [a.type for a in self.args], self.plain_attributes())
+            found = most_known(self.DEFINITION, self._taken(), self.plain_attributes())
         except Refused as e:
             return [str(e), failed]
         given = [r.type for r in self.res]
@@ -78,6 +115,17 @@ class CuteOperation(IRDLOperation):
             wrong = f"inferred type(s) {wanted} are incompatible with return type(s) of operation {got}"
             return [f"'{self.name}' op {wrong}", failed]
         return []
+
+    def _taken(self) -> list[Attribute]:
+        """The types of the operands. Among printed operations an order may begin with any number, as the CuTe DSL has
+        it; the published dialect refuses one that does not begin with 0."""
+        types = [a.type for a in self.args]
+        if self.DEFINITION.name != "tile_to_shape" or len(types) < 3 or not _among_printed(self):
+            return types
+        order = types[2].data if isinstance(types[2], CuteType) else None
+        if isinstance(order, tuple) and all(type(n) is int for n in order) and len(set(order)) == len(order):
+            types[2] = TYPES["int_tuple"](tuple(map(sorted(order).index, order)))
+        return types
 
     def infer(self) -> list[Attribute]:
         """Return the types of the results, from those of the operands. Raises Refused where there are none."""
@@ -90,6 +138,30 @@ class CuteOperation(IRDLOperation):
             for name, _ in self.DEFINITION.attributes
             if name in self.properties
         }
+
+
+def _strange(d: Definition | Row, operands: Sequence[Attribute], results: Sequence[Attribute]) -> bool:
+    """Return whether an operation does not take such operands, or give such results."""
+    if isinstance(d, Row):
+        return bool(differing(d.operands, operands, "operand") or differing(d.results, results, "result"))
+    if _number(d, len(operands)):
+        return True
+    both = ((parts, types) for parts, types in ((d.operands, operands), (d.results, results)) if parts)
+    return any(not _fits(parts[min(i, len(parts) - 1)], t) for parts, types in both for i, t in enumerate(types))
+
+
+def _among_printed(op: Operation) -> bool:
+    """Return whether the module of an operation holds one that the CuTe DSL prints."""
+    top = op
+    while (parent := top.parent_op()) is not None:
+        top = parent
+    return any(isinstance(inner, SpelledOperation) for inner in top.walk())
+
+
+def _dropped(op: Operation | None) -> None:
+    """Forget an operation that was read in a way in which it is not written."""
+    if op is not None:
+        op.drop_all_references()
 
 
 def _types(types: Sequence[Attribute]) -> str:
@@ -200,7 +272,9 @@ OPERATIONS: dict[str, type[CuteOperation]] = {name: _operation(d) for name, d in
 
 def dialect() -> Dialect:
     """Return the dialect `cute`."""
-    return Dialect("cute", list(OPERATIONS.values()), [*ATTRIBUTES.values(), *TYPES.values(), *types_of("cute")])
+    names = {op.name for op in OPERATIONS.values()}
+    others = [op for op in operations_of("cute") if op.name not in names]
+    return Dialect("cute", [*OPERATIONS.values(), *others], [*ATTRIBUTES.values(), *TYPES.values(), *types_of("cute")])
 
 
 __all__ = ["OPERATIONS", "CuteOperation", "dialect"]

@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...seam.ground.packages import package_of
 from .operations import CuteOperation
+from .spelled import SpelledOperation
 
 Problem = tuple[Operation, str]
 
@@ -83,7 +84,7 @@ def _own_problems(op: Operation) -> list[Problem]:
     try:
         op.verify(verify_nested_ops=False)
     except VerifyException as e:
-        if isinstance(op, CuteOperation):
+        if isinstance(op, (CuteOperation, SpelledOperation)):
             return [(op, m) for m in op.problems() or [str(e)]]
         return [(op, f"'{op.name}' op {e}")]
     except ValueError as e:  # xDSL's, of a value that the text names and nothing makes

@@ -32,6 +32,12 @@ func.func @main() {
   return
 }
 """
+PRINTED = """## Operations
+### cuda.cast (1)
+```
+%5 = cuda.cast %4 : i64 -> i1
+```
+"""
 
 
 def written(root, good):
@@ -54,6 +60,7 @@ def written(root, good):
     put("cute_ir/test/Conversion/e.mlir", RIGHT, "cute.print", "cute.prints")
     put("test/Integration/host/f.mlir", PROGRAM, "CHECK: (4,2)", "CHECK: (4,3)")
     put("test/Integration/nvgpu/g.mlir", PROGRAM, "@main", "@other")
+    (root / "printed.md").write_text(PRINTED if good else PRINTED.replace("-> i1", "to i1"))
 
 
 @pytest.mark.parametrize("good", [True, False])
@@ -61,7 +68,7 @@ def test_counts_are_of_what_holds(tmp_path, monkeypatch, capsys, good):
     written(tmp_path, good)
     record = tmp_path / "record.json"
     monkeypatch.setattr(reference_ir, "RESULTS", record)
-    assert reference_ir.main([str(tmp_path), "-v"]) == 0
+    assert reference_ir.main([str(tmp_path), "-v", "--printed", str(tmp_path / "printed.md")]) == 0
     counts = {name: (c["good"], c["total"]) for name, c in json.loads(record.read_text()).items()}
     total = {"dialect_right": 2, "dialect_run_lines": 2}
     held = {name: (n, n) if good else (0, n) for name, n in ((k, total.get(k, 1)) for k in counts)}
