@@ -8,7 +8,6 @@ raises, or holds the number that cannot be computed with. Where none is to blame
 
 from __future__ import annotations
 
-import dis
 import enum
 import functools
 import inspect
@@ -19,6 +18,7 @@ import typing
 from dataclasses import is_dataclass
 from typing import Any
 
+from ..ground.bytecode import operation_at
 from ..ground.error import OF_THE_SYSTEM, CuteError, internal_error
 from ..ground.leaf import Leaf
 from ..ground.naming import described, shown
@@ -234,7 +234,7 @@ def _called(what: str, given: list[tuple[str, Any]], e: BaseException) -> CuteEr
     """A class or a builtin that was given as a function, where the library's line that failed calls: what that raises
     no frame of the user's would tell. What a user's function raises passes as it is."""
     at = [t for t in _tracebacks(e) if is_library(t.tb_frame.f_globals.get("__name__", ""))][-1]
-    operation = next((i.opname for i in dis.get_instructions(at.tb_frame.f_code) if i.offset == at.tb_lasti), "")
+    operation = operation_at(at.tb_frame.f_code, at.tb_lasti)
     if not operation.startswith("CALL"):
         return None
     called = [
