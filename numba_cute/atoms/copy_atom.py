@@ -14,6 +14,7 @@ import numpy as np
 from .. import layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
+from ..layout.products import check_not_empty
 from ..layout.pure import pure
 from ..layout.recast import upcast
 from ..seam import CuteError, InIR, StaticEnum, is_static, static, traced
@@ -298,6 +299,8 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | 
 def check_covers(layout_tv: Layout, tiler: tuple[Any, ...], what: str) -> None:
     """Refuse a static layout of threads and values that does not reach all of its tile, or reaches beyond."""
     elements = layout.product(tuple(map(layout.size, tiler)))
+    check_not_empty(what, "layout_tv", layout_tv)
+    check_not_empty(what, "tiler", tiler)
     if is_static((layout_tv.shape, layout_tv.stride, elements)) and not _covers(layout_tv, elements):
         raise CuteError(
             f"{what}: layout_tv {layout_tv} must reach each of the {elements} elements of the tile {tiler}, and none "
@@ -387,6 +390,8 @@ def restrict(shape: Any, tv: Layout) -> tuple[Any, Layout]:
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layout) -> TiledCopy:
     """Tile `atom` by `atom_layout_tv`, from (thread, value) to offsets of `data_layout`, a static layout. Raises
     CuteError if that reaches offsets which `data_layout` does not have."""
+    check_not_empty("make_cotiled_copy", "atom_layout_tv", atom_layout_tv)
+    check_not_empty("make_cotiled_copy", "data_layout", data_layout)
     one = layout.make_layout(1, stride=0)
     inverse = layout.make_layout((layout.left_inverse(data_layout), one))
     tv = layout.composition(inverse, atom_layout_tv)

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import layout
 from ..layout import ComposedLayout, Layout
+from ..layout.products import check_not_empty
 from ..layout.pure import pure
 from ..seam import CuteError, InIR, Int, is_static, static, traced
 from ..seam.guards.messages import how_static
@@ -444,4 +445,7 @@ def make_tiled_mma(
     perm = (None, None, None) if permutation_mnk is None else permutation_mnk
     if not isinstance(perm, tuple) or len(perm) != 3:
         raise CuteError(f"make_tiled_mma: permutation_mnk {perm!r} must have 3 entries (M, N, K), each may be None")
-    return TiledMma(atom, groups, tuple(layout.make_layout(p) if isinstance(p, int) else p for p in perm))  # type: ignore[arg-type]
+    tiles = tuple(layout.make_layout(p) if isinstance(p, int) else p for p in perm)
+    check_not_empty("make_tiled_mma", "atom_layout_mnk", groups)
+    check_not_empty("make_tiled_mma", "permutation_mnk", tuple(t for t in tiles if t is not None))
+    return TiledMma(atom, groups, tiles)  # type: ignore[arg-type]

@@ -137,6 +137,8 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[IntTuple, La
 
     Both must be compact: n threads are 0 to n - 1.
     """
+    check_not_empty("make_layout_tv", "thr_layout", thr_layout)
+    check_not_empty("make_layout_tv", "val_layout", val_layout)
     covered = raked_product(thr_layout, val_layout)
     inverse = right_inverse(covered)
     if is_static(covered) and size(inverse) != size(covered):
@@ -146,3 +148,10 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[IntTuple, La
         )
     by_thread = make_layout((size(thr_layout), size(val_layout)))
     return product_each(domain(covered)), composition(inverse, by_thread)
+
+
+def check_not_empty(what: str, name: str, given: Any) -> None:
+    """Refuse a layout, or a tuple of layouts, that has an extent of 0: no thread, or nothing for it, would be left."""
+    sizes = tuple(map(size, given)) if isinstance(given, tuple) else (size(given),)
+    if any(is_static(n) and n < 1 for n in sizes):
+        raise CuteError(f"{what}: {name} {given} is empty: give extents of at least 1")

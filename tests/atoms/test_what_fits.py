@@ -76,3 +76,28 @@ def test_a_pointer_to_a_peers_memory_keeps_its_swizzle():
     cute.simulate(kernel)[2, 32](out)
     t = np.arange(32) % 8
     np.testing.assert_array_equal(out, [t + 64, t])
+
+
+EMPTY, FULL, COPY = (
+    cute.make_layout((0, 4)),
+    cute.make_layout((4, 4)),
+    cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), F32),
+)
+MMA = cute.make_mma_atom(cute.nvgpu.MmaUniversalOp(F32))
+MADE_OF_NOTHING = [
+    (cute.make_layout_tv, (EMPTY, FULL), "thr_layout"),
+    (cute.make_layout_tv, (FULL, EMPTY), "val_layout"),
+    (cute.make_tiled_copy_tv, (COPY, FULL, EMPTY), "val_layout"),
+    (cute.make_tiled_copy, (COPY, EMPTY, (4, 4)), "layout_tv"),
+    (cute.make_tiled_copy, (COPY, FULL, (0, 4)), "tiler"),
+    (cute.make_cotiled_copy, (COPY, EMPTY, FULL), "atom_layout_tv"),
+    (cute.make_cotiled_copy, (COPY, FULL, EMPTY), "data_layout"),
+    (cute.make_tiled_mma, (MMA, (0, 1, 1)), "atom_layout_mnk"),
+    (cute.make_tiled_mma, (MMA, (1, 1, 1), (None, 0, 1)), "permutation_mnk"),
+]
+
+
+@pytest.mark.parametrize("make, given, name", MADE_OF_NOTHING, ids=lambda x: getattr(x, "__name__", None))
+def test_no_thread_and_no_value_is_no_tile(make, given, name):
+    with pytest.raises(cute.CuteError, match=rf"{name} .* is empty: give extents of at least 1"):
+        make(*given)
