@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import field, fields, replace
 from typing import Any
 
-import numpy as np
-
 from .. import layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
@@ -299,6 +297,8 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | 
 def check_covers(layout_tv: Layout, tiler: tuple[Any, ...], what: str) -> None:
     """Refuse a static layout of threads and values that does not reach all of its tile, or reaches beyond."""
     elements = layout.product(tuple(map(layout.size, tiler)))
+    if layout_tv.maps_to_coordinates:
+        raise CuteError(f"{what}: layout_tv {layout_tv} reaches coordinates, not elements: give integer strides")
     check_not_empty(what, "layout_tv", layout_tv)
     check_not_empty(what, "tiler", tiler)
     if is_static((layout_tv.shape, layout_tv.stride, elements)) and not _covers(layout_tv, elements):
@@ -310,12 +310,15 @@ def check_covers(layout_tv: Layout, tiler: tuple[Any, ...], what: str) -> None:
 
 @pure
 def _covers(tv: Layout, elements: int) -> bool:
-    """Say whether a static layout reaches all numbers below `elements`, and no other."""
-    reached = np.zeros(1, np.int64)
-    for s, d in zip(layout.flatten_to_tuple(tv.shape), layout.flatten_to_tuple(tv.stride)):
-        if d:
-            reached = np.unique(reached[:, None] + np.arange(s, dtype=np.int64) * d)
-    return len(reached) == elements and int(reached[0]) == 0 and int(reached[-1]) == elements - 1
+    """Say whether a static layout reaches all numbers below `elements`, and no other. From the smallest stride on: the
+    numbers reached so far leave no hole, so a stride beyond them leaves one that no larger stride fills."""
+    reached = 1
+    for d, s in sorted(zip(layout.flatten_to_tuple(tv.stride), layout.flatten_to_tuple(tv.shape))):
+        if s > 1 and d:
+            if not 0 < d <= reached:
+                return False
+            reached += (s - 1) * d
+    return bool(reached == elements)
 
 
 @traced

@@ -101,3 +101,8 @@ MADE_OF_NOTHING = [
 def test_no_thread_and_no_value_is_no_tile(make, given, name):
     with pytest.raises(cute.CuteError, match=rf"{name} .* is empty: give extents of at least 1"):
         make(*given)
+
+
+def test_threads_and_values_reach_elements_and_no_coordinates():
+    with pytest.raises(cute.CuteError, match=r"layout_tv \(4,4\):\(1@0,1@1\) reaches coordinates"):
+        cute.make_tiled_copy(COPY, cute.make_identity_layout((4, 4)), (4, 4))
