@@ -22,7 +22,7 @@ from ..seam import CuteError, Int, static, traced
 from ..seam.ground.names import Named
 from ..seam.guards import facade
 from ..seam.guards.messages import how_static
-from ..seam.marks.decorators import annotations_of
+from ..seam.marks.decorators import annotations_of, check_own_class
 from .pointer import AddressSpace, Pointer
 from .swizzled import of_elements, reach, swizzle_of
 from .tensor import Tensor
@@ -362,6 +362,7 @@ def _struct(cls: type[T]) -> type[T]:
             barriers: cute.struct.MemRange[cute.Int64, 8]
             a: cute.struct.Align[cute.struct.MemRange[cute.Float16, 4096], 1024]
     """
+    check_own_class("struct", cls)
     kinds = _annotations(cls)
     if not any(isinstance(k, (Range, Aligned)) or _is_storage(k) for k in kinds.values()):
         made = seam.struct(cls)
@@ -406,6 +407,7 @@ def union(cls: type[T]) -> type[T]:
             operands: cute.struct.MemRange[cute.Float16, 8192]
             out: cute.struct.Align[cute.struct.MemRange[cute.Float32, 2048], 1024]
     """
+    check_own_class("union", cls)
     kinds = _annotations(cls)
     if not kinds:
         raise CuteError(f"{cls.__name__}: a union has members: annotate them, as `a: cute.struct.MemRange[…, …]`")

@@ -222,7 +222,8 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(kernel, **options)
-    return Kernel(cuda.jit(**options)(with_ordinary_parameters(_own(printing(without_classes(function))))))
+    made = printing(without_classes(_function("kernel", function)))
+    return Kernel(cuda.jit(**options)(with_ordinary_parameters(_own(made))))
 
 
 def dsl_user_op(function: UserFunction) -> Callable[..., Any]:

@@ -219,6 +219,12 @@ def annotations_of(cls: Any, **scope: Any) -> dict[str, Any]:
         raise CuteError(f"struct: an annotation of {cls.__name__} cannot be read: {type(e).__name__}: {e}") from e
 
 
+def check_own_class(what: str, cls: Any) -> None:
+    """Refuse what is not a class that the user wrote, for the decorator `what`."""
+    if not isinstance(cls, type) or not cls.__flags__ & 1 << 9:  # of Python's own, which nobody may change
+        raise CuteError(f"{what}: {shown(cls)} is no class of yours: write one with annotated fields")
+
+
 @dataclass_transform()
 def struct(cls: type[T]) -> type[T]:
     """Make `cls` a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
@@ -226,8 +232,7 @@ def struct(cls: type[T]) -> type[T]:
     A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor was
     given: static things stay static, objects are held by reference. Class attributes that are not fields are constants.
     """
-    if not isinstance(cls, type) or not cls.__flags__ & 1 << 9:  # of Python's own, which nobody may change
-        raise CuteError(f"struct: {shown(cls)} is no class of yours: write one with annotated fields")
+    check_own_class("struct", cls)
     if not is_made(vars(cls).get("__setattr__", missing)):
         raise CuteError(
             f"struct: {cls.__name__} has its own __setattr__, which a kernel does not call: give it a method that sets"
