@@ -20,7 +20,9 @@ from typing import Any
 OLD, NEW = 1000003, 1000033
 NOT_KEPT = {
     "a function that remembers", "singledispatch", "a file", "json", "the environment", "eval", "exec", "importlib",
-    "sys.modules", "an iterator", "a generator", "a ctypes number", "a context variable", "a random number",
+    "sys.modules", "a line number", "a ufunc of one's own", "a file that a path reads", "a memory map", "today",
+    "hints that are text", "numpy's print options", "decimal's context", "an iterator", "a generator",
+    "a ctypes number", "a context variable", "a random number",
 }  # fmt: skip
 """Kinds that cannot be followed: such a kernel is compiled in each process."""
 HEAD = """

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import abc
+import datetime
 import functools
+import pathlib
 import sys
 from collections.abc import Iterator
 from types import CodeType, ModuleType, SimpleNamespace
@@ -13,17 +16,20 @@ import numpy as np
 
 from ...seam.ground.bytecode import Operation, operations
 from ...seam.ground.packages import package_of
+from ...seam.marks.plain import is_users_module
 
 COMPILERS = ("numba_cute", "numba", "numba_cuda")
 _PURE = frozenset((
     "builtins", "typing", "enum", "abc", "functools", "operator", "math", "cmath", "numbers", "collections",
     "dataclasses", "reprlib", "itertools", "string", "copy", "types", "fractions", "decimal", "bisect", "heapq",
     "struct", "re", "contextlib", "keyword", "textwrap", "statistics", "_operator", "_functools", "_collections",
-    "_abc", "_bisect", "_heapq", "_struct", "numpy", "ml_dtypes",
+    "_abc", "_bisect", "_heapq", "_struct", "numpy", "ml_dtypes", "json", "base64", "binascii", "zlib", "hashlib",
+    "_hashlib", "ast",
 ))  # fmt: skip
 """Packages whose functions read what they are given alone, as those of what compiles, but for those below."""
 _NOT_PURE = (
-    "numpy.random", "numpy.lib._npyio_impl", "numpy.lib.npyio", "numpy.ctypeslib", "numpy.testing", "numpy.f2py",
+    "numpy.random", "numpy.lib._npyio_impl", "numpy.lib.npyio", "numpy.lib._datasource", "numpy.lib.format",
+    "numpy.lib._format_impl", "numpy.ctypeslib", "numpy.testing", "numpy.f2py",
     "numba.cuda.api", "numba.cuda.cudadrv", "numba.cuda.random", "numba_cute.config", "numba_cute.utils.hardware_info",
 )  # fmt: skip
 _SEES_MORE = {
@@ -32,12 +38,23 @@ _SEES_MORE = {
     )),
     "numpy": frozenset((
         "empty", "empty_like", "fromfile", "load", "memmap", "loadtxt", "genfromtxt", "frombuffer", "fromregex",
-        "show_config", "geterr",
+        "show_config", "geterr", "geterrcall", "getbufsize", "get_printoptions", "get_include",
     )),
+    "decimal": frozenset(("getcontext", "localcontext")),
+    "typing": frozenset(("get_type_hints",)),
+    "abc": frozenset(("get_cache_token",)), "_abc": frozenset(("get_cache_token",)),
 }  # fmt: skip
 """Functions that read or do what is not among their arguments: files, unwritten memory, what is of one process."""
+_WHERE = frozenset((
+    "co_firstlineno", "co_lines", "co_positions", "co_lnotab", "co_linetable", "co_filename", "f_lineno", "tb_lineno",
+))  # fmt: skip
+"""What tells where code stands, which is not what it does."""
+_CLOCK = frozenset(("today", "now", "utcnow", "fromtimestamp", "utcfromtimestamp", "astimezone", "timestamp"))
+_ON_DISK = frozenset(dir(pathlib.Path)) - frozenset(dir(pathlib.PurePath))
 _PRINTS = ("print", "breakpoint")
-_SPECIAL = frozenset(
+OF_TYPING = frozenset(("__origin__", "__args__", "__metadata__", "__bound__", "__constraints__", "__supertype__"))
+"""What an object of the module `typing` is made of."""
+_SPECIAL = OF_TYPING | frozenset(
     {n for c in (int, float, str, list, dict, set, property) for n in dir(c) if n.startswith("__")}
     | {
         "__call__",
@@ -67,6 +84,30 @@ def reads_its_arguments(module: Any, name: str, prints: bool = False) -> bool:
 def is_pure(module: Any) -> bool:
     """Say whether a module is of a package whose functions and classes read what they are given alone."""
     return package_of(module) in (*_PURE, *COMPILERS) and not str(module).startswith(_NOT_PURE)
+
+
+def sees_more(x: Any) -> frozenset[str]:
+    """Return the names of what reads or does more, of an object or class that holds what it was given alone: paths have
+    files, days a clock."""
+    cls = x if isinstance(x, type) else type(x)
+    if issubclass(cls, pathlib.Path):
+        return _ON_DISK
+    return _CLOCK if issubclass(cls, (datetime.date, np.datetime64)) else frozenset()
+
+
+def registered(cls: Any) -> tuple[str, ...]:
+    """Return the names of the classes that an abstract class was told to be the base of."""
+    known = filter(None, (of() for of in abc._get_dump(cls)[0]))  # type: ignore[attr-defined]
+    if not is_users_module(cls.__module__):  # whose own and other packages' are no user's change
+        known = filter(lambda c: is_users_module(c.__module__), known)
+    return tuple(sorted(f"{c.__module__}.{c.__qualname__}" for c in known))
+
+
+def decimal_context() -> tuple[Any, ...]:
+    """Return what arithmetic of decimals reads besides its numbers."""
+    c = sys.modules["decimal"].getcontext()
+    traps = sorted(t.__name__ for t, on in c.traps.items() if on)
+    return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, *traps
 
 
 @functools.cache
@@ -100,6 +141,8 @@ def _at(done: tuple[Operation, ...], at: int) -> Iterator[Found]:
     elif o.name in ("LOAD_ATTR", "STORE_ATTR"):
         if o.value.startswith("__") and o.value.endswith("__") and o.value not in _SPECIAL:
             yield "refused", f"reads `{o.value}`", ()
+        if o.value in _WHERE:
+            yield "refused", f"reads where code stands (`{o.value}`)", ()
         yield "attribute", o.value, ()
     elif o.name == "IMPORT_NAME":
         yield from _imports(done, at)

@@ -21,7 +21,7 @@ def own(held: Any) -> dict[str, Any]:
 
 def state(x: Any) -> dict[str, Any]:
     """Return what an object holds; of this library's, without what they compute when first asked."""
-    held = own(getattr(x, "__dict__", {}))
+    held = own(_raw(x, "__dict__", {}))
     for cls in type(x).__mro__:
         if is_library(cls.__module__):
             held = {n: v for n, v in held.items() if not isinstance(vars(cls).get(n), functools.cached_property)}
@@ -30,8 +30,16 @@ def state(x: Any) -> dict[str, Any]:
             if name.startswith("__") and not name.endswith("__"):  # as Python names it
                 name = f"_{cls.__name__.lstrip('_')}{name}"
             if name not in ("__dict__", "__weakref__"):
-                held[name] = getattr(x, name, MISSING)
+                held[name] = _raw(x, name, MISSING)
     return held
+
+
+def _raw(x: Any, name: str, default: Any) -> Any:
+    """Return what an object holds, past what its class makes of a name."""
+    try:
+        return object.__getattribute__(x, name)
+    except AttributeError:
+        return default
 
 
 def is_made_in_python(cls: Any) -> bool:

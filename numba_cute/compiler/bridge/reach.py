@@ -21,9 +21,11 @@ import enum
 import functools
 import operator
 import pathlib
+import re
+import struct
 import types as python
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -37,11 +39,10 @@ from numba.cuda.stubs import Stub
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.plain import is_users_module
 from . import code_reads
-from .holdings import MISSING, attribute, is_made_in_python, own, state
+from .holdings import MISSING, is_made_in_python, own, state
 from .object_types import Value
+from .walking import Unfollowed, Walking
 
-Read = Callable[[], Any]
-ATOMS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, CodeType)
 _IMMUTABLE = (datetime.date, datetime.time, datetime.timedelta, pathlib.PurePath)
 _NUMBERS_OF = (("decimal", "Decimal"), ("fractions", "Fraction"))
 """Classes of Python's whose objects are told by their `repr`; and those of modules that are loaded on demand."""
@@ -52,111 +53,26 @@ _NOT_READ = frozenset((
 """Members of classes that no kernel reads: where the class stands, and what Python keeps there for itself."""
 _BY_NAME = (
     python.WrapperDescriptorType, python.MethodDescriptorType, python.ClassMethodDescriptorType,
-    python.GetSetDescriptorType, python.MemberDescriptorType, np.ufunc,
+    python.GetSetDescriptorType, python.MemberDescriptorType,
     type(vars(collections.namedtuple("_Pair", "x"))["x"]),
 )  # fmt: skip
+_EXACT: dict[type, Callable[[Any], Any]] = {
+    int: int.__pos__, float: float.__pos__, complex: complex.__pos__, str: str.__str__,
+    bytes: lambda x: bytes.__getitem__(x, slice(None)),
+}  # fmt: skip
+"""By class of numbers and texts, what gives the plain one of an object of a class that builds on it."""
 _CACHED = type(functools.cache(len))
+_OF_TYPING = tuple(sorted(code_reads.OF_TYPING))
 _DEFERRED = ("__builtins__", "__loader__", "__spec__", "__cached__")
 """Names of modules by which Python imports them."""
 
 
-class Unfollowed(Exception):
-    """Compiling reads something that cannot be followed; says what."""
-
-
-class Walk(abc.ABC):
-    """Visits what is reached from some objects, each once, in the same order in every process."""
-
-    most = 2000
-    largest = 1 << 16
-    """Objects, and bytes of an array, that are looked at."""
-
-    def __init__(self, prints: bool = False) -> None:
-        """prints: what is printed while the function is compiled is nobody's."""
-        self._prints = prints
-        self._numbers: dict[int, int] = {}
-        self._alive: list[Any] = []
-        self._todo: collections.deque[tuple[Any, str]] = collections.deque()
-        self._open: list[tuple[ModuleType, str]] = []
-        self._attributes: set[str] = set()
-        self.names: set[str] = set()
-
-    # ------------------------------------------------------------ for subclasses
-
-    @abc.abstractmethod
-    def read(self, get: Read) -> Any:
-        """Return what `get` finds now: objects that may be others the next time."""
-
-    @abc.abstractmethod
-    def value(self, get: Read) -> None:
-        """Note a plain value that `get` finds, which may be another the next time."""
-
-    @abc.abstractmethod
-    def tell(self, *constants: Any) -> None:
-        """Note what an object is, as long as it is that object."""
-
-    @abc.abstractmethod
-    def unordered(self, items: Iterable[Any]) -> None:
-        """Refer to the items of a set."""
-
-    def attribute(self, holder: Any, name: str) -> Any:
-        """Read an attribute, or what a cell holds."""
-        return self.read(lambda: attribute(holder, name))
-
-    def item(self, holder: Any, key: str) -> Any:
-        """Read what a dictionary has under a key."""
-        return self.read(functools.partial(holder.get, key, MISSING))
-
-    def items(self, holder: Any) -> dict[Any, Any]:
-        """Read a whole dictionary, but for what this library keeps there."""
-        return self.read(lambda: own(holder))  # type: ignore[no-any-return]
-
-    def is_constant(self, obj: Any) -> bool:
-        """Say whether an object's identity tells all of it."""
-        return False
-
-    def is_seen_where_read(self, obj: Any, chain: tuple[str, ...] | None = None) -> bool:
-        """Say whether of what a name stands for only that counts which code takes of it. chain: the attributes; None
-        where they are not known yet."""
-        return isinstance(obj, ModuleType)
-
-    # ------------------------------------------------------------ the walk
-
-    def go(self, roots: Iterable[tuple[Any, str]]) -> None:
-        """Visit some objects, with their names, and all that is reached from them."""
-        for obj, name in roots:
-            self.refer(obj, name)
-        while self._todo:
-            while self._todo:
-                self._look(*self._todo.popleft())
-            self._look_at_modules()
-
-    def refer(self, obj: Any, name: str) -> None:
-        """Note that an object is reached. name: what the user calls it."""
-        if type(obj) in ATOMS:
-            self.tell(obj)
-            return
-        number = self._numbers.setdefault(id(obj), len(self._numbers))
-        self.tell(number)
-        if number == len(self._alive):
-            if number >= self.most:
-                raise Unfollowed(f"it reaches more than {self.most} objects")
-            self._alive.append(obj)
-            self._todo.append((obj, name))
-
-    def refer_all(self, objects: Iterable[Any], name: str) -> None:
-        for i, obj in enumerate(objects):
-            self.refer(obj, f"{name}[{i}]")
-
-    def refer_named(self, held: dict[Any, Any], name: str, form: str = "{}.{}") -> None:
-        """Refer to what stands under keys."""
-        for key, obj in held.items():
-            self.refer(key, name)
-            self.refer(obj, form.format(name, key))
+class Walk(Walking):
+    """Visits what is reached from some objects, each by what it is."""
 
     def _look(self, obj: Any, name: str) -> None:
         for kinds, look in _KINDS:
-            if isinstance(obj, kinds):
+            if issubclass(type(obj), kinds):  # which no `__class__` of the user's changes
                 self.tell(look.__name__, type(obj).__module__, type(obj).__qualname__)
                 look(self, obj, name)
                 return
@@ -251,17 +167,11 @@ class Walk(abc.ABC):
         if is_users_module(module.__name__):
             self._members(vars(module), name)
         elif not is_library(module.__name__):
-            self._open.append((module, name))
+            self._partly(module, name)
 
     def _members(self, held: dict[str, Any], name: str) -> None:
         found = self.read(lambda: {n: held[n] for n in sorted(held) if n not in _DEFERRED and n.isidentifier()})
         self.refer_named(found, name)
-
-    def _look_at_modules(self) -> None:
-        modules, self._open = self._open, []
-        for module, name in modules:
-            for n in sorted(self._attributes & vars(module).keys()):
-                self.refer(self.item(vars(module), n), f"{name}.{n}")
 
     def _builtin(self, x: Any, name: str) -> None:
         of = getattr(x, "__self__", None)
@@ -340,7 +250,9 @@ class Walk(abc.ABC):
         if x.nbytes > self.largest:
             raise Unfollowed(f"`{name}` is an array of more than {self.largest} bytes")
         self._dtype(x.dtype, name)
-        self.value(lambda: (x.shape, x.strides, "" if x.dtype.hasobject else x.tobytes()))
+        self.value(lambda: (x.shape, x.strides, x.flags.num, "" if x.dtype.hasobject else x.tobytes()))
+        if getattr(x, "base", None) is not None:
+            self._partly(x, name)
         if x.dtype == object:
             self.refer_all(self.read(lambda: x.ravel().tolist()), name)
         elif x.dtype.hasobject:
@@ -364,28 +276,54 @@ class Walk(abc.ABC):
 
     def _immutable(self, x: Any, name: str) -> None:
         self.tell(repr(x))
+        self._partly(x, name)
+        self._partly(type(x), f"type({name})")
         if is_users_module(type(x).__module__):
             self._more(x, (), name)
 
     def _number(self, x: Any, name: str) -> None:
         """Look at an object of a class that builds on one of numbers or texts."""
-        self.tell(next(c.__repr__(x) for c in (int, float, complex, str, bytes) if isinstance(x, c)))
+        self.tell(next(exact(x) for c, exact in _EXACT.items() if isinstance(x, c)))
         self._more(x, (), name)
 
     def _descriptor(self, x: Any, name: str) -> None:
         self.tell(repr(x))
 
+    def _ufunc(self, x: Any, name: str) -> None:
+        self.tell(x.__name__)
+        if getattr(np, x.__name__, None) is not x:
+            raise Unfollowed(f"`{name}` is a ufunc that is not NumPy's")
+
+    def _pattern(self, x: re.Pattern[Any], name: str) -> None:
+        self.tell(x.pattern, x.flags)
+
+    def _struct(self, x: struct.Struct, name: str) -> None:
+        self.tell(x.format)
+
     # ------------------------------------------------------------ classes and objects
 
     def _class(self, cls: Any, name: str) -> None:
         self.tell(cls.__module__, cls.__qualname__)
-        if code_reads.is_known_class(cls) or self.is_constant(cls):
+        if isinstance(cls, abc.ABCMeta):
+            self.value(lambda: code_reads.registered(cls))
+        if code_reads.is_known_class(cls):
+            if not code_reads.reads_its_arguments(cls.__module__, cls.__name__):
+                raise Unfollowed(f"`{name}` reads or does more than its arguments say")
+            self._partly(cls, name)
+            self._context(cls)
+            return
+        if self.is_constant(cls):
             return
         if not (is_users_module(cls.__module__) or code_reads.is_pure(cls.__module__)):
             raise Unfollowed(f"`{name}` is a class of {cls.__module__}")
         self.refer(self.read(lambda: type(cls)), name)
         self.refer_all(self.read(lambda: list(cls.__mro__[1:])), name)
         self.refer_named(self.read(lambda: {n: x for n, x in own(vars(cls)).items() if n not in _NOT_READ}), name)
+
+    def _context(self, cls: type) -> None:
+        """Look at what arithmetic of decimals reads besides."""
+        if (cls.__module__, cls.__qualname__) == ("decimal", "Decimal"):
+            self.value(code_reads.decimal_context)
 
     def _class_of(self, x: Any, name: str) -> None:
         self.refer(self.read(lambda: type(x)), f"type({name})")
@@ -409,7 +347,7 @@ class Walk(abc.ABC):
         self.refer_all(x.__reduce__()[1], name)
 
     def _alias(self, x: Any, name: str) -> None:
-        self.refer_all((x.__origin__, *x.__args__), name)
+        self.refer_all((getattr(x, "__origin__", None), *x.__args__), name)
 
     def _type(self, ty: types.Type, name: str) -> None:
         cls = type(ty)
@@ -436,9 +374,11 @@ class Walk(abc.ABC):
             return
         if any((c.__module__, c.__name__) in _NUMBERS_OF for c in cls.__mro__):
             self._immutable(x, name)
+            self._context(cls)
             return
         if cls.__module__ in ("typing", "dataclasses", "inspect"):
-            self.tell(repr(x) if "__repr__" in vars(cls) else "")
+            self.tell(repr(x) if any("__repr__" in vars(c) for c in cls.__mro__[:-1]) else "")
+            self.refer_all((getattr(x, n) for n in _OF_TYPING if hasattr(x, n)), name)
         elif package_of(cls.__module__) in code_reads.COMPILERS and isinstance(
             getattr(x, "py_func", None), FunctionType
         ):
@@ -475,8 +415,11 @@ _KINDS: tuple[tuple[Any, Callable[[Any, Any, str], None]], ...] = (
     (ExternFunction, Walk._declared),
     (_IMMUTABLE, Walk._immutable),
     ((int, float, complex, str, bytes), Walk._number),
+    (np.ufunc, Walk._ufunc),
+    (re.Pattern, Walk._pattern),
+    (struct.Struct, Walk._struct),
     (_BY_NAME, Walk._descriptor),
-    (python.GenericAlias, Walk._alias),
+    ((python.GenericAlias, python.UnionType), Walk._alias),
     ((python.BuiltinFunctionType, type(np.size)), Walk._builtin),
     ((_Intrinsic, CpuIntrinsic), Walk._intrinsic),
     (functools.partial, Walk._partial),

@@ -15,7 +15,8 @@ from .exact import is_exact
 from .holdings import MISSING, attribute, own
 from .lasting import is_lasting_function, is_lasting_value, lasts
 from .object_types import StructRef, Value
-from .reach import Read, Unfollowed, Walk
+from .reach import Walk
+from .walking import Read, Unfollowed
 
 _NUMBERS = (int, bool, float, complex, str, bytes)
 

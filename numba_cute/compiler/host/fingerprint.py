@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
-from ..bridge.reach import Read, Unfollowed, Walk
+from ..bridge.reach import Walk
+from ..bridge.walking import Read, Unfollowed
 
 __all__ = ["Unfollowed", "fingerprint"]
 
@@ -55,6 +57,8 @@ def _told(x: Any) -> bytes:
         return b"tuple %d " % len(x) + b"\x1d".join(map(_told, x))
     if type(x) is frozenset:
         return b"set " + b"\x1d".join(sorted(map(_told, x)))
+    if type(x) in (float, complex):  # the bits, of a NaN too
+        return type(x).__name__.encode() + struct.pack("<2d", x.real, x.imag)
     text = hex(x) if type(x) is int else repr(x)
     return f"{type(x).__name__} {text}".encode(errors="surrogatepass")
 

@@ -20,8 +20,8 @@ from ....seam.ground.packages import LIBRARY
 from ....seam.hooks.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
 from ...bridge.exact import exact, is_exact
 from ...bridge.holdings import MISSING
-from ...bridge.reach import Unfollowed
 from ...bridge.reads import ITEMS, HostReads
+from ...bridge.walking import Unfollowed
 from . import arrays, casting, launcher, oracle, reading
 from .moulds import Looking, Mould, Varied
 from .trusted import CASTS, LAUNCHES
