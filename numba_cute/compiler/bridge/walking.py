@@ -71,6 +71,10 @@ class Walking(abc.ABC):
         """Read a whole dictionary, but for what this library keeps there."""
         return self.read(lambda: own(holder))  # type: ignore[no-any-return]
 
+    def put(self, cls: type, name: str) -> Any:
+        """Read an attribute of a class that is no user's."""
+        return self.read(lambda: vars(cls).get(name, MISSING))
+
     def is_constant(self, obj: Any) -> bool:
         """Say whether an object's identity tells all of it."""
         return False
@@ -139,7 +143,7 @@ class Walking(abc.ABC):
                 self.refer(self.read(functools.partial(getattr, x, "base")), f"{name}.base")
             if isinstance(x, type):
                 for n in sorted(new & vars(x).keys()):
-                    self._put_there(self.item(vars(x), n), f"{name}.{n}")
+                    self._put_there(self.put(x, n), f"{name}.{n}")
 
     def _put_there(self, x: Any, name: str) -> None:
         """Look at an attribute of a class of others, if it may be the user's."""
