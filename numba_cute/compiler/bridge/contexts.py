@@ -47,7 +47,7 @@ _CLASSES = (object, list, dict, set, frozenset, str, bytes, type(None))
 _BY_PLACE = (enumerate, zip, min, max, sorted, sum, list, tuple, map, filter, reversed, len, any, all)
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
-_CALLS: list[Callable[[Any, Any], Any]] = []
+_CALLS: list[Callable[..., Any]] = []
 _SETATTR: list[Callable[[Any, str, Any], Any]] = []
 
 
@@ -73,10 +73,11 @@ def lower(op: Any, *kinds: Any) -> Callable[[Any], Any]:
     return register
 
 
-def call_rule(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Decorate what types a call before all templates: given the function (or its key) and the arguments' types it
-    gives a signature, or None for the templates."""
-    _CALLS.append(rule)
+def call_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate what types a call before all templates: given the function (or its key) and the arguments' types, and
+    those given by name if it takes a third parameter, it gives a signature, or None for the templates."""
+    named = rule.__code__.co_argcount == 3
+    _CALLS.append(rule if named else lambda func, args, kws: rule(func, args))
     return rule
 
 
@@ -131,7 +132,7 @@ class CuteTypingContext(CUDATypingContext):
             name, given = func.typing_key.__name__, ", ".join(f"{n}=…" for n in dict(kws))
             raise as_typing_error(CuteError(f"{name}(…, {given}): kernels have no such argument of `{name}`"))
         for rule in _CALLS:
-            found = rule(func, args)
+            found = rule(func, args, kws)
             if found is not None:
                 return found
         with _of_one_class():

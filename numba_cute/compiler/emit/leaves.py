@@ -17,6 +17,7 @@ from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.packages import is_library
 from ...seam.marks.plain import is_users_frame
+from ...seam.source import texts
 from ...seam.source.language import NO_KEY
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
@@ -126,6 +127,8 @@ class Number(seam.Leaf):
         return class_of_number(self.type) or Number if is_users_frame(sys._getframe(1)) else Number
 
     def __repr__(self) -> str:
+        if texts.decides():
+            raise seam.signalled(RunTimeCondition(texts.NO_TEXT))
         known = f"{{div={self.divisor}}}" if self.divisor > 1 else ""
         return "?" + ("" if self.type in (types.int32, types.int64) else str(self.type)) + known
 

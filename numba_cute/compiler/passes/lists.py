@@ -24,6 +24,7 @@ from ..ground.errors import located
 from .definitions import Place, instructions, statements
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
 from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each
+from .unroll import header_chain, takes_next
 
 _OF_LISTS = (list, sorted)
 """Functions that make a list."""
@@ -62,6 +63,7 @@ def tuples_for_lists(func_ir: Any) -> bool:
     if not made.any:
         return False
     made.refuse_second_holders()
+    made.follow()
     waiting = made.waiting()
     changed = False
     for block in func_ir.blocks.values():
@@ -89,6 +91,23 @@ GROWS = (
     "a list grows in a loop, or on a way, that only run time decides: a kernel's lists have static lengths; use a "
     "register tensor for what is counted at run time"
 )
+
+
+CHANGES = (
+    "a list gets another length, or its name another list, in a loop that goes over it: go over a copy, x.copy(), or "
+    "over its indices, cute.range_constexpr(len(x))"
+)
+
+
+def _is_iterator(inst: Any) -> bool:
+    return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "getiter"
+
+
+def _keeps_length(inst: Any) -> bool:
+    """Say whether a change of a list leaves its length as it was."""
+    if isinstance(inst, (ir.SetItem, ir.StaticSetItem)):
+        return True
+    return isinstance(inst, ir.Assign) and inst.value.op == "getattr" and inst.value.attr in ("reverse", "sort")
 
 
 class _Lists:
@@ -274,6 +293,41 @@ class _Lists:
                 seen |= set(new)
                 todo += [(to, 0) for to in new]
         return None
+
+    # ------------------------------------------------------------ loops
+
+    def follow(self) -> None:
+        """Mark the loops over lists that change in them: each round takes its item when it begins. CuteError, with its
+        line: such a list gets another length, or its name another list."""
+        for loop in compute_cfg_from_blocks(self._ir.blocks).loops().values() if self.names else ():
+            body = [inst for label in loop.body for inst in self._ir.blocks[label].body]
+            taken = takes_next(self._ir.blocks[header_chain(self._ir.blocks, loop.header)[-1]])
+            over = self._iterators(taken) if taken is not None else set()
+            changes = [(i, var.name) for i in body if (var := self.changed(i)) is not None]
+            for begins in [i for i in instructions(self._ir.blocks) if _is_iterator(i) and i.target.name in over]:
+                lists = self._gone_over(begins.value.value)
+                changing = [i for i, name in changes if name in lists]
+                for inst in changing:
+                    if not _keeps_length(inst):
+                        raise located(CuteError(CHANGES), inst.loc)
+                for inst in body if changing else ():
+                    if isinstance(inst, ir.Assign) and inst.target.name in lists:
+                        raise located(CuteError(CHANGES), inst.loc)
+                if changing:
+                    begins.value._kws["cute_follows"] = True
+
+    def _iterators(self, taken: Any) -> set[str]:
+        """Return the names of the iterator by which a loop's header takes its next item."""
+        name = taken.value.name
+        return {name, *(v.name for v in self._made.get(name, ()) if isinstance(v, ir.Var))}
+
+    def _gone_over(self, var: Any) -> set[str]:
+        """Return the lists whose items a variable gives, one by one."""
+        if var.name in self.names:
+            return {var.name}
+        calls = [v for v in self._made.get(var.name, ()) if isinstance(v, ir.Expr) and v.op == "call"]
+        makers = [c for c in calls if any(self.function(c) is f for f in (enumerate, zip, reversed))]
+        return set().union(*(self._gone_over(a) for c in makers for a in c.args))
 
     # ------------------------------------------------------------ rewriting
 
