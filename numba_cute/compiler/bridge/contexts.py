@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -302,9 +303,13 @@ def typing_context() -> CuteTypingContext:
     return CuteTypingContext(cuda_target.typing_context)
 
 
+_ALWAYS = (range, pow, operator.pow, operator.ipow)
+"""What has this library's implementations for Numba's own types too."""
+
+
 class _OwnFirst:
     """An operator's implementations: this library's, if its own types or literals are given, or both integers of 64
-    bits (`mixed_comparisons`), or it is `always` so, then Numba's; of anything else Numba's first."""
+    bits (`mixed_comparisons`, `mixed_arithmetic`), or it is `always` so, then Numba's; of anything else Numba's first."""
 
     def __init__(self, own: Any, shared: Any, always: bool) -> None:
         self._own, self._shared, self._always = own, shared, always
@@ -348,7 +353,7 @@ class _Implementations:
         if isinstance(key, StructRef):
             return _OfObject(key, self)
         shared, own = self._shared[key], _IMPLEMENTATIONS.get(key)
-        return shared if own is None else _OwnFirst(own, shared, key is range)
+        return shared if own is None else _OwnFirst(own, shared, key in _ALWAYS)
 
     def __delitem__(self, key: Any) -> None:
         del self._shared[key]

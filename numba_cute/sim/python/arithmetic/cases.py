@@ -107,6 +107,8 @@ def unary(op: str, a: DType) -> Case | None:
 @functools.cache
 def function(name: str, *types: DType) -> Case | None:
     """The signature of a builtin or a function of `math`."""
+    if name == "divmod" and Uint64 in types and any(t in SIGNED for t in types):  # by their values
+        return Case((Int64, Int64), tuple(t if t is Uint64 else Int64 for t in types))
     return choose(FUNCTIONS[name], types)
 
 
