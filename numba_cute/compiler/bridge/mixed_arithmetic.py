@@ -15,7 +15,7 @@ from numba.cuda.cpython import numbers
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ...seam import CuteError
-from ...seam.guards.messages import no_extreme
+from ...seam.guards.messages import NO_DIGITS, no_extreme
 from ..ground.errors import as_typing_error
 from . import contexts
 
@@ -139,8 +139,11 @@ def _extreme(func: Any, args: Any) -> Any:
 
 @contexts.call_rule
 def _rounded(func: Any, args: Any) -> Any:
-    """Type `round`, `math.floor` and the like of integers, which Numba takes through a double."""
+    """Type `round`, `math.floor` and the like of integers, which Numba takes through a double. Refuse `round(x, n)`,
+    whose decimal digits Numba finds by a division that rounds."""
     key = getattr(func, "typing_key", func)
+    if key is round and len(args) == 2 and not isinstance(args[1], types.NoneType):
+        raise as_typing_error(CuteError(NO_DIGITS))
     if not callable(key) or key not in _WHOLE or len(args) != 1 or not isinstance(args[0], types.Integer):
         return None
     kind = types.int64 if types.unliteral(args[0]).signed else types.uint64

@@ -140,3 +140,6 @@ def no_extreme(name: str) -> str:
         f"{name} of a signed and an unsigned integer of 64 bits: no type holds all that it may give; convert one of "
         "them, as cute.Int64(x)"
     )
+
+
+NO_DIGITS = "round(x, n): a kernel rounds to whole numbers; write round(x * 100) / 100, which may differ in the last digit"
