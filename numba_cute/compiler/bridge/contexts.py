@@ -175,7 +175,10 @@ class CuteTypingContext(CUDATypingContext):
         return found
 
     def unify_pairs(self, first: Any, second: Any) -> Any:
-        """Join two types, but for a list and a tuple: which of them there is is known only at run time."""
+        """Join two types, but for a list and a tuple, of which only run time knows which there is, and for a BFloat16
+        and another number, of which Numba asks without end."""
+        if types.bfloat16 in (first, second):
+            return first if first == second else None
         tuples = isinstance(first, types.BaseTuple) and isinstance(second, types.BaseTuple)
         return None if tuples and is_list(first) != is_list(second) else super().unify_pairs(first, second)
 
@@ -303,7 +306,7 @@ def typing_context() -> CuteTypingContext:
     return CuteTypingContext(cuda_target.typing_context)
 
 
-_ALWAYS = (range, pow, operator.pow, operator.ipow)
+_ALWAYS = (range, pow, operator.pow, operator.ipow, bool, operator.not_)
 """What has this library's implementations for Numba's own types too."""
 
 
@@ -316,7 +319,8 @@ class _OwnFirst:
         self.append = shared.append
 
     def find(self, args: Any) -> Any:
-        mixed = len(args) == 2 and types.int64 in args and types.uint64 in args
+        long = types.int64 in args, types.uint64 in args
+        mixed = len(args) == 2 and (all(long) or any(long) and types.float64 in args)
         first = self._always or mixed or any(map(is_own_type, args)) or all(map(_is_literal, args))
         try:
             return (self._own if first else self._shared).find(args)

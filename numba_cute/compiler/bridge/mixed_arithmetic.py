@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`//`, `%` and `divmod` of a signed integer and an unsigned one of 64 bits by their values, where Numba divides their
 bits as signed; powers of integers, which Numba takes through a double where Python's bytecode has one return, and
-`round` and the like, which it takes through one everywhere."""
+`round` and the like, which it takes through one everywhere; the truth of halves."""
 
 from __future__ import annotations
 
@@ -154,3 +154,12 @@ def _rounded(func: Any, args: Any) -> Any:
 _WHOLE = (round, math.floor, math.ceil, math.trunc)
 for _kind in (types.int64, types.uint64):
     contexts.lower(("whole", _kind), _kind)(lambda context, builder, sig, args: args[0])
+
+
+def _is_zero(builder: Any, bits: Any, op: str) -> Any:
+    return builder.icmp_unsigned(op, builder.shl(bits, bits.type(1)), bits.type(0))  # which drops the sign
+
+
+for _half in (types.float16, types.bfloat16):  # held as their bits, which Numba compares as a float's
+    contexts.lower(bool, _half)(lambda context, builder, sig, args: _is_zero(builder, args[0], "!="))
+    contexts.lower(operator.not_, _half)(lambda context, builder, sig, args: _is_zero(builder, args[0], "=="))

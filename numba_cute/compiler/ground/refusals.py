@@ -25,7 +25,7 @@ SIGNS = {
 }  # fmt: skip
 _TYPES = (
     (r"Literal\[int\].*", "int64"), (r"Literal\[bool\].*|bool(ean)?", "bool"),
-    (r"Literal\[str\].*|unicode_type", "str"),
+    (r"Literal\[str\].*|unicode_type", "str"), (r"__nv_bfloat16", "bfloat16"),
     (r"(Uni|Named)?(Uni)?Tuple\(.*", "tuple"), (r"(unaligned )?array\(.*|(Array|readonly).*", "array"),
     (r"none|NoneType.*", "None"), (r"(DictType|LiteralStrKey|initial).*", "dict"),
     (r"(reflected )?list\(.*|ListType.*|Literal(List|\[list).*", "list"), (r"class\(.*|type\(.*", "type"),
