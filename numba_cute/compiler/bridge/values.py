@@ -405,6 +405,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
             f"{ref.cls.__name__}.{name} is a cached_property, and an object in a kernel gets no new fields: make it a "
             "property"
         )
+    if isinstance(raw, functools.partialmethod):
+        raise CuteError(f"{ref.cls.__name__}.{name} is a partialmethod: write a method that calls the other one")
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
         try:

@@ -18,7 +18,7 @@ from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.packages import is_library
 from ...seam.marks.plain import is_users_frame
 from ...seam.source import texts
-from ...seam.source.language import NO_KEY
+from ...seam.source.language import NO_DISPATCH, NO_KEY
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Boolean: types.boolean,
@@ -124,6 +124,8 @@ class Number(seam.Leaf):
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """Return for `isinstance` in the user's Python the class that Python has for such a number."""
+        if sys._getframe(1).f_globals.get("__name__") == "functools":
+            raise CuteError(NO_DISPATCH)
         return class_of_number(self.type) or Number if is_users_frame(sys._getframe(1)) else Number
 
     def __repr__(self) -> str:
