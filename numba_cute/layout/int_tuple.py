@@ -70,6 +70,15 @@ def _type_of(x: Leaf) -> Any:
     return None if find is None else find(x)
 
 
+def widened(x: Leaf) -> Any:
+    """Return a coordinate in at least 32 bits, as offsets are: an Int8 times a stride would wrap around."""
+    dtype = getattr(x, "dtype", None) or _type_of(x)
+    if dtype is None or not dtype.is_integer or dtype.width >= 32:
+        return x
+    backend: Any = current_or(None)
+    return x if backend is None else backend.cast(x, backend.type_of(0))  # an int's own type
+
+
 def whole(x: Any, name: str) -> Any:
     """Return `x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
     if isinstance(x, Leaf):

@@ -311,8 +311,9 @@ _ALWAYS = (range, pow, operator.pow, operator.ipow, bool, operator.not_)
 
 
 class _OwnFirst:
-    """An operator's implementations: this library's, if its own types or literals are given, or both integers of 64
-    bits (`mixed_comparisons`, `mixed_arithmetic`), or it is `always` so, then Numba's; of anything else Numba's first."""
+    """An operator's implementations: this library's, if its own types or literals are given, or numbers that
+    `mixed_comparisons` and `mixed_arithmetic` are of, or it is `always` so, then Numba's; of anything else Numba's
+    first."""
 
     def __init__(self, own: Any, shared: Any, always: bool) -> None:
         self._own, self._shared, self._always = own, shared, always

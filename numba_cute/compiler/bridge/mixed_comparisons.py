@@ -33,7 +33,11 @@ class _Compared(AbstractTemplate):
         plain = [types.unliteral(a) for a in args]
         if len(args) == 2 and any(a in _LONG for a in plain) and any(isinstance(a, types.Float) for a in plain):
             halves = types.float16 in plain
-            return None if halves else typing.signature(types.boolean, *(a if a in _LONG else types.float64 for a in plain))
+            return (
+                None
+                if halves
+                else typing.signature(types.boolean, *(a if a in _LONG else types.float64 for a in plain))
+            )
         signed = any(isinstance(a, types.Integer) and a.signed for a in plain)
         if len(args) != 2 or types.uint64 not in plain or not signed:
             return None

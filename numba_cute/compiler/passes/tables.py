@@ -207,7 +207,9 @@ def drop(blocks: dict[int, Any], kept: Container[int] = ()) -> bool:
     dropped = False
     while True:
         read = set().union(*map(read_in, instructions(blocks)))
-        dead = {id(i) for i in instructions(blocks) if _is_of(i, tables) and i.target.name not in read and id(i) not in kept}
+        dead = {
+            id(i) for i in instructions(blocks) if _is_of(i, tables) and i.target.name not in read and id(i) not in kept
+        }
         if not dead:
             return dropped
         dropped = True

@@ -142,4 +142,6 @@ def no_extreme(name: str) -> str:
     )
 
 
-NO_DIGITS = "round(x, n): a kernel rounds to whole numbers; write round(x * 100) / 100, which may differ in the last digit"
+NO_DIGITS = (
+    "round(x, n): a kernel rounds to whole numbers; write round(x * 100) / 100, which may differ in the last digit"
+)

@@ -182,7 +182,8 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
             joint = unified(dtype, other) if dtype is not None and other is not None else None
             if Uint64 in (dtype, other) and int in (type(best), type(x)):  # of a static one that is not negative
                 joint = Uint64
-            if joint is None or dtype is not other and Boolean in (dtype, other):
+            static = type(best) in (bool, int) and type(x) in (bool, int)
+            if joint is None or dtype is not other and Boolean in (dtype, other) and not static:
                 kinds = [type_name(getattr(t, "name", "")) for t in (dtype, other)]
                 raise CuteError(no_function(name, kinds))
             floats = {dtype, other} <= {Float32, Float64}

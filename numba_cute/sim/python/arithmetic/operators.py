@@ -97,7 +97,7 @@ def _found(op: str, python: Binary, a: type, b: type) -> Binary:
     if op == "mod" and a is str and not issubclass(b, dict):  # by a dict pytest says why an assertion is false
         raise CuteError(no_operator("%", [type_name(t.__name__) for t in (a, b)]))
     if x is None or y is None:
-        return python
+        return _of_complex(python) if complex in (a, b) and (x or y) is not None else python
     operation = binary_operation(op, x, y)
     if operation is None:
         raise _refused(op, x, y)
@@ -105,6 +105,11 @@ def _found(op: str, python: Binary, a: type, b: type) -> Binary:
     if a in _STATIC and b in _STATIC and op in FOLDED:
         return _folded(op, python, f, result)
     return _typed(op, f, result, a, b)
+
+
+def _of_complex(python: Binary) -> Binary:
+    """What computes an operator of a complex number and a real one, in double precision as Numba."""
+    return lambda a, b: python(value_of(a), value_of(b))
 
 
 def _folded(op: str, python: Binary, f: Binary, result: DType) -> Binary:
@@ -280,7 +285,8 @@ _TUPLES: dict[str, Binary] = {
 def contains(container: Any, x: Any) -> bool:
     """`x in container`."""
     if isinstance(container, (tuple, list)):
-        return any(x is y or bool(BINARY["eq"](x, y)) for y in container)
+        is_number = isinstance(x, (Number, Lanes, float))  # which has no identity: a NaN is in no tuple
+        return any((x is y and not is_number) or bool(BINARY["eq"](x, y)) for y in container)
     if isinstance(container, (dict, set, frozenset)) and isinstance(x, (Number, Lanes)):
         raise CuteError(NO_KEY)
     return x in container
