@@ -5,6 +5,7 @@ bits as signed; powers of integers, which Numba takes through a double where Pyt
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -69,16 +70,17 @@ def _lower_division(op: Any, pick: Callable[[Any, Any], Any]) -> None:
                 both = numbers.int_divmod_impl(context, builder, _SIGNED.replace(return_type=_BOTH), args)
                 return builder.extract_value(both, 0), builder.extract_value(both, 1)
 
-            return pick(builder, _divided(builder, kinds, *args, of_signed))
+            a, b = args
+            return pick(builder, _divided(builder, kinds, a, b, of_signed))
 
         contexts.lower(op, *kinds)(lower)
 
 
 _BOTH = types.UniTuple(types.int64, 2)
-for _name, _at in (("floordiv", 0), ("mod", 1)):
+for _at, _name in enumerate(("floordiv", "mod")):
     for _op in (getattr(operator, _name), getattr(operator, f"i{_name}")):
-        _lower_division(_op, lambda builder, both, at=_at: both[at])
-_lower_division(divmod, lambda builder, both: cgutils.pack_array(builder, both))
+        _lower_division(_op, functools.partial(lambda at, builder, both: both[at], _at))
+_lower_division(divmod, cgutils.pack_array)
 
 
 @contexts.template(divmod)

@@ -71,10 +71,10 @@ def _candidates(op: Any, args: Any) -> list[tuple[Any, bool]]:
         return [*first, *_candidates(plain, args)]
     if len(args) != 2 or op is operator.getitem:
         return first
-    ours, theirs = (a.cls if isinstance(a, StructRef) else None for a in args)
+    ours, theirs = ((a.cls if isinstance(a, StructRef) else None) for a in args)
     reflected = f"__r{name.strip('_')}__"
     second = [] if ours is theirs else [(_method(args[1], reflected), True)]
-    derived = None not in (ours, theirs) and ours is not theirs and issubclass(theirs, ours)
+    derived = ours is not None and theirs is not None and ours is not theirs and issubclass(theirs, ours)
     return second + first if derived and second[0][0] is not _method(args[0], reflected) else first + second
 
 

@@ -22,9 +22,9 @@ from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ..ground.errors import located
 from .definitions import Place, instructions, statements
+from .list_loops import follow
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
 from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each
-from .unroll import header_chain, takes_next
 
 _OF_LISTS = (list, sorted)
 """Functions that make a list."""
@@ -63,7 +63,7 @@ def tuples_for_lists(func_ir: Any) -> bool:
     if not made.any:
         return False
     made.refuse_second_holders()
-    made.follow()
+    follow(func_ir.blocks, made)
     waiting = made.waiting()
     changed = False
     for block in func_ir.blocks.values():
@@ -93,29 +93,12 @@ GROWS = (
 )
 
 
-CHANGES = (
-    "a list gets another length, or its name another list, in a loop that goes over it: go over a copy, x.copy(), or "
-    "over its indices, cute.range_constexpr(len(x))"
-)
-
-
-def _is_iterator(inst: Any) -> bool:
-    return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "getiter"
-
-
-def _keeps_length(inst: Any) -> bool:
-    """Say whether a change of a list leaves its length as it was."""
-    if isinstance(inst, (ir.SetItem, ir.StaticSetItem)):
-        return True
-    return isinstance(inst, ir.Assign) and inst.value.op == "getattr" and inst.value.attr in ("reverse", "sort")
-
-
 class _Lists:
     """The lists of a function as its IR is now. any: whether it makes one. names: the variables that are nothing but
     lists that it makes itself; _methods: those that are such a list's methods."""
 
     def __init__(self, func_ir: Any, made: dict[str, list[Any]]) -> None:
-        self._ir, self._made = func_ir, made
+        self._ir, self.made = func_ir, made
         self._begun = {id(v) for vs in made.values() for v in vs if type(v) is ir.Expr and self._begins_list(v)}
         self.any = bool(self._begun)
         self.names = {n for n, vs in made.items() if all(map(self._may_be_list, vs))} if self.any else set()
@@ -138,7 +121,7 @@ class _Lists:
 
     def _copied(self, value: Any) -> Any:
         """Return the variable of which a value is `x.copy()`; None if it is something else."""
-        made = self._made.get(value.func.name, ()) if value.op == "call" else ()
+        made = self.made.get(value.func.name, ()) if value.op == "call" else ()
         method = made[0] if len(made) == 1 and type(made[0]) is ir.Expr and made[0].op == "getattr" else None
         return None if method is None or method.attr != "copy" else method.value
 
@@ -170,7 +153,7 @@ class _Lists:
         return self._value(call.func.name)
 
     def _value(self, name: str) -> Any:
-        found = [v.value if type(v) in _WRITTEN else self._member(v) for v in self._made.get(name, ())]
+        found = [v.value if type(v) in _WRITTEN else self._member(v) for v in self.made.get(name, ())]
         return found[0] if found and all(f is found[0] for f in found) else _UNKNOWN
 
     def _member(self, value: Any) -> Any:
@@ -294,41 +277,6 @@ class _Lists:
                 todo += [(to, 0) for to in new]
         return None
 
-    # ------------------------------------------------------------ loops
-
-    def follow(self) -> None:
-        """Mark the loops over lists that change in them: each round takes its item when it begins. CuteError, with its
-        line: such a list gets another length, or its name another list."""
-        for loop in compute_cfg_from_blocks(self._ir.blocks).loops().values() if self.names else ():
-            body = [inst for label in loop.body for inst in self._ir.blocks[label].body]
-            taken = takes_next(self._ir.blocks[header_chain(self._ir.blocks, loop.header)[-1]])
-            over = self._iterators(taken) if taken is not None else set()
-            changes = [(i, var.name) for i in body if (var := self.changed(i)) is not None]
-            for begins in [i for i in instructions(self._ir.blocks) if _is_iterator(i) and i.target.name in over]:
-                lists = self._gone_over(begins.value.value)
-                changing = [i for i, name in changes if name in lists]
-                for inst in changing:
-                    if not _keeps_length(inst):
-                        raise located(CuteError(CHANGES), inst.loc)
-                for inst in body if changing else ():
-                    if isinstance(inst, ir.Assign) and inst.target.name in lists:
-                        raise located(CuteError(CHANGES), inst.loc)
-                if changing:
-                    begins.value._kws["cute_follows"] = True
-
-    def _iterators(self, taken: Any) -> set[str]:
-        """Return the names of the iterator by which a loop's header takes its next item."""
-        name = taken.value.name
-        return {name, *(v.name for v in self._made.get(name, ()) if isinstance(v, ir.Var))}
-
-    def _gone_over(self, var: Any) -> set[str]:
-        """Return the lists whose items a variable gives, one by one."""
-        if var.name in self.names:
-            return {var.name}
-        calls = [v for v in self._made.get(var.name, ()) if isinstance(v, ir.Expr) and v.op == "call"]
-        makers = [c for c in calls if any(self.function(c) is f for f in (enumerate, zip, reversed))]
-        return set().union(*(self._gone_over(a) for c in makers for a in c.args))
-
     # ------------------------------------------------------------ rewriting
 
     def rewritten(self, inst: Any, scope: Any, waiting: set[str]) -> list[Any] | None:
@@ -377,7 +325,7 @@ class _Lists:
                 items = ir.Expr.build_tuple([], inst.loc)
             inst.value = _marked(items)
             return [made, *self._named(inst, scope)]
-        method = self._made[call.func.name][0] if call.func.name in self._methods else None
+        method = self.made[call.func.name][0] if call.func.name in self._methods else None
         if isinstance(method, ir.Expr) and method.op == "getattr" and method.value.name in self.names - waiting:
             if method.attr in METHODS and not call.kws:
                 return self._call_method(inst, method, scope)

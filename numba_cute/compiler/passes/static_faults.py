@@ -124,12 +124,13 @@ def _is_huge(fn: Any, given: list[Any]) -> bool:
 
 
 def _shown(fn: Any) -> str:
-    return {"lshift": "`<<`", "pow": "`**`"}.get(fn.__name__, fn.__name__)
+    name = str(fn.__name__)
+    return {"lshift": "`<<`", "pow": "`**`"}.get(name, name)
 
 
 def _holds(ty: Any, value: int) -> bool:
     low = -(1 << ty.bitwidth - 1) if ty.signed else 0
-    return low <= value < low + (1 << ty.bitwidth)
+    return bool(low <= value < low + (1 << ty.bitwidth))
 
 
 def refuse_faults(func_ir: Any, typemap: Any) -> None:
