@@ -21,6 +21,7 @@ else:
         calls,
         classes,
         list_operators,
+        mixed_arithmetic,
         mixed_comparisons,
         objects,
         operators,

@@ -70,6 +70,15 @@ def _type_of(x: Leaf) -> Any:
     return None if find is None else find(x)
 
 
+def widened(x: Leaf) -> Any:
+    """Return a coordinate in at least 32 bits, as offsets are: an Int8 times a stride would wrap around."""
+    dtype = getattr(x, "dtype", None) or _type_of(x)
+    if dtype is None or not dtype.is_integer or dtype.width >= 32:
+        return x
+    backend: Any = current_or(None)
+    return x if backend is None else backend.cast(x, backend.type_of(0))  # an int's own type
+
+
 def whole(x: Any, name: str) -> Any:
     """Return `x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
     if isinstance(x, Leaf):
@@ -143,7 +152,18 @@ def ceil_div_number(a: Any, b: Any) -> Any:
     least = known(b)
     if type(least) is int and least <= 0:
         raise CuteError(f"{text(a)} is divided by {text(b)} and rounded up: choose a divisor of at least 1")
-    return a // b if type(b) is int and divisor(a) % b == 0 else (a + (b - 1)) // b
+    if type(b) is int and divisor(a) % b == 0:
+        return a // b
+    backend: Any = current_or(None)
+    find = getattr(backend, "type_of", None)
+    types = [] if find is None else [find(x) for x in (a, b) if isinstance(x, Leaf)]
+    if any(not t.signed or t.width < 32 for t in types):  # a + b - 1 may leave such a type
+        down = a // b
+        return down + backend.cast(a % b != 0, find(down))  # type: ignore[misc]
+    most = (known(a), least) if types else ()
+    if most and all(type(x) is int for x in most) and sum(most) > 1 << max(t.width for t in types) - 1:
+        raise CuteError(f"{text(a)} is divided by {text(b)} and rounded up: their sum leaves {types[0]}")
+    return (a + (b - 1)) // b
 
 
 def same(a: Any, b: Any) -> bool:

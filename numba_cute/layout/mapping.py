@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError, current, is_static, traced
+from ..seam import CuteError, Leaf, current, is_static, traced
 from .basis import ScaledBasis, add_coord, as_coord, checked, coord_zero, is_basis
-from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, static_int, text, whole
+from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, static_int, text, whole, widened
 
 __all__ = ["elem_less", "idx2crd", "increment_coord"]
 
@@ -30,6 +30,8 @@ def offset(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
 def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple, plus: Any) -> Any:
     if coord is None:
         return 0
+    if isinstance(coord, Leaf):
+        coord = widened(coord)
     if not isinstance(shape, tuple):
         if isinstance(coord, tuple):
             if len(coord) != 1:

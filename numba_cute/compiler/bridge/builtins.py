@@ -147,6 +147,14 @@ def _refuse_parts(func: Any, args: Any) -> None:
 
 
 @contexts.call_rule
+def _refuse_conversions(func: Any, args: Any) -> None:
+    """Refuse what Numba takes apart as one argument."""
+    key: Any = getattr(func, "typing_key", None)
+    if len(args) != 1 and any(key is kind for kind in (int, float, bool)):
+        raise as_typing_error(CuteError(f"{key.__name__}(…) of {len(args)} arguments: a kernel's takes one number"))
+
+
+@contexts.call_rule
 def _refuse_lazy(func: Any, args: Any) -> None:
     key = getattr(func, "typing_key", None)
     if key is map or key is filter:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -47,7 +48,7 @@ _CLASSES = (object, list, dict, set, frozenset, str, bytes, type(None))
 _BY_PLACE = (enumerate, zip, min, max, sorted, sum, list, tuple, map, filter, reversed, len, any, all)
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
-_CALLS: list[Callable[[Any, Any], Any]] = []
+_CALLS: list[Callable[..., Any]] = []
 _SETATTR: list[Callable[[Any, str, Any], Any]] = []
 
 
@@ -73,10 +74,11 @@ def lower(op: Any, *kinds: Any) -> Callable[[Any], Any]:
     return register
 
 
-def call_rule(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Decorate what types a call before all templates: given the function (or its key) and the arguments' types it
-    gives a signature, or None for the templates."""
-    _CALLS.append(rule)
+def call_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate what types a call before all templates: given the function (or its key) and the arguments' types, and
+    those given by name if it takes a third parameter, it gives a signature, or None for the templates."""
+    named = rule.__code__.co_argcount == 3
+    _CALLS.append(rule if named else lambda func, args, kws: rule(func, args))
     return rule
 
 
@@ -131,7 +133,7 @@ class CuteTypingContext(CUDATypingContext):
             name, given = func.typing_key.__name__, ", ".join(f"{n}=…" for n in dict(kws))
             raise as_typing_error(CuteError(f"{name}(…, {given}): kernels have no such argument of `{name}`"))
         for rule in _CALLS:
-            found = rule(func, args)
+            found = rule(func, args, kws)
             if found is not None:
                 return found
         with _of_one_class():
@@ -173,7 +175,10 @@ class CuteTypingContext(CUDATypingContext):
         return found
 
     def unify_pairs(self, first: Any, second: Any) -> Any:
-        """Join two types, but for a list and a tuple: which of them there is is known only at run time."""
+        """Join two types, but for a list and a tuple, of which only run time knows which there is, and for a BFloat16
+        and another number, of which Numba asks without end."""
+        if types.bfloat16 in (first, second):
+            return first if first == second else None
         tuples = isinstance(first, types.BaseTuple) and isinstance(second, types.BaseTuple)
         return None if tuples and is_list(first) != is_list(second) else super().unify_pairs(first, second)
 
@@ -301,16 +306,22 @@ def typing_context() -> CuteTypingContext:
     return CuteTypingContext(cuda_target.typing_context)
 
 
+_ALWAYS = (range, pow, operator.pow, operator.ipow, bool, operator.not_)
+"""What has this library's implementations for Numba's own types too."""
+
+
 class _OwnFirst:
-    """An operator's implementations: this library's, if its own types or literals are given, or both integers of 64
-    bits (`mixed_comparisons`), or it is `always` so, then Numba's; of anything else Numba's first."""
+    """An operator's implementations: this library's, if its own types or literals are given, or numbers that
+    `mixed_comparisons` and `mixed_arithmetic` are of, or it is `always` so, then Numba's; of anything else Numba's
+    first."""
 
     def __init__(self, own: Any, shared: Any, always: bool) -> None:
         self._own, self._shared, self._always = own, shared, always
         self.append = shared.append
 
     def find(self, args: Any) -> Any:
-        mixed = len(args) == 2 and types.int64 in args and types.uint64 in args
+        long = types.int64 in args, types.uint64 in args
+        mixed = len(args) == 2 and (all(long) or any(long) and types.float64 in args)
         first = self._always or mixed or any(map(is_own_type, args)) or all(map(_is_literal, args))
         try:
             return (self._own if first else self._shared).find(args)
@@ -347,7 +358,7 @@ class _Implementations:
         if isinstance(key, StructRef):
             return _OfObject(key, self)
         shared, own = self._shared[key], _IMPLEMENTATIONS.get(key)
-        return shared if own is None else _OwnFirst(own, shared, key is range)
+        return shared if own is None else _OwnFirst(own, shared, key in _ALWAYS)
 
     def __delitem__(self, key: Any) -> None:
         del self._shared[key]

@@ -5,6 +5,7 @@ what Python has where a class says nothing. Traced code asks the proxies, jitted
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable
@@ -19,10 +20,13 @@ from numba.cuda.typing.templates import AbstractTemplate
 from ... import seam
 from ...seam import CuteError, Leaf
 from ...seam.marks.host_objects import python_of
+from ...seam.marks.plain import is_users_module
 from ...seam.source.language import NO_KEY, no_function, no_operator
+from ...seam.source.texts import NO_TEXT, asked
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.refusals import kind
 from . import contexts
 from .list_types import is_list
 from .object_types import StructRef
@@ -55,8 +59,9 @@ def _own(x: Any, name: str) -> Any:
 
 def call_method(x: Any, name: str, /, *args: Any, **named: Any) -> Any:
     """Call a method of an object as a kernel does: traced, or compiled by Numba where Python cannot follow it."""
-    if named:
-        bound = inspect.signature(inspect.getattr_static(_class(x), name)).bind(x, *args, **named)
+    method = inspect.getattr_static(_class(x), name)
+    if named or inspect.isfunction(method):
+        bound = inspect.signature(method).bind(x, *args, **named)
         bound.apply_defaults()
         args = bound.args[1:] if not bound.kwargs else _refuse_keywords(x, name)
     tracer: Any = seam.current()
@@ -247,9 +252,31 @@ def hashed(x: Any) -> Any:
     return hash(result)
 
 
+def _text(*methods: str) -> Callable[[Any], Any]:
+    """Return what gives the text of an object, which the first of these methods that its class has makes."""
+
+    def call(x: Any) -> Any:
+        found = next((n for n in methods if is_object(x) and _own(x, n) is not None), None)
+        if found is None or not is_users_module(getattr(_own(x, found), "__globals__", {}).get("__name__")):
+            raise CuteError(NO_TEXT)
+        with asked():
+            return call_method(x, found)
+
+    return call
+
+
 def _binary(name: str, reflected: str, sign: str) -> Callable[[Any, Any], Any]:
+    """Return what asks two objects for an operator, in Python's order: of a comparison each has the other's method; of
+    any other operator the second has one of its own, which is asked if its class is another."""
+    compares = sign in ("<", "<=", ">", ">=")
+
     def call(a: Any, b: Any) -> Any:
-        for x, method, y in ((a, name, b), (b, reflected, a)):
+        order = [(a, name, b), (b, reflected, a)]
+        if _is_derived(b, a) and (compares or _own(b, reflected) is not _own(a, reflected)):
+            order.reverse()
+        if not compares and _class(a) is _class(b):
+            order.pop()
+        for x, method, y in order:
             result = _asked(x, method, y)
             if result is not NotImplemented:
                 return result
@@ -258,10 +285,18 @@ def _binary(name: str, reflected: str, sign: str) -> Callable[[Any, Any], Any]:
     return call
 
 
+def _in_place(name: str, binary: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def call(a: Any, b: Any) -> Any:
+        result = _asked(a, name, b)
+        return binary(a, b) if result is NotImplemented else result
+
+    return call
+
+
 _OPERATORS: dict[Any, Callable[..., Any]] = {
     operator.eq: equal, operator.ne: unequal,
     operator.contains: contains, bool: truth, operator.truth: truth, operator.not_: lambda x: opposite(truth(x)),
-    len: length, hash: hashed,
+    len: length, hash: hashed, str: _text("__str__", "__repr__"), repr: _text("__repr__"),
 }  # fmt: skip
 _OF_ITEMS: dict[Any, Callable[..., Any]] = {all: _are_all, any: _is_any, sorted: _sorted}
 """Of a tuple, whatever it holds."""
@@ -269,15 +304,16 @@ _OPERATORS |= {getattr(operator, n): _binary(f"__{n}__", f"__{r}__", s) for n, (
 
 
 for _op, _fn in _OPERATORS.items():
-    if _op not in (operator.truth, operator.not_):
+    if _op not in (operator.truth, operator.not_, str, repr):
         setattr(StructProxy, f"__{_op.__name__.strip('_')}__", _fn)
 for _n, _sign in _BINARY.items():
     _short = _n.strip("_")
     _fn = _binary(f"__{_short}__", f"__r{_short}__", _sign)
     setattr(StructProxy, f"__{_short}__", _fn)
     setattr(StructProxy, f"__r{_short}__", lambda a, b, fn=_fn: fn(b, a))
+    setattr(StructProxy, f"__i{_short}__", _in_place(f"__i{_short}__", _fn))
 for _n in ("getitem", "setitem", "call"):
-    setattr(StructProxy, f"__{_n}__", lambda x, *args, n=f"__{_n}__": call_method(x, n, *args))
+    setattr(StructProxy, f"__{_n}__", functools.partialmethod(call_method, f"__{_n}__"))
 
 
 # ---------------------------------------------------------------- jitted code
@@ -309,6 +345,8 @@ def _of_items(op: Any) -> Any:
 
 def _signature(op: Any, args: Any) -> Any:
     """Return the signature of an operator of objects; None if it is of none, or Numba's own holds."""
+    if op in (str, repr) and args and not isinstance(args[0], (StructRef, types.StringLiteral, types.UnicodeType)):
+        raise as_typing_error(CuteError(no_function(op.__name__, [kind(str(a)) for a in args])))
     fn = _OPERATORS.get(op) if any(map(holds_objects, args)) else None
     if op in _OF_ITEMS and len(args) == 1 and isinstance(args[0], types.BaseTuple):
         return _typed(_OF_ITEMS[op], args)
@@ -327,12 +365,12 @@ def _typed(fn: Callable[..., Any], args: Any) -> Any:
 
 
 @contexts.call_rule
-def _resolve_called_object(func: Any, args: Any) -> Any:
+def _resolve_called_object(func: Any, args: Any, kws: Any) -> Any:
     """Type a call of an object: of its `__call__`, which lowering finds by the object's type."""
     if not isinstance(func, StructRef):
         return None
     bound = contexts.typing_context().resolve_getattr(func, "__call__")
-    sig = bound.get_call_type(contexts.typing_context(), args, {})
+    sig = bound.get_call_type(contexts.typing_context(), args, dict(kws))
 
     def lower(context: Any, builder: Any, asked: Any, values: Any) -> Any:
         return context.get_function(bound, sig)(builder, values)
@@ -373,7 +411,7 @@ def _register(op: Any) -> None:
         def generic(self, args: Any, kws: Any) -> Any:
             return _signature(op, args)
 
-    if op in (bool, len, hash, operator.truth, operator.not_):
+    if op in (bool, len, hash, str, repr, operator.truth, operator.not_):
         _lower(op, StructRef)
     elif op is operator.contains:
         _lower(op, StructRef, types.Any)

@@ -15,9 +15,11 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam.marks.plain import with_ordinary_parameters
+from ..emit.tracer import Tracer
 from ..ground.memory import LASTING, memory
 from . import contexts, lasting
-from .object_types import StructRef
+from .object_types import StructRef, Value
+from .values import abstract
 
 _BINARY = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift", "matmul",
@@ -26,7 +28,9 @@ _BINARY = (
 _UNARY = ("neg", "pos", "invert")
 _METHODS: dict[Any, str] = {getattr(operator, n): f"__{n.rstrip('_')}__" for n in (*_BINARY, *_UNARY)}
 _METHODS[operator.setitem] = "__setitem__"
-_METHODS |= {getattr(operator, f"i{n}"): f"__i{n}__" for n in ("add", "sub", "mul", "floordiv", "mod", "truediv")}
+_PLAIN = {getattr(operator, f"i{n.strip('_')}"): getattr(operator, n) for n in _BINARY if n != "getitem"}
+"""By an operator like `+=`, the one that it is where a class has none of its own."""
+_METHODS |= {op: f"__{op.__name__}__" for op in _PLAIN}
 
 
 def dispatcher_of(fn: Callable[..., Any]) -> Any:
@@ -59,15 +63,35 @@ def _method(ty: Any, name: str) -> Callable[..., Any] | None:
     return raw if inspect.isfunction(raw) and not seam.is_traced(raw) else None
 
 
+def _candidates(op: Any, args: Any) -> list[tuple[Any, bool]]:
+    """List the methods that Python asks for an operator, in its order, and whether their arguments are swapped."""
+    name, plain = _METHODS[op], _PLAIN.get(op)
+    first = [(_method(args[0], name), False)]
+    if plain is not None:
+        return [*first, *_candidates(plain, args)]
+    if len(args) != 2 or op is operator.getitem:
+        return first
+    ours, theirs = ((a.cls if isinstance(a, StructRef) else None) for a in args)
+    reflected = f"__r{name.strip('_')}__"
+    second = [] if ours is theirs else [(_method(args[1], reflected), True)]
+    derived = ours is not None and theirs is not None and ours is not theirs and issubclass(theirs, ours)
+    return second + first if derived and second[0][0] is not _method(args[0], reflected) else first + second
+
+
 def _find(op: Any, args: Any) -> Any:
-    """Find the method for an operator and whether its arguments are swapped; None if no class has it."""
-    name = _METHODS[op]
-    fn = _method(args[0], name)
-    if fn is not None:
-        return fn, False
-    if len(args) == 2:
-        fn = _method(args[1], f"__r{name.strip('_')}__")
-    return None if fn is None else (fn, True)
+    """Find the method for an operator, whether its arguments are swapped, and what it gives; None if no class has one
+    that does not give NotImplemented."""
+    context = contexts.typing_context()
+    for fn, swapped in _candidates(op, args):
+        if fn is not None:
+            result = result_type(context, dispatcher_of(fn), tuple(args[::-1] if swapped else args))
+            if not _is_no_answer(result):
+                return fn, swapped, result
+    return None
+
+
+def _is_no_answer(ty: Any) -> bool:
+    return isinstance(ty, Value) and not ty.leaves and abstract(ty, None, Tracer()) is NotImplemented
 
 
 def _register(op: Any) -> None:
@@ -75,14 +99,10 @@ def _register(op: Any) -> None:
     class Template(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
             found = _find(op, args) if any(isinstance(a, StructRef) for a in args) else None
-            if found is None:
-                return None
-            fn, swapped = found
-            order = args[::-1] if swapped else args
-            return typing.signature(result_type(self.context, dispatcher_of(fn), tuple(order)), *args)
+            return None if found is None else typing.signature(found[2], *args)
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        fn, swapped = _find(op, sig.args)
+        fn, swapped, _ = _find(op, sig.args)
         kinds, values = (sig.args[::-1], args[::-1]) if swapped else (sig.args, args)
         return call(context, builder, dispatcher_of(fn), tuple(kinds), values)
 

@@ -22,8 +22,10 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import unknown
 from ...seam.marks import plain
+from ...seam.source import texts
 from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
 from ..emit.leaves import Number, RegFile, scalar_type
@@ -79,6 +81,11 @@ class StructProxy(tree.ByReference):
         for name in self._ty.types:
             object.__setattr__(made, name, proxy_get(self, name))
         return made
+
+    def __repr__(self) -> str:
+        if texts.decides():
+            raise seam.signalled(RunTimeCondition(texts.NO_TEXT))
+        return object.__repr__(self)
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise CuteError(f"copy.deepcopy of a {self._ty.cls.__name__}: write a method that makes a new one")
@@ -398,6 +405,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
             f"{ref.cls.__name__}.{name} is a cached_property, and an object in a kernel gets no new fields: make it a "
             "property"
         )
+    if isinstance(raw, functools.partialmethod):
+        raise CuteError(f"{ref.cls.__name__}.{name} is a partialmethod: write a method that calls the other one")
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
         try:

@@ -8,6 +8,7 @@ from typing import Any
 from llvmlite import ir
 from numba.cuda import types
 
+from ... import seam
 from . import convert
 from .leaves import Number, dtype_of
 from .rounding import HALVES, to_float32, to_integer
@@ -19,7 +20,8 @@ def cast(tracer: Any, x: Number, ty: types.Type, llvm: Any) -> Any:
     """Convert `x` to an LLVM value of the Numba type `ty` (another than its own), `llvm` in LLVM (bools as i1)."""
     b = tracer.builder
     if x.type in HALVES or ty in HALVES:
-        return _half(tracer, x, ty)
+        with seam.running(tracer):  # which a field's store, beside traced code, is not in
+            return _half(tracer, x, ty)
     if ty == types.boolean:
         zero = ir.Constant(x.ir.type, 0)
         compare = b.fcmp_unordered if isinstance(x.type, types.Float) else b.icmp_unsigned
@@ -33,7 +35,8 @@ def cast(tracer: Any, x: Number, ty: types.Type, llvm: Any) -> Any:
             return b.trunc(x.ir, llvm)
         return (b.sext if x.type.signed else b.zext)(x.ir, llvm)
     if isinstance(ty, types.Integer):
-        return to_integer(tracer, x, dtype_of(ty))
+        with seam.running(tracer):
+            return to_integer(tracer, x, dtype_of(ty))
     return tracer.context.cast(b, x.ir, x.type, ty)
 
 

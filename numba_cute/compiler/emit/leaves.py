@@ -17,7 +17,8 @@ from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.packages import is_library
 from ...seam.marks.plain import is_users_frame
-from ...seam.source.language import NO_KEY
+from ...seam.source import texts
+from ...seam.source.language import NO_DISPATCH, NO_KEY
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Boolean: types.boolean,
@@ -123,9 +124,13 @@ class Number(seam.Leaf):
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """Return for `isinstance` in the user's Python the class that Python has for such a number."""
+        if sys._getframe(1).f_globals.get("__name__") == "functools":
+            raise CuteError(NO_DISPATCH)
         return class_of_number(self.type) or Number if is_users_frame(sys._getframe(1)) else Number
 
     def __repr__(self) -> str:
+        if texts.decides():
+            raise seam.signalled(RunTimeCondition(texts.NO_TEXT))
         known = f"{{div={self.divisor}}}" if self.divisor > 1 else ""
         return "?" + ("" if self.type in (types.int32, types.int64) else str(self.type)) + known
 

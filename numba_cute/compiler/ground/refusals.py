@@ -25,10 +25,10 @@ SIGNS = {
 }  # fmt: skip
 _TYPES = (
     (r"Literal\[int\].*", "int64"), (r"Literal\[bool\].*|bool(ean)?", "bool"),
-    (r"Literal\[str\].*|unicode_type", "str"),
+    (r"Literal\[str\].*|unicode_type", "str"), (r"__nv_bfloat16", "bfloat16"),
     (r"(Uni|Named)?(Uni)?Tuple\(.*", "tuple"), (r"(unaligned )?array\(.*|(Array|readonly).*", "array"),
     (r"none|NoneType.*", "None"), (r"(DictType|LiteralStrKey|initial).*", "dict"),
-    (r"(reflected )?list\(.*|ListType.*|Literal(List|\[list).*", "list"), (r"class\(.*|type\(.*", "type"),
+    (r"(reflected )?list\(.*|List\(.*|ListType.*|Literal(List|\[list).*", "list"), (r"class\(.*|type\(.*", "type"),
     (r"Module\(.*", "module"), (r"cute\.(.+)\.\d+", r"\1"), (r"[Ff]unction\(.*|type\(CUDADispatcher.*", "function"),
 )  # fmt: skip
 
@@ -128,6 +128,7 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
     (r"Cannot cast (.*?) to (\w+): ", lambda a, b: say.no_cast(kind(a), kind(b))),
     (r"No conversion from (\S+) to none for", lambda ty: say.RESULT),
     (r"Alignment must be ", lambda: NO_ALIGNMENT),
+    (r"op_MAKE_FUNCTION with kwdefaults", lambda: say.NO_NAMED_DEFAULTS),
     (r"Unsupported use of cell variable", lambda: say.SET_FROM_INSIDE),
 )
 

@@ -180,8 +180,8 @@ def _is_name(value: Any) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """Return a result of integer arithmetic, unless 64 bits do not hold it: at run time it wraps around."""
-    if not isinstance(value, int) or not -_WIDEST <= value < _WIDEST:
+    """Return a result of integer arithmetic, unless 64 bits do not hold it (see `static_faults`)."""
+    if not isinstance(value, int) or not -_WIDEST <= value < 2 * _WIDEST:
         raise NotConstant
     return value if type(value) is bool else int(value)  # of a member of an IntEnum its number
 

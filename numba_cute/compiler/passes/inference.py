@@ -16,6 +16,7 @@ from numba.cuda.core.typed_passes import NopythonTypeInference
 from ...seam import CuteError
 from ..bridge.shared_arrays import SharedArray
 from ..ground.errors import located
+from ..ground.refusals import kind
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -43,7 +44,7 @@ class TypeInference(NopythonTypeInference):
 def _refuse_nones(state: Any) -> None:
     """Refuse a result, or a variable, that is None on some ways: Numba ends the thread where it reads such a one."""
     if isinstance(state.return_type, types.Optional):
-        words = f"{state.func_id.func_name} returns {state.return_type.type} on one way and None on another"
+        words = f"{state.func_id.func_name} returns {kind(str(state.return_type.type))} on one way and None on another"
         raise located(
             CuteError(f"{words}: a kernel's functions give one type; return a number that says so"),
             _first_return(state.func_ir),
@@ -52,7 +53,7 @@ def _refuse_nones(state: Any) -> None:
         for inst in block.find_insts(ir.Assign):
             ty = state.typemap[inst.target.name]
             if isinstance(ty, types.Optional):
-                words = f"{inst.target.unversioned_name} is {ty.type} on one way to here and None on another"
+                words = f"{inst.target.unversioned_name} is {kind(str(ty.type))} on one way to here and None on another"
                 raise located(
                     CuteError(f"{words}: kernels need one type; use two names, or a number that says so"), inst.loc
                 )

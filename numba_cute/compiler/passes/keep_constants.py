@@ -58,6 +58,7 @@ class KeepConstants(FunctionPass):
             known.after(keep_members)
         lists.refuse_growing(func_ir)
         tables.refuse_others(func_ir, items=True)
+        tables.refuse_keys(func_ir, known.now())
         changed |= tables.drop(func_ir.blocks)
         if changed:
             unroll.tidy(func_ir)

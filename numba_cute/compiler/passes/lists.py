@@ -22,6 +22,7 @@ from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ..ground.errors import located
 from .definitions import Place, instructions, statements
+from .list_loops import follow
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
 from .list_names import CHANGING, GROWING, METHODS, assigned, one_name_each
 
@@ -62,6 +63,7 @@ def tuples_for_lists(func_ir: Any) -> bool:
     if not made.any:
         return False
     made.refuse_second_holders()
+    follow(func_ir.blocks, made)
     waiting = made.waiting()
     changed = False
     for block in func_ir.blocks.values():
@@ -96,7 +98,7 @@ class _Lists:
     lists that it makes itself; _methods: those that are such a list's methods."""
 
     def __init__(self, func_ir: Any, made: dict[str, list[Any]]) -> None:
-        self._ir, self._made = func_ir, made
+        self._ir, self.made = func_ir, made
         self._begun = {id(v) for vs in made.values() for v in vs if type(v) is ir.Expr and self._begins_list(v)}
         self.any = bool(self._begun)
         self.names = {n for n, vs in made.items() if all(map(self._may_be_list, vs))} if self.any else set()
@@ -119,7 +121,7 @@ class _Lists:
 
     def _copied(self, value: Any) -> Any:
         """Return the variable of which a value is `x.copy()`; None if it is something else."""
-        made = self._made.get(value.func.name, ()) if value.op == "call" else ()
+        made = self.made.get(value.func.name, ()) if value.op == "call" else ()
         method = made[0] if len(made) == 1 and type(made[0]) is ir.Expr and made[0].op == "getattr" else None
         return None if method is None or method.attr != "copy" else method.value
 
@@ -151,7 +153,7 @@ class _Lists:
         return self._value(call.func.name)
 
     def _value(self, name: str) -> Any:
-        found = [v.value if type(v) in _WRITTEN else self._member(v) for v in self._made.get(name, ())]
+        found = [v.value if type(v) in _WRITTEN else self._member(v) for v in self.made.get(name, ())]
         return found[0] if found and all(f is found[0] for f in found) else _UNKNOWN
 
     def _member(self, value: Any) -> Any:
@@ -323,10 +325,15 @@ class _Lists:
                 items = ir.Expr.build_tuple([], inst.loc)
             inst.value = _marked(items)
             return [made, *self._named(inst, scope)]
-        method = self._made[call.func.name][0] if call.func.name in self._methods else None
+        method = self.made[call.func.name][0] if call.func.name in self._methods else None
         if isinstance(method, ir.Expr) and method.op == "getattr" and method.value.name in self.names - waiting:
             if method.attr in METHODS and not call.kws:
                 return self._call_method(inst, method, scope)
+            if method.attr in METHODS:
+                raise located(CuteError(f"x.{method.attr}(…) of a list takes no named arguments in a kernel"), inst.loc)
+            if method.attr == "index":
+                before, call._kws["args"] = self._items(list(call.args), scope, inst.loc)
+                return [*before, inst]
         before = self._handed_on(inst, scope, waiting)
         return [*before, inst] if before else None
 

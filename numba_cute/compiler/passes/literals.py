@@ -30,9 +30,9 @@ def _register(op: Callable[..., Any], kinds: tuple[Any, ...]) -> None:
                 return None
             try:
                 value = op(*(a.literal_value for a in args))
-            except (ArithmeticError, ValueError):  # Numba says what is wrong at run time
+            except (ArithmeticError, ValueError):  # which is refused (see `static_faults`)
                 return None
-            if type(value) not in (int, bool) or not -_WIDEST <= value < _WIDEST:
+            if type(value) not in (int, bool) or not -_WIDEST <= value < 2 * _WIDEST:
                 return None
             return typing.signature(types.literal(value), *args)
 

@@ -11,6 +11,7 @@ from typing import Any
 from numba.cuda.core import ir
 
 from ...seam.marks import prints
+from ...seam.source.texts import is_told
 
 
 def print_compiling(func_ir: Any) -> bool:
@@ -33,7 +34,7 @@ def print_compiling(func_ir: Any) -> bool:
                     join = block.scope.redefine("$numba_cute_join", inst.loc)
                     body.append(ir.Assign(ir.Global("join", prints.joined, inst.loc), join, inst.loc))
                     inst.value = ir.Expr.call(join, [value.lhs, value.rhs], (), inst.loc)
-            if new is prints.text:
+            if new in (prints.text, prints.static_text):
                 texts.add(inst.target.name)
             body.append(inst)
         block.body = body
@@ -42,9 +43,11 @@ def print_compiling(func_ir: Any) -> bool:
 
 def _instead(value: Any) -> Any:
     """Return what stands for a function of Python's that a kernel names; None for any other value."""
-    if not isinstance(value, ir.Global):
+    if not isinstance(value, ir.Global) or value.value not in (builtins.print, str):
         return None
-    return prints.print if value.value is builtins.print else prints.text if value.value is str else None
+    if value.value is builtins.print:
+        return prints.print
+    return prints.text if is_told(value.loc.filename, value.loc.line) else prints.static_text
 
 
 def _is_text(value: Any, texts: set[str]) -> bool:

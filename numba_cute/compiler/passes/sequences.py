@@ -23,7 +23,7 @@ from .at_most_once import runs_once
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions
 from .typed_constants import TypedConstants
-from .unroll import indices, unroll
+from .unroll import Late, indices, unroll
 
 _MAKERS = (enumerate, zip, reversed)
 _FEW = 64
@@ -42,25 +42,26 @@ class Sequences:
         """Unroll the loop over what the statement at a place makes an iterator of, if it is to be copied; say whether
         it was."""
         block = self._ir.blocks[place.label]
-        over, loc = block.body[place.index].value.value, block.body[place.index].loc
+        begins, loc = block.body[place.index].value, block.body[place.index].loc
+        over, follows = begins.value, "cute_follows" in begins._kws
         loop = self._loop(block)
         if loop is None:
             return False
         grows = lists.growth(loop)
-        made = _Maker(self, block.scope, loc)
+        made = _Maker(self, block.scope, loc, follows)
         items: list[Any] | None
         if grows and self._called(over, place)[0] is builtins.range:
             items = self._indices(over, place, made, located(CuteError(lists.GROWS), grows.loc))
-        elif not grows and self._is_plain(over, place):
+        elif not grows and not follows and self._is_plain(over, place):
             return False
         else:
             items = made.items(over, place)
         if items is None:
-            if grows:
+            if grows or follows:
                 raise located(_unknown_length(), loc)
             return False
         block.body[place.index : place.index] = made.statements
-        unroll(self._ir, place.label, place.index + len(made.statements), items)
+        unroll(self._ir, place.label, place.index + len(made.statements), list(map(made.in_its_round, items)))
         _drop_makers(self._ir.blocks)
         return True
 
@@ -165,16 +166,35 @@ def _is_maker(value: Any, blocks: dict[int, Any]) -> bool:
 
 
 class _Maker:
-    """Writes the statements that take the items of a sequence out of it."""
+    """Writes the statements that take the items of a sequence out of it. statements: those before the loop. late:
+    those of the round that takes an item, by what they set, if the sequence changes in the loop (follows)."""
 
-    def __init__(self, sequences: Sequences, scope: Any, loc: Any) -> None:
-        self.sequences, self.scope, self.loc = sequences, scope, loc
+    def __init__(self, sequences: Sequences, scope: Any, loc: Any, follows: bool = False) -> None:
+        self.sequences, self.scope, self.loc, self.follows = sequences, scope, loc, follows
         self.statements: list[Any] = []
+        self.late: dict[str, Any] = {}
 
     def _assign(self, value: Any) -> Any:
         target = self.scope.redefine("$numba_cute_item", self.loc)
-        self.statements.append(ir.Assign(value, target, self.loc))
+        made = ir.Assign(value, target, self.loc)
+        if self.follows:
+            self.late[target.name] = made
+        else:
+            self.statements.append(made)
         return target
+
+    def in_its_round(self, item: Any) -> Any:
+        """Return an item as `unroll` takes it."""
+        return Late(self._needed(item), item) if self.follows else item
+
+    def _needed(self, var: Any) -> list[Any]:
+        """Return the statements by which a round makes a variable."""
+        made = self.late.get(var.name)
+        if made is None:
+            return []
+        value = made.value
+        used = [] if isinstance(value, ir.Const) else [value] if isinstance(value, ir.Var) else value.list_vars()
+        return [*(s for v in used for s in self._needed(v)), made]
 
     def items(self, over: Any, place: Place) -> list[Any] | None:
         """Return the variables of a sequence's items; None if it is none whose length is known."""

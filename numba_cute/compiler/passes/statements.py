@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements of kernels that use this library which Numba takes though their types say that they are wrong: assertions
-that are false, and atomics on arrays that may only be read."""
+that are false, arithmetic that raises, and atomics on arrays that may only be read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...seam import CuteError
 from ...seam.guards.messages import READ_ONLY_ARRAY
 from ..ground.errors import located
 from .assertions import check_assertions
+from .static_faults import refuse_faults
 
 _ATOMICS = frozenset(f for name, f in vars(cuda.atomic).items() if not name.startswith("_"))
 
@@ -42,5 +43,6 @@ class Statements(AnalysisPass):
 
     def run_pass(self, state: Any) -> bool:
         check_assertions(state.func_ir, state.typemap)
+        refuse_faults(state.func_ir, state.typemap)
         check_atomics(state.func_ir, state.typemap)
         return False

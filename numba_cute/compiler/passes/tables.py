@@ -5,13 +5,13 @@ where it is gone over. A kernel has no dictionaries of its own."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from numba.cuda.core import ir
 
 from ...seam import CuteError
-from ...seam.source.language import NO_DICT, no_such_key
+from ...seam.source.language import NO_DICT, NO_KEY, no_key, no_such_key
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions, statements
@@ -32,7 +32,8 @@ def look_up(func_ir: Any, known: Constants) -> bool:
     for place, inst, found in reversed(answers):  # so that places before stay what they are
         body = func_ir.blocks[place.label].body
         body[place.index : place.index + 1] = found(inst, func_ir.blocks[place.label].scope)
-    return drop(func_ir.blocks) or bool(answers)
+    unknown = {id(inst) for inst, error in _keys(func_ir, known) if error}  # when more is known they are judged
+    return drop(func_ir.blocks, unknown) or bool(answers)
 
 
 _Answer = Callable[[Any, Any], list[Any]]
@@ -63,7 +64,10 @@ def _answer(value: Any, place: Place, known: Constants) -> _Answer | None:
     if not isinstance(made, ir.Expr) or made.op != "build_map":
         return None
     try:
-        table = _Table([known.of(k, at) for k, _ in made.items], made.items)
+        keys = [known.of(k, at) for k, _ in made.items]
+        if any(isinstance(k, float) for k in (*keys, *(known.of(k, place) for k in asked[:1]))):
+            raise located(CuteError(NO_KEY), value.loc)  # the simulator knows it at run time alone
+        table = _Table(keys, made.items)
         if what in ("getitem", "contains", "get") and asked:
             static = value.op == "static_getitem"
             return table.asked(what, value.index if static else known.of(asked[0], place), asked[1:], value.loc)
@@ -139,6 +143,32 @@ def refuse_others(func_ir: Any, items: bool = False) -> None:
             raise located(CuteError(NO_DICT), inst.loc)
 
 
+def refuse_keys(func_ir: Any, known: Constants) -> None:
+    """Raise a CuteError, with its line, for a table that nobody asks and whose keys are not all static."""
+    for inst, error in _keys(func_ir, known):
+        if error:
+            raise located(CuteError(error), inst.loc)
+
+
+def _keys(func_ir: Any, known: Constants) -> Iterator[tuple[Any, str]]:
+    """Yield the statements that make tables, each with what is wrong with its keys."""
+    for place, inst in statements(func_ir.blocks):
+        value: Any = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(value, ir.Expr) and value.op == "build_map":
+            yield inst, next(filter(None, (_wrong_key(key, place, known) for key, _ in value.items)), "")
+
+
+def _wrong_key(key: Any, place: Place, known: Constants) -> str:
+    made, _ = known.assignment(key, place) or (None, place)
+    if isinstance(made, ir.Expr) and "cute_list" in made._kws:
+        return no_key("list")
+    try:
+        known.of(key, place)
+    except NotConstant:
+        return NO_KEY
+    return ""
+
+
 def _may_ask(value: Any, tables: set[str]) -> bool:
     """Say whether an expression may be a question that a table answers when more is known."""
     if not isinstance(value, ir.Expr):
@@ -168,15 +198,18 @@ def _is_dict(inst: Any, tables: set[str]) -> bool:
     return type(value) is ir.Expr and value.op == "build_map"
 
 
-def drop(blocks: dict[int, Any]) -> bool:
-    """Take away the tables, and their methods, that nothing reads any more; say whether there were any."""
+def drop(blocks: dict[int, Any], kept: Container[int] = ()) -> bool:
+    """Take away the tables, and their methods, that nothing reads any more, but for statements that are `kept`; say
+    whether there were any."""
     tables = _tables(blocks)
     if not tables:
         return False
     dropped = False
     while True:
         read = set().union(*map(read_in, instructions(blocks)))
-        dead = {id(i) for i in instructions(blocks) if _is_of(i, tables) and i.target.name not in read}
+        dead = {
+            id(i) for i in instructions(blocks) if _is_of(i, tables) and i.target.name not in read and id(i) not in kept
+        }
         if not dead:
             return dropped
         dropped = True

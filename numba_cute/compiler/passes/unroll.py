@@ -27,7 +27,14 @@ from .uses import of_block
 
 LIMIT = 4096
 Items = list[Any]
-"""The right-hand sides that a loop's variable gets in its copies."""
+"""The right-hand sides that a loop's variable gets in its copies; those that a copy makes itself are Late."""
+
+
+class Late(NamedTuple):
+    """An item that its copy makes when it begins."""
+
+    statements: list[Any]
+    value: Any
 
 
 def ranges(func_ir: Any, known: Constants) -> set[Place]:
@@ -142,8 +149,8 @@ def loop_at(blocks: dict[int, Any], cfg: Any, entry: int, at: int) -> Loop:
     CuteError: no loop follows, or one over something else."""
     before = blocks[entry]
     loop = _blocks(blocks, cfg, before.terminator.target) if isinstance(before.terminator, ir.Jump) else None
-    chain = _chain(blocks, before.terminator.target) if loop else []
-    over = _next(blocks[chain[-1]]) if loop else None
+    chain = header_chain(blocks, before.terminator.target) if loop else []
+    over = takes_next(blocks[chain[-1]]) if loop else None
     if not loop or over is None or over.value.name not in _iterator(before.body, at)[0]:
         raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
     return Loop(entry, at, chain, sorted(_iteration(cfg, loop, blocks[chain[-1]].terminator.truebr) - set(chain)))
@@ -155,11 +162,11 @@ def _blocks(blocks: dict[int, Any], cfg: Any, header: int) -> set[int]:
     loop = cfg.loops().get(header)
     if loop is not None:
         return set(loop.body)
-    chain = _chain(blocks, header)
-    return set() if _next(blocks[chain[-1]]) is None else set(chain)
+    chain = header_chain(blocks, header)
+    return set() if takes_next(blocks[chain[-1]]) is None else set(chain)
 
 
-def _next(head: Any) -> Any:
+def takes_next(head: Any) -> Any:
     """Return the expression by which a loop's header takes the next item; None if it takes none."""
     exprs = (s.value for s in head.body if isinstance(s, ir.Assign))
     return next((e for e in exprs if isinstance(e, ir.Expr) and e.op == "iternext"), None)
@@ -212,7 +219,7 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
     own = _own_variables(blocks, header, loop.inside, flow)
     step = max(blocks) + 1
     exit_label = (len(items) + 1) * step
-    begins = _next(head).loc
+    begins = takes_next(head).loc
     for k, item in enumerate(items):
         relabel = {label: (k + 1) * step + label for label in body}
         relabel.update(dict.fromkeys(chain, (k + 2) * step + header if k + 1 < len(items) else exit_label))
@@ -229,7 +236,7 @@ def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _F
     before.append(ir.Jump(start, before.loc) if guard is None else ir.Branch(guard, start, exit_label, before.loc))
 
 
-def _chain(blocks: dict[int, Any], header: int) -> list[int]:
+def header_chain(blocks: dict[int, Any], header: int) -> list[int]:
     """Return a loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before
     it. An endless loop may be empty itself."""
     chain = [header]
@@ -304,6 +311,10 @@ def _opening(head: Any, given: Any, target: int, names: dict[str, Any]) -> Any:
             continue
         if isinstance(value, ir.Expr) and value.op == "pair_first":
             item.add(inst.target.name)
+            if isinstance(given, Late):
+                for made in given.statements:
+                    new.append(_renamed(made, names))
+                given = given.value
             if given is not None:
                 new.append(_renamed(ir.Assign(given, inst.target, inst.loc), names))
         elif given is None and isinstance(value, ir.Var) and value.name in item:

@@ -132,3 +132,16 @@ SMEM_TWICE = (
     "experimental.allocate gives out the dynamic shared memory from its beginning on, and so does SmemAllocator: use "
     "one of them in a kernel"
 )
+
+
+def no_extreme(name: str) -> str:
+    """Write the message for `min` or `max` of integers whose type no integer type holds both of."""
+    return (
+        f"{name} of a signed and an unsigned integer of 64 bits: no type holds all that it may give; convert one of "
+        "them, as cute.Int64(x)"
+    )
+
+
+NO_DIGITS = (
+    "round(x, n): a kernel rounds to whole numbers; write round(x * 100) / 100, which may differ in the last digit"
+)

@@ -8,8 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from numba_cute.seam.ground.backend import current_or
-from numba_cute.seam.marks.decorators import traced
+from numba_cute.seam.ground.error import CuteError
+from numba_cute.seam.marks.decorators import is_static, traced
 
+NO_TEXT = (
+    "a text of what is known only at run time: kernels make none; print(…) and an exception's message may hold it, and "
+    "numbers are compared as they are"
+)
 PRINTS = "__cute_prints__"
 """The attribute of functions whose `print` is the DSL's."""
 
@@ -55,6 +60,14 @@ def print(*words: Any, sep: str = " ", end: str = "\n") -> None:
 @traced
 def text(x: Any) -> str:
     """Give `str(x)` of what is known while the kernel is compiled, with "?" for what is not."""
+    return str(x)
+
+
+@traced
+def static_text(x: Any) -> str:
+    """Give `str(x)` of what is static, for more than to be printed."""
+    if not is_static(x):
+        raise CuteError(NO_TEXT)
     return str(x)
 
 

@@ -23,6 +23,9 @@ from ..marks.prints import prints
 _OPCODES = {
     "STORE_GLOBAL": "a global is set: a kernel's globals are constants; write to an array, or return the value",
     "DELETE_GLOBAL": "a global is deleted: a kernel's globals are constants",
+    "DELETE_FAST": "`del x` in a kernel: a name is not deleted; leave it out",
+    "DELETE_DEREF": "`del x` in a kernel: a name is not deleted; leave it out",
+    "DELETE_ATTR": "`del x.y` in a kernel: an object's fields are static",
     "IMPORT_NAME": "`import` in a kernel: import at the head of the file",
     "UNPACK_EX": "`a, *b = …` in a kernel: write `a, b = x[0], x[1:]`",
     "BUILD_SET": "a set in a kernel: use a tuple (`x in (1, 2)`)",
@@ -115,14 +118,22 @@ NO_KEY = (
     "a number that is known only at run time cannot be hashed, and so not be looked for in a dict or a set: compare it "
     "(`x == 5`), or look in a tuple (`x in (1, 2)`)"
 )
+NO_DISPATCH = "functools.singledispatch of a number that is known only at run time: ask isinstance(x, float)"
 NO_DICT = (
     "a dict in a kernel: it is a table, which is asked for items by static keys, as {ADD: add, MAX: max}[op], and gone "
     "over; it does not change, and is not handed on: write `if`s, or make it outside of the kernel's functions"
 )
 
 
+def no_key(kind: str) -> str:
+    """Return the words for a key that cannot be hashed."""
+    return f"{kind} is no key of a dict: keys are static numbers and texts"
+
+
 def no_such_key(key: Any, keys: list[Any]) -> str:
-    """Return the words for a key that a table lacks."""
+    """Return the words for a key that a table lacks, or of a dict that begins with none."""
+    if not keys:
+        return NO_DICT
     return f"{key!r} is none of this table's keys: {', '.join(map(repr, keys))}"
 
 
@@ -255,6 +266,10 @@ SET_FROM_INSIDE = (
     "a comprehension, or a function in this one, sets a variable of this one (`:=`, `nonlocal`): write a loop, or let "
     "the function return the value"
 )
+NO_NAMED_DEFAULTS = (
+    "a function in this one has a keyword-only parameter with a default, `def f(x, *, k=3)`: leave the `*` out, or "
+    "define it outside"
+)
 RESULT = "a kernel gives nothing back: write the result to an array"
 OUT_OF_TUPLE = "tuple index out of range"
 
@@ -271,7 +286,7 @@ _OF_PYTHON: tuple[tuple[str, Any], ...] = (
     (r"'(.*)' object does not support item assignment", lambda a: no_setitem(type_name(a))),
     (r"'(.*)' object (?:does not|doesn't) support item deletion", lambda a: NO_DELETION),
     (r"'(\w+)' object has no attribute '(\w+)'", lambda a, n: no_attribute(type_name(a), n)),
-    (r"unhashable type: '(.*)'", lambda a: f"{type_name(a)} is no key of a dict: keys are static numbers and texts"),
+    (r"unhashable type: '(.*)'", lambda a: no_key(type_name(a))),
     (r"__delitem__", lambda: NO_DELETION),
     (r"module '(.*)' has no attribute '(.*?)'.*", no_module_attribute),
     (r"name '(.*?)' is not defined.*", no_name),

@@ -95,6 +95,8 @@ def binary(op: str, a: DType, b: DType) -> Case | None:
     """The signature of an operator of two numbers; None if Numba has none."""
     if op in COMPARED and Uint64 in (a, b) and (a in SIGNED or b in SIGNED):  # as they are: Numba would round them
         return Case(Boolean, (Uint64, Int64) if a is Uint64 else (Int64, Uint64))
+    if op in COMPARED and any(t in MACHINE for t in (a, b)) and any(t in REALS for t in (a, b)):
+        return Case(Boolean, tuple(t if t in MACHINE else Float64 for t in (a, b)))
     return choose(BINARY[op], (a, b), op not in _UNSAFE_FORBIDDEN)
 
 
@@ -107,6 +109,8 @@ def unary(op: str, a: DType) -> Case | None:
 @functools.cache
 def function(name: str, *types: DType) -> Case | None:
     """The signature of a builtin or a function of `math`."""
+    if name == "divmod" and Uint64 in types and any(t in SIGNED for t in types):  # by their values
+        return Case((Int64, Int64), tuple(t if t is Uint64 else Int64 for t in types))
     return choose(FUNCTIONS[name], types)
 
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import Boolean, DType, Float16, Float32, Float64, number
-from ....seam.ground.bytecode import operations
 from .cases import HALVES, binary, unary
 
 Unary = Callable[[Any], Any]
@@ -136,16 +135,18 @@ def _integer(op: Binary, dtype: DType) -> Binary:
     return call
 
 
-def _divided(op: Binary, dtype: DType) -> Binary:
+def _divided(op: Binary, operands: tuple[DType, ...], result: DType) -> Binary:
     """`//` or `%`: 0 where it divides by 0 or overflows."""
-    low, high = limits(dtype)
+    (first, second), low = operands, limits(result)[0]
+    cut, (least, most) = _wraps(result), limits(result)
+    cut_first, cut_second = _wraps(first), _wraps(second)
 
     def call(x: int, y: int) -> int:
-        if not (low <= x <= high and low <= y <= high):
-            x, y = wrapped(x, dtype), wrapped(y, dtype)
+        x, y = cut_first(x), cut_second(y)
         if y == 0 or (y == -1 and x == low):
             return 0
-        return op(x, y)  # type: ignore[no-any-return]
+        exact = op(x, y)
+        return exact if least <= exact <= most else cut(exact)  # type: ignore[no-any-return]
 
     return call
 
@@ -162,31 +163,14 @@ def _shifted(op: str, dtype: DType) -> Binary:
     return call
 
 
-def _either(x: int, other: bool) -> float:
-    return 1.0 / x if other else x
-
-
-JOINS_RETURNS = [o.name for o in operations(_either.__code__)].count("RETURN_VALUE") == 1
-"""Whether Python makes one `return` of the two ways of such an expression, as 3.11 does: Numba's power of integers ends
-in it, and then has one type, a double, for both."""
-
-
 def _integer_power(dtype: DType) -> Binary:
-    """As Numba computes it."""
-    to_double, from_double = _integer_to_float(Float64), _float_to_integer(Float64, dtype)
+    """A power of integers; of a negative exponent what is left of the fraction."""
 
     def call(x: int, y: int) -> int:
         x = wrapped(x, dtype)
-        if y < 0 and x == 0:
-            return limits(dtype)[0]
-        if y < 0 and x not in (1, -1):
+        if y < 0 and x not in (1, wrapped(-1, dtype)):
             return 0
-        if abs(y) > 0x10000:
-            return from_double(float_power(float(x), float(y)))  # type: ignore[no-any-return]
-        result = wrapped(pow(x, abs(y), 1 << dtype.width), dtype)
-        if y >= 0 and not JOINS_RETURNS:
-            return result
-        return from_double(1.0 / result if y < 0 else to_double(result))  # type: ignore[no-any-return]
+        return wrapped(pow(x, abs(y), 1 << dtype.width), dtype)
 
     return call
 
@@ -286,7 +270,7 @@ def on_operands(op: str, operands: tuple[DType, ...], result: DType) -> Binary:
     if result is Boolean:
         return getattr(operator, op)  # type: ignore[no-any-return]
     if op in _DIVIDE:
-        return _divided(_DIVIDE[op], result)
+        return _divided(_DIVIDE[op], operands, result)
     if op in ("lshift", "rshift"):
         return _shifted(op, result)
     return _integer_power(result) if op == "pow" else _integer(getattr(operator, op), result)

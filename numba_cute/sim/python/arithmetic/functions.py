@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import BFloat16, Boolean, DType, Float32, Float64, Int64
+from ....dtypes import BFloat16, Boolean, DType, Float32, Float64, Int64, Uint64
 from ....seam import CuteError, check_keywords, range_constexpr
 from ....seam.ground.naming import type_name
 from ....seam.guards.messages import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING
@@ -180,7 +180,10 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
         for x in args[1:]:
             other = type_of_class(type(x))
             joint = unified(dtype, other) if dtype is not None and other is not None else None
-            if joint is None or dtype is not other and Boolean in (dtype, other):
+            if Uint64 in (dtype, other) and int in (type(best), type(x)):  # of a static one that is not negative
+                joint = Uint64
+            static = type(best) in (bool, int) and type(x) in (bool, int)
+            if joint is None or dtype is not other and Boolean in (dtype, other) and not static:
                 kinds = [type_name(getattr(t, "name", "")) for t in (dtype, other)]
                 raise CuteError(no_function(name, kinds))
             floats = {dtype, other} <= {Float32, Float64}
@@ -221,11 +224,19 @@ def _divmod(a: Any, b: Any) -> Any:
     if type(a) is int and type(b) is int:
         return BINARY["floordiv"](a, b), BINARY["mod"](a, b)
     operand = case.operands[0]
-    x, y = (convert(value_of(v), t, operand) for v, t in zip((a, b), types))
+    x, y = (convert(value_of(v), t, to) for v, t, to in zip((a, b), types, case.operands))
     if operand.is_float:
         return tuple(_typed(operand, v) for v in float_divmod(x, y, rounder(operand)))
-    make = CLASSES[operand].make
-    return BINARY["floordiv"](make(x), make(y)), BINARY["mod"](make(x), make(y))
+    x, y = (CLASSES[t].make(v) for v, t in zip((x, y), case.operands))
+    return BINARY["floordiv"](x, y), BINARY["mod"](x, y)
+
+
+def whole_of(x: Any) -> Any:
+    """What `round` and the like give of an integer: itself, in the type that operators compute in. None of a float."""
+    dtype = type_of_class(type(x))
+    if dtype is None or not dtype.is_integer or dtype is Boolean:
+        return None
+    return x if type(x) is int else cast(x, Int64 if dtype.signed else Uint64)
 
 
 def rounded_half_even(x: float) -> float:
@@ -237,6 +248,8 @@ def _round(x: Any, digits: Any = None) -> Any:
     types = _types((x,) if digits is None else (x, digits))
     if types is None:
         return builtins.round(x) if digits is None else builtins.round(x, digits)
+    if digits is None and (whole := whole_of(x)) is not None:
+        return whole
     case = cases.function("round", *types)
     assert case is not None and isinstance(case.result, DType)
     value = convert(value_of(x), types[0], case.operands[0])

@@ -17,7 +17,7 @@ from ....seam import CuteError
 from ....seam.source.language import no_module_attribute, no_ufunc
 from . import cases
 from .compute import convert, float_power, remainder, rounder
-from .functions import passing, type_of
+from .functions import passing, type_of, whole_of
 from .number import CLASSES, Number, from_python, leaf_type
 from .operators import cast, type_of_class, value_of
 
@@ -82,6 +82,9 @@ def _typed(result: DType | tuple[DType, ...], value: Any) -> Any:
     return CLASSES[result].make(value.item() if isinstance(value, np.generic) else value)
 
 
+_WHOLE = ("floor", "ceil", "trunc")
+
+
 def _of_math(name: str, python: Any) -> Callable[..., Any]:
     """A function of `math` on numbers."""
     f = _FUNCTIONS[name]
@@ -91,6 +94,8 @@ def _of_math(name: str, python: Any) -> Callable[..., Any]:
         case = cases.function(name, *types) if None not in types else None
         if case is None:
             return python(*args)
+        if name in _WHOLE and (whole := whole_of(args[0])) is not None:
+            return whole
         values = [convert(value_of(a), t, want) for a, t, want in zip(args, types, case.operands)]  # type: ignore[arg-type]
         if name == "nextafter":
             return _typed(case.result, _nextafter(case.operands[0], *values))

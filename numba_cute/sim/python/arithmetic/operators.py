@@ -22,7 +22,7 @@ from ....seam.source.language import NO_KEY, no_operator
 from .cases import HALVES
 from .compute import binary_operation, converter, limits, rounder, unary_operation, wrapped
 from .lanes import Lanes
-from .number import CLASSES, FALSE, TRUE, Number, elements, leaf_type
+from .number import CLASSES, FALSE, TRUE, Number, elements, leaf_type, wide
 
 Binary = Callable[[Any, Any], Any]
 Unary = Callable[[Any], Any]
@@ -97,22 +97,36 @@ def _found(op: str, python: Binary, a: type, b: type) -> Binary:
     if op == "mod" and a is str and not issubclass(b, dict):  # by a dict pytest says why an assertion is false
         raise CuteError(no_operator("%", [type_name(t.__name__) for t in (a, b)]))
     if x is None or y is None:
-        return python
+        return _of_complex(python) if complex in (a, b) and (x or y) is not None else python
     operation = binary_operation(op, x, y)
     if operation is None:
         raise _refused(op, x, y)
     result, f = operation
     if a in _STATIC and b in _STATIC and op in FOLDED:
-        return _folded(f, result)
+        return _folded(op, python, f, result)
     return _typed(op, f, result, a, b)
 
 
-def _folded(f: Binary, result: DType) -> Binary:
-    """Static of static, unless it wraps around."""
-    exact = bool if result is Boolean else int
+def _of_complex(python: Binary) -> Binary:
+    """What computes an operator of a complex number and a real one, in double precision as Numba."""
+    return lambda a, b: python(value_of(a), value_of(b))
+
+
+def _folded(op: str, python: Binary, f: Binary, result: DType) -> Binary:
+    """Static of static, as Python has it; what 64 bits do not hold is refused."""
+    if result is Boolean:
+        return lambda a, b: bool(f(a, b))
 
     def call(a: Any, b: Any) -> Any:
-        return exact(f(a, b))
+        if op in ("lshift", "pow") and type(b) is int and b > 64 and abs(a) > 1:
+            raise CuteError(f"{a} {_SYMBOLS[op]} {b}: an int of more than 64 bits, which kernels do not have")
+        try:
+            out = python(a, b)
+        except (ArithmeticError, ValueError) as e:
+            raise CuteError(f"this raises {type(e).__name__}: {e}") from None
+        if type(out) is float:  # of a negative exponent, which only run time knew
+            return int(f(a, b))
+        return out if _LOW <= out <= _HIGH else wide(out)
 
     return call
 
@@ -189,7 +203,7 @@ def _add(table: _Table, low: int = _LOW, high: int = _HIGH) -> Binary:
     def add(a: Any, b: Any) -> Any:
         if type(a) is int and type(b) is int:
             out = a + b
-            return out if low <= out <= high else _beyond(out)
+            return out if low <= out <= high else wide(out)
         return table[type(a), type(b)](a, b)
 
     return add
@@ -199,7 +213,7 @@ def _sub(table: _Table, low: int = _LOW, high: int = _HIGH) -> Binary:
     def sub(a: Any, b: Any) -> Any:
         if type(a) is int and type(b) is int:
             out = a - b
-            return out if low <= out <= high else _beyond(out)
+            return out if low <= out <= high else wide(out)
         return table[type(a), type(b)](a, b)
 
     return sub
@@ -209,15 +223,10 @@ def _mul(table: _Table, low: int = _LOW, high: int = _HIGH) -> Binary:
     def mul(a: Any, b: Any) -> Any:
         if type(a) is int and type(b) is int:
             out = a * b
-            return out if low <= out <= high else _beyond(out)
+            return out if low <= out <= high else wide(out)
         return table[type(a), type(b)](a, b)
 
     return mul
-
-
-def _beyond(out: int) -> Any:
-    """What is computed of literals and is none: Numba computes it at run time, where it wraps around."""
-    return CLASSES[Int64].make(wrapped(out, Int64))
 
 
 def _binary(op: str, python: Binary) -> Binary:
@@ -276,7 +285,8 @@ _TUPLES: dict[str, Binary] = {
 def contains(container: Any, x: Any) -> bool:
     """`x in container`."""
     if isinstance(container, (tuple, list)):
-        return any(x is y or bool(BINARY["eq"](x, y)) for y in container)
+        is_number = isinstance(x, (Number, Lanes, float))  # which has no identity: a NaN is in no tuple
+        return any((x is y and not is_number) or bool(BINARY["eq"](x, y)) for y in container)
     if isinstance(container, (dict, set, frozenset)) and isinstance(x, (Number, Lanes)):
         raise CuteError(NO_KEY)
     return x in container

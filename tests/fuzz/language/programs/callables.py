@@ -410,4 +410,22 @@ def f(a, b=2, c=3):
     return a * 100 + b * 10 + c
 ---
 o[tid, 0] = partial(f, b=n)(1, b=m, c=4)
+=== singledispatch
+@functools.singledispatch
+def f(x):
+    return 1
+@f.register(float)
+def g(x):
+    return 2
+---
+o[tid, 0] = f(n) * 10 + f(0.5)
+=== partialmethod
+class C:
+    def __init__(self, x):
+        self.x = x
+    def f(self, k, j):
+        return self.x * k + j
+    g = functools.partialmethod(f, 3)
+---
+o[tid, 0] = C(n).g(m)
 """

@@ -66,4 +66,43 @@ for i in cute.range(0, 2.5):
 ---
 for i, x in enumerate((n, m), n):
     o[tid, 0] = i + x
+=== large comparisons
+---
+for j in range(4):
+    x = cute.Int64(9007199254740992) + a[j + tid]
+    f = 9007199254740992.0 + a[j + 4]
+    o[tid, 0] = (o[tid, 0] * 2 + (1 if x < f else 0)) & 0xFFFF
+    o[tid, 1] = (o[tid, 1] * 2 + (1 if x == f else 0)) & 0xFFFF
+    o[tid, 2] = (o[tid, 2] * 2 + (1 if f <= x else 0)) & 0xFFFF
+    o[tid, 3] = (o[tid, 3] * 2 + (1 if f != x else 0)) & 0xFFFF
+    o[tid, 4] = (o[tid, 4] * 2 + (1 if x > f else 0)) & 0xFFFF
+    o[tid, 5] = (o[tid, 5] * 2 + (1 if f > x else 0)) & 0xFFFF
+=== ends of the range
+---
+x = cute.Int64(9223372036854775807) - n + 5
+f = 9223372036854775807.0 + (n - 5)
+o[tid, 0] = 1 if x < f else 0
+o[tid, 1] = 1 if x == f else 0
+o[tid, 2] = 1 if x != f else 0
+y = cute.Uint64(18446744073709551615) - cute.Uint64(n - 5)
+g = 18446744073709551615.0 + (n - 5)
+o[tid, 3] = 1 if y < g else 0
+o[tid, 4] = 1 if y >= g else 0
+z = cute.Int64(-9223372036854775807) - n + 4
+o[tid, 6] = 1 if z < -1e300 * n else 0
+o[tid, 7] = 1 if x < float("inf") * n else 0
+=== against nan and single
+---
+f = float("nan") + n
+o[tid, 0] = 1 if n < f else 0
+o[tid, 1] = 1 if n != f else 0
+o[tid, 2] = 1 if n == f else 0
+o[tid, 3] = 1 if n == cute.Float32(5) else 0
+o[tid, 4] = 1 if cute.Float32(16777216) < n + 16777212 else 0
+o[tid, 5] = 1 if n < 5.5 else 0
+=== in a helper
+def f(x, y):
+    return 1 if x == y else 0
+---
+o[tid, 0] = f(n + 9007199254740988, 9007199254740992.0 + (n - 5))
 """

@@ -209,4 +209,16 @@ o[tid, 1] = d["p"]
 ---
 o[tid, 0] = {-1: n, -2: m}[-2]
 o[tid, 1] = -1 in {-2: n}
+=== dict float key
+---
+d = {1: m}
+o[tid, 0] = d[1.0]
+=== dict unread unhashable
+---
+d = {[1]: 2}
+o[tid, 0] = n
+=== dict unread runtime
+---
+d = {n: 2}
+o[tid, 0] = n
 """

@@ -84,4 +84,12 @@ o[tid, 0] = 1 if [1, n] in t else 0
 o[tid, 1] = 1 if (1, n) in t else 0
 t.insert(0, [m])
 o[tid, 2] = 1 if isinstance(t[0], list) else 0
+=== index of list in list
+---
+o[tid, 0] = [[n]].index([n])
+=== sort key
+---
+x = [3, 1, 2]
+x.sort(key=lambda v: -v)
+o[tid, 0] = x[0]
 """

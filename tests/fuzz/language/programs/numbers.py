@@ -246,4 +246,90 @@ x = cute.{_t}(a[tid])
 w[tid, 0] = x * 0.5
 w[tid, 1] = x + cute.Float32(0.25)
 w[tid, 2] = x / 4
+=== mixed division
+---
+for j in range(4):
+    x = cute.Uint64(a[j + tid] * 12345678901234567)
+    y = cute.Int64(a[j + 4] - n) if a[j + 4] != n else cute.Int64(1)
+    o[tid, 0] = x // y
+    o[tid, 1] = x % y
+    o[tid, 2] = y // x if x > 0 else 0
+    o[tid, 3] = y % x if x > 0 else 0
+    q, r = divmod(x, y)
+    o[tid, 4] = q ^ r
+    x //= y
+    o[tid, 5] = x
+    y %= 7
+    o[tid, 6] = y
+=== division by literals
+---
+x = cute.Uint64(a[tid]) 
+o[tid, 0] = x // 4
+o[tid, 1] = x % 4
+o[tid, 2] = x // -4
+o[tid, 3] = x % -4
+o[tid, 4] = 100 // x if x != 0 else 5
+q, r = divmod(x, 10)
+o[tid, 5] = q
+o[tid, 6] = r
+=== powers exact
+---
+o[tid, 0] = (n + 3037000494) ** (m - 1)
+o[tid, 1] = 3 ** (n * 7)
+o[tid, 2] = cute.Uint64(3) ** (n * 8)
+o[tid, 3] = (-n) ** n
+o[tid, 4] = (m - 2) ** -n
+o[tid, 5] = (m - 4) ** -n
+o[tid, 6] = pow(n, m)
+k = n + 3037000494
+k **= m - 1
+o[tid, 7] = k
+=== extremes of unsigned
+---
+x = cute.Uint64(a[tid])
+o[tid, 0] = max(x, 5)
+o[tid, 1] = min(x, 5)
+o[tid, 2] = max(x, cute.Uint64(n))
+o[tid, 3] = min(7, x, 9)
+=== extremes of unsigned and signed
+---
+x = cute.Uint64(a[tid])
+o[tid, 0] = max(x, n)
+=== mixed division in a helper
+def f(x, y):
+    return x // y, x % y, y // x, y % x
+---
+p, q, r, s = f(cute.Uint64(-3), cute.Int64(n))
+o[tid, 0] = p
+o[tid, 1] = q
+o[tid, 2] = r
+o[tid, 3] = s
+=== static exponents
+---
+k = n + 3037000494
+o[tid, 0] = k ** 2
+o[tid, 1] = (n + 2097152) ** 3
+o[tid, 2] = cute.Uint64(k) ** 2
+o[tid, 3] = cute.Int32(n + 300000) ** 3
+o[tid, 4] = k ** -1
+o[tid, 5] = pow(k, 2)
+k **= 2
+o[tid, 6] = k
+w[tid, 0] = n ** -2
+w[tid, 1] = cute.Float32(1.1) ** 3
+w[tid, 2] = 1.1 ** n
+w[tid, 3] = (n * 1.0) ** 2
+=== divmod round Uint64
+---
+x = cute.Uint64(a[tid])
+q, r = divmod(x, n)
+o[tid, 0] = q
+o[tid, 1] = r
+o[tid, 2] = round(x)
+o[tid, 3] = int(x)
+w[tid, 0] = float(x)
+o[tid, 4] = 1 if bool(x) else 0
+o[tid, 5] = math.floor(x)
+o[tid, 6] = math.ceil(x)
+o[tid, 7] = math.trunc(x)
 """

@@ -172,4 +172,98 @@ o[tid, 0] = least(n) + least(m, a[tid], n)
 def g(q):
     return q + n
 o[tid, 0] = reduce(lambda x, y: x * 2 + y + m, (n, g(3), a[tid]), 1)
+=== list set later item while enumerated
+---
+x = [n, m, 4]
+s = 0
+for j, v in enumerate(x):
+    x[2] = 100
+    s += v * (j + 1)
+o[tid, 0] = s
+=== list set while zipped
+---
+x = [n, m, 4]
+y = [1, 2, 3]
+s = 0
+for p, q in zip(x, y):
+    y[2] = 50
+    s += p * q
+o[tid, 0] = s
+=== list reversed while iterated
+---
+x = [n, m, 4]
+s = 0
+for v in reversed(x):
+    x[0] = 70
+    s = s * 100 + v
+o[tid, 0] = s
+=== list iterated by nested loops and set
+---
+x = [n, m]
+s = 0
+for p in x:
+    for q in x:
+        x[1] = x[1] + 1
+        s = s * 7 + p * q
+o[tid, 0] = s
+o[tid, 1] = x[1]
+=== list set under run-time condition while iterated
+---
+x = [n, m, 4]
+s = 0
+for v in x:
+    if a[tid] > 5:
+        x[2] = 100
+    s += v
+o[tid, 0] = s
+=== in place zip
+---
+x = [n, m, 4]
+y = [1, 2, 3]
+for j, (p, q) in enumerate(zip(x, y)):
+    x[j] = p * q
+    y[j] = p + q
+o[tid, 0] = x[0] * 100 + x[1] * 10 + x[2]
+o[tid, 1] = y[0] * 100 + y[1] * 10 + y[2]
+=== list made in unrolled loop and set in inner loop over it
+---
+s = 0
+for j in cute.range_constexpr(2):
+    x = [j, n, m]
+    for v in x:
+        x[2] = 9
+        s = s * 3 + v
+o[tid, 0] = s
+=== list rebound and set while iterated
+---
+x = [n, m, 4]
+s = 0
+for v in x:
+    x = [9, 9, 9]
+    x[1] = 3
+    s += v
+o[tid, 0] = s
+=== break in a loop over a list that is set
+---
+x = [n, m, 4, 7]
+s = 0
+for v in x:
+    x[2] = 100
+    if v == 100:
+        break
+    if v == 3:
+        continue
+    s += v
+else:
+    s = -1
+o[tid, 0] = s
+=== run-time loop inside a loop over list set
+---
+x = [n, m, 4]
+s = 0
+for v in x:
+    for k in range(3):
+        x[2] = x[2] + k
+    s += v
+o[tid, 0] = s
 """
