@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of atoms and tiled objects: `!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>` and the like."""
+"""The forms of atoms and tiled objects: `!numba_cute.nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>` and the like."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _mma_head(fields: Fields) -> list[Thing] | None:
     if not isinstance(d, Object) or not issubclass(d.cls, MmaOp) or not is_constant(d):
         return None
     op = held(d)
-    name = registry.mnemonic_of(d.cls).partition(".")[2]
+    name = registry.short(registry.mnemonic_of(d.cls))
     types, shape = (op.a_type, op.b_type, op.accumulator), atoms.shape_of(op)
     cls: type = d.cls
     if mma_ops().get(name) is not cls or usual_mma(cls, *types, shape) is None:
@@ -127,7 +127,7 @@ def _numbers(listed: Listed, what: str) -> tuple[int, ...]:
     return tuple(t.value for t in listed.things)
 
 
-add_form(Form(MmaAtom, "cute_nvgpu.mma_atom", _mma_head, _mma_implied, within="op", tight=True))
+add_form(Form(MmaAtom, "numba_cute.nvgpu.mma_atom", _mma_head, _mma_implied, within="op", tight=True))
 
 # ------------------------------------------------------------------ TMA atoms
 
@@ -148,7 +148,7 @@ def _tma_head(usual: type) -> Any:
         if not known or not is_int(bits) or bits.value % dtype.value.width:  # type: ignore[union-attr]
             return None
         box = Listed((Constant(bits.value // dtype.value.width),))  # type: ignore[union-attr]
-        who = [] if op.cls is usual else [Word(registry.mnemonic_of(op.cls).partition(".")[2])]
+        who = [] if op.cls is usual else [Word(registry.short(registry.mnemonic_of(op.cls)))]
         return [dtype, box, *who]
 
     return head
@@ -198,7 +198,7 @@ def _op_class(name: str, base: type) -> type:
 for _name, _cls in (("tma_load", CopyBulkTensorTileG2SOp), ("tma_store", CopyBulkTensorTileS2GOp)):
     add_form(
         Form(
-            CopyAtom, f"cute_nvgpu.{_name}", _tma_head(_cls), _tma_implied(_cls), _moves(_name == "tma_store"),
+            CopyAtom, f"numba_cute.nvgpu.{_name}", _tma_head(_cls), _tma_implied(_cls), _moves(_name == "tma_store"),
             within="op", tight=True,
         )
     )  # fmt: skip
@@ -210,7 +210,7 @@ def _copy_head(fields: Fields) -> list[Thing] | None:
     op, dtype = fields["op"], fields["value_type"]
     if not isinstance(op, Object) or not isinstance(dtype, Constant) or _default_op(op.cls) is None:
         return None
-    return [Word(registry.mnemonic_of(op.cls).partition(".")[2]), dtype]
+    return [Word(registry.short(registry.mnemonic_of(op.cls))), dtype]
 
 
 def _copy_implied(things: list[Thing]) -> Fields:
@@ -223,7 +223,7 @@ def _copy_implied(things: list[Thing]) -> Fields:
     return {"op": op, "value_type": dtype_of(things[1])}
 
 
-add_form(Form(CopyAtom, "cute_nvgpu.copy_atom", _copy_head, _copy_implied, within="op", tight=True))
+add_form(Form(CopyAtom, "numba_cute.nvgpu.copy_atom", _copy_head, _copy_implied, within="op", tight=True))
 
 # ------------------------------------------------------------------ tiled objects, and a thread's part of them
 

@@ -35,9 +35,9 @@ Keywords: TypeAlias = tuple[tuple[str, Pattern], ...]
 @irdl_attr_definition
 class Arguments(Data[tuple[tuple[Pattern, ...], Keywords]]):
     """A call's positional and keyword arguments. In an operation's own format they stand without this attribute; in
-    MLIR's generic format `#cute.arguments<*0, 4, name = *1>`, where `*0` is the first operand."""
+    MLIR's generic format `#numba_cute.arguments<*0, 4, name = *1>`, where `*0` is the first operand."""
 
-    name = "cute.arguments"
+    name = "numba_cute.arguments"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[Pattern, ...], Keywords]:
@@ -76,9 +76,9 @@ def _filled(pattern: Pattern, fill: Callable[[Operand], Any]) -> Any:
 
 @irdl_attr_definition
 class SymbolAttr(Data[Symbol]):
-    """A symbol and what it means: `@"module:name"`; in MLIR's generic format `#cute.symbol<"module:name">`."""
+    """A symbol and what it means: `@"module:name"`; in MLIR's generic format `#numba_cute.symbol<"module:name">`."""
 
-    name = "cute.symbol"
+    name = "numba_cute.symbol"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Symbol:

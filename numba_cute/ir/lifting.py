@@ -92,7 +92,7 @@ class _Function:
         made = func.FuncOp(self._name, types, OpRegion(self._block), "private" if self._number else None)
         made.location = _location(function.file, function.line)
         if self._number == 0:
-            made.attributes["cute.kernel"] = UnitAttr()
+            made.attributes["numba_cute.kernel"] = UnitAttr()
         usual = DEVICE_USUAL if self._number else KERNEL_USUAL
         options = {name: v for name, v in function.options.items() if name in usual and v != usual[name]}
         made.attributes.update(attributes_of(options, None if self._number else self._kernel.cluster))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -19,15 +20,17 @@ from ..seam.ground.naming import described, is_unicode
 from . import definitions, foreign, operations, rows
 from .calls import Arguments, SymbolAttr
 from .names import Names, collected
+from .options import is_old
 from .python.text import TARGET, Text, parsed, printed
-from .types import types_of
+from .registry import own_name
+from .types import TYPES, reading
 
-OWN = ("cute", "cute_nvgpu", "numba")
+OWN = ("numba_cute", "numba")
 _STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf, ub.UB)
 
 
 def dialects() -> tuple[Dialect, ...]:
-    """Return the dialects `cute`, `cute_nvgpu` and `numba` with all their operations and types."""
+    """Return the dialects `numba_cute` and `numba` with all their operations and types."""
     everything = [
         *map(operations.operation, definitions.all_definitions()),
         *operations.OTHERS,
@@ -39,7 +42,7 @@ def dialects() -> tuple[Dialect, ...]:
 
 def _dialect(name: str, operations: Iterable[type[Operation]]) -> Dialect:
     """Make a dialect of those operations that are its own, and of its types."""
-    attributes: list[type[Attribute]] = types_of(name)
+    attributes: list[type[Attribute]] = [t for n, t in TYPES.items() if n.startswith(f"{name}.")]
     if Arguments.name.startswith(f"{name}."):
         attributes += [Arguments, SymbolAttr]
     return Dialect(name, [op for op in operations if op.name.startswith(f"{name}.")], attributes)
@@ -47,15 +50,24 @@ def _dialect(name: str, operations: Iterable[type[Operation]]) -> Dialect:
 
 class Context(XdslContext):
     """A context that knows the dialects of this package. Operations of the API become classes when they are met. names:
-    what the symbols of the text mean."""
+    what the symbols of the text mean. old: whether the text has something as this library wrote it before its dialect
+    had a name of its own."""
 
     names = Names()
+    old = False
 
     def get_optional_op(self, name: str, *, dialect_stack: Any = ()) -> type[Operation] | None:
         found = super().get_optional_op(name, dialect_stack=dialect_stack)
-        if found is None and (definition := definitions.named(name)) is not None:
-            return operations.operation(definition)
+        if found is not None:
+            return found
+        own = own_name(name)
+        definition = definitions.named(own)
+        found = operations.operation(definition) if definition is not None else super().get_optional_op(own)
+        self.old |= found is not None and own != name
         return found
+
+    def get_optional_type(self, name: str) -> Any:
+        return reading(name) or super().get_optional_type(name)
 
 
 def context(names: Names | None = None) -> Context:
@@ -115,6 +127,22 @@ class Module:
         return f"{self.text.file}:{self.text.at[op][0]}: "
 
 
+_OLD = (
+    "this text is as numba-cute wrote it before its dialect was called numba_cute (cute.make_layout (4, 8), "
+    "!cute.layout<(4,8), (1,4)>): it is read for this version; str(module) has it as it is written now"
+)
+
+
+def _renamed(module: ModuleOp) -> bool:
+    """Give attributes of an old text the names that they have now; say whether there were any."""
+    old = [
+        (op.attributes, name) for op in module.walk() for name in op.attributes if is_old(name)
+    ]  # fmt: skip
+    for attributes, name in old:
+        attributes[own_name(name)] = attributes.pop(name)
+    return bool(old)
+
+
 def _shown(op: Operation) -> str:
     return str(op).split("\n", 1)[0]
 
@@ -135,11 +163,14 @@ def parse(
     if not isinstance(text, str) or not is_unicode(text):
         raise CuteError(f"parse: text {described(text)}: give a text in Unicode")
     try:
-        op, read = parsed(text, context(Names(names)), file, target)
+        known = context(Names(names))
+        op, read = parsed(text, known, file, target)
     except ParseError as e:
         raise CuteError(str(e)) from e
     if target is not None:
         op.attributes[TARGET] = StringAttr(target)
+    if known.old or _renamed(op):
+        warnings.warn(f"{read.file}: {_OLD}", DeprecationWarning, stacklevel=2)
     module = Module(op, read)
     module.verify()
     return module

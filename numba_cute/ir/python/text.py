@@ -97,9 +97,9 @@ def _name(source: str) -> str:
     return f"<cute.ir {hashlib.sha256(source.encode()).hexdigest()[:8]}>"
 
 
-TARGET = "cute.target"
+TARGET = "numba_cute.target"
 """The attribute of a module that names the target."""
-_TARGET = re.compile(rf'{re.escape(TARGET)} = "(\w+)"')
+_TARGET = re.compile(r'cute\.target = "(\w+)"')
 
 
 class _Noting(Parser):
