@@ -88,6 +88,7 @@ class _Functions:
     """The functions of a module as Python."""
 
     def __init__(self, module: Module) -> None:
+        module = module.calls()
         text = self.text = module.text or printed(module.op)
         _check_names(module)
         found = [op for op in module if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]

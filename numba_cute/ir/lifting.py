@@ -19,6 +19,7 @@ from ..typed.liveness import around, asked, live_after_each, live_in, written
 from ..typed.structure import RESULT, Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
 from . import arithmetic
 from .module import Module
+from .publish.publishing import publish
 from .options import DEVICE, KERNEL, attributes_of
 from .python.text import TARGET
 from .statements import Statements, named
@@ -39,7 +40,9 @@ def module_of(kernel: typed.TypedKernel) -> Module:
     """Make a module of a typed kernel."""
     names = _names(kernel)
     functions = [_Function(kernel, i, names).made() for i in range(len(kernel.functions))]
-    return Module(ModuleOp(functions, {TARGET: StringAttr(kernel.arch)}))
+    made = ModuleOp(functions, {TARGET: StringAttr(kernel.arch)})
+    publish(made)
+    return Module(made)
 
 
 def _names(kernel: typed.TypedKernel) -> list[str]:

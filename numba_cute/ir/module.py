@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -19,9 +19,13 @@ from ..seam import CuteError
 from ..seam.ground.naming import described, is_unicode
 from . import definitions, foreign, operations, rows
 from .calls import Arguments, SymbolAttr
+from .dialect import operations as published, printed_modules
 from .names import Names, collected
 from .options import is_old
 from .python.text import TARGET, Text, parsed, printed
+from .publish.calling import Refused, call, is_published
+from .publish.portable import NotPortable, not_portable
+from .publish.reading import either
 from .registry import own_name
 from .types import TYPES, reading
 
@@ -58,13 +62,15 @@ class Context(XdslContext):
 
     def get_optional_op(self, name: str, *, dialect_stack: Any = ()) -> type[Operation] | None:
         found = super().get_optional_op(name, dialect_stack=dialect_stack)
-        if found is not None:
-            return found
         own = own_name(name)
+        if found is not None and own == name:
+            return found
         definition = definitions.named(own)
-        found = operations.operation(definition) if definition is not None else super().get_optional_op(own)
-        self.old |= found is not None and own != name
-        return found
+        old = operations.operation(definition) if definition is not None else super().get_optional_op(own)
+        if found is not None:
+            return found if old is None else either(found, old)
+        self.old |= old is not None and own != name
+        return old
 
     def get_optional_type(self, name: str) -> Any:
         return reading(name) or super().get_optional_type(name)
@@ -76,6 +82,8 @@ def context(names: Names | None = None) -> Context:
     made.names = names or Names()
     for dialect in _STANDARD:
         made.load_dialect(dialect)
+    made.load_dialect(published.dialect())
+    printed_modules.load(made)
     for name in OWN:
         made.load_dialect(_dialect(name, (*operations.OTHERS, *foreign.OPERATIONS, *rows.OPERATIONS)))
     return made
@@ -115,11 +123,48 @@ class Module:
     def verify(self) -> None:
         """Check every operation: its operands, its type, the rules of what it calls. Raises CuteError with the
         operation, its line in the text, and the rule."""
+        calls = self.calls()
+        mixed = calls is not self
         for op in self.op.walk():
-            try:
-                op.verify(verify_nested_ops=False)
-            except VerifyException as e:
-                raise CuteError(f"{self._place(op)}{e}\n    {_shown(op)}") from e
+            if not (mixed and isinstance(op, operations.Inferred)):
+                self._verify(op)
+        if mixed:
+            for op in calls:
+                calls._verify(op)
+
+    def _verify(self, op: Operation) -> None:
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException as e:
+            raise CuteError(f"{self._place(op)}{e}\n    {_shown(op)}") from e
+
+    def portable(self, *, published: bool = False) -> list[NotPortable]:
+        """List what a tool cannot read that knows only the dialects of the reference, and MLIR's own: the operations,
+        types and attributes that are this library's alone, each with its line. An empty list: it reads all.
+
+        published: whether the tool knows what NVIDIA published of the dialect `cute`, and nothing of what the CuTe DSL
+        prints besides (pointers, tensors, atoms, and their operations).
+        """
+        return not_portable(self.op, self.text or printed(self.op), published)
+
+    def calls(self) -> Module:
+        """Return the module with each operation of the published dialect as the call of this library that it means, at
+        the same place of the text: what `to_kernel` and passes take. Raises CuteError for one that means none."""
+        if not any(map(is_published, self.op.walk())):
+            return self
+        text = self.text or printed(self.op)
+        op = self.op.clone()
+        pairs = dict(zip(op.walk(), self.op.walk(), strict=True))
+        for new, old in pairs.items():
+            new.location = old.location
+        try:
+            origin = call(op)
+        except Refused as e:
+            old = pairs[e.op]
+            raise CuteError(f"{Module(self.op, text)._place(old)}{e}\n    {_shown(old)}") from e
+        made = ((new, pairs.get(origin.get(new, new))) for new in op.walk())
+        at = {new: text.at[old] for new, old in made if old is not None and old in text.at}
+        return Module(op, replace(text, at=at, names={}))
 
     def _place(self, op: Operation) -> str:
         if self.text is None or op not in self.text.at:

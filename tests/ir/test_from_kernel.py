@@ -400,9 +400,8 @@ def test_each_kind_of_call_has_its_dialect():
     x = np.zeros(8, np.float32)
     found = counts(made(calls_of_all_kinds, (x, x)))
     for name in (
-        "numba_cute.utils.SmemAllocator", "numba_cute.make_layout", "numba_cute.utils.SmemAllocator.allocate_tensor",
-        "gpu.thread_id",
-        "gpu.barrier", "numba_cute.load_element", "numba_cute.store_element", "numba.get_item", "numba.set_item",
+        "numba_cute.utils.SmemAllocator", "cute.make_layout", "numba_cute.utils.SmemAllocator.allocate_tensor",
+        "gpu.thread_id", "gpu.barrier", "cute.memref.load", "cute.memref.store", "numba.get_item", "numba.set_item",
     ):  # fmt: skip
         assert found[name] >= 1, name
     assert found["numba.call"] == 2, "max and atomic.add"

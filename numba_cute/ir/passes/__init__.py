@@ -34,6 +34,7 @@ def run(module: Module, names: Sequence[str]) -> Module:
     unknown = [n for n in names if n not in PASSES]
     if unknown:
         raise CuteError(f"pass {unknown[0]!r} is none of those that there are: {', '.join(PASSES)}")
+    module = module.calls()
     op = module.op.clone()
     text = module.text
     if text is not None:
