@@ -13,13 +13,14 @@ from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy
 from ..atoms.mma_atom import MmaAtom, ThrMma, TiledMma
 from ..atoms.op import CopyOp, Field, MmaOp
 from ..dtypes import DType, Float8E8M0FNU
+from ..nvgpu.common import CopyUniversalOp
 from ..nvgpu.common.choices import CtaGroup, OperandMajorMode, OperandSource
 from ..nvgpu.hopper.tma_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, TmaCopyOp
 from ..seam import CuteError
 from ..typed.descriptions import Constant, Description, Group, Object, TensorMap
 from . import atoms, registry
 from .fields import Fields, Form, Listed, Thing, Word, add_form, described_value, held, is_constant, is_int
-from .forms import dtype_of
+from .forms import dtype_of, dtype_word, exactly
 
 # ------------------------------------------------------------------ MMA atoms
 
@@ -204,6 +205,30 @@ for _name, _cls in (("tma_load", CopyBulkTensorTileG2SOp), ("tma_store", CopyBul
     )  # fmt: skip
 
 # ------------------------------------------------------------------ other copy atoms
+
+
+def _universal_head(fields: Fields) -> list[Thing] | None:
+    dtype, bits = dtype_word(fields["value_type"]), fields["num_bits"]
+    if dtype is None or not is_int(bits):
+        return None
+    return [dtype] if bits == Constant(0) else [dtype, Word(f"{bits.value} b")]  # type: ignore[union-attr]
+
+
+def _universal_implied(things: list[Thing]) -> Fields:
+    words = [t.name if isinstance(t, Word) else "" for t in things]
+    found = re.fullmatch(r"(\d+) b", words[1]) if len(words) == 2 else None
+    if len(words) not in (1, 2) or len(words) == 2 and found is None:
+        raise CuteError("a universal copy says its element type, and how many bits it copies, as in f32, 128 b")
+    bits = Constant(0 if found is None else int(found[1]))
+    return {"op": _default_op(CopyUniversalOp) or Constant(None), "value_type": dtype_of(things[0]), "num_bits": bits}
+
+
+add_form(
+    Form(
+        CopyAtom, "cute_nvgpu.atom.universal_copy", _universal_head, _universal_implied,
+        exactly(CopyAtom, _universal_head, _universal_implied),
+    )
+)  # fmt: skip
 
 
 def _copy_head(fields: Fields) -> list[Thing] | None:

@@ -162,7 +162,7 @@ def _published_pointer(things: list[Thing]) -> Fields:
     return _pointer_fields(things, True)
 
 
-def _exactly(cls: type, head: Any, implied: Any) -> Any:
+def exactly(cls: type, head: Any, implied: Any) -> Any:
     """Whether what a published type says is all that is known of an object."""
 
     def takes(fields: Fields) -> bool:
@@ -178,7 +178,7 @@ def _exactly(cls: type, head: Any, implied: Any) -> Any:
 add_form(
     Form(
         Pointer, "cute.ptr", _published_head, _published_pointer,
-        _exactly(Pointer, _published_head, _published_pointer),
+        exactly(Pointer, _published_head, _published_pointer),
     )
 )  # fmt: skip
 add_form(Form(Pointer, "numba_cute.ptr", _pointer_words, _pointer_fields))
@@ -281,7 +281,7 @@ for _name, _head, _implied in (
     ("cute.memref", _published_memref, _published_memref_implied),
     ("cute.coord_tensor", _published_coords, _published_coords_implied),
 ):
-    add_form(Form(Tensor, _name, _head, _implied, _exactly(Tensor, _head, _implied)))
+    add_form(Form(Tensor, _name, _head, _implied, exactly(Tensor, _head, _implied)))
 add_form(Form(Tensor, "numba_cute.memref", _memref_head, _memref_implied, _at_pointer, within="iterator"))
 add_form(Form(Tensor, "numba_cute.coord_tensor", _coord_head, _iterator_implied("a coordinate tensor"), _at_coordinate))
 add_form(Form(Tensor, "numba_cute.tensor", _other_head, _iterator_implied("a tensor")))

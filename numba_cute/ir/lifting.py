@@ -19,8 +19,8 @@ from ..typed.liveness import around, asked, live_after_each, live_in, written
 from ..typed.structure import RESULT, Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
 from . import arithmetic
 from .module import Module
-from .publish.publishing import publish
 from .options import DEVICE, KERNEL, attributes_of
+from .publish.publishing import publish
 from .python.text import TARGET
 from .statements import Statements, named
 from .types import type_of

@@ -22,10 +22,10 @@ from .calls import Arguments, SymbolAttr
 from .dialect import operations as published, printed_modules
 from .names import Names, collected
 from .options import is_old
-from .python.text import TARGET, Text, parsed, printed
 from .publish.calling import Refused, call, is_published
 from .publish.portable import NotPortable, not_portable
 from .publish.reading import either
+from .python.text import TARGET, Text, parsed, printed
 from .registry import own_name
 from .types import TYPES, reading
 
@@ -123,12 +123,12 @@ class Module:
     def verify(self) -> None:
         """Check every operation: its operands, its type, the rules of what it calls. Raises CuteError with the
         operation, its line in the text, and the rule."""
-        calls = self.calls()
-        mixed = calls is not self
+        mixed = any(map(is_published, self.op.walk()))
         for op in self.op.walk():
-            if not (mixed and isinstance(op, operations.Inferred)):
+            if not (mixed and isinstance(op, operations.Inferred)):  # what it takes the calls tell
                 self._verify(op)
         if mixed:
+            calls = self.calls()
             for op in calls:
                 calls._verify(op)
 
@@ -214,7 +214,7 @@ def parse(
         raise CuteError(str(e)) from e
     if target is not None:
         op.attributes[TARGET] = StringAttr(target)
-    if known.old or _renamed(op):
+    if _renamed(op) or known.old:
         warnings.warn(f"{read.file}: {_OLD}", DeprecationWarning, stacklevel=2)
     module = Module(op, read)
     module.verify()

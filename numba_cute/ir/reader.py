@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError, StaticEnum
 from ..tensor.pointer import Pointer
+from ..tensor.tensor import Tensor
 from ..typed.descriptions import (
     Constant,
     Description,
@@ -68,6 +70,7 @@ class Noted:
     things: tuple[Thing, ...]
 
 
+_BITS = re.compile(r"\d+ +b\b")
 _EMPTY = ("numba_cute.nvgpu.tensor_map",)
 BUILTIN: dict[str, Callable[[Reader, int], Description]] = {}
 """What reads the types that are no class's, by their names; plain_types.py fills it."""
@@ -279,10 +282,8 @@ class Reader(Scanner):
             kind, quoted_ = name.removeprefix("cute."), self.at('<"')
             if kind in KINDS and quoted_:
                 return self._value(kind, start)
-            if name in FORMS and (quoted_ or '"' in self.text[self.position : body_end(self.text, self.position)]):
+            if name in FORMS and (FORMS[name].cls is not Tensor or '"' in self.text[start : self._end()]):
                 return self._instance(name, FORMS[name].cls, FORMS[name], start)
-            if name == "cute.ptr":
-                return self._instance(name, Pointer, FORMS[name], start)
             name = self._own_name(name, start)
         if name in BUILTIN:
             has = self.take("<")
@@ -300,6 +301,10 @@ class Reader(Scanner):
                 self.fail(f"!{name}: there is no such element type, and the text defines no such name", start)
             self.fail(f"!{name}: there is no such type in the dialects cute, numba_cute and numba", start)
         return self._instance(name, cls, form, start)
+
+    def _end(self) -> int:
+        """Where what a type says ends."""
+        return body_end(self.text, self.position)
 
     def _own_name(self, name: str, start: int) -> str:
         """The name of a type of this library that the text has as one of the published dialects; it is noted."""
@@ -375,6 +380,8 @@ class Reader(Scanner):
             found = Quoted(self.item())
             self.need('"')
             return found
+        if self.quoting and (bits := self._match(_BITS)) is not None:
+            return Word(" ".join(bits.group().split()))
         if self.take("["):
             return Listed(tuple(self._until("]", self.thing)))
         word = self.peek_word()

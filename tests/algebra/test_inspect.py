@@ -138,8 +138,7 @@ def test_inspect_gives_a_kernels_operations_with_types_and_ptx(added):
     part = next(o for o in listing if o.name == "cute.partition_S")
     assert (part.result, part.operands[0]) == ("%mine_a", "%thread")
     assert part.operand_types[0].startswith(
-        "!numba_cute.nvgpu.thr_copy<!numba_cute.nvgpu.tiled_copy<"
-        "!numba_cute.nvgpu.copy_atom<CopyUniversalOp,!f32, num_bits = 128>"
+        "!numba_cute.nvgpu.thr_copy<!numba_cute.nvgpu.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>"
     )
 
 

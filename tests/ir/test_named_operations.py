@@ -324,7 +324,23 @@ def both_engines(operation):
     kernel = ir.to_kernel(again)
     cute.simulate(kernel)[1, 1](out, np.int32(N))
     cute.compile(kernel, (out, np.int32(N)))
+    assert as_published(module).tolist() == array.tolist(), "it is published as something else"
     return array
+
+
+def as_published(module):
+    """Give what the kernel keeps in the simulator once its operations are published where they can be."""
+    array, out = output()
+    published = ir.passes.run(module, ["publish"])
+    again = ir.parse(str(published), names=module.names)
+    assert str(again) == str(published)
+    cute.simulate(ir.to_kernel(again))[1, 1](out, np.int32(N))
+    NAMES.update(op.name for op in again)
+    return array
+
+
+NAMES: set[str] = set()
+"""The operations that were published."""
 
 
 @pytest.mark.parametrize("name", GIVES)

@@ -113,7 +113,10 @@ def test_operations_of_every_class_are_written_with_their_atoms():
     assert len(made) > 30
     for op in made:
         text = both_ways(described_value(cute.CopyAtom(op, F16, 128)))
-        assert text.startswith(("!numba_cute.nvgpu.copy_atom<", "!numba_cute.nvgpu.tma_")) and " op = " not in text
+        assert (
+            text.startswith(("!cute_nvgpu.atom.", "!numba_cute.nvgpu.copy_atom<", "!numba_cute.nvgpu.tma_"))
+            and " op = " not in text
+        )
 
 
 def _usual(cls):

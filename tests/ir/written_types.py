@@ -44,17 +44,17 @@ SAME = [
     ""
     "!numba_cute.nvgpu.thr_mma<!numba_cute.nvgpu.tiled_mma<"
     "!numba_cute.nvgpu.mma_atom<!i8,!i8,!i32,[64,64,32],SM90>, 1:0>, ?>",
-    "!numba_cute.nvgpu.copy_atom<CopyUniversalOp,!f16>",
-    "!numba_cute.nvgpu.copy_atom<CopyUniversalOp,!f16, num_bits = 128>",
+    "!cute_nvgpu.atom.universal_copy<f16>",
+    "!cute_nvgpu.atom.universal_copy<f16, 128 b>",
     "!numba_cute.nvgpu.copy_atom<warp.LdMatrix8x8x16bOp,!f16, transpose = true, num_matrices = 4>",
     "!numba_cute.nvgpu.copy_atom<cpasync.CopyBulkS2SOp,!f16, peer = ?>",
     "!numba_cute.nvgpu.tma_load<!f16,[8192], tma_modes = (1,0)>",
     "!numba_cute.nvgpu.tma_load<!f16,[64],cpasync.CopyBulkTensorTileG2SMulticastOp>",
     "!numba_cute.nvgpu.tma_store<!f32,[256], recast = 2, tensor_map = ?{ui64}, tma_modes = (0,(1,2))>",
-    "!numba_cute.nvgpu.tiled_copy<!numba_cute.nvgpu.copy_atom<CopyUniversalOp,!f16>, (32,8):(8,1), [16:1,16:1]>",
+    "!numba_cute.nvgpu.tiled_copy<!cute_nvgpu.atom.universal_copy<f16>, (32,8):(8,1), [16:1,16:1]>",
     ""
     "!numba_cute.nvgpu.thr_copy<!numba_cute.nvgpu.tiled_copy<"
-    "!numba_cute.nvgpu.copy_atom<CopyUniversalOp,!f16>, 32:1, [32:1]>, ?{i64}>",
+    "!cute_nvgpu.atom.universal_copy<f16>, 32:1, [32:1]>, ?{i64}>",
     "!numba_cute.nvgpu.mbarrier<barrier_storage = !cute.ptr<i64, smem>, num_stages = 4, "
     'agent = (#numba_cute.PipelineOp.TmaLoad,!numba_cute.pipeline.CooperativeGroup<agent = #numba_cute.Agent.Thread>), '
     'name = "full">',

@@ -11,6 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+import numba_cute as cute
+
 from ...compiler.inspection.inference import is_whole
 from ...seam import CuteError
 from ...typed.descriptions import Constant, Description, Scalar
@@ -28,7 +30,7 @@ from ..values import constant_of, is_constant
 from . import rules
 from .publishing import PARTS
 from .rules import Rule
-from .tuples import described, filled
+from .tuples import described, filled, kept
 
 
 def is_published(op: Operation) -> bool:
@@ -79,7 +81,7 @@ class _Calling:
             for result, value in zip(op.results, given, strict=True):
                 self.held[result] = value
         for op in reversed(published):
-            op.detach()
+            op.detach()  # type: ignore[no-untyped-call]
             op.erase(safe_erase=False)
 
     # ------------------------------------------------------------ operations of other dialects
@@ -109,7 +111,7 @@ class _Calling:
         for old, new in zip(op.results, made.results, strict=True):
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
-        op.detach()
+        op.detach()  # type: ignore[no-untyped-call]
         op.erase()
 
     def _results(self, op: Any, operands: Any, arguments: Any) -> Sequence[Attribute]:
@@ -146,9 +148,9 @@ class _Calling:
         block.insert_op_before(op, self.op)
 
     def emit(self, kind: type[calls.Inferred], args: Sequence[Any], result: Attribute | None = None,
-             keywords: Sequence[tuple[str, Any]] = (), **extra: Attribute) -> Any:  # fmt: skip
+             keywords: Sequence[tuple[str, Any]] = ()) -> Any:  # fmt: skip
         """Make a call in the place of the operation; gives its result. result: its type; None: what it infers."""
-        return self.made(calls.make(kind, *pattern_of(args, keywords), result, **extra))
+        return self.made(calls.make(kind, *pattern_of(args, keywords), result))
 
     def made(self, op: Any) -> Any:
         """Insert a call, with the result that it has."""
@@ -190,13 +192,30 @@ class _Calling:
             given = _MEANS[short](self, op, args)
         elif short in _ATTRIBUTES:
             given = self.emit(calls.GetAttr, [args[0], _ATTRIBUTES[short]])
+        elif op.name in rules.STEPS:
+            function, number = rules.STEPS[op.name]
+            if args:
+                raise CuteError("a kernel's takes no operands")
+            given = self.made(calls.call(function, [plain_attributes(op.properties)[n] for n in [number] if n]))
+        elif op.name.startswith(rules.READ):
+            given = self._read(op.name.removeprefix(rules.READ))
         else:
             raise CuteError("no kernel can be made of it: it is none of those that mean a function of this library")
+        if len(op.results) > 1:
+            raise CuteError(f"a kernel's gives one value, not {len(op.results)}: take single ones by cute.get")
         if not op.results:
             return []
-        if _MEANS.get(short) not in (_make, _static, _same):  # which are what their types say
+        if _MEANS.get(short) not in (_make, _static, _same, _get_scalars):  # which are what their types say
             self._agrees(op, given)
         return [given]
+
+    def _read(self, register: str) -> Any:
+        if register in rules.REGISTERS:
+            return self.made(calls.call(rules.REGISTERS[register], []))
+        name, _, axis = register.rpartition(".")
+        if name not in rules.INDICES:
+            raise CuteError(f"a kernel has no function that gives %{register} alone")
+        return self.emit(calls.SliceOp, [self.made(calls.call(rules.INDICES[name], [])), "xyz".index(axis)])
 
     def _agrees(self, op: Any, given: Any) -> None:
         """Refuse an operation whose type is not that of what it gives here. It may say less of divisors and alignment;
@@ -223,7 +242,7 @@ class _Calling:
         for name, p in rule.signature.parameters.items():
             by_name = by_name or p.kind is p.KEYWORD_ONLY or name not in given
             if name in given:
-                (keywords.append((name, given[name])) if by_name else positional.append(given[name]))  # type: ignore
+                (keywords.append((name, given[name])) if by_name else positional.append(given[name]))
             elif p.default is inspect.Parameter.empty:
                 raise CuteError(f"a kernel's needs {name} too")
         return self.made(calls.call(rule.function, positional, keywords))
@@ -232,7 +251,7 @@ class _Calling:
 def _projection(text: str, tiler: Any) -> Any:
     """Return the projection of a tile; None of one that keeps all modes."""
     found = constant_of(Reader(text).whole())
-    return None if isinstance(tiler, tuple) and found == (1,) * len(tiler) else found
+    return None if found == kept(tiler) else found
 
 
 _ATTRIBUTES = {operation: part for (_, part), operation in PARTS.items()}
@@ -245,14 +264,17 @@ def _make(c: _Calling, op: Any, args: list[Any]) -> Any:
 
     def number(wanted: Any) -> Any:
         value = next(numbers)
-        return value if described(value) == wanted or not isinstance(value, SSAValue) else c.single(value, type_of(wanted))
+        return (
+            value if described(value) == wanted or not isinstance(value, SSAValue) else c.single(value, type_of(wanted))
+        )
 
     return filled(d, number, c.whole)
 
 
 def _static(c: _Calling, op: Any, args: list[Any]) -> Any:
-    d = description_of(op.res[0].type)
-    if is_constant(d) or op.res[0].type.kind == "tile":
+    t = op.res[0].type
+    d = description_of(t)
+    if is_constant(d) or isinstance(t, CuteType) and t.kind == "tile":
         return filled(d, lambda wanted: None, c.whole)
     return c.whole(d)
 
@@ -275,7 +297,7 @@ def _get(c: _Calling, op: Any, args: list[Any]) -> Any:
                 raise CuteError(f"there is no mode {i} of {len(held)}")
             held = held[i]
         else:
-            held = c.made(calls.call(rules.cute.get, [held], [("mode", (i,))])) if _is_layout(held) else c.emit(
+            held = c.made(calls.call(cute.get, [held], [("mode", (i,))])) if _is_layout(held) else c.emit(
                 calls.SliceOp, [held, i])  # fmt: skip
     return held
 
@@ -289,7 +311,7 @@ def _alloca(c: _Calling, op: Any, args: list[Any]) -> Any:
     pointer, lay = d.fields
     if str(op.res[0].type.data[1]) != "rmem":
         raise CuteError("a kernel makes tensors of registers so: shared memory comes from an allocator")
-    return c.made(calls.call(rules.cute.make_rmem_tensor, [c.whole(lay), pointer.fields[0].value]))
+    return c.made(calls.call(cute.make_rmem_tensor, [c.whole(lay), pointer.fields[0].value]))
 
 
 def _load(c: _Calling, op: Any, args: list[Any]) -> Any:
@@ -308,6 +330,7 @@ _MEANS: dict[str, Any] = {
     **{f"make_{kind}": _make for kind in ("shape", "stride", "coord", "int_tuple", "tile")},
     **{f"to_{kind}": _same for kind in ("shape", "stride", "coord", "int_tuple")},
     "static": _static,
+    "make_atom": _static,
     "get_scalars": _get_scalars,
     "get": _get,
     "memref.alloca": _alloca,

@@ -26,19 +26,20 @@ def either(published: Any, old: Any) -> Any:
         @staticmethod
         def parse(parser: Parser) -> Any:
             start = parser.pos
+            refused: ParseError | None = None
             try:
                 op = published.parse(parser)
-            except ParseError as e:
-                refused = e
-            else:
                 if op.name != "cute.static" or isinstance(op.results[0].type, CuteType):
                     return op
-                op, refused = op.erase(safe_erase=False), None
+                op.erase(safe_erase=False)
+            except ParseError as e:
+                refused = e
             parser._resume_from(start)
             try:
                 found = old.parse(parser)
             except ParseError as e:
-                raise (e if refused is None or e.span.start > refused.span.start else refused) from None
+                meant = refused is not None and parser.lexer.input.content[start : start + 1] in ("(", "<", ":")
+                raise (refused if meant and refused is not None else e) from None
             parser.ctx.old = True  # type: ignore[attr-defined]
             return found
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which function of the API an operation of the published dialect, or one that the CuTe DSL prints, says the same as.
+"""Which function of the API says the same as an operation of the published dialect, or one that the CuTe DSL prints.
 
-A rule has the operation's name, its function, and the function's parameters that are operands, in their order, each with
-the kind of type that it is written as: "value" as it is, "domain" too, or a tuple as an int_tuple; "tiler" as a tile;
-else the kind of a tuple. A parameter with `?` may be left out, with its operand. What is an attribute stands behind: the
-attribute's name, and the parameter's if that is another.
+A rule has the operation's name, its function, and the function's parameters that are operands, in their order, each
+with the kind of type that it is written as: "value" as it is, "domain" too, or a tuple as an int_tuple; "tiler" as a
+tile; else the kind of a tuple. A parameter with `?` may be left out, with its operand. Behind them stand the parameters
+that are attributes.
 """
 
 from __future__ import annotations
@@ -107,6 +107,31 @@ RULES: dict[str, Rule] = {r.name: r for r in map(_rule, _SAME.strip().splitlines
 _OF_FUNCTION = {facade.plain(r.function): r for r in RULES.values()}
 
 
+INDICES = {
+    "tid": cute.arch.thread_idx, "ntid": cute.arch.block_dim, "ctaid": cute.arch.block_idx,
+    "nctaid": cute.arch.grid_dim, "clusterid": cute.arch.cluster_idx, "nclusterid": cute.arch.cluster_dim,
+    "cluster.ctaid": cute.arch.block_in_cluster_idx,
+}  # fmt: skip
+"""The functions that give a place in (x, y, z), by the special register that has it: the dialect reads one number."""
+
+REGISTERS = {"laneid": cute.arch.lane_idx, "cluster.ctarank": cute.arch.block_idx_in_cluster}
+"""Those that give one number."""
+
+READ = "nvvm.read.ptx.sreg."
+
+STEPS: dict[str, tuple[Any, str | None]] = {
+    "nvvm.barrier": (cute.arch.sync_threads, None),
+    "nvvm.cp.async.commit.group": (cute.arch.cp_async_commit_group, None),
+    "nvvm.cp.async.wait.group": (cute.arch.cp_async_wait_group, "n"),
+    "nvvm.cp.async.bulk.commit.group": (cute.arch.cp_async_bulk_commit_group, None),
+    "nvvm.fence.mbarrier.init": (cute.arch.mbarrier_init_fence, None),
+    "nvvm.wgmma.fence.aligned": (cute.nvgpu.warpgroup.fence, None),
+    "nvvm.wgmma.commit.group.sync.aligned": (cute.nvgpu.warpgroup.commit_group, None),
+    "nvvm.wgmma.wait.group.sync.aligned": (cute.nvgpu.warpgroup.wait_group, "group"),
+}
+"""The functions that take at most one static number, and give nothing: with the number's attribute."""
+
+
 def rule_of(function: Any) -> Rule | None:
     """Return the rule of a function of the API; None if no published operation says the same."""
     return _OF_FUNCTION.get(facade.plain(function))
@@ -117,4 +142,4 @@ def operation(name: str) -> Any:
     return operations.OPERATIONS.get(name.removeprefix("cute.")) or PRINTED[name]
 
 
-__all__ = ["RULES", "Parameter", "Rule", "operation", "rule_of"]
+__all__ = ["INDICES", "READ", "REGISTERS", "RULES", "STEPS", "Parameter", "Rule", "operation", "rule_of"]

@@ -48,9 +48,15 @@ def as_tile(d: Description) -> Description:
     return d
 
 
-def filled(d: Description, number: Callable[[Description], Any], make: Callable[[Description], Any]) -> Any:
-    """Return the pattern of what a published type describes. number: gives one that it leaves open, in order. make: gives
-    the value of a layout that the type says whole. A layout n:1 of a tile is the number n."""
+def kept(tiler: Any) -> Any:
+    """Return the projection of a tiler that keeps all modes; None of a tiler that is no tuple."""
+    d = described(tiler)
+    return (1,) * len(d.items) if isinstance(d, Group) else None
+
+
+def filled(d: Description, number: Callable[[Any], Any], make: Callable[[Description], Any]) -> Any:
+    """Return the pattern of what a published type describes. number: gives one that it leaves open, in order. make:
+    gives the value of a layout that the type says whole. A layout n:1 of a tile is the number n."""
     if isinstance(d, Constant):
         return d.value
     if isinstance(d, Group):
@@ -64,4 +70,4 @@ def filled(d: Description, number: Callable[[Description], Any], make: Callable[
     return make(d)
 
 
-__all__ = ["KINDS", "as_tile", "described", "filled", "leaves"]
+__all__ = ["KINDS", "as_tile", "described", "filled", "kept", "leaves"]
