@@ -45,6 +45,7 @@ from .calls import (
     pattern_of,
     print_arguments,
     print_symbol,
+    with_items,
 )
 from .definitions import Definition
 from .effects import CallEffects
@@ -364,7 +365,7 @@ class SetAttr(_Named):
 
 class _Item(Inferred):
     def infer(self, arch: str) -> Description:
-        return inference.infer_item(*self.given(2), arch=arch)
+        return inference.infer_item(*with_items(self.given(2)), arch=arch)
 
     def effects(self) -> Effects | None:
         return effects.effects_of_item(*self.given(2), arch=target_of(self))
@@ -391,7 +392,7 @@ class StoreElement(Inferred):
     name = "numba_cute.store_element"
 
     def infer(self, arch: str) -> Description:
-        inference.check_set_item(*self.given(3), arch=arch)
+        inference.check_set_item(*with_items(self.given(3)), arch=arch)
         return Constant(None)
 
     def effects(self) -> Effects:

@@ -15,6 +15,9 @@ from .reader import BUILTIN, Reader
 from .scanner import quoted
 from .tuples import TUPLES
 
+DIMENSIONS = 64
+"""The most that NumPy's arrays have."""
+
 
 def _element(reader: Reader) -> DType:
     """Read the name of an element type, with a `!` before it or without."""
@@ -63,7 +66,10 @@ def _of_elements(reader: Reader, start: int) -> Description:
 def _of_array(reader: Reader, start: int) -> Description:
     dtype = _element(reader)
     reader.need(",")
+    place = reader.position
     ndim = reader.need_integer("the number of dimensions")
+    if not 0 <= ndim <= DIMENSIONS:
+        reader.fail(f"an array has 0 to {DIMENSIONS} dimensions", place)
     reader.need(",")
     layout = reader.word()
     if layout not in ("C", "F", "A"):

@@ -12,6 +12,7 @@ from .. import seam
 from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError, StaticEnum
+from ..seam.guards.kinds import DEEPEST
 from ..tensor.pointer import Pointer
 from ..tensor.tensor import Tensor
 from ..typed.descriptions import (
@@ -214,7 +215,11 @@ class Reader(Scanner):
         mode: list[Description] = []
         while self.at("@") and not self.text.startswith('@"', self.position):
             self.take("@")
-            mode.insert(0, Constant(self.need_integer("the mode of a basis stride, as in 1@0")))
+            place = self.position
+            index = self.need_integer("the mode of a basis stride, as in 1@0")
+            if not 0 <= index < DEEPEST:
+                self.fail(f"a basis stride is of a mode from 0 to {DEEPEST - 1}", place)
+            mode.insert(0, Constant(index))
         if not mode:
             return value
         if not is_number(value):
