@@ -448,8 +448,7 @@ class StaticOp(IRDLOperation):
         return self.result.type
 
     def verify_(self) -> None:
-        d = description_of(self.result.type)
-        if lacking(d) is None and not inference.is_whole(d):
+        if lacking(d := description_of(self.result.type)) is None and not inference.is_whole(d):
             raise VerifyException(f"numba_cute.static: parts of {self.result.type} are known only at run time")
 
 

@@ -246,7 +246,7 @@ def test_text_as_it_was_is_read_with_a_note():
         ("%r = cute.static : !cute.layout<(4,8)>", "expected a shape and strides"),
         ("%r = numba_cute.slice !f16, 0", "Float16 has no items"),
         (
-            '%r = cute.static : !cute.coord_tensor<"(0,0)", "(4,4):(1@1,1@65536)">',
+            '%r = numba_cute.static : !cute.coord_tensor<"(0,0)", "(4,4):(1@1,1@65536)">',
             "a basis stride is of a mode from 0 to",
         ),
         ("%r = numba_cute.static : !numba.array<f32, 99999999999999999999, C>", "an array has 0 to 64 dimensions"),
