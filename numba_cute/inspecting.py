@@ -38,7 +38,7 @@ def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
 
         module = cute.inspect(kernel, (a, b))
         print(module)
-        [op.attributes["ptx"] for op in module if op.name == "cute.gemm"]
+        [op.attributes["ptx"] for op in module if op.name == "numba_cute.gemm"]
     """
     module: Module = load("inspect").from_kernel(kernel, args, arch)
     return module

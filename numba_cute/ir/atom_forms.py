@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of atoms and tiled objects: `!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>` and the like."""
+"""The forms of atoms and tiled objects: `!numba_cute.nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>` and the like."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy
 from ..atoms.mma_atom import MmaAtom, ThrMma, TiledMma
 from ..atoms.op import CopyOp, Field, MmaOp
 from ..dtypes import DType, Float8E8M0FNU
+from ..nvgpu.common import CopyUniversalOp
 from ..nvgpu.common.choices import CtaGroup, OperandMajorMode, OperandSource
 from ..nvgpu.hopper.tma_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, TmaCopyOp
 from ..seam import CuteError
 from ..typed.descriptions import Constant, Description, Group, Object, TensorMap
 from . import atoms, registry
 from .fields import Fields, Form, Listed, Thing, Word, add_form, described_value, held, is_constant, is_int
-from .forms import dtype_of
+from .forms import dtype_of, dtype_word, exactly
 
 # ------------------------------------------------------------------ MMA atoms
 
@@ -83,7 +84,7 @@ def _mma_head(fields: Fields) -> list[Thing] | None:
     if not isinstance(d, Object) or not issubclass(d.cls, MmaOp) or not is_constant(d):
         return None
     op = held(d)
-    name = registry.mnemonic_of(d.cls).partition(".")[2]
+    name = registry.short(registry.mnemonic_of(d.cls))
     types, shape = (op.a_type, op.b_type, op.accumulator), atoms.shape_of(op)
     cls: type = d.cls
     if mma_ops().get(name) is not cls or usual_mma(cls, *types, shape) is None:
@@ -127,7 +128,7 @@ def _numbers(listed: Listed, what: str) -> tuple[int, ...]:
     return tuple(t.value for t in listed.things)
 
 
-add_form(Form(MmaAtom, "cute_nvgpu.mma_atom", _mma_head, _mma_implied, within="op", tight=True))
+add_form(Form(MmaAtom, "numba_cute.nvgpu.mma_atom", _mma_head, _mma_implied, within="op", tight=True))
 
 # ------------------------------------------------------------------ TMA atoms
 
@@ -148,7 +149,7 @@ def _tma_head(usual: type) -> Any:
         if not known or not is_int(bits) or bits.value % dtype.value.width:  # type: ignore[union-attr]
             return None
         box = Listed((Constant(bits.value // dtype.value.width),))  # type: ignore[union-attr]
-        who = [] if op.cls is usual else [Word(registry.mnemonic_of(op.cls).partition(".")[2])]
+        who = [] if op.cls is usual else [Word(registry.short(registry.mnemonic_of(op.cls)))]
         return [dtype, box, *who]
 
     return head
@@ -198,7 +199,7 @@ def _op_class(name: str, base: type) -> type:
 for _name, _cls in (("tma_load", CopyBulkTensorTileG2SOp), ("tma_store", CopyBulkTensorTileS2GOp)):
     add_form(
         Form(
-            CopyAtom, f"cute_nvgpu.{_name}", _tma_head(_cls), _tma_implied(_cls), _moves(_name == "tma_store"),
+            CopyAtom, f"numba_cute.nvgpu.{_name}", _tma_head(_cls), _tma_implied(_cls), _moves(_name == "tma_store"),
             within="op", tight=True,
         )
     )  # fmt: skip
@@ -206,11 +207,35 @@ for _name, _cls in (("tma_load", CopyBulkTensorTileG2SOp), ("tma_store", CopyBul
 # ------------------------------------------------------------------ other copy atoms
 
 
+def _universal_head(fields: Fields) -> list[Thing] | None:
+    dtype, bits = dtype_word(fields["value_type"]), fields["num_bits"]
+    if dtype is None or not is_int(bits):
+        return None
+    return [dtype] if bits == Constant(0) else [dtype, Word(f"{bits.value} b")]  # type: ignore[union-attr]
+
+
+def _universal_implied(things: list[Thing]) -> Fields:
+    words = [t.name if isinstance(t, Word) else "" for t in things]
+    found = re.fullmatch(r"(\d+) b", words[1]) if len(words) == 2 else None
+    if len(words) not in (1, 2) or len(words) == 2 and found is None:
+        raise CuteError("a universal copy says its element type, and how many bits it copies, as in f32, 128 b")
+    bits = Constant(0 if found is None else int(found[1]))
+    return {"op": _default_op(CopyUniversalOp) or Constant(None), "value_type": dtype_of(things[0]), "num_bits": bits}
+
+
+add_form(
+    Form(
+        CopyAtom, "cute_nvgpu.atom.universal_copy", _universal_head, _universal_implied,
+        exactly(CopyAtom, _universal_head, _universal_implied),
+    )
+)  # fmt: skip
+
+
 def _copy_head(fields: Fields) -> list[Thing] | None:
     op, dtype = fields["op"], fields["value_type"]
     if not isinstance(op, Object) or not isinstance(dtype, Constant) or _default_op(op.cls) is None:
         return None
-    return [Word(registry.mnemonic_of(op.cls).partition(".")[2]), dtype]
+    return [Word(registry.short(registry.mnemonic_of(op.cls))), dtype]
 
 
 def _copy_implied(things: list[Thing]) -> Fields:
@@ -223,7 +248,7 @@ def _copy_implied(things: list[Thing]) -> Fields:
     return {"op": op, "value_type": dtype_of(things[1])}
 
 
-add_form(Form(CopyAtom, "cute_nvgpu.copy_atom", _copy_head, _copy_implied, within="op", tight=True))
+add_form(Form(CopyAtom, "numba_cute.nvgpu.copy_atom", _copy_head, _copy_implied, within="op", tight=True))
 
 # ------------------------------------------------------------------ tiled objects, and a thread's part of them
 

@@ -80,7 +80,8 @@ def make_mma_atom(
     selector: int | None = None,
     bit_op: str | None = None,
 ) -> MmaAtom:
-    """Make the atom of a matrix instruction by what its type says: `!cute_nvgpu.mma_atom<f16,f16,f32,[64,64,16],SM90>`.
+    """Make the atom of a matrix instruction by what its type says:
+    `!numba_cute.nvgpu.mma_atom<f16,f16,f32,[64,64,16],SM90>`.
 
     a_type, b_type, acc_type: the types of A, B and the accumulator. shape_mnk: its tile (M, N, K) in elements of the
     instruction, of which one of a tensor may hold several (bits). gpu: the first GPUs
@@ -214,7 +215,7 @@ def make_copy_atom(
     shared_space: Any = None,
     invariant: bool | None = None,
 ) -> CopyAtom:
-    """Make the atom of a copy by what its type says: `!cute_nvgpu.copy_atom<LdMatrix8x8x16bOp,f16>`.
+    """Make the atom of a copy by what its type says: `!numba_cute.nvgpu.copy_atom<LdMatrix8x8x16bOp,f16>`.
 
     op: an operation, or the name of one ("CopyUniversalOp", "CopyG2SOp"). value_type: the elements' type. num_bits: of
     one instruction, for operations that can choose; 0: left to the operation. num_matrices, transpose, unpack_bits,

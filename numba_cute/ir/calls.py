@@ -14,7 +14,7 @@ from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from ..seam import CuteError
-from ..typed.descriptions import Constant, Description, Group
+from ..typed.descriptions import Constant, Description, Group, Object
 from .constants import names_of, parse_constant, print_constant
 from .names import Symbol, note
 
@@ -35,9 +35,9 @@ Keywords: TypeAlias = tuple[tuple[str, Pattern], ...]
 @irdl_attr_definition
 class Arguments(Data[tuple[tuple[Pattern, ...], Keywords]]):
     """A call's positional and keyword arguments. In an operation's own format they stand without this attribute; in
-    MLIR's generic format `#cute.arguments<*0, 4, name = *1>`, where `*0` is the first operand."""
+    MLIR's generic format `#numba_cute.arguments<*0, 4, name = *1>`, where `*0` is the first operand."""
 
-    name = "cute.arguments"
+    name = "numba_cute.arguments"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[Pattern, ...], Keywords]:
@@ -76,9 +76,9 @@ def _filled(pattern: Pattern, fill: Callable[[Operand], Any]) -> Any:
 
 @irdl_attr_definition
 class SymbolAttr(Data[Symbol]):
-    """A symbol and what it means: `@"module:name"`; in MLIR's generic format `#cute.symbol<"module:name">`."""
+    """A symbol and what it means: `@"module:name"`; in MLIR's generic format `#numba_cute.symbol<"module:name">`."""
 
-    name = "cute.symbol"
+    name = "numba_cute.symbol"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Symbol:
@@ -119,6 +119,15 @@ def check_member(of: Description | None, name: str) -> None:
         raise CuteError(f"{name!r} is an attribute of Python's own, which kernels do not read")
     if isinstance(of, Constant) and isinstance(of.value, ModuleType):
         raise CuteError(f'an attribute of a module is named by its symbol, @"{of.value.__name__}:{name}"')
+
+
+def with_items(given: tuple[Description, ...]) -> tuple[Description, ...]:
+    """Return arguments of which the first has items. Raises CuteError where it has none."""
+    of = given[0]
+    cls = type(of.value) if isinstance(of, Constant) else of.cls if isinstance(of, Object) else None
+    if cls is not None and not hasattr(cls, "__getitem__"):
+        raise CuteError(f"{of.value!r} has no items" if isinstance(of, Constant) else f"a {cls.__name__} has no items")
+    return given
 
 
 def described_pattern(pattern: Pattern, describe: Callable[[Operand], Any]) -> Any:

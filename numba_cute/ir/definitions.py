@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of the dialects `cute` and `cute_nvgpu`, by name: each is a function, a class or a method of the API.
+"""The operations of the dialect `numba_cute`, by name: each is a function, a class or a method of the API.
 
-Nothing is listed twice: what the facades show has an operation, called as CuTe's IR and the rooms call it
-(`cute.make_layout`, `cute_nvgpu.warpgroup.fence`, `cute.pipeline.PipelineTmaAsync.create`, `cute.Tensor.load`). The
-instructions of `cute_nvgpu` that the API has no function for stand in `instructions.py`.
+Nothing is listed twice: what the facades show has an operation, called as the rooms call it
+(`numba_cute.make_layout`, `numba_cute.nvgpu.warpgroup.fence`, `numba_cute.pipeline.PipelineTmaAsync.create`). The
+instructions that the API has no function for stand in `instructions.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..atoms.op import CopyOp, MmaOp
 from ..seam import is_static_class, is_struct_class, is_traced
 from ..seam.guards import facade
 from . import instructions, machine
+from .registry import NVGPU, OWN
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ _NVGPU = ("cpasync", "tcgen05", "warp", "warpgroup")
 _ROOMS = ("arch", "experimental", "pipeline", "runtime", "tilelang.cpasync", "utils", "utils.blackwell_helpers", "math")
 
 
-_OF_THE_IR = {"cute.static"}
+_OF_THE_IR = {"numba_cute.static"}
 """Names of the IR's own operations, which the API has for something else: there it is another name of `const_expr`."""
 
 
@@ -54,14 +55,14 @@ _ASKED_BY_ATOMS = (CopyOp, MmaOp)
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
     """The facades, those with the plainest names first, and how their things are called."""
-    yield "cute", numba_cute
+    yield OWN, numba_cute
     for room in _NVGPU:
-        yield f"cute_nvgpu.{room}", getattr(numba_cute.nvgpu, room)
-    yield "cute_nvgpu", numba_cute.nvgpu
+        yield f"numba_cute.nvgpu.{room}", getattr(numba_cute.nvgpu, room)
+    yield NVGPU, numba_cute.nvgpu
     for room in _ROOMS:
-        yield f"cute.{room}", functools.reduce(getattr, room.split("."), numba_cute)
-    yield "cute_nvgpu", instructions
-    yield "cute_nvgpu.machine", machine
+        yield f"numba_cute.{room}", functools.reduce(getattr, room.split("."), numba_cute)
+    yield NVGPU, instructions
+    yield "numba_cute.nvgpu.machine", machine
 
 
 @functools.cache

@@ -34,8 +34,15 @@ class Listed:
     things: tuple[Thing, ...]
 
 
+@dataclass(frozen=True)
+class Quoted:
+    """A layout between quotes, as the published types have it: "(64,128):(1,64)"."""
+
+    description: Description
+
+
 Thing: TypeAlias = Any
-"""What a type says without a name: a Description, a Word, or a Listed."""
+"""What a type says without a name: a Description, a Word, a Listed, or a Quoted one."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,11 @@ def add_form(form: Form) -> None:
     """Let objects of a class be written in this form; of several forms that take an object, in the first."""
     FORMS[form.name] = form
     _OF_CLASS.setdefault(form.cls, []).append(form)
+
+
+def is_published(name: str) -> bool:
+    """Return whether a type of this name is of a dialect that is not this library's."""
+    return name.startswith(("cute.", "cute_nvgpu."))
 
 
 def form_of(d: Object | Struct) -> Form | None:

@@ -14,9 +14,23 @@ from ..tensor.ssa import TensorSSA
 from ..tensor.tensor import Tensor
 from ..typed.descriptions import Constant, Description, Elements, Group, Object, RegisterFile, Scalar
 from . import registry
-from .fields import Fields, Form, Thing, Word, add_form, fields_by_name, held, instance, is_constant, is_int, is_number
+from .fields import (
+    Fields,
+    Form,
+    Quoted,
+    Thing,
+    Word,
+    add_form,
+    default_fields,
+    fields_by_name,
+    held,
+    instance,
+    is_constant,
+    is_int,
+    is_number,
+)
 from .reader import Reader
-from .writer import is_bare, is_profile
+from .writer import is_bare, is_profile, published
 
 
 def dtype_word(d: Description) -> Word | None:
@@ -80,7 +94,7 @@ def _bare_head(cls: type) -> Any:
     return head
 
 
-add_form(Form(Layout, "cute.layout", _layout_head, _layout_implied))
+add_form(Form(Layout, "numba_cute.layout", _layout_head, _layout_implied))
 for _cls, _what in (
     (ComposedLayout, "a composed layout, as in S<3,4,3> o 0 o (8,64):(64,1)"),
     (Swizzle, "a swizzle, as in S<3,4,3>"),
@@ -94,27 +108,34 @@ _ADDRESS = {"generic": Scalar(Uint64), "gmem": Scalar(Int64), "smem": Scalar(Int
 """The address of a pointer of which nothing else is said."""
 
 
-def _pointer_words(fields: Fields) -> list[Thing] | None:
-    """f16, smem, align<16>, S<3,4,3>, readonly"""
+def _pointer_words(fields: Fields, usual: bool = False) -> list[Thing] | None:
+    """f16, smem, align<16>, S<3,4,3>, readonly. usual: whether the alignment of one element is left out."""
     dtype, space, alignment = dtype_word(fields["dtype"]), fields["space"], fields["alignment"]
     swizzle, readonly = fields["swizzle"], fields["readonly"]
     known = isinstance(space, Constant) and isinstance(space.value, AddressSpace) and is_int(alignment)
     if dtype is None or not known:
         return None
-    words: list[Thing] = [dtype, Word(space.value.name), Word("align", (alignment,))]  # type: ignore[union-attr]
+    words: list[Thing] = [dtype, Word(space.value.name)]  # type: ignore[union-attr]
+    if not usual or alignment != _natural(fields["dtype"]):
+        words.append(Word("align", (alignment,)))
     words += [swizzle] if is_object(swizzle, Swizzle) else []
     return [*words, Word("readonly")] if readonly == Constant(True) else words
 
 
-def _pointer_fields(things: list[Thing]) -> Fields:
+def _natural(dtype: Description) -> Description:
+    """The alignment of a pointer of whose nothing is said in the published types: one element's."""
+    return Constant(max(1, dtype.value.width // 8))  # type: ignore[union-attr]
+
+
+def _pointer_fields(things: list[Thing], usual: bool = False) -> Fields:
     if len(things) < 2:
         raise CuteError("a pointer says its element type and its memory, as in f16, smem, align<16>")
     dtype, space = dtype_of(things[0]), things[1]
     if not isinstance(space, Word) or space.name not in AddressSpace.__members__:
         raise CuteError(f"{_said(space)} is no memory; they are {', '.join(AddressSpace.__members__)}")
     found: Fields = {
-        "dtype": dtype, "space": Constant(AddressSpace[space.name]), "offset": Constant(0), "alignment": Constant(1),
-        "swizzle": Constant(None), "readonly": Constant(False),
+        "dtype": dtype, "space": Constant(AddressSpace[space.name]), "offset": Constant(0),
+        "alignment": _natural(dtype) if usual else Constant(1), "swizzle": Constant(None), "readonly": Constant(False),
     }  # fmt: skip
     if space.name in _ADDRESS:
         found["address"] = _ADDRESS[space.name]
@@ -133,7 +154,34 @@ def _pointer_fields(things: list[Thing]) -> Fields:
     return found
 
 
-add_form(Form(Pointer, "cute.ptr", _pointer_words, _pointer_fields))
+def _published_head(fields: Fields) -> list[Thing] | None:
+    return _pointer_words(fields, True)
+
+
+def _published_pointer(things: list[Thing]) -> Fields:
+    return _pointer_fields(things, True)
+
+
+def exactly(cls: type, head: Any, implied: Any) -> Any:
+    """Whether what a published type says is all that is known of an object."""
+
+    def takes(fields: Fields) -> bool:
+        things = head(fields)
+        if things is None or Word("readonly") in things:
+            return False
+        said = default_fields(cls) | implied(things)
+        return all(said.get(name) == d for name, d in fields.items())
+
+    return takes
+
+
+add_form(
+    Form(
+        Pointer, "cute.ptr", _published_head, _published_pointer,
+        exactly(Pointer, _published_head, _published_pointer),
+    )
+)  # fmt: skip
+add_form(Form(Pointer, "numba_cute.ptr", _pointer_words, _pointer_fields))
 
 # ------------------------------------------------------------------ tensors
 
@@ -144,22 +192,24 @@ def _is_layout(thing: Thing) -> bool:
 
 def _layout_of(things: list[Thing], what: str) -> tuple[list[Thing], Description]:
     """What stands before a layout, and the layout, which stands last."""
-    if not things or not _is_layout(things[-1]):
+    last = things[-1] if things else None
+    lay = last.description if isinstance(last, Quoted) else last
+    if lay is None or not _is_layout(lay):
         raise CuteError(f"{what} ends with its layout, as in (64,128):(1,64)")
-    return things[:-1], things[-1]
+    return things[:-1], lay
 
 
-def _memref_head(fields: Fields) -> list[Thing] | None:
+def _memref_head(fields: Fields, usual: bool = False) -> list[Thing] | None:
     pointer, lay = fields["iterator"], fields["layout"]
     if not is_object(pointer, Pointer) or not _is_layout(lay) or not is_bare(lay):
         return None
-    words = _pointer_words(fields_by_name(pointer))  # type: ignore[arg-type]
-    return None if words is None else [*words, lay]
+    words = _pointer_words(fields_by_name(pointer), usual)  # type: ignore[arg-type]
+    return None if words is None else [*words, Quoted(lay) if usual else lay]
 
 
-def _memref_implied(things: list[Thing]) -> Fields:
+def _memref_implied(things: list[Thing], usual: bool = False) -> Fields:
     words, lay = _layout_of(things, "a tensor")
-    pointer = _pointer_fields(words)
+    pointer = _pointer_fields(words, usual)
     if pointer["space"] == Constant(AddressSpace.rmem):
         pointer["address"] = RegisterFile(pointer["dtype"].value, _registers(lay))  # type: ignore[union-attr]
     iterator = instance(Pointer, pointer)
@@ -206,9 +256,35 @@ def _at_coordinate(fields: Fields) -> bool:
     return isinstance(fields["iterator"], Group) or is_number(fields["iterator"])
 
 
-add_form(Form(Tensor, "cute.memref", _memref_head, _memref_implied, _at_pointer, within="iterator"))
-add_form(Form(Tensor, "cute.coord_tensor", _coord_head, _iterator_implied("a coordinate tensor"), _at_coordinate))
-add_form(Form(Tensor, "cute.tensor", _other_head, _iterator_implied("a tensor")))
+def _published_memref(fields: Fields) -> list[Thing] | None:
+    return _memref_head(fields, True) if published(fields["layout"]) else None
+
+
+def _published_memref_implied(things: list[Thing]) -> Fields:
+    return _memref_implied(things, True)
+
+
+def _published_coords(fields: Fields) -> list[Thing] | None:
+    iterator, lay = fields["iterator"], fields["layout"]
+    if not published(iterator, "int_tuple") or not _is_layout(lay) or not published(lay):
+        return None
+    return [Quoted(iterator), Quoted(lay)]
+
+
+def _published_coords_implied(things: list[Thing]) -> Fields:
+    if len(things) != 2 or not all(isinstance(t, Quoted) for t in things):
+        raise CuteError('a coordinate tensor says what lies at its origin, then its layout, as in "(0,0)", "4:1@0"')
+    return {"iterator": things[0].description, "layout": _layout_of(things, "a coordinate tensor")[1]}
+
+
+for _name, _head, _implied in (
+    ("cute.memref", _published_memref, _published_memref_implied),
+    ("cute.coord_tensor", _published_coords, _published_coords_implied),
+):
+    add_form(Form(Tensor, _name, _head, _implied, exactly(Tensor, _head, _implied)))
+add_form(Form(Tensor, "numba_cute.memref", _memref_head, _memref_implied, _at_pointer, within="iterator"))
+add_form(Form(Tensor, "numba_cute.coord_tensor", _coord_head, _iterator_implied("a coordinate tensor"), _at_coordinate))
+add_form(Form(Tensor, "numba_cute.tensor", _other_head, _iterator_implied("a tensor")))
 
 # ------------------------------------------------------------------ register vectors
 
@@ -231,4 +307,4 @@ def _vector_implied(things: list[Thing]) -> Fields:
     return {"vector": Elements(dtype.value, count), "shape": shape, "dtype": dtype}
 
 
-add_form(Form(TensorSSA, "cute.vector", _vector_head, _vector_implied))
+add_form(Form(TensorSSA, "numba_cute.vector", _vector_head, _vector_implied))

@@ -28,13 +28,13 @@ from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say 
 from .python.numbers import number_of
 from .python.text import Text, printed
 from .python.writer import Line, Names, Writer, identifier
-from .types import DescribedType, description_of
+from .types import description_of, is_described
 
 
 def to_kernel(module: Module, name: str | None = None) -> Any:
     """Make of a module what `@cuda.jit` makes of a function.
 
-    module: its kernel is the function with the attribute `cute.kernel`, or else the only one that is not private.
+    module: its kernel is the function with the attribute `numba_cute.kernel`, or else the only one that is not private.
     name: of the kernel, of a module with several. Errors and reports show the lines of the text that the module was
     read from, or of the one that it prints. CuteError: an operation, a type or a region that kernels have no Python
     for.
@@ -51,7 +51,7 @@ def to_kernel(module: Module, name: str | None = None) -> Any:
 
 def _is_global(argument: BlockArgument) -> bool:
     """Whether an argument is a plain tensor that TMA copies, or several: the kernel asks for its maps."""
-    return isinstance(argument.type, DescribedType) and _of_tensors(description_of(argument.type))
+    return is_described(argument.type) and _of_tensors(description_of(argument.type))
 
 
 def _of_tensors(d: Description) -> bool:
@@ -88,6 +88,7 @@ class _Functions:
     """The functions of a module as Python."""
 
     def __init__(self, module: Module) -> None:
+        module = module.calls()
         text = self.text = module.text or printed(module.op)
         _check_names(module)
         found = [op for op in module if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]
@@ -105,8 +106,8 @@ class _Functions:
         have = ", ".join(f"@{f.symbol}" for f in self.functions if f.kernel) or "none"
         wanted = "has to have one kernel, or `name` says which" if name is None else f"has no kernel @{name}"
         raise CuteError(
-            f"to_kernel: the module {wanted}; its kernels: {have} (functions with the attribute `cute.kernel`, or the "
-            "only one that is not private)"
+            f"to_kernel: the module {wanted}; its kernels: {have} (functions with the attribute numba_cute.kernel, or "
+            "the only one that is not private)"
         )
 
     def lines(self) -> Iterator[Line]:
@@ -150,7 +151,7 @@ def _check_names(module: Module) -> None:
     lacks: dict[str, None] = {}
     for op in module:
         types = [r.type for r in op.results] + [a.type for r in op.regions for b in r.blocks for a in b.args]
-        found = [lacking(description_of(t)) for t in types if isinstance(t, DescribedType)]
+        found = [lacking(description_of(t)) for t in types if is_described(t)]
         lacks.update({str(x): None for x in [*found, op.lacking() if isinstance(op, Inferred) else None] if x})
     if lacks:
         raise CuteError(
@@ -168,7 +169,7 @@ def _is_kernel(op: Any, functions: list[Any]) -> bool:
 
 
 def _says_so(op: Any) -> bool:
-    return "cute.kernel" in op.attributes or getattr(op, "kernel", None) is not None
+    return "numba_cute.kernel" in op.attributes or getattr(op, "kernel", None) is not None
 
 
 def _locals(functions: list[Any], text: Text) -> set[str]:

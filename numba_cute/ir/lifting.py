@@ -20,6 +20,7 @@ from ..typed.structure import RESULT, Choose, Condition, For, Go, If, Node, Regi
 from . import arithmetic
 from .module import Module
 from .options import DEVICE, KERNEL, attributes_of
+from .publish.publishing import publish
 from .python.text import TARGET
 from .statements import Statements, named
 from .types import type_of
@@ -39,7 +40,9 @@ def module_of(kernel: typed.TypedKernel) -> Module:
     """Make a module of a typed kernel."""
     names = _names(kernel)
     functions = [_Function(kernel, i, names).made() for i in range(len(kernel.functions))]
-    return Module(ModuleOp(functions, {TARGET: StringAttr(kernel.arch)}))
+    made = ModuleOp(functions, {TARGET: StringAttr(kernel.arch)})
+    publish(made)
+    return Module(made)
 
 
 def _names(kernel: typed.TypedKernel) -> list[str]:
@@ -92,7 +95,7 @@ class _Function:
         made = func.FuncOp(self._name, types, OpRegion(self._block), "private" if self._number else None)
         made.location = _location(function.file, function.line)
         if self._number == 0:
-            made.attributes["cute.kernel"] = UnitAttr()
+            made.attributes["numba_cute.kernel"] = UnitAttr()
         usual = DEVICE_USUAL if self._number else KERNEL_USUAL
         options = {name: v for name, v in function.options.items() if name in usual and v != usual[name]}
         made.attributes.update(attributes_of(options, None if self._number else self._kernel.cluster))

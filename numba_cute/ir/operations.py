@@ -45,13 +45,14 @@ from .calls import (
     pattern_of,
     print_arguments,
     print_symbol,
+    with_items,
 )
 from .definitions import Definition
 from .effects import CallEffects
 from .fields import lacking
 from .names import Lacking, Symbol, symbol_of
 from .python.text import TARGET
-from .types import TYPES, description_of, type_of
+from .types import description_of, type_of
 
 DEFAULT_TARGET = "sm_90a"
 
@@ -66,13 +67,13 @@ def target_of(op: Operation) -> str:
     return DEFAULT_TARGET
 
 
-_TUPLES = {f"cute.make_{kind}": f"cute.{kind}" for kind in ("shape", "stride", "coord", "tile")}
+_TUPLES = {f"numba_cute.make_{kind}": kind for kind in ("shape", "stride", "coord", "tile")}
 """What the tuples are called that these operations make."""
 
 
 def result_type(name: str, d: Description) -> Attribute:
     """Return the type of what an operation of this name gives."""
-    return TYPES[_TUPLES[name]](d) if name in _TUPLES and isinstance(d, Group) else type_of(d)
+    return type_of(d, _TUPLES.get(name) if isinstance(d, Group) else None)
 
 
 def has_value(d: Description) -> bool:
@@ -209,7 +210,7 @@ def _with_result(parser: Parser, op: Inferred) -> Inferred:
 class ApiOp(Inferred):
     """A call of a function, class or method of the API: the base of all such operations (see `operation`)."""
 
-    name = "cute.api"
+    name = "numba_cute.api"
     DEFINITION: ClassVar[Definition]
 
     def infer(self, arch: str) -> Description:
@@ -231,9 +232,9 @@ def operation(definition: Definition) -> type[ApiOp]:
 
 @irdl_op_definition
 class CallOp(Inferred):
-    """A call of a function that the API does not show, by its symbol: `cute.call @"module:name" (%a)`."""
+    """A call of a function that the API does not show, by its symbol: `numba_cute.call @"module:name" (%a)`."""
 
-    name = "cute.call"
+    name = "numba_cute.call"
     callee = prop_def(SymbolAttr)
 
     def head(self, printer: Printer) -> None:
@@ -261,9 +262,9 @@ class CallOp(Inferred):
 
 @irdl_op_definition
 class MethodOp(Inferred):
-    """A call of a method that the API does not show: `cute.method "name" %object, %a`."""
+    """A call of a method that the API does not show: `numba_cute.method "name" %object, %a`."""
 
-    name = "cute.method"
+    name = "numba_cute.method"
     attribute = prop_def(StringAttr)
 
     def head(self, printer: Printer) -> None:
@@ -334,9 +335,9 @@ class _Named(Inferred):
 
 @irdl_op_definition
 class GetAttr(_Named):
-    """Read an attribute of an object, a field or a property: `cute.get_attr %t, "layout"`."""
+    """Read an attribute of an object, a field or a property: `numba_cute.get_attr %t, "layout"`."""
 
-    name = "cute.get_attr"
+    name = "numba_cute.get_attr"
 
     def infer(self, arch: str) -> Description:
         of, name = self.given(2)
@@ -349,9 +350,9 @@ class GetAttr(_Named):
 
 @irdl_op_definition
 class SetAttr(_Named):
-    """Set a field of a struct: `cute.set_attr %s, "index", %v`."""
+    """Set a field of a struct: `numba_cute.set_attr %s, "index", %v`."""
 
-    name = "cute.set_attr"
+    name = "numba_cute.set_attr"
 
     def infer(self, arch: str) -> Description:
         of, name, value = self.given(3)
@@ -364,7 +365,7 @@ class SetAttr(_Named):
 
 class _Item(Inferred):
     def infer(self, arch: str) -> Description:
-        return inference.infer_item(*self.given(2), arch=arch)
+        return inference.infer_item(*with_items(self.given(2)), arch=arch)
 
     def effects(self) -> Effects | None:
         return effects.effects_of_item(*self.given(2), arch=target_of(self))
@@ -372,26 +373,26 @@ class _Item(Inferred):
 
 @irdl_op_definition
 class SliceOp(_Item):
-    """Take a part of a tensor, a layout or a tuple, as `t[None, 1]` does: `cute.slice %t, (_, 1)`."""
+    """Take a part of a tensor, a layout or a tuple, as `t[None, 1]` does: `numba_cute.slice %t, (_, 1)`."""
 
-    name = "cute.slice"
+    name = "numba_cute.slice"
 
 
 @irdl_op_definition
 class LoadElement(_Item):
-    """Load an element: `cute.load_element %t, (%i, %j)`."""
+    """Load an element: `numba_cute.load_element %t, (%i, %j)`."""
 
-    name = "cute.load_element"
+    name = "numba_cute.load_element"
 
 
 @irdl_op_definition
 class StoreElement(Inferred):
-    """Store an element, or a value into each element of a part: `cute.store_element %t, (%i, %j), %v`."""
+    """Store an element, or a value into each element of a part: `numba_cute.store_element %t, (%i, %j), %v`."""
 
-    name = "cute.store_element"
+    name = "numba_cute.store_element"
 
     def infer(self, arch: str) -> Description:
-        inference.check_set_item(*self.given(3), arch=arch)
+        inference.check_set_item(*with_items(self.given(3)), arch=arch)
         return Constant(None)
 
     def effects(self) -> Effects:
@@ -400,9 +401,9 @@ class StoreElement(Inferred):
 
 @irdl_op_definition
 class Binary(Inferred):
-    """Apply one of Python's operators to objects, or to an object and a number: `cute.binary "+", %a, %b`."""
+    """Apply one of Python's operators to objects, or to an object and a number: `numba_cute.binary "+", %a, %b`."""
 
-    name = "cute.binary"
+    name = "numba_cute.binary"
 
     def infer(self, arch: str) -> Description:
         operator, *operands = self.given(2 if len(self.arguments.positional) == 2 else 3)
@@ -418,14 +419,14 @@ class Binary(Inferred):
 
 @irdl_op_definition
 class MakeTuple(Inferred):
-    """Make a tuple a value of its own, where one is carried through a loop or returned: `cute.make_tuple (%a, 1)`."""
+    """Make a tuple a value of its own, where one is carried through a loop: `numba_cute.make_tuple (%a, 1)`."""
 
-    name = "cute.make_tuple"
+    name = "numba_cute.make_tuple"
 
     def infer(self, arch: str) -> Description:
         (items,) = self.given(1)
         if not isinstance(items, Group):
-            raise CuteError("give one tuple: `cute.make_tuple (%a, 1)`")
+            raise CuteError("give one tuple: `numba_cute.make_tuple (%a, 1)`")
         return items
 
     def effects(self) -> Effects:
@@ -434,9 +435,9 @@ class MakeTuple(Inferred):
 
 @irdl_op_definition
 class StaticOp(IRDLOperation):
-    """A value that its type says whole, as a layout without run-time parts: `cute.static : !cute.layout<…>`."""
+    """A value that its type says whole, as a layout without run-time parts: `numba_cute.static : !cute.layout<…>`."""
 
-    name = "cute.static"
+    name = "numba_cute.static"
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = "attr-dict `:` type($result)"
@@ -447,16 +448,15 @@ class StaticOp(IRDLOperation):
         return self.result.type
 
     def verify_(self) -> None:
-        d = description_of(self.result.type)
-        if lacking(d) is None and not inference.is_whole(d):
-            raise VerifyException(f"cute.static: parts of {self.result.type} are known only at run time")
+        if lacking(d := description_of(self.result.type)) is None and not inference.is_whole(d):
+            raise VerifyException(f"numba_cute.static: parts of {self.result.type} are known only at run time")
 
 
 @irdl_op_definition
 class CastOp(Inferred):
-    """Convert a number to another type, as Numba does: `cute.cast %x : i32 -> ui32`."""
+    """Convert a number to another type, as Numba does: `numba_cute.cast %x : i32 -> ui32`."""
 
-    name = "cute.cast"
+    name = "numba_cute.cast"
 
     def infer(self, arch: str) -> Description:
         assert self.result is not None
@@ -482,7 +482,7 @@ class CastOp(Inferred):
         attributes = parser.parse_optional_attr_dict()
         if parser.parse_optional_punctuation(":") is not None:
             parser.parse_type()
-        parser.parse_punctuation("->", ": `cute.cast %x : from -> to`")
+        parser.parse_punctuation("->", ": `numba_cute.cast %x : from -> to`")
         return cls.create(
             operands=values, result_types=[parser.parse_type()], attributes=attributes,
             properties={"arguments": arguments},
@@ -492,7 +492,7 @@ class CastOp(Inferred):
         (given,) = self.given(1)
         wanted = description_of(self.result_type)
         if lacking(wanted) is None and self.lacking() is None and not inference.converts(given, wanted):
-            raise VerifyException(f"cute.cast: {type_of(given)} does not convert to {type_of(wanted)}")
+            raise VerifyException(f"numba_cute.cast: {type_of(given)} does not convert to {type_of(wanted)}")
 
 
 OTHERS: tuple[type[Operation], ...] = (

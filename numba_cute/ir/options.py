@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from ..compiler.host import kernels
 from ..seam import CuteError
 
-PREFIX = "cute."
+PREFIX = "numba_cute."
 KERNEL = (
     "launch_bounds", "max_registers", "debug", "lineinfo", "opt", "fastmath", "fma", "prec_div", "prec_sqrt", "ftz",
     "lto", "link", "shared_memory_carveout", "cluster",
@@ -20,6 +20,13 @@ KERNEL = (
 """The options that a kernel may have: those of `cuda.jit` that change its code or its launch, and its cluster shape."""
 DEVICE = ("inline", "forceinline", "debug", "lineinfo", "opt", "fastmath", "fma", "prec_div", "prec_sqrt", "ftz", "lto")
 """Those of a device function."""
+
+
+def is_old(name: str) -> bool:
+    """Return whether an attribute of a function or a module is called as it was before this library's dialect had a
+    name of its own."""
+    kind, dot, rest = name.partition(".")
+    return kind == "cute" and rest in ("kernel", "target", *KERNEL, *DEVICE)
 
 
 def attributes_of(options: Mapping[str, Any], cluster: Iterable[int] | None = None) -> dict[str, Attribute]:

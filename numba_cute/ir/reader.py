@@ -3,35 +3,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .. import seam
-from ..compiler.inspection.foreign import foreign_of
 from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError, StaticEnum
+from ..seam.guards.kinds import DEEPEST
 from ..tensor.pointer import Pointer
+from ..tensor.tensor import Tensor
 from ..typed.descriptions import (
-    Array,
     Constant,
     Description,
-    Elements,
     Foreign,
     Group,
     Object,
-    RegisterFile,
     Scalar,
     Struct,
-    TensorMap,
 )
 from . import registry
+from .dialect.checked import checked
+from .dialect.notation import body_end, read, write
 from .fields import (
     FORMS,
     Fields,
     Form,
     Listed,
+    Quoted,
     Thing,
     Word,
     default_fields,
@@ -40,21 +41,24 @@ from .fields import (
     held,
     instance,
     is_constant,
-    is_int,
     is_number,
+    is_published,
     lacking,
     names_of,
     record,
 )
 from .names import Lacking, Names, is_record, symbol_of
+from .registry import NVGPU, OWN
 from .scanner import Scanner, nested, quoted
-from .tuples import TUPLES
 from .writer import item, thing_text
 
 Aliases: TypeAlias = Callable[[str], Description | None]
 """What a name after `!` stands for in a module's text; None if it stands for nothing."""
 
-NOTED = ("cute_nvgpu.tma_load", "cute_nvgpu.tma_store")
+KINDS = ("int_tuple", "coord", "shape", "stride", "layout", "tile", "composed_layout", "swizzle")
+"""The published types of values, whose notation stands in quotes."""
+
+NOTED = ("numba_cute.nvgpu.tma_load", "numba_cute.nvgpu.tma_store")
 """The types whose text may say more than their descriptions hold."""
 
 
@@ -67,8 +71,17 @@ class Noted:
     things: tuple[Thing, ...]
 
 
+_BITS = re.compile(r"\d+ +b\b")
+_EMPTY = ("numba_cute.nvgpu.tensor_map",)
+BUILTIN: dict[str, Callable[[Reader, int], Description]] = {}
+"""What reads the types that are no class's, by their names; plain_types.py fills it."""
+
+
 class Reader(Scanner):
-    """Reads descriptions from a text. aliases: what names of the text stand for. names: what its symbols mean."""
+    """Reads descriptions from a text. aliases: what names of the text stand for. names: what its symbols mean. old:
+    where a type stands that is written as this library wrote it before it had a dialect of its own; None if none is."""
+
+    old: int | None = None
 
     def __init__(
         self, text: str, position: int = 0, aliases: Aliases = lambda name: None, names: Names | None = None
@@ -76,6 +89,7 @@ class Reader(Scanner):
         super().__init__(text, position)
         self.aliases, self.names = aliases, names or Names()
         self._said: list[Thing] = []
+        self.quoting = False
 
     # -------------------------------------------------------------- items
 
@@ -201,7 +215,11 @@ class Reader(Scanner):
         mode: list[Description] = []
         while self.at("@") and not self.text.startswith('@"', self.position):
             self.take("@")
-            mode.insert(0, Constant(self.need_integer("the mode of a basis stride, as in 1@0")))
+            place = self.position
+            index = self.need_integer("the mode of a basis stride, as in 1@0")
+            if not 0 <= index < DEEPEST:
+                self.fail(f"a basis stride is of a mode from 0 to {DEEPEST - 1}", place)
+            mode.insert(0, Constant(index))
         if not mode:
             return value
         if not is_number(value):
@@ -240,7 +258,9 @@ class Reader(Scanner):
         path = self.word() or ""
         name, _, member = path.rpartition(".")
         known = registry.enumerations()
-        found: type[StaticEnum] | None = known.get(name) or known.get(f"cute.{name}") or known.get(f"cute_nvgpu.{name}")
+        found: type[StaticEnum] | None = next(
+            (known[n] for n in (name, registry.own_name(name), f"{OWN}.{name}", f"{NVGPU}.{name}") if n in known), None
+        )
         if found is None:
             self.fail(f"#{path}: there is no enumeration {name!r}; they are {', '.join(known)}", start)
         if member not in found.__members__:
@@ -263,6 +283,13 @@ class Reader(Scanner):
 
     def body(self, name: str, start: int) -> Description:
         """Read what a type of this name says, from its `<` on if there is one. start: where the type begins."""
+        if is_published(name):
+            kind, quoted_ = name.removeprefix("cute."), self.at('<"')
+            if kind in KINDS and quoted_:
+                return self._value(kind, start)
+            if name in FORMS and (FORMS[name].cls is not Tensor or '"' in self.text[start : self._end()]):
+                return self._instance(name, FORMS[name].cls, FORMS[name], start)
+            name = self._own_name(name, start)
         if name in BUILTIN:
             has = self.take("<")
             if not has and name not in _EMPTY:
@@ -277,8 +304,47 @@ class Reader(Scanner):
         if cls is None and name not in (registry.OBJECT, registry.STRUCT):
             if "." not in name:
                 self.fail(f"!{name}: there is no such element type, and the text defines no such name", start)
-            self.fail(f"!{name}: there is no such type in the dialects cute, cute_nvgpu and numba", start)
+            self.fail(f"!{name}: there is no such type in the dialects cute, numba_cute and numba", start)
         return self._instance(name, cls, form, start)
+
+    def _end(self) -> int:
+        """Where what a type says ends."""
+        return body_end(self.text, self.position)
+
+    def _own_name(self, name: str, start: int) -> str:
+        """The name of a type of this library that the text has as one of the published dialects; it is noted."""
+        made = registry.own_name(name)
+        if made in BUILTIN or made in FORMS or registry.class_of(made) or made in (registry.OBJECT, registry.STRUCT):
+            self.old = start if self.old is None else self.old
+            return made
+        self.fail(f"!{name}: kernels have no values of this type", start)
+
+    def _value(self, kind: str, start: int) -> Description:
+        """A value in the published notation, between quotes."""
+        self.need("<")
+        text = self.string() or ""
+        try:
+            value = write(kind, checked(kind, read(kind, text)))
+        except CuteError as e:
+            self.fail(f'failed to parse {kind} from "{text}": {e}', start)
+        self.need(">")
+        return Reader(value).value(kind)
+
+    def value(self, kind: str) -> Description:
+        """Read a value of a published type. Raises CuteError for what kernels have not."""
+        found = self._tile() if kind == "tile" else self.item()
+        if self.position < len(self.text):
+            self.expected("the end of the text")
+        return found
+
+    def _tile(self) -> Description:
+        if not self.take("["):
+            return self.item()
+        modes = [self._tile()]
+        while self.take(";"):
+            modes.append(self._tile())
+        self.need("]")
+        return Group(tuple(modes))
 
     def body_noted(self, name: str, start: int) -> Description | Noted:
         """Read as `body` does; a `Noted` description of what says more than its description holds."""
@@ -315,6 +381,12 @@ class Reader(Scanner):
     @nested
     def thing(self) -> Thing:
         """Read what has no name in a type: a word, a list, or a value."""
+        if self.quoting and self.take('"'):
+            found = Quoted(self.item())
+            self.need('"')
+            return found
+        if self.quoting and (bits := self._match(_BITS)) is not None:
+            return Word(" ".join(bits.group().split()))
         if self.take("["):
             return Listed(tuple(self._until("]", self.thing)))
         word = self.peek_word()
@@ -329,7 +401,9 @@ class Reader(Scanner):
         named: dict[str, tuple[int, Description]] = {}
         has = self.take("<")
         first = self.position
+        outside, self.quoting = self.quoting, is_published(name)
         things = self.things(named) if has else []
+        self.quoting = outside
         if cls is None:
             cls = self._user_class(name, things, first)
         if isinstance(cls, Lacking):
@@ -408,93 +482,3 @@ class Reader(Scanner):
             self.fail(str(e), start)
         except (TypeError, AttributeError, ValueError, IndexError) as e:
             self.fail(f"{type(obj).__name__}: a field is not as it must be: {e}", start)
-
-    # -------------------------------------------------------------- the types that are no class's
-
-    def element(self) -> DType:
-        """Read the name of an element type, with a `!` before it or without."""
-        self.take("!")
-        word = self.peek_word()
-        if word not in registry.ELEMENTS:
-            self.expected(f"an element type, one of {', '.join(registry.ELEMENTS)}")
-        self.word()
-        return registry.ELEMENTS[word]
-
-    def _of_int(self, start: int) -> Description:
-        found = self.item()
-        if not is_int(found) and not isinstance(found, Scalar):
-            self.fail("!cute.int<…> is of an int, 64, or of a number known only at run time, ?{div=4}", start)
-        return found
-
-    def _of_constant(self, start: int) -> Description:
-        found = self.item()
-        if not isinstance(found, Constant):
-            self.fail("!cute.constant<…> is of a value that is known whole", start)
-        return found
-
-    def _of_tuple(self, name: str, start: int) -> Description:
-        found = self.item()
-        takes, what = TUPLES[name]
-        if not takes(found):
-            self.fail(f"!{name}<…> is of {what}", start)
-        return found
-
-    def _of_registers(self, start: int) -> Description:
-        dtype = self.element()
-        self.need(",")
-        return RegisterFile(dtype, self.need_integer("the number of registers"))
-
-    def _of_elements(self, start: int) -> Description:
-        dtype = self.element()
-        self.need(",")
-        return Elements(dtype, self.need_integer("the number of elements"))
-
-    def _of_array(self, start: int) -> Description:
-        dtype = self.element()
-        self.need(",")
-        ndim = self.need_integer("the number of dimensions")
-        self.need(",")
-        layout = self.word()
-        if layout not in ("C", "F", "A"):
-            self.fail(f"the layout of an array is C, F or A, not {layout}", start)
-        kind = self.word() if self.take(",") else None
-        readonly = kind == "readonly"
-        if readonly:
-            kind = self.word() if self.take(",") else None
-        if kind not in (None, "shared"):
-            self.fail("after an array's layout there may stand 'readonly' and 'shared' only", start)
-        extents, alignment = self._of_shared(ndim) if kind else (None, 0)
-        return Array(dtype, ndim, layout, readonly, kind is not None, extents, alignment)
-
-    def _of_shared(self, ndim: int) -> tuple[tuple[int, ...] | None, int]:
-        """Read what is known of an array in shared memory: its extents and its alignment."""
-        extents: list[int] = []
-        if self.take("("):
-            while len(extents) < ndim:
-                extents.append(self.need_integer("an extent"))
-                self.need("," if len(extents) < ndim else ")")
-        known = self.peek_word() == "align" and self.word() is not None
-        return tuple(extents) or None, self.need_integer("the alignment in bytes") if known else 0
-
-    def _of_foreign(self, start: int) -> Description:
-        name = self.string()
-        if name is None:
-            self.expected("the name of a Numba type, a string")
-        return Foreign(foreign_of(name) or Lacking(name, quoted(name), "numba.type"))
-
-
-def _tuple_reader(name: str) -> Callable[[Reader, int], Description]:
-    return lambda reader, start: reader._of_tuple(name, start)
-
-
-_EMPTY = ("cute_nvgpu.tensor_map",)
-BUILTIN: dict[str, Callable[[Reader, int], Description]] = {
-    "cute.int": Reader._of_int,
-    "cute.constant": Reader._of_constant,
-    **{name: _tuple_reader(name) for name in TUPLES},
-    "cute.registers": Reader._of_registers,
-    "cute.elements": Reader._of_elements,
-    "cute_nvgpu.tensor_map": lambda reader, start: TensorMap(),
-    "numba.array": Reader._of_array,
-    "numba.type": Reader._of_foreign,
-}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which class is which type of the dialects: its dialect and mnemonic; and the names of element types and of members.
+"""Which class is which type of this library's dialect, `numba_cute`; and the names of element types and of members.
 
-A class of the library is known by the part of it that it belongs to, as its operations are: `cute.layout`,
-`cute.pipeline.PipelineTmaAsync`, `cute_nvgpu.warpgroup.MmaF16BF16Op`. The user's own classes are all `cute.object` or
-`cute.struct`, with their symbol.
+A class of the library is known by the part of it that it belongs to, as its operations are: `numba_cute.layout`,
+`numba_cute.pipeline.PipelineTmaAsync`, `numba_cute.nvgpu.warpgroup.MmaF16BF16Op`. The user's own classes are
+all `numba_cute.object` or `numba_cute.struct`, with their symbol.
 """
 
 from __future__ import annotations
@@ -16,43 +16,59 @@ from ..dtypes import DType
 from ..seam import StaticEnum
 from ..seam.ground.packages import is_library
 
+OWN, NVGPU = "numba_cute", "numba_cute.nvgpu"
+"""This library's dialect, which has what the published ones, `cute` and `cute_nvgpu`, lack; and its part of GPUs."""
+_OLD = {"cute": OWN, "cute_nvgpu": NVGPU}
+
+
+def own_name(name: str) -> str:
+    """Return the name in this library's dialect of what it called `cute.…` and `cute_nvgpu.…` before."""
+    dialect, dot, rest = name.partition(".")
+    return f"{_OLD.get(dialect, dialect)}{dot}{rest}"
+
+
+def short(name: str) -> str:
+    """Return a name without the dialect's: "warp.MmaF16BF16Op"."""
+    return name.removeprefix(f"{NVGPU}.").removeprefix(f"{OWN}.")
+
+
 RENAMED = {
-    "ScaledBasis": "cute.basis",
-    "Swizzle": "cute.swizzle",
-    "Layout": "cute.layout",
-    "ComposedLayout": "cute.composed_layout",
-    "Pointer": "cute.ptr",
-    "Tensor": "cute.tensor",
-    "TensorSSA": "cute.vector",
-    "ArrayView": "cute.array_view",
-    "MmaAtom": "cute_nvgpu.mma_atom",
-    "TiledMma": "cute_nvgpu.tiled_mma",
-    "ThrMma": "cute_nvgpu.thr_mma",
-    "CopyAtom": "cute_nvgpu.copy_atom",
-    "TiledCopy": "cute_nvgpu.tiled_copy",
-    "ThrCopy": "cute_nvgpu.thr_copy",
-    "MbarrierArray": "cute_nvgpu.mbarrier",
-    "SmemDescriptor": "cute_nvgpu.smem_descriptor",
-    "ExecTma": "cute_nvgpu.exec_tma",
+    "ScaledBasis": "numba_cute.basis",
+    "Swizzle": "numba_cute.swizzle",
+    "Layout": "numba_cute.layout",
+    "ComposedLayout": "numba_cute.composed_layout",
+    "Pointer": "numba_cute.ptr",
+    "Tensor": "numba_cute.tensor",
+    "TensorSSA": "numba_cute.vector",
+    "ArrayView": "numba_cute.array_view",
+    "MmaAtom": "numba_cute.nvgpu.mma_atom",
+    "TiledMma": "numba_cute.nvgpu.tiled_mma",
+    "ThrMma": "numba_cute.nvgpu.thr_mma",
+    "CopyAtom": "numba_cute.nvgpu.copy_atom",
+    "TiledCopy": "numba_cute.nvgpu.tiled_copy",
+    "ThrCopy": "numba_cute.nvgpu.thr_copy",
+    "MbarrierArray": "numba_cute.nvgpu.mbarrier",
+    "SmemDescriptor": "numba_cute.nvgpu.smem_descriptor",
+    "ExecTma": "numba_cute.nvgpu.exec_tma",
 }
 """The classes whose types have the field's names; the others keep their own."""
 
-OBJECT, STRUCT = "cute.object", "cute.struct"
+OBJECT, STRUCT = "numba_cute.object", "numba_cute.struct"
 """The types of the user's own classes."""
 
 _PARTS = {
-    "nvgpu": "cute_nvgpu", "atoms": "cute_nvgpu", "ir": "cute_nvgpu", "pipeline": "cute.pipeline",
-    "utils": "cute.utils", "experimental": "cute.experimental",
+    "nvgpu": NVGPU, "atoms": NVGPU, "ir": NVGPU, "pipeline": "numba_cute.pipeline",
+    "utils": "numba_cute.utils", "experimental": "numba_cute.experimental",
 }  # fmt: skip
 """The parts of the dialects that rooms' classes are of; those of the others are of `cute`."""
 
 
 def _dialect(obj: Any) -> str:
-    """The part of the dialects that a class of the library belongs to, as "cute_nvgpu.warp" or "cute.pipeline"."""
+    """The part of the dialect that a class of the library belongs to, as "numba_cute.nvgpu.warp"."""
     marked = seam.part_of(obj)
     if marked is not None and marked.startswith("cute_nvgpu"):
-        return marked
-    return _PARTS.get(obj.__module__.split(".")[1], "cute")
+        return own_name(marked)
+    return _PARTS.get(obj.__module__.split(".")[1], OWN)
 
 
 def is_own(cls: type) -> bool:
@@ -93,7 +109,7 @@ def mnemonics() -> tuple[str, ...]:
 
 def short_names(base: type) -> dict[str, type]:
     """Return the library's subclasses of `base` by their mnemonics without the dialect: "warp.MmaF16BF16Op"."""
-    found = {name.partition(".")[2]: cls for name, cls in _classes.items() if issubclass(cls, base)}
+    found = {short(name): cls for name, cls in _classes.items() if issubclass(cls, base)}
     return dict(sorted(found.items()))
 
 
@@ -133,11 +149,12 @@ def enumerations() -> dict[str, type[StaticEnum]]:
     found: dict[str, list[type[StaticEnum]]] = {}
     for cls in StaticEnum.__subclasses__():
         if is_own(cls):
-            found.setdefault(f"{_dialect(cls).partition('.')[0]}.{cls.__name__}", []).append(cls)
+            dialect = NVGPU if _dialect(cls).startswith(NVGPU) else OWN
+            found.setdefault(f"{dialect}.{cls.__name__}", []).append(cls)
     named = {name: classes[0] for name, classes in found.items() if len(classes) == 1}
     for name, classes in found.items():
         for facade in (nvgpu.cpasync, nvgpu.tcgen05, nvgpu.warp, nvgpu.warpgroup) if len(classes) > 1 else ():
-            dialect, _, plain = name.partition(".")
+            dialect, _, plain = name.rpartition(".")
             if getattr(facade, plain, None) in classes:
                 named[f"{dialect}.{facade.__name__.rpartition('.')[2]}.{plain}"] = getattr(facade, plain)
     return dict(sorted(named.items()))

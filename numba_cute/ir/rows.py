@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cute_nvgpu.ptx`: one row of the instruction table, issued: `cute_nvgpu.ptx "ldmatrix", dst = (%regs, !b32, 0, 4),
-addr = %a, num = 4, trans = false`."""
+"""`numba_cute.nvgpu.ptx`: one row of the instruction table, issued:
+`numba_cute.nvgpu.ptx "ldmatrix", dst = (%regs, !b32, 0, 4), addr = %a, num = 4, trans = false`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _operand(x: Any) -> Any:
 class PtxOp(Inferred):
     """Issue one row of the instruction table: its operands and static parameters by name."""
 
-    name = "cute_nvgpu.ptx"
+    name = "numba_cute.nvgpu.ptx"
 
     def row(self) -> tuple[Row, tuple[Any, ...]]:
         """Give the row, and the patterns of its operands. Raises CuteError for what is no row."""

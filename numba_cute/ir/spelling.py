@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..typed.descriptions import Description, Object, Scalar
-from . import atom_forms as _atom_forms, atoms as _atoms, forms as _forms, registry  # noqa: F401 - the types
+from . import atom_forms as _atom_forms, atoms as _atoms, forms as _forms, plain_types as _plain_types, registry  # noqa: F401 - the types
 from .fields import has_forms
 from .names import Names
 from .reader import Reader
@@ -16,7 +16,7 @@ __all__ = ["has_form", "parse_description", "spell"]
 
 
 def spell(d: Description) -> str:
-    """Write a description as a type: `!cute.memref<f16, smem, align<128>, (64,128):(1,64)>`; a number that is known
+    """Write a description as a type: `!cute.memref<f16, smem, align<128>, "(64,128):(1,64)">`; a number that is known
     only at run time as MLIR does, `i32`, unless something is known to divide it."""
     if isinstance(d, Scalar) and d.divisor == 1:
         return registry.element_name(d.dtype)

@@ -29,10 +29,10 @@ def _is_none(d: Description) -> bool:
 
 _TILES = _is_of(Layout, ComposedLayout)
 TUPLES: dict[str, tuple[Callable[[Description], bool], str]] = {
-    "cute.tuple": (lambda d: isinstance(d, Group), "a tuple, as in (4,?)"),
-    "cute.shape": (_made_of(is_number), "integers, as in (4,(2,?))"),
-    "cute.stride": (_made_of(is_number, _is_of(ScaledBasis)), "integers and basis strides, as in (1,(4,1@0))"),
-    "cute.coord": (_made_of(is_number, _is_none), "integers, and _ for modes that are kept, as in (_,(0,?))"),
-    "cute.tile": (_made_of(is_number, _is_none, _TILES), "integers, layouts, and _ for modes that stay whole"),
+    "numba_cute.tuple": (lambda d: isinstance(d, Group), "a tuple, as in (4,?)"),
+    "numba_cute.shape": (_made_of(is_number), "integers, as in (4,(2,?))"),
+    "numba_cute.stride": (_made_of(is_number, _is_of(ScaledBasis)), "integers and basis strides, as in (1,(4,1@0))"),
+    "numba_cute.coord": (_made_of(is_number, _is_none), "integers, and _ for modes that are kept, as in (_,(0,?))"),
+    "numba_cute.tile": (_made_of(is_number, _is_none, _TILES), "integers, layouts, and _ for modes that stay whole"),
 }
 """The types of tuples, by the names of what they are for, and what they are of: one description has several."""

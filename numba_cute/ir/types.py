@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of the dialects `cute`, `cute_nvgpu` and `numba` in xDSL: each holds a description, and is written as
-spelling.py says."""
+"""Descriptions as types in xDSL: the published ones where they say the same, and this library's own, which hold a
+description and are written as spelling.py says."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from xdsl.dialects import builtin
@@ -12,6 +13,7 @@ from xdsl.ir import Attribute, Data, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError
 
 from .. import seam
 from ..dtypes import DType
@@ -19,33 +21,28 @@ from ..seam import CuteError
 from ..typed.descriptions import Description, Scalar
 from . import registry, spelling as _spelling  # noqa: F401 - the forms of types
 from .constants import names_of
-from .fields import FORMS
+from .dialect import attributes, notation, printed_types
+from .dialect.checked import checked
+from .fields import FORMS, is_published
 from .reader import BUILTIN, Noted, Reader
 from .scanner import SpellingError
-from .writer import name_of, parts
+from .writer import name_of, parts, published
 
-__all__ = ["TYPES", "DescribedType", "description_of", "type_of", "types_of"]
+__all__ = ["TYPES", "DescribedType", "description_of", "is_described", "reading", "type_of"]
 
 
 class DescribedType(TypeAttribute, Data[Any]):
     """A type of values that a description tells of. data: the description; a `Noted` one where the text says more than
     it holds."""
 
+    def __new__(cls, data: Any = None) -> Any:
+        return data if isinstance(data, Attribute) else super().__new__(cls)
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Any:
-        """Read what stands after the type's name in the text of a module."""
-
-        def alias(name: str) -> Description | None:
-            found = parser.attribute_aliases.get(f"!{name}")
-            return None if found is None else description_of(found)
-
-        reader = Reader(parser.lexer.input.content, parser.pos, alias, names_of(parser))
-        try:
-            found = reader.body_noted(cls.name, parser.pos)
-        except SpellingError as e:
-            parser.raise_error(e.problem, e.position)
-        parser._resume_from(reader.position)
-        return found
+        """Read what stands after the type's name: what it holds, or a published type where that says the same."""
+        found = _read(cls.name, parser)
+        return found.data if isinstance(found, cls) else found
 
     def print_parameter(self, printer: Printer) -> None:
         """Write what stands after the type's name."""
@@ -55,25 +52,15 @@ class DescribedType(TypeAttribute, Data[Any]):
             printer.print_string(f"<{inner}>")
 
 
-class _NumberType(DescribedType):
-    """`!cute.int`: of a number of which nothing more is known than its type, the builtin type is made in its place."""
-
-    def __new__(cls, data: Any = None) -> Any:
-        if isinstance(data, Scalar) and data.divisor == 1:
-            return _BUILTIN[data.dtype]
-        return super().__new__(cls)
-
-
 def _make(name: str) -> type[DescribedType]:
-    base = _NumberType if name == "cute.int" else DescribedType
     title = "".join(part.capitalize() for part in name.replace(".", "_").split("_")) + "Type"
-    return irdl_attr_definition(type(title, (base,), {"name": name, "__module__": __name__}))
+    return irdl_attr_definition(type(title, (DescribedType,), {"name": name, "__module__": __name__}))
 
 
 TYPES: dict[str, type[DescribedType]] = {
-    name: _make(name) for name in (*BUILTIN, *FORMS, registry.OBJECT, registry.STRUCT)
+    name: _make(name) for name in (*BUILTIN, *FORMS, registry.OBJECT, registry.STRUCT) if not is_published(name)
 }
-"""The types by name, with their dialects."""
+"""The types of this library's dialect, and of `numba`, by name."""
 
 
 def _add(cls: type) -> None:
@@ -84,11 +71,6 @@ def _add(cls: type) -> None:
 
 
 seam.tell_marked(_add)
-
-
-def types_of(dialect: str) -> list[type[Attribute]]:
-    """Return the types of a dialect: "cute", "cute_nvgpu" or "numba"."""
-    return [cls for name, cls in sorted(TYPES.items()) if name.partition(".")[0] == dialect]
 
 
 def _builtin(dtype: DType) -> Any:
@@ -103,12 +85,35 @@ _BUILTIN: dict[DType, Any] = {dtype: _builtin(dtype) for dtype in registry.ELEME
 _DTYPES: dict[Attribute, DType] = {ty: dtype for dtype, ty in _BUILTIN.items()}
 
 
-def type_of(d: Description) -> Attribute:
+def type_of(d: Description, kind: str | None = None) -> Attribute:
     """Return the type of the values that a description tells of: MLIR's own of a number that is known only at run time
-    (`i32`, `ui32`, `i1`, `f32`), unless something is known to divide it."""
-    if isinstance(d, Scalar) and d.divisor == 1:
+    (`i32`, `ui32`, `i1`, `f32`), unless something is known to divide it; else a published one that says the same; else
+    one of this library's. kind: the published type, as "shape", or the library's that it is to be if it can."""
+    text = None if kind is None else published(d, kind)
+    if text is None and isinstance(d, Scalar) and d.divisor == 1:
         return _BUILTIN[d.dtype]  # type: ignore[no-any-return]
-    return TYPES[name_of(d)](d)
+    text = text or published(d)
+    if text is not None:
+        return _value_type(*text)
+    name = name_of(d)
+    if is_published(name):
+        return _printed_type(name, parts(d)[1])
+    return TYPES[name](d)  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=8192)
+def _value_type(kind: str, text: str) -> Attribute:
+    return attributes.type_of(kind, checked(kind, notation.read(kind, text)))
+
+
+@functools.lru_cache(maxsize=8192)
+def _printed_type(name: str, text: str) -> Attribute:
+    return printed_types.TYPES[name](printed_types.parsed(name, text))
+
+
+def is_described(t: Attribute) -> bool:
+    """Return whether a type is of the dialect `cute`, or of one of this library's."""
+    return isinstance(t, (DescribedType, attributes.CuteType, printed_types.PrintedType))
 
 
 def description_of(t: Attribute) -> Description:
@@ -117,7 +122,80 @@ def description_of(t: Attribute) -> Description:
         return t.data.description if isinstance(t.data, Noted) else t.data
     if t in _DTYPES:
         return Scalar(_DTYPES[t])
+    if isinstance(t, (attributes.CuteType, printed_types.PrintedType)):
+        return _described(t)
     raise CuteError(
-        f"{t} is no type of a kernel's values: they are the types of the dialects cute, cute_nvgpu and numba, and the "
+        f"{t} is no type of a kernel's values: they are the types of the dialects cute, numba_cute and numba, and the "
         f"numbers {', '.join(map(str, _DTYPES))}"
     )
+
+
+@functools.lru_cache(maxsize=8192)
+def _described(t: Any) -> Description:
+    if isinstance(t, attributes.CuteType):
+        return Reader(notation.write(t.kind, t.data)).value(t.kind)
+    return Reader(f"<{printed_types.written(t.name, t.data)}>").body(t.name, 0)
+
+
+# ------------------------------------------------------------------ reading
+
+_PUBLISHED: dict[str, Any] = {f"cute.{kind}": cls for kind, cls in attributes.TYPES.items()} | printed_types.TYPES
+
+
+class _Reading(TypeAttribute, Data[Any]):
+    """Reads a type of a name that is of a published dialect: as it is published, or an old one of this library's. What
+    it makes is the type itself."""
+
+    def __new__(cls, data: Any = None) -> Any:
+        return data
+
+    def print_parameter(self, printer: Printer) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Any:
+        """Read what stands after the type's name."""
+        found, start = _PUBLISHED.get(cls.name), parser.pos
+        refused: ParseError | None = None
+        if found is not None:
+            try:
+                return found(found.parse_parameter(parser))
+            except ParseError as e:
+                refused = e
+                parser._resume_from(start)
+        try:
+            return _read(cls.name, parser)
+        except ParseError as e:
+            raise (refused if refused is not None and _is_quoted(parser, start) else e) from None
+
+
+def _is_quoted(parser: AttrParser, start: int) -> bool:
+    text = parser.lexer.input.content
+    return '"' in text[start : notation.body_end(text, start)]
+
+
+def _read(name: str, parser: AttrParser) -> Attribute:
+    def alias(name: str) -> Description | None:
+        found = parser.attribute_aliases.get(f"!{name}")
+        return None if found is None else description_of(found)
+
+    reader = Reader(parser.lexer.input.content, parser.pos, alias, names_of(parser))
+    try:
+        found = reader.body_noted(name, parser.pos)
+    except SpellingError as e:
+        parser.raise_error(e.problem, e.position)
+    parser._resume_from(reader.position)
+    if reader.old is not None:
+        parser.ctx.old = True  # type: ignore[attr-defined]
+    own = registry.own_name(name)
+    if not isinstance(found, Noted) and (isinstance(found, Scalar) or is_published(name_of(found))):
+        return type_of(found, own.rpartition(".")[2] if own in BUILTIN else None)
+    return TYPES[own](found)  # type: ignore[no-any-return]
+
+
+@functools.cache
+def reading(name: str) -> type[Any] | None:
+    """Return what reads a type of this name of a published dialect; None if there is none."""
+    if name in _PUBLISHED or is_published(name) and registry.own_name(name) in TYPES:
+        return irdl_attr_definition(type("Reading", (_Reading,), {"name": name, "__module__": __name__}))
+    return None

@@ -10,6 +10,7 @@ from typing import Any
 from ..compiler.inspection.foreign import foreign_name
 from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ..seam import CuteError
 from ..typed.descriptions import (
     Array,
     Constant,
@@ -24,9 +25,12 @@ from ..typed.descriptions import (
     TensorMap,
 )
 from . import registry
+from .dialect.checked import checked
+from .dialect.notation import read, write
 from .fields import (
     Fields,
     Listed,
+    Quoted,
     Thing,
     Word,
     default_fields,
@@ -56,6 +60,8 @@ def thing_text(thing: Thing) -> str:
     """Write what a type says without a name."""
     if isinstance(thing, Listed):
         return f"[{','.join(map(thing_text, thing.things))}]"
+    if isinstance(thing, Quoted):
+        return f'"{item(thing.description)}"'
     if isinstance(thing, Word):
         return thing.name if thing.given is None else f"{thing.name}<{','.join(map(thing_text, thing.given))}>"
     return item(thing)
@@ -71,6 +77,9 @@ def typed(d: Description) -> str:
 def parts(d: Description, things: tuple[Thing, ...] | None = None) -> tuple[str, str]:
     """Return the name of a description's type, with its dialect, and what stands between its < and >. things: what it
     says without names, in place of the usual."""
+    text = published(d) if things is None else None
+    if text is not None:
+        return f"cute.{text[0]}", f'"{text[1]}"'
     inner, met = _written(d, things)
     for symbol, obj in met:
         note(symbol, obj)
@@ -85,21 +94,77 @@ def _written(d: Description, things: tuple[Thing, ...] | None) -> tuple[str, lis
     return inner, list(met.items())
 
 
+# ------------------------------------------------------------------ the published types of values
+
+
+@functools.lru_cache(maxsize=8192)
+def published(d: Description, kind: str | None = None) -> tuple[str, str] | None:
+    """Return the published type that says the same as a description, by its name, and what it has in quotes; None if
+    there is none. kind: the name that it is to have."""
+    for name in _kinds(d):
+        if kind in (None, name):
+            text = tile(d) if name == "tile" else item(d) if _is_value(d) else None
+            try:
+                if text is not None and write(name, checked(name, read(name, text))) == text:
+                    return name, text
+            except CuteError:
+                continue
+    return None
+
+
+def _kinds(d: Description) -> tuple[str, ...]:
+    """The published types that may say what a description does, the usual one first."""
+    if isinstance(d, Object):
+        return _KINDS.get(d.cls, ())
+    if isinstance(d, Group):
+        return ("int_tuple", "coord", "stride", "tile", "shape")
+    return ("int_tuple", "shape", "coord", "stride") if is_number(d) else ()
+
+
+_KINDS: dict[type, tuple[str, ...]] = {
+    Layout: ("layout",), ComposedLayout: ("composed_layout",), Swizzle: ("swizzle",),
+    ScaledBasis: ("stride",),
+}  # fmt: skip
+
+
+def _is_value(d: Description) -> bool:
+    """Whether a description is of what the published notation has words for."""
+    if isinstance(d, Group):
+        return all(map(_is_value, d.items))
+    return is_bare(d) or is_number(d) or d == Constant(None)
+
+
+def tile(d: Description) -> str | None:
+    """Write a tile, [16:1;_], whose modes are layouts or stay whole; None of what is none."""
+    if isinstance(d, Group):
+        modes = [tile(x) for x in d.items]
+        return None if not modes or None in modes else f"[{';'.join(map(str, modes))}]"
+    return item(d) if d == Constant(None) or isinstance(d, Object) and d.cls is Layout and is_bare(d) else None
+
+
+# ------------------------------------------------------------------ types
+
+
 def name_of(d: Description) -> str:
     """Return the name of a description's type, with its dialect."""
+    known = published(d)
+    if known is not None:
+        return f"cute.{known[0]}"
     if isinstance(d, (Object, Struct)):
         form = form_of(d)
         return registry.mnemonic_of(d.cls) if form is None else form.name
     if isinstance(d, Constant) and not is_int(d):
-        return "cute.constant"
+        return "numba_cute.constant"
     if isinstance(d, Foreign) and isinstance(d.type, Lacking):
         return str(d.type.type)
     return _NAMES[type(d)]
 
 
 _NAMES: dict[type, str] = {
-    Constant: "cute.int", Scalar: "cute.int", Group: "cute.tuple", RegisterFile: "cute.registers",
-    Elements: "cute.elements", TensorMap: "cute_nvgpu.tensor_map", Array: "numba.array", Foreign: "numba.type",
+    Constant: "numba_cute.int", Scalar: "numba_cute.int", Group: "numba_cute.tuple",
+    RegisterFile: "numba_cute.registers",
+    Elements: "numba_cute.elements", TensorMap: "numba_cute.nvgpu.tensor_map", Array: "numba.array",
+    Foreign: "numba.type",
 }  # fmt: skip
 
 

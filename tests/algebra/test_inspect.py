@@ -48,13 +48,13 @@ def listing():
 
 
 FOUND = {
-    "static": ("!cute.layout<(64,128), (1,64)>", 0),
-    "mixed": ("!cute.layout<(?,(4,8)), (32,(1,4))>", 1),
-    "swizzled": ("!cute.composed_layout<S<3,4,3> o 0 o (64,128):(1,64)>", 0),
-    "identity": ("!cute.coord_tensor<(0,0), (?,8):(1@0,1@1)>", 1),
-    "fragment": ("!cute.memref<f16, rmem, align<16>, (4,2):(1,4)>", 4),
-    "x": ("!cute.memref<f32, gmem, align<16>, (?,?):(?{i64},1)>", 6),
-    "tile": ("!cute.memref<f32, gmem, align<16>, (16,32,?):(?{i64},1,32)>", 5),
+    "static": ('!cute.layout<"(64,128):(1,64)">', 0),
+    "mixed": ('!cute.layout<"(?,(4,8)):(32,(1,4))">', 1),
+    "swizzled": ('!cute.composed_layout<"S<3,4,3> o 0 o (64,128):(1,64)">', 0),
+    "identity": ('!cute.coord_tensor<"(0,0)", "(?,8):(1@0,1@1)">', 1),
+    "fragment": ('!cute.memref<f16, rmem, align<16>, "(4,2):(1,4)">', 4),
+    "x": ('!cute.memref<f32, gmem, align<16>, "(?,?):(?{i64},1)">', 6),
+    "tile": ('!cute.memref<f32, gmem, align<16>, "(16,32,?):(?{i64},1,32)">', 5),
 }
 
 
@@ -66,7 +66,7 @@ def test_a_variable_is_listed_in_cute_notation_with_its_registers(name):
 
 def test_a_variable_that_turns_out_less_static_is_listed_as_what_it_became():
     types = {v.type for v in listing() if v.name == "moved"}
-    assert "!cute.layout<(?,(4,8)), (?,(1,4))>" in types
+    assert '!cute.layout<"(?,(4,8)):(?,(1,4))">' in types
 
 
 def test_entries_name_the_line_and_print_one_a_line():
@@ -75,8 +75,8 @@ def test_entries_name_the_line_and_print_one_a_line():
     assert next(v for v in entries if v.name == "static").line == first + 2
     assert [v.line for v in entries] == sorted(v.line for v in entries)
     assert str(entries) == "\n".join(map(str, entries))
-    assert f"line {first + 2}: static: !cute.layout<(64,128), (1,64)>, 0 registers" in str(entries)
-    assert "mixed: !cute.layout<(?,(4,8)), (32,(1,4))>, 1 register\n" in str(entries)
+    assert f'line {first + 2}: static: !cute.layout<"(64,128):(1,64)">, 0 registers' in str(entries)
+    assert 'mixed: !cute.layout<"(?,(4,8)):(32,(1,4))">, 1 register\n' in str(entries)
 
 
 def test_what_is_no_layout_is_left_out_and_arguments_are_checked():
@@ -121,7 +121,7 @@ def multiplied():
 def test_inspect_gives_a_kernels_operations_with_types_and_ptx(added):
     listing, example = added
     assert listing.kernel == "add" and listing.arch == "sm_90a" and listing.file == example.__file__
-    assert dict(listing.arguments)["%a"] == "!cute.memref<f32, gmem, align<16>, (256,512):(512,1)>"
+    assert dict(listing.arguments)["%a"] == '!cute.memref<f32, gmem, align<16>, "(256,512):(512,1)">'
     lines, first = inspect.getsourcelines(example.add.py_func)
     for o in listing:
         if o.name.startswith("cute.") and not o.name.startswith("cute.get_"):
@@ -134,18 +134,18 @@ def test_inspect_gives_a_kernels_operations_with_types_and_ptx(added):
     ]  # fmt: skip
     assert [o.operands for o in copies] == [("%mine_a", "%regs_a"), ("%mine_b", "%regs_b"), ("%regs_c", "%mine_c")]
     (sum_, _) = [o for o in listing if o.name == "cute.add"]
-    assert sum_.type == "!cute.vector<f32, ((4,4),1,1)>" and [t.split()[0] for t in sum_.ptx] == ["add.f32"] * 16
+    assert sum_.type == "!numba_cute.vector<f32, ((4,4),1,1)>" and [t.split()[0] for t in sum_.ptx] == ["add.f32"] * 16
     part = next(o for o in listing if o.name == "cute.partition_S")
     assert (part.result, part.operands[0]) == ("%mine_a", "%thread")
     assert part.operand_types[0].startswith(
-        "!cute_nvgpu.thr_copy<!cute_nvgpu.tiled_copy<!cute_nvgpu.copy_atom<CopyUniversalOp,!f32, num_bits = 128>"
+        "!numba_cute.nvgpu.thr_copy<!numba_cute.nvgpu.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>"
     )
 
 
 def test_inspect_shows_what_each_matrix_and_copy_instruction_came_from(multiplied):
     listing, _ = multiplied
     assert dict(listing.arguments)["%dtype"] == "BFloat16", "what is known when compiling is shown"
-    atom = "!cute_nvgpu.mma_atom<!bf16,!bf16,!f32,[64,256,16],SM90"
+    atom = "!numba_cute.nvgpu.mma_atom<!bf16,!bf16,!f32,[64,256,16],SM90"
     products = [o for o in listing if o.name == "cute.gemm"]
     assert len(products) == 4 and all(atom in o.operand_types[0] for o in products)
 
@@ -175,7 +175,9 @@ def test_the_listing_is_text_by_source_line_that_can_be_shortened(multiplied):
     listing, _ = multiplied
     text, whole = str(listing), listing.text(limit=None)
     assert re.search(r"^ +\d+ \| +?cute\.gemm\(first, acc", text, re.M)
-    assert re.search(r"^ +cute\.gemm %first, .* : \(!cute_nvgpu\.tiled_mma<!cute_nvgpu\.mma_atom<", text, re.M)
+    assert re.search(
+        r"^ +cute\.gemm %first, .* : \(!numba_cute\.nvgpu\.tiled_mma<!numba_cute\.nvgpu\.mma_atom<", text, re.M
+    )
     assert "2 more like it" in text, "an unrolled loop is shown once"
     assert "... %f" in text and len(text) < len(whole)
     lines = [int(m) for m in re.findall(r"^ +(\d+) \| ", text, re.M)]

@@ -70,11 +70,11 @@ def row(module: str, name: str) -> Row:
 
 def ir_row(dialect: str, name: str) -> Row:
     """A row of an operation of the CuTe IR: the operation, and what in Python does the same."""
-    from numba_cute.ir import definitions  # it needs xDSL
+    from numba_cute.ir import definitions, registry  # it needs xDSL
 
     choices, remark = IR.get(name, ((name,), ""))
     python = next((c for c in choices if found(c)), None)
-    operation = f"{dialect}.{name}"
+    operation = registry.own_name(f"{dialect}.{name}")
     said = [f"in Python `cute.{python}`"] if python else []
     return Row(name, operation if definitions.named(operation) else None, "; ".join(filter(None, [*said, remark])))
 

@@ -107,7 +107,8 @@ def _modules() -> list[str]:
     from .cutes import CuteWriter
 
     kernel = kernel_of(CuteWriter(Seeded(3), statements=4, depth=2).source())
-    return [*_written(), str(ir.from_kernel(kernel, with_tensor(arguments())))]
+    published = [str(ir.passes.run(ir.parse(text), ["publish"])) for text in _written()[:-2]]
+    return [*_written(), *published, str(ir.from_kernel(kernel, with_tensor(arguments())))]
 
 
 def _read_ir(data: bytes) -> None:
@@ -123,9 +124,11 @@ def _read_ir(data: bytes) -> None:
 
 
 def _types() -> list[str]:
-    found = [m.group() for text in _written() for m in re.finditer(r"!cute\w*\.\w+<[^\n]*>(?=[ ,)\n])", text)]
+    found = [
+        m.group() for text in _written() for m in re.finditer(r"!(?:numba_)?cute\w*\.\w+<[^\n]*>(?=[ ,)\n])", text)
+    ]
     own = ["(4,8):(1,4)", "((2,2),4):((1,8),2)", "S<3,4,3> o 0 o (8,64):(64,1)", "(?,?{i64 div=4}):(1@0,4@1)"]
-    own += ['"a\\0Ab"', "#cute.AddressSpace.gmem", "!f16", "1.5e3", '@"numba_cute.layout.layout:make_layout"']
+    own += ['"a\\0Ab"', "#numba_cute.AddressSpace.gmem", "!f16", "1.5e3", '@"numba_cute.layout.layout:make_layout"']
     return [*own, *sorted(set(found))[:40]]
 
 

@@ -61,7 +61,7 @@ _EMPTY = type(lambda: None)  # nothing is equal to it that a cell holds
 
 def operations_of(module: ir.Module) -> set[str]:
     """The names of the API's operations that a module has."""
-    return {op.name for op in module if isinstance(op, operations.ApiOp)}
+    return {op.name for op in module.calls() if isinstance(op, operations.ApiOp)}
 
 
 class ByWayOfIr:

@@ -17,112 +17,112 @@ THREAD = """
     %tid = arith.index_cast %i : index to i32"""
 
 WARP = """
-builtin.module attributes {{cute.target = "sm_80"}} {{
-  func.func @kernel(%a: {a}, %b: {b}, %c: {c}) attributes {{cute.kernel}} {{
+builtin.module attributes {{numba_cute.target = "sm_80"}} {{
+  func.func @kernel(%a: {a}, %b: {b}, %c: {c}) attributes {{numba_cute.kernel}} {{
     THREAD
-    %smem = cute.utils.SmemAllocator
-    %lay = cute.make_layout (16, 32), stride = (32, 1)
-    %sA = cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %lay, 128
-    %sB = cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %lay, 128
-    %g2s = cute_nvgpu.make_copy_atom "CopyG2SOp", !f16, 128
-    %thr = cute.make_layout (8, 4), stride = (4, 1)
-    %val = cute.make_layout (1, 8)
-    %copy = cute.make_tiled_copy_tv %g2s, %thr, %val
-    %load = cute.TiledCopy.get_slice %copy, %tid
-    %gA = cute.partition_s %load, %a
-    %dA = cute.partition_d %load, %sA
-    cute.copy %copy, %gA, %dA
-    %gB = cute.partition_s %load, %b
-    %dB = cute.partition_d %load, %sB
-    %pred = cute.make_rmem_tensor (1, 2, 1), !i1
-    cute.Tensor.fill %pred, true
-    cute.copy %copy, %gB, %dB, pred = %pred
-    cute.arch.cp_async_commit_group
-    cute.arch.cp_async_wait_group 0
-    cute.arch.sync_warp
-    %atom = cute_nvgpu.make_mma_atom !f16, !f16, !f32, [16, 8, 16], "SM80"
-    %tiled = cute.make_tiled_mma %atom, (1, 1, 1)
-    %mma = cute.TiledMma.get_slice %tiled, %tid
-    %pA = cute.ThrMma.partition_A %mma, %sA
-    %pB = cute.ThrMma.partition_B %mma, %sB
-    %pC = cute.ThrMma.partition_C %mma, %c
-    %rA = cute.mma_make_fragment_a %tiled, %pA
-    %rB = cute.mma_make_fragment_b %tiled, %pB
-    %acc = cute.mma_make_fragment_c %tiled, %pC
-    %four = cute_nvgpu.make_copy_atom "LdMatrix8x8x16bOp", !f16, num_matrices = 4
-    %two = cute_nvgpu.make_copy_atom "LdMatrix8x8x16bOp", !f16, num_matrices = 2
-    %cA = cute.make_tiled_copy_A %four, %tiled
-    %cB = cute.make_tiled_copy_B %two, %tiled
-    %lA = cute.TiledCopy.get_slice %cA, %tid
-    %lB = cute.TiledCopy.get_slice %cB, %tid
-    %fromA = cute.partition_s %lA, %sA
-    %toA = cute.ThrCopy.retile %lA, %rA
-    %fromB = cute.partition_s %lB, %sB
-    %toB = cute.ThrCopy.retile %lB, %rB
-    cute.copy %cA, %fromA, %toA
-    cute.copy %cB, %fromB, %toB
-    %fresh = cute_nvgpu.atom_set_value %tiled, "accum_c", false
-    cute.gemm %fresh, %acc, %rA, %rB, %acc
-    cute.autovec_copy %acc, %pC
+    %smem = numba_cute.utils.SmemAllocator
+    %lay = numba_cute.make_layout (16, 32), stride = (32, 1)
+    %sA = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %lay, 128
+    %sB = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %lay, 128
+    %g2s = numba_cute.nvgpu.make_copy_atom "CopyG2SOp", !f16, 128
+    %thr = numba_cute.make_layout (8, 4), stride = (4, 1)
+    %val = numba_cute.make_layout (1, 8)
+    %copy = numba_cute.make_tiled_copy_tv %g2s, %thr, %val
+    %load = numba_cute.TiledCopy.get_slice %copy, %tid
+    %gA = numba_cute.partition_s %load, %a
+    %dA = numba_cute.partition_d %load, %sA
+    numba_cute.copy %copy, %gA, %dA
+    %gB = numba_cute.partition_s %load, %b
+    %dB = numba_cute.partition_d %load, %sB
+    %pred = numba_cute.make_rmem_tensor (1, 2, 1), !i1
+    numba_cute.Tensor.fill %pred, true
+    numba_cute.copy %copy, %gB, %dB, pred = %pred
+    numba_cute.arch.cp_async_commit_group
+    numba_cute.arch.cp_async_wait_group 0
+    numba_cute.arch.sync_warp
+    %atom = numba_cute.nvgpu.make_mma_atom !f16, !f16, !f32, [16, 8, 16], "SM80"
+    %tiled = numba_cute.make_tiled_mma %atom, (1, 1, 1)
+    %mma = numba_cute.TiledMma.get_slice %tiled, %tid
+    %pA = numba_cute.ThrMma.partition_A %mma, %sA
+    %pB = numba_cute.ThrMma.partition_B %mma, %sB
+    %pC = numba_cute.ThrMma.partition_C %mma, %c
+    %rA = numba_cute.mma_make_fragment_a %tiled, %pA
+    %rB = numba_cute.mma_make_fragment_b %tiled, %pB
+    %acc = numba_cute.mma_make_fragment_c %tiled, %pC
+    %four = numba_cute.nvgpu.make_copy_atom "LdMatrix8x8x16bOp", !f16, num_matrices = 4
+    %two = numba_cute.nvgpu.make_copy_atom "LdMatrix8x8x16bOp", !f16, num_matrices = 2
+    %cA = numba_cute.make_tiled_copy_A %four, %tiled
+    %cB = numba_cute.make_tiled_copy_B %two, %tiled
+    %lA = numba_cute.TiledCopy.get_slice %cA, %tid
+    %lB = numba_cute.TiledCopy.get_slice %cB, %tid
+    %fromA = numba_cute.partition_s %lA, %sA
+    %toA = numba_cute.ThrCopy.retile %lA, %rA
+    %fromB = numba_cute.partition_s %lB, %sB
+    %toB = numba_cute.ThrCopy.retile %lB, %rB
+    numba_cute.copy %cA, %fromA, %toA
+    numba_cute.copy %cB, %fromB, %toB
+    %fresh = numba_cute.nvgpu.atom_set_value %tiled, "accum_c", false
+    numba_cute.gemm %fresh, %acc, %rA, %rB, %acc
+    numba_cute.autovec_copy %acc, %pC
     func.return
   }}
 }}
 """
 
 WARPGROUP = """
-builtin.module attributes {{cute.target = "sm_90a"}} {{
+builtin.module attributes {{numba_cute.target = "sm_90a"}} {{
   func.func @kernel(%tmaA: {tma_a}, %mA: {a}, %tmaB: {tma_b}, %mB: {b}, %tmaC: {tma_c}, %mC: {c},
-      %lay: {lay}, %outer: {outer}, %inner: {inner}) attributes {{cute.kernel}} {{
+      %lay: {lay}, %outer: {outer}, %inner: {inner}) attributes {{numba_cute.kernel}} {{
     THREAD
     %zero = arith.constant 0 : i32
     %thirtytwo = arith.constant 32 : i32
-    %smem = cute.utils.SmemAllocator
-    %sA = cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outer, 1024, %inner
-    %sB = cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outer, 1024, %inner
-    %layC = cute.make_layout (64, 64), stride = (64, 1)
-    %sC = cute.utils.SmemAllocator.allocate_tensor %smem, !f32, %layC, 1024
-    %bar = cute.utils.SmemAllocator.allocate_array %smem, !i64
+    %smem = numba_cute.utils.SmemAllocator
+    %sA = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outer, 1024, %inner
+    %sB = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outer, 1024, %inner
+    %layC = numba_cute.make_layout (64, 64), stride = (64, 1)
+    %sC = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f32, %layC, 1024
+    %bar = numba_cute.utils.SmemAllocator.allocate_array %smem, !i64
     %first = arith.cmpi eq, %tid, %zero : i32
     scf.if %first {{
-      cute_nvgpu.mbarrier_init %bar, 1
-      cute.arch.mbarrier_init_fence
-      cute.arch.mbarrier_arrive_and_expect_tx %bar, 16384
+      numba_cute.nvgpu.mbarrier_init %bar, 1
+      numba_cute.arch.mbarrier_init_fence
+      numba_cute.arch.mbarrier_arrive_and_expect_tx %bar, 16384
     }}
-    cute.arch.sync_threads
+    numba_cute.arch.sync_threads
     %warp0 = arith.cmpi slt, %tid, %thirtytwo : i32
     scf.if %warp0 {{
-      %one = cute.make_layout 1
-      %groupA = cute.group_modes %sA, 0, 2
-      %groupB = cute.group_modes %sB, 0, 2
-      %tileA = cute.group_modes %mA, 0, 2
-      %tileB = cute.group_modes %mB, 0, 2
-      cute.copy %tmaA, %tileA, %groupA, tma_bar_ptr = %bar
-      cute.copy %tmaB, %tileB, %groupB, tma_bar_ptr = %bar
+      %one = numba_cute.make_layout 1
+      %groupA = numba_cute.group_modes %sA, 0, 2
+      %groupB = numba_cute.group_modes %sB, 0, 2
+      %tileA = numba_cute.group_modes %mA, 0, 2
+      %tileB = numba_cute.group_modes %mB, 0, 2
+      numba_cute.copy %tmaA, %tileA, %groupA, tma_bar_ptr = %bar
+      numba_cute.copy %tmaB, %tileB, %groupB, tma_bar_ptr = %bar
     }}
-    cute_nvgpu.mbarrier_wait %bar, 0
-    %atom = cute_nvgpu.make_mma_atom !f16, !f16, !f32, [64, 64, 16], "SM90"
-    %tiled = cute.make_tiled_mma %atom, (1, 1, 1)
-    %mma = cute.TiledMma.get_slice %tiled, %tid
-    %pA = cute.ThrMma.partition_A %mma, %sA
-    %pB = cute.ThrMma.partition_B %mma, %sB
-    %pC = cute.ThrMma.partition_C %mma, %sC
-    %fA = cute.mma_make_fragment_a %tiled, %pA
-    %fB = cute.mma_make_fragment_b %tiled, %pB
-    %acc = cute.mma_make_fragment_c %tiled, %pC
-    cute_nvgpu.warpgroup.fence
-    %fresh = cute_nvgpu.atom_set_value %tiled, "accum_c", false
-    cute.gemm %fresh, %acc, %fA, %fB, %acc
-    cute_nvgpu.warpgroup.commit_group
-    cute_nvgpu.warpgroup.wait_group 0
-    cute.autovec_copy %acc, %pC
-    cute.arch.fence_proxy "async.shared", space = "cta"
-    cute.arch.sync_threads
+    numba_cute.nvgpu.mbarrier_wait %bar, 0
+    %atom = numba_cute.nvgpu.make_mma_atom !f16, !f16, !f32, [64, 64, 16], "SM90"
+    %tiled = numba_cute.make_tiled_mma %atom, (1, 1, 1)
+    %mma = numba_cute.TiledMma.get_slice %tiled, %tid
+    %pA = numba_cute.ThrMma.partition_A %mma, %sA
+    %pB = numba_cute.ThrMma.partition_B %mma, %sB
+    %pC = numba_cute.ThrMma.partition_C %mma, %sC
+    %fA = numba_cute.mma_make_fragment_a %tiled, %pA
+    %fB = numba_cute.mma_make_fragment_b %tiled, %pB
+    %acc = numba_cute.mma_make_fragment_c %tiled, %pC
+    numba_cute.nvgpu.warpgroup.fence
+    %fresh = numba_cute.nvgpu.atom_set_value %tiled, "accum_c", false
+    numba_cute.gemm %fresh, %acc, %fA, %fB, %acc
+    numba_cute.nvgpu.warpgroup.commit_group
+    numba_cute.nvgpu.warpgroup.wait_group 0
+    numba_cute.autovec_copy %acc, %pC
+    numba_cute.arch.fence_proxy "async.shared", space = "cta"
+    numba_cute.arch.sync_threads
     scf.if %warp0 {{
-      %groupC = cute.group_modes %sC, 0, 2
-      %tileC = cute.group_modes %mC, 0, 2
-      cute.copy %tmaC, %groupC, %tileC
-      cute.arch.cp_async_bulk_commit_group
-      cute.arch.cp_async_bulk_wait_group 0
+      %groupC = numba_cute.group_modes %sC, 0, 2
+      %tileC = numba_cute.group_modes %mC, 0, 2
+      numba_cute.copy %tmaC, %groupC, %tileC
+      numba_cute.arch.cp_async_bulk_commit_group
+      numba_cute.arch.cp_async_bulk_wait_group 0
     }}
     func.return
   }}
@@ -130,68 +130,69 @@ builtin.module attributes {{cute.target = "sm_90a"}} {{
 """
 
 UNIT = """
-builtin.module attributes {{cute.target = "sm_100a"}} {{
+builtin.module attributes {{numba_cute.target = "sm_100a"}} {{
   func.func @kernel(%a: {a}, %b: {b}, %out: {out}, %outerA: {outer_a}, %outerB: {outer_b},
-      %inner: {inner}) attributes {{cute.kernel}} {{
+      %inner: {inner}) attributes {{numba_cute.kernel}} {{
     THREAD
     %thirtytwo = arith.constant 32 : i32
     %zero = arith.constant 0 : i32
-    %smem = cute.utils.SmemAllocator
-    %sA = cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outerA, 1024, %inner
-    %sB = cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outerB, 1024, %inner
-    %bar = cute.utils.SmemAllocator.allocate_array %smem, !i64
-    %slot = cute.utils.SmemAllocator.allocate_array %smem, !i32
+    %smem = numba_cute.utils.SmemAllocator
+    %sA = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outerA, 1024, %inner
+    %sB = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %outerB, 1024, %inner
+    %bar = numba_cute.utils.SmemAllocator.allocate_array %smem, !i64
+    %slot = numba_cute.utils.SmemAllocator.allocate_array %smem, !i32
     %warp0 = arith.cmpi slt, %tid, %thirtytwo : i32
     %first = arith.cmpi eq, %tid, %zero : i32
     scf.if %first {{
-      cute_nvgpu.mbarrier_init %bar, 1
-      cute.arch.mbarrier_init_fence
+      numba_cute.nvgpu.mbarrier_init %bar, 1
+      numba_cute.arch.mbarrier_init_fence
     }}
-    %rowA = cute.slice %a, (%tid, _)
-    %myA = cute.slice %sA, ((%tid, _), 0, _)
-    cute.autovec_copy %rowA, %myA
+    %rowA = numba_cute.slice %a, (%tid, _)
+    %myA = numba_cute.slice %sA, ((%tid, _), 0, _)
+    numba_cute.autovec_copy %rowA, %myA
     scf.if %warp0 {{
-      %rowB = cute.slice %b, (%tid, _)
-      %myB = cute.slice %sB, ((%tid, _), 0, _)
-      cute.autovec_copy %rowB, %myB
-      cute.arch.alloc_tmem 32, %slot
+      %rowB = numba_cute.slice %b, (%tid, _)
+      %myB = numba_cute.slice %sB, ((%tid, _), 0, _)
+      numba_cute.autovec_copy %rowB, %myB
+      numba_cute.arch.alloc_tmem 32, %slot
     }}
-    cute.arch.fence_proxy "async.shared", space = "cta"
-    cute.arch.tcgen05_fence_before_thread_sync
-    cute.arch.sync_threads
-    cute.arch.tcgen05_fence_after_thread_sync
-    %unit = cute_nvgpu.make_mma_atom !f16, !f16, !f32, [128, 32, 16], "SM100"
-    %tiled = cute.make_tiled_mma %unit
-    %fA = cute.mma_make_fragment_a %tiled, %sA
-    %fB = cute.mma_make_fragment_b %tiled, %sB
-    %tmem = cute.arch.retrieve_tmem_ptr !f32, 16, %slot
-    %shape = cute.TiledMma.partition_shape_C %tiled, (128, 32)
-    %like = cute.mma_make_fragment_c %tiled, %shape
-    %layD = cute.get_attr %like, "layout"
-    %acc = cute.make_tensor %tmem, %layD
+    numba_cute.arch.fence_proxy "async.shared", space = "cta"
+    numba_cute.arch.tcgen05_fence_before_thread_sync
+    numba_cute.arch.sync_threads
+    numba_cute.arch.tcgen05_fence_after_thread_sync
+    %unit = numba_cute.nvgpu.make_mma_atom !f16, !f16, !f32, [128, 32, 16], "SM100"
+    %tiled = numba_cute.make_tiled_mma %unit
+    %fA = numba_cute.mma_make_fragment_a %tiled, %sA
+    %fB = numba_cute.mma_make_fragment_b %tiled, %sB
+    %tmem = numba_cute.arch.retrieve_tmem_ptr !f32, 16, %slot
+    %shape = numba_cute.TiledMma.partition_shape_C %tiled, (128, 32)
+    %like = numba_cute.mma_make_fragment_c %tiled, %shape
+    %layD = numba_cute.get_attr %like, "layout"
+    %acc = numba_cute.make_tensor %tmem, %layD
     scf.if %warp0 {{
-      %fresh = cute_nvgpu.atom_set_value %tiled, "accum_c", false
-      cute.gemm %fresh, %acc, %fA, %fB, %acc
-      cute_nvgpu.tcgen05.commit %bar
+      %fresh = numba_cute.nvgpu.atom_set_value %tiled, "accum_c", false
+      numba_cute.gemm %fresh, %acc, %fA, %fB, %acc
+      numba_cute.nvgpu.tcgen05.commit %bar
     }}
-    cute_nvgpu.mbarrier_wait %bar, 0
-    cute.arch.tcgen05_fence_after_thread_sync
-    %load = cute_nvgpu.make_copy_atom "Ld32x32bOp", !f32, repeat = @"numba_cute.nvgpu.blackwell.copies:Repetition.x32"
-    %part = cute.slice %acc, (_, 0, 0)
-    %copy = cute_nvgpu.tcgen05.make_tmem_copy %load, %part
-    %mine = cute.TiledCopy.get_slice %copy, %tid
-    %there = cute.partition_s %mine, %part
-    %flat = cute.group_modes %out, 0, 2
-    %to = cute.partition_d %mine, %flat
-    %toShape = cute.get_attr %to, "shape"
-    %got = cute.make_rmem_tensor %toShape, !f32
-    cute.copy %copy, %there, %got
-    cute.arch.fence_view_async_tmem_load
-    cute.autovec_copy %got, %to
-    cute.arch.tcgen05_fence_before_thread_sync
-    cute.arch.sync_threads
+    numba_cute.nvgpu.mbarrier_wait %bar, 0
+    numba_cute.arch.tcgen05_fence_after_thread_sync
+    %load = numba_cute.nvgpu.make_copy_atom "Ld32x32bOp", !f32,
+    repeat = @"numba_cute.nvgpu.blackwell.copies:Repetition.x32"
+    %part = numba_cute.slice %acc, (_, 0, 0)
+    %copy = numba_cute.nvgpu.tcgen05.make_tmem_copy %load, %part
+    %mine = numba_cute.TiledCopy.get_slice %copy, %tid
+    %there = numba_cute.partition_s %mine, %part
+    %flat = numba_cute.group_modes %out, 0, 2
+    %to = numba_cute.partition_d %mine, %flat
+    %toShape = numba_cute.get_attr %to, "shape"
+    %got = numba_cute.make_rmem_tensor %toShape, !f32
+    numba_cute.copy %copy, %there, %got
+    numba_cute.arch.fence_view_async_tmem_load
+    numba_cute.autovec_copy %got, %to
+    numba_cute.arch.tcgen05_fence_before_thread_sync
+    numba_cute.arch.sync_threads
     scf.if %warp0 {{
-      cute.arch.dealloc_tmem %tmem, 32
+      numba_cute.arch.dealloc_tmem %tmem, 32
     }}
     func.return
   }}

@@ -95,7 +95,9 @@ def numbers(value):
 
 
 def room(name):
-    return ".".join(name.split(".")[:2]) if name.startswith("cute_nvgpu.") or name.count(".") > 1 else "cute"
+    """What of the library a name is of: "nvgpu.warp", "arch", "" of what it shows itself."""
+    parts = name.split(".")[1:-1]
+    return ".".join(parts[: 2 if parts[:1] == ["nvgpu"] else 1])
 
 
 ROOMS = sorted({room(name) for name in CALLS})
@@ -113,8 +115,8 @@ def source_of(names, text=CALLS):
     lines = [line for i, name in enumerate(names) for line in renamed(text[name], f"v{i}_").splitlines()]
     body = "\n".join(f"    {line}" for line in lines)
     return (
-        f'builtin.module attributes {{cute.target = "{TARGET}"}} {{\n  func.func @k({parameters}) attributes '
-        f"{{cute.kernel}} {{\n{body}\n    func.return\n  }}\n}}\n"
+        f'builtin.module attributes {{numba_cute.target = "{TARGET}"}} {{\n  func.func @k({parameters}) attributes '
+        f"{{numba_cute.kernel}} {{\n{body}\n    func.return\n  }}\n}}\n"
     )
 
 
@@ -135,11 +137,11 @@ def checked(where):
         compared = assigned and name != "%q"
         if compared and given is not None and is_whole(given):
             WANT.append(value_of(given))
-            text[op.name] += f'\ncute.call @"{__name__}:same" {name}, {len(WANT) - 1}'
+            text[op.name] += f'\nnumba_cute.call @"{__name__}:same" {name}, {len(WANT) - 1}'
         elif compared:
             args = last.partition(f"{op.name} ")[2].partition(" : ")[0]
             symbol = operations.symbol_of(ALL[op.name].function)
-            text[op.name] += f'\ncute.call @"{__name__}:keep" %out, {at}, @"{symbol}", {name}, {args}'
+            text[op.name] += f'\nnumba_cute.call @"{__name__}:keep" %out, {at}, @"{symbol}", {name}, {args}'
             at += 4
     return ir.to_kernel(ir.parse(source_of(names, text), names=[sys.modules[__name__]])), at
 
@@ -156,8 +158,8 @@ def test_what_is_assembled_is_of_the_kernels_that_are_executed():
 
 
 def test_most_operations_are_executed():
-    for dialect in ("cute.", "cute_nvgpu."):
-        names = [name for name in ALL if name.startswith(dialect)]
+    for nvgpu in (False, True):
+        names = [name for name in ALL if name.startswith("numba_cute.nvgpu.") is nvgpu]
         never = [name for name in names if not NEVER.get(name, "inherited").startswith("inherited")]
         assert len(never) < 0.15 * len(names), "what is inherited is executed as its base's"
 

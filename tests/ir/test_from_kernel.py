@@ -312,7 +312,9 @@ def test_the_test_of_a_while_stands_once():
 
 def test_names_and_lines_are_those_of_the_source():
     text = str(made(values_that_change_places, (np.zeros(8, np.int64), 3)))
-    assert re.search(r"func\.func @values_that_change_places\(%out: [^)]*%n: i64\) attributes {cute\.kernel, ptx", text)
+    assert re.search(
+        r"func\.func @values_that_change_places\(%out: [^)]*%n: i64\) attributes {numba_cute\.kernel, ptx", text
+    )
     assert re.search(r"scf\.for %i = .* iter_args\(%b\w* = ", text)
     line = values_that_change_places.py_func.__code__.co_firstlineno
     assert f'test_from_kernel.py":{line + 4}:1' in text
@@ -326,10 +328,13 @@ def with_options(out):
 def test_options_and_cluster_are_the_functions_attributes():
     module = made(cute.cluster_shape(2, 1)(with_options), (np.zeros(8, np.float32),), "sm_90a")
     shown = str(module).replace(" : i64", "")
-    assert "{cute.kernel, cute.launch_bounds = [64, 2], cute.fastmath = true, cute.cluster = [2, 1, 1], ptx" in shown
+    assert (
+        "{numba_cute.kernel, numba_cute.launch_bounds = [64, 2], numba_cute.fastmath = true, "
+        "numba_cute.cluster = [2, 1, 1], ptx" in shown
+    )
     plain = made(a_while, (np.zeros(8, np.int64), 3))
     kernel = next(op for op in plain if isinstance(op, func.FuncOp))
-    assert set(kernel.attributes) == {"cute.kernel", "ptx"}, "nothing that is usual"
+    assert set(kernel.attributes) == {"numba_cute.kernel", "ptx"}, "nothing that is usual"
 
 
 @cuda.jit
@@ -378,7 +383,7 @@ def objects_of_the_user(out, n):
 def test_the_users_objects_are_methods_and_attributes():
     module = made(objects_of_the_user, (np.zeros(8, np.int64), np.int32(7)))
     found = counts(module)
-    assert found["cute.method"] == 1 and found["cute.set_attr"] == 1 and found["cute.get_attr"] == 3
+    assert found["numba_cute.method"] == 1 and found["numba_cute.set_attr"] == 1 and found["numba_cute.get_attr"] == 3
 
 
 @cuda.jit
@@ -395,8 +400,8 @@ def test_each_kind_of_call_has_its_dialect():
     x = np.zeros(8, np.float32)
     found = counts(made(calls_of_all_kinds, (x, x)))
     for name in (
-        "cute.utils.SmemAllocator", "cute.make_layout", "cute.utils.SmemAllocator.allocate_tensor", "gpu.thread_id",
-        "gpu.barrier", "cute.load_element", "cute.store_element", "numba.get_item", "numba.set_item",
+        "numba_cute.utils.SmemAllocator", "cute.make_layout", "numba_cute.utils.SmemAllocator.allocate_tensor",
+        "gpu.thread_id", "gpu.barrier", "cute.memref.load", "cute.memref.store", "numba.get_item", "numba.set_item",
     ):  # fmt: skip
         assert found[name] >= 1, name
     assert found["numba.call"] == 2, "max and atomic.add"

@@ -88,10 +88,10 @@ def test_what_a_gemm_in_the_ir_prints_is_the_same_module(name):
 
 
 def test_an_error_of_a_kernel_from_the_ir_names_its_line():
-    text = (FOLDER / "gemm_sm80.mlir").read_text().replace("      cute.arch.cp_async_wait_group 0\n", "")
+    text = (FOLDER / "gemm_sm80.mlir").read_text().replace("      numba_cute.arch.cp_async_wait_group 0\n", "")
     kernel = ir.to_kernel(ir.parse(text, "broken.mlir"))
     a, b, c = np.zeros((64, 32), np.float16), np.zeros((64, 32), np.float16), np.zeros((64, 64), np.float32)
     with pytest.raises(cute.CuteError, match=r"broken\.mlir:\d+") as e:
         cute.simulate(kernel, arch="sm_80")[(1, 1), 128](*plain(a, b, c))
-    line = next(n for n, text in enumerate(text.splitlines(), 1) if "cute.copy %s2r_a" in text)
+    line = next(n for n, text in enumerate(text.splitlines(), 1) if "numba_cute.copy %s2r_a" in text)
     assert f"broken.mlir:{line}" in str(e.value)

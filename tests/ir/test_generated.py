@@ -19,12 +19,19 @@ from numba_cute.ir.types import type_of  # noqa: E402
 
 SIZE = 64
 LAYOUTS = ["(8,4), (1,8)", "(4,8), (8,1)", "((2,4),4), ((1,8),2)", "16, 2", "(2,2,2), (4,2,1)"]
-UNARY = ["cute.coalesce", "cute.filter", "cute.right_inverse", "cute.flatten", "cute.left_inverse"]
+UNARY = [
+    "numba_cute.coalesce",
+    "numba_cute.filter",
+    "numba_cute.right_inverse",
+    "numba_cute.flatten",
+    "numba_cute.left_inverse",
+]
 BINARY = [
-    "cute.composition", "cute.logical_divide", "cute.zipped_divide", "cute.logical_product", "cute.blocked_product",
-    "cute.raked_product", "cute.complement",
+    "numba_cute.composition", "numba_cute.logical_divide", "numba_cute.zipped_divide", "numba_cute.logical_product",
+    "numba_cute.blocked_product",
+    "numba_cute.raked_product", "numba_cute.complement",
 ]  # fmt: skip
-ASKED = ["cute.size", "cute.cosize", "cute.rank", "cute.depth"]
+ASKED = ["numba_cute.size", "numba_cute.cosize", "numba_cute.rank", "numba_cute.depth"]
 ARITH = ["arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.xori", "arith.minsi"]
 
 
@@ -44,8 +51,8 @@ class Text:
     def module(self) -> str:
         out = type_of(description_of_argument(from_dlpack(np.zeros(SIZE, np.int32))))
         body = "\n".join(f"    {line}" for line in self.lines)
-        return f"""builtin.module attributes {{cute.target = "sm_90a"}} {{
-  func.func @k(%out: {out}, %n: i32, %i: i32) attributes {{cute.kernel}} {{
+        return f"""builtin.module attributes {{numba_cute.target = "sm_90a"}} {{
+  func.func @k(%out: {out}, %n: i32, %i: i32) attributes {{numba_cute.kernel}} {{
 {body}
     func.return
   }}
@@ -68,17 +75,17 @@ def texts(draw):
     text = Text()
     for lay in draw(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2)):
         name = text.fresh()
-        text.lines.append(f"{name} = cute.static : !cute.layout<{lay}>")
+        text.lines.append(f"{name} = numba_cute.static : !numba_cute.layout<{lay}>")
         text.layouts.append(name)
     dynamic = text.fresh()
-    text.lines.append(f"{dynamic} = cute.make_layout (%n, 4), stride = (4, 1)")
+    text.lines.append(f"{dynamic} = numba_cute.make_layout (%n, 4), stride = (4, 1)")
     text.layouts.append(dynamic)
     for kind in draw(
         st.lists(st.sampled_from(["unary", "binary", "asked", "index", "arith", "loop", "if"]), max_size=8)
     ):
         step(draw, text, kind)
     for slot, number in enumerate(text.numbers[-3:]):
-        text.lines.append(f"cute.store_element %out, {slot}, {number}")
+        text.lines.append(f"numba_cute.store_element %out, {slot}, {number}")
     return text.module()
 
 
@@ -95,7 +102,7 @@ def step(draw, text: Text, kind: str) -> None:
     elif kind == "asked":
         text.takes(f"{new} = {pick(ASKED)} {pick(text.layouts)}")
     elif kind == "index":
-        if text.takes(f"{new} = cute.crd2idx {pick(text.numbers)}, {pick(text.layouts)} : i32"):
+        if text.takes(f"{new} = numba_cute.crd2idx {pick(text.numbers)}, {pick(text.layouts)} : i32"):
             text.numbers.append(new)
     elif kind == "arith":
         text.lines.append(f"{new} = {pick(ARITH)} {pick(text.numbers)}, {pick(text.numbers)} : i32")

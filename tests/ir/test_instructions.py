@@ -64,7 +64,7 @@ def test_every_matrix_operation_is_made_by_what_its_type_says(cls):
     plain = row is not None and not {Field.METADATA, Field.SFA} & set(op.fields)
     if plain:  # and by its type, which says the same where it says nothing more
         said = spelling.parse_description(
-            f"!cute_nvgpu.mma_atom<{types},{list(atoms.shape_of(op))},{atoms.gpu_of(row[0].target)}>"
+            f"!numba_cute.nvgpu.mma_atom<{types},{list(atoms.shape_of(op))},{atoms.gpu_of(row[0].target)}>"
         )
         usual = ir.make_mma_atom(
             op.a_type, op.b_type, op.accumulator, atoms.shape_of(op), atoms.gpu_of(row[0].target),

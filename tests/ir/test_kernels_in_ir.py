@@ -42,19 +42,19 @@ def same_ptx(kernel, python, args):
 
 
 COPY = """
-!src = !cute.memref<f32, gmem, align<16>, (32,64):(64,1), address = ?{i64}>
+!src = !cute.memref<f32, gmem, align<16>, "(32,64):(64,1)">
 func.func @copy(%src: !src, %dst: !src) {
-  %idx = cute.arch.thread_idx
-  %t = cute.slice %idx, 0
-  %op = cute_nvgpu.CopyUniversalOp
-  %atom = cute.make_copy_atom %op, !f32, num_bits_per_copy = 128
-  %threads = cute.make_layout (8, 16), stride = (16, 1)
-  %values = cute.make_layout (1, 4)
-  %tiled = cute.make_tiled_copy_tv %atom, %threads, %values
-  %mine = cute.TiledCopy.get_slice %tiled, %t
-  %from = cute.ThrCopy.partition_S %mine, %src
-  %to = cute.ThrCopy.partition_D %mine, %dst
-  cute.copy %tiled, %from, %to
+  %idx = numba_cute.arch.thread_idx
+  %t = numba_cute.slice %idx, 0
+  %op = numba_cute.nvgpu.CopyUniversalOp
+  %atom = numba_cute.make_copy_atom %op, !f32, num_bits_per_copy = 128
+  %threads = numba_cute.make_layout (8, 16), stride = (16, 1)
+  %values = numba_cute.make_layout (1, 4)
+  %tiled = numba_cute.make_tiled_copy_tv %atom, %threads, %values
+  %mine = numba_cute.TiledCopy.get_slice %tiled, %t
+  %from = numba_cute.ThrCopy.partition_S %mine, %src
+  %to = numba_cute.ThrCopy.partition_D %mine, %dst
+  numba_cute.copy %tiled, %from, %to
   func.return
 }
 """
@@ -80,12 +80,12 @@ def test_a_copy(rng):
 
 
 SAXPY = """
-!t = !cute.memref<f32, gmem, align<4>, ?{i64}:1, address = ?{i64}>
+!t = !cute.memref<f32, gmem, "?{i64}:1">
 func.func @saxpy(%a: f32, %x: !t, %y: !t, %n: i64) {
-  %idx = cute.arch.thread_idx
-  %bid = cute.arch.block_idx
-  %tx = cute.slice %idx, 0
-  %bx = cute.slice %bid, 0
+  %idx = numba_cute.arch.thread_idx
+  %bid = numba_cute.arch.block_idx
+  %tx = numba_cute.slice %idx, 0
+  %bx = numba_cute.slice %bid, 0
   %c64 = arith.constant 64 : i64
   %block = arith.extsi %bx : i32 to i64
   %o = arith.muli %block, %c64 : i64
@@ -93,11 +93,11 @@ func.func @saxpy(%a: f32, %x: !t, %y: !t, %n: i64) {
   %i = arith.addi %o, %thread : i64
   %inside = arith.cmpi slt, %i, %n : i64
   scf.if %inside {
-    %xi = cute.load_element %x, (%i)
+    %xi = numba_cute.load_element %x, (%i)
     %p = arith.mulf %a, %xi : f32
-    %yi = cute.load_element %y, (%i)
+    %yi = numba_cute.load_element %y, (%i)
     %s = arith.addf %p, %yi : f32
-    cute.store_element %y, (%i), %s
+    numba_cute.store_element %y, (%i), %s
   }
   func.return
 }
@@ -124,14 +124,14 @@ def test_saxpy(rng):
 
 
 REDUCE = """
-!x = !cute.memref<f32, gmem, align<4>, 1024:1, address = ?{i64}>
-!y = !cute.memref<f32, gmem, align<4>, 1:1, address = ?{i64}>
-func.func @reduce(%x: !x, %y: !y) attributes {cute.kernel} {
-  %idx = cute.arch.thread_idx
-  %t = cute.slice %idx, 0
-  %pointer = cute.arch.alloc_smem !f32, 4
-  %layout = cute.make_layout 4
-  %sums = cute.make_tensor %pointer, %layout
+!x = !cute.memref<f32, gmem, "1024:1">
+!y = !cute.memref<f32, gmem, "1:1">
+func.func @reduce(%x: !x, %y: !y) attributes {numba_cute.kernel} {
+  %idx = numba_cute.arch.thread_idx
+  %t = numba_cute.slice %idx, 0
+  %pointer = numba_cute.arch.alloc_smem !f32, 4
+  %layout = numba_cute.make_layout 4
+  %sums = numba_cute.make_tensor %pointer, %layout
   %zero = arith.constant 0.0 : f32
   %lo = arith.constant 0 : i32
   %eight = arith.constant 8 : i32
@@ -140,7 +140,7 @@ func.func @reduce(%x: !x, %y: !y) attributes {cute.kernel} {
   %mine = scf.for %k = %lo to %eight step %one iter_args(%sum = %zero) -> (f32) : i32 {
     %row = arith.muli %k, %c128 : i32
     %i = arith.addi %row, %t : i32
-    %v = cute.load_element %x, (%i)
+    %v = numba_cute.load_element %x, (%i)
     %next = arith.addf %sum, %v : f32
     scf.yield %next : f32
   }
@@ -161,23 +161,23 @@ func.func @reduce(%x: !x, %y: !y) attributes {cute.kernel} {
   %five = arith.constant 5 : i32
   %w = arith.shrsi %t, %five : i32
   scf.if %first {
-    cute.store_element %sums, (%w), %warp
+    numba_cute.store_element %sums, (%w), %warp
   }
-  cute.arch.sync_threads
+  numba_cute.arch.sync_threads
   %leader = arith.cmpi eq, %t, %lo : i32
   scf.if %leader {
     %four = arith.constant 4 : i32
     %total = scf.for %k = %lo to %four step %one iter_args(%sum = %zero) -> (f32) : i32 {
-      %v = cute.load_element %sums, (%k)
+      %v = numba_cute.load_element %sums, (%k)
       %next = arith.addf %sum, %v : f32
       scf.yield %next : f32
     }
-    cute.store_element %y, (0), %total
+    numba_cute.store_element %y, (0), %total
   }
   func.return
 }
 func.func private @across(%v: f32, %step: i32) -> f32 {
-  %other = cute.arch.shuffle_sync_bfly %v, %step
+  %other = numba_cute.arch.shuffle_sync_bfly %v, %step
   func.return %other : f32
 }
 """
@@ -194,49 +194,49 @@ def test_a_reduction_through_shared_memory(rng):
 
 
 def test_a_race_is_reported_with_the_line_of_the_ir(rng):
-    kernel = to_kernel(ir.parse(REDUCE.replace("  cute.arch.sync_threads\n", ""), "race.mlir"))
+    kernel = to_kernel(ir.parse(REDUCE.replace("  numba_cute.arch.sync_threads\n", ""), "race.mlir"))
     args = from_dlpack(np.ones(1024, np.float32)), from_dlpack(np.zeros(1, np.float32))
-    with pytest.raises(cute.sim.RaceError, match=r"race\.mlir:\d+ \(reduce.*`%v = cute\.load_element %sums"):
+    with pytest.raises(cute.sim.RaceError, match=r"race\.mlir:\d+ \(reduce.*`%v = numba_cute\.load_element %sums"):
         cute.simulate(kernel, arch=TARGET)[1, 128](*args)
 
 
 GEMM = """
-!a = !cute.memref<f16, gmem, align<16>, (64,64):(64,1), address = ?{i64}>
-!b = !cute.memref<f16, gmem, align<16>, (32,64):(64,1), address = ?{i64}>
-!c = !cute.memref<f32, gmem, align<16>, (64,32):(32,1), address = ?{i64}>
-builtin.module attributes {cute.target = "sm_80"} {
-  func.func @gemm(%a: !a, %b: !b, %c: !c) attributes {cute.kernel, cute.launch_bounds = [128]} {
-    %idx = cute.arch.thread_idx
-    %tx = cute.slice %idx, 0
-    %bid = cute.arch.block_idx
-    %bx = cute.slice %bid, 0
-    %by = cute.slice %bid, 1
-    %op = cute_nvgpu.warp.MmaF16BF16Op !f16, !f32, (16, 8, 16)
-    %tiled = cute.make_tiled_mma %op, (2, 2, 1)
-    %mma = cute.TiledMma.get_slice %tiled, %tx
-    %gA = cute.local_tile %a, (32, 16), (%bx, _)
-    %tA = cute.ThrMma.partition_A %mma, %gA
-    %gB = cute.local_tile %b, (16, 16), (%by, _)
-    %tB = cute.ThrMma.partition_B %mma, %gB
-    %gC = cute.local_tile %c, (32, 16), (%bx, %by)
-    %tC = cute.ThrMma.partition_C %mma, %gC
-    %tA0 = cute.slice %tA, (_, _, _, 0)
-    %rA = cute.TiledMma.make_fragment_A %tiled, %tA0
-    %tB0 = cute.slice %tB, (_, _, _, 0)
-    %rB = cute.TiledMma.make_fragment_B %tiled, %tB0
-    %rC = cute.TiledMma.make_fragment_C %tiled, %tC
-    cute.Tensor.fill %rC, 0
+!a = !cute.memref<f16, gmem, align<16>, "(64,64):(64,1)">
+!b = !cute.memref<f16, gmem, align<16>, "(32,64):(64,1)">
+!c = !cute.memref<f32, gmem, align<16>, "(64,32):(32,1)">
+builtin.module attributes {numba_cute.target = "sm_80"} {
+  func.func @gemm(%a: !a, %b: !b, %c: !c) attributes {numba_cute.kernel, numba_cute.launch_bounds = [128]} {
+    %idx = numba_cute.arch.thread_idx
+    %tx = numba_cute.slice %idx, 0
+    %bid = numba_cute.arch.block_idx
+    %bx = numba_cute.slice %bid, 0
+    %by = numba_cute.slice %bid, 1
+    %op = numba_cute.nvgpu.warp.MmaF16BF16Op !f16, !f32, (16, 8, 16)
+    %tiled = numba_cute.make_tiled_mma %op, (2, 2, 1)
+    %mma = numba_cute.TiledMma.get_slice %tiled, %tx
+    %gA = numba_cute.local_tile %a, (32, 16), (%bx, _)
+    %tA = numba_cute.ThrMma.partition_A %mma, %gA
+    %gB = numba_cute.local_tile %b, (16, 16), (%by, _)
+    %tB = numba_cute.ThrMma.partition_B %mma, %gB
+    %gC = numba_cute.local_tile %c, (32, 16), (%bx, %by)
+    %tC = numba_cute.ThrMma.partition_C %mma, %gC
+    %tA0 = numba_cute.slice %tA, (_, _, _, 0)
+    %rA = numba_cute.TiledMma.make_fragment_A %tiled, %tA0
+    %tB0 = numba_cute.slice %tB, (_, _, _, 0)
+    %rB = numba_cute.TiledMma.make_fragment_B %tiled, %tB0
+    %rC = numba_cute.TiledMma.make_fragment_C %tiled, %tC
+    numba_cute.Tensor.fill %rC, 0
     %lo = arith.constant 0 : i64
     %hi = arith.constant 4 : i64
     %one = arith.constant 1 : i64
     scf.for %k = %lo to %hi step %one : i64 {
-      %tAk = cute.slice %tA, (_, _, _, %k)
-      cute.basic_copy %tAk, %rA
-      %tBk = cute.slice %tB, (_, _, _, %k)
-      cute.basic_copy %tBk, %rB
-      cute.gemm %tiled, %rC, %rA, %rB, %rC
+      %tAk = numba_cute.slice %tA, (_, _, _, %k)
+      numba_cute.basic_copy %tAk, %rA
+      %tBk = numba_cute.slice %tB, (_, _, _, %k)
+      numba_cute.basic_copy %tBk, %rB
+      numba_cute.gemm %tiled, %rC, %rA, %rB, %rC
     }
-    cute.basic_copy %rC, %tC
+    numba_cute.basic_copy %rC, %tC
     func.return
   }
 }
@@ -274,15 +274,15 @@ def test_a_gemm(rng):
 
 
 OF_NUMBA = """
-func.func @k(%a: !numba.array<f32, 2, C>, %out: !numba.array<f32, 1, C>) attributes {cute.kernel} {
+func.func @k(%a: !numba.array<f32, 2, C>, %out: !numba.array<f32, 1, C>) attributes {numba_cute.kernel} {
   %g = numba.call @"numba.cuda:grid" 1
   %lane = numba.value @"numba.cuda:laneid"
   %v = numba.get_item %a, (%g, 1)
   %shape = numba.get_attr %a, "shape"
-  %n = cute.slice %shape, 1
+  %n = numba_cute.slice %shape, 1
   %double = numba.binary "*", %v, 2.0
   %less = numba.binary "neg", %double
-  %f = cute.cast %n : i64 -> f32
+  %f = numba_cute.cast %n : i64 -> f32
   %sum = arith.addf %v, %f : f32
   %row = numba.get_item %a, %g
   numba.set_item %row, 0, %less
@@ -303,33 +303,33 @@ def test_numbas_own(rng):
 
 
 OBJECTS = """
-!out = !cute.memref<i32, gmem, align<4>, (32,4):(4,1), address = ?{i64}>
-func.func @k(%out: !out, %n: i32) attributes {cute.kernel} {
-  %idx = cute.arch.thread_idx
-  %t = cute.slice %idx, 0
-  %l = cute.static : !cute.layout<(4,8), (8,1)>
-  %c = cute.method "__call__" of %l, %t
-  cute.store_element %out, (%t, 0), %c
-  %pair = cute.make_tuple (%t, 3, (%n, 4))
-  %wide = cute.cast %pair : !cute.tuple<(?,3,(?,4))> -> !cute.tuple<(?{i64},?{i64},(?,4))>
-  %three = cute.slice %wide, 1
-  %inner = cute.slice %wide, 2
-  %again = cute.slice %inner, 0
+!out = !cute.memref<i32, gmem, "(32,4):(4,1)">
+func.func @k(%out: !out, %n: i32) attributes {numba_cute.kernel} {
+  %idx = numba_cute.arch.thread_idx
+  %t = numba_cute.slice %idx, 0
+  %l = numba_cute.static : !cute.layout<"(4,8):(8,1)">
+  %c = numba_cute.method "__call__" of %l, %t
+  numba_cute.store_element %out, (%t, 0), %c
+  %pair = numba_cute.make_tuple (%t, 3, (%n, 4))
+  %wide = numba_cute.cast %pair : !cute.int_tuple<"(?,3,(?,4))"> -> !cute.int_tuple<"(?{i64},?{i64},(?,4))">
+  %three = numba_cute.slice %wide, 1
+  %inner = numba_cute.slice %wide, 2
+  %again = numba_cute.slice %inner, 0
   %m = arith.trunci %three : i64 to i32
   %sum = arith.addi %m, %again : i32
-  cute.store_element %out, (%t, 1), %sum
-  %state = cute.pipeline.make_pipeline_state @"numba_cute.pipeline.state:PipelineUserType.Producer", 4
-  cute.method "advance" of %state
-  cute.set_attr %state, "count", 7
-  %i = cute.get_attr %state, "index"
-  %count = cute.get_attr %state, "count"
-  cute.store_element %out, (%t, 2), %i
-  %pointer = cute.get_attr %out, "iterator"
-  %next = cute.binary "+", %pointer, 3
-  %one = cute.make_tensor %next, 128
-  %stride = cute.get_attr %out, "stride"
-  %s = cute.binary "*", %t, 4
-  cute.store_element %one, (%s), %count
+  numba_cute.store_element %out, (%t, 1), %sum
+  %state = numba_cute.pipeline.make_pipeline_state @"numba_cute.pipeline.state:PipelineUserType.Producer", 4
+  numba_cute.method "advance" of %state
+  numba_cute.set_attr %state, "count", 7
+  %i = numba_cute.get_attr %state, "index"
+  %count = numba_cute.get_attr %state, "count"
+  numba_cute.store_element %out, (%t, 2), %i
+  %pointer = numba_cute.get_attr %out, "iterator"
+  %next = numba_cute.binary "+", %pointer, 3
+  %one = numba_cute.make_tensor %next, 128
+  %stride = numba_cute.get_attr %out, "stride"
+  %s = numba_cute.binary "*", %t, 4
+  numba_cute.store_element %one, (%s), %count
   func.return
 }
 """

@@ -62,9 +62,9 @@ def test_every_pass_has_a_text():
 
 # ------------------------------------------------------------------ the command line
 
-GOOD = """builtin.module attributes {cute.target = "sm_80"} {
-  func.func @kernel() attributes {cute.kernel} {
-    %l = cute.make_layout (4, 2)
+GOOD = """builtin.module attributes {numba_cute.target = "sm_80"} {
+  func.func @kernel() attributes {numba_cute.kernel} {
+    %l = numba_cute.make_layout (4, 2)
     func.return
   }
 }
@@ -81,7 +81,7 @@ def test_a_module_is_printed_for_another_target(tmp_path, capsys):
     file = tmp_path / "k.mlir"
     file.write_text(GOOD)
     code, out, err = run_main(capsys, file, "--target", "sm_90a")
-    assert (code, err) == (0, "") and 'cute.target = "sm_90a"' in out and "cute.layout<(4,2), (1,4)>" in out
+    assert (code, err) == (0, "") and 'numba_cute.target = "sm_90a"' in out and '!cute.layout<"(4,2):(1,4)">' in out
 
 
 def test_a_module_goes_to_a_file_after_several_passes(tmp_path, capsys):
@@ -173,8 +173,8 @@ def test_a_kernel_computes_the_same_after_passes(rng, kernel, names):
 
 # ------------------------------------------------------------------ rows
 
-ROWS = """builtin.module attributes {{cute.target = "sm_80"}} {{
-  func.func @kernel(%out: {out}) attributes {{cute.kernel}} {{
+ROWS = """builtin.module attributes {{numba_cute.target = "sm_80"}} {{
+  func.func @kernel(%out: {out}) attributes {{numba_cute.kernel}} {{
     {line}
     func.return
   }}
@@ -189,11 +189,11 @@ def rows(line, out):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('cute_nvgpu.ptx "mma"', "'mma' is no row of the instruction table"),
-        ("cute_nvgpu.ptx num = 4", "give the row's name"),
-        ('cute_nvgpu.ptx "mapa"', "mapa"),
-        ('cute_nvgpu.ptx "cp_async_wait_group", n = -1', "cp_async_wait_group: no form with"),
-        ('cute_nvgpu.ptx "wgmma_fence"', "needs sm_90a, and the target is sm_80"),
+        ('numba_cute.nvgpu.ptx "mma"', "'mma' is no row of the instruction table"),
+        ("numba_cute.nvgpu.ptx num = 4", "give the row's name"),
+        ('numba_cute.nvgpu.ptx "mapa"', "mapa"),
+        ('numba_cute.nvgpu.ptx "cp_async_wait_group", n = -1', "cp_async_wait_group: no form with"),
+        ('numba_cute.nvgpu.ptx "wgmma_fence"', "needs sm_90a, and the target is sm_80"),
     ],
     ids=["row", "name", "operand", "static", "target"],
 )
@@ -205,17 +205,17 @@ def test_a_row_refuses_what_the_instruction_table_has_not(line, words):
 
 def test_a_load_of_one_word_is_a_tuple_in_both_engines():
     """`ld` of one word gives a vector of one: of the compiler a tuple, of the simulator the word."""
-    line = """%atom = cute_nvgpu.make_copy_atom "CopyG2ROp", !i8, 8, invariant = true
-    %r = cute.make_rmem_tensor 1, !i8
-    %src = cute.slice %out, (_, 0)
-    %dst = cute.slice %out, (_, 1)
-    cute.copy %atom, %src, %r
-    cute.autovec_copy %r, %dst"""
+    line = """%atom = numba_cute.nvgpu.make_copy_atom "CopyG2ROp", !i8, 8, invariant = true
+    %r = numba_cute.make_rmem_tensor 1, !i8
+    %src = numba_cute.slice %out, (_, 0)
+    %dst = numba_cute.slice %out, (_, 1)
+    numba_cute.copy %atom, %src, %r
+    numba_cute.autovec_copy %r, %dst"""
     array = np.array([[5, 1]], np.int8)
     out = from_dlpack(array)
     module = ir.parse(rows(line, out))
     lowered = passes.run(module, ["lower-to-nvgpu", "lower-to-ptx"])
-    assert 'cute_nvgpu.ptx "ld_global_nc"' in str(lowered)
+    assert 'numba_cute.nvgpu.ptx "ld_global_nc"' in str(lowered)
     kernel = ir.to_kernel(lowered)
     cute.simulate(kernel)[1, 1](out)
     assert array.tolist() == [[5, 5]]
@@ -227,12 +227,12 @@ def test_a_pass_that_fails_names_the_pass_the_operation_and_its_line():
         name = "failing"
 
         def apply(self, ctx, op):
-            raise Refused(next(o for o in op.walk() if o.name == "cute.make_layout"), "it is not to be")
+            raise Refused(next(o for o in op.walk() if o.name == "numba_cute.make_layout"), "it is not to be")
 
     module = ir.parse(GOOD, "k.mlir")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(passes.PASSES, "failing", Failing)
-        with pytest.raises(cute.CuteError, match=r"^k\.mlir:3: failing: cute\.make_layout: it is not to be\n"):
+        with pytest.raises(cute.CuteError, match=r"^k\.mlir:3: failing: numba_cute\.make_layout: it is not to be\n"):
             passes.run(module, ["failing"])
 
 
@@ -257,5 +257,5 @@ def test_an_examples_kernel_issues_the_same_instructions_when_lowered(name):
     kernel, args = make()
     module = ir.from_kernel(kernel, tuple(args), arch)
     lowered = ir.parse(str(passes.run(module, ["lower-to-nvgpu", "lower-to-ptx"])))
-    assert {op.name for op in lowered}.isdisjoint({"cute.copy", "cute.gemm"})
+    assert {op.name for op in lowered}.isdisjoint({"numba_cute.copy", "numba_cute.gemm"})
     assert instructions(ir.to_kernel(lowered), tuple(args), arch) == instructions(kernel, tuple(args), arch)

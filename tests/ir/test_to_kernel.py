@@ -15,7 +15,7 @@ from .written import TARGET, THREAD, both, kernel_of, python_of
 # Control flow
 
 LOOPS = f"""
-func.func @loops(%n: i32, %o: memref<?xi32>) attributes {{cute.kernel}} {{
+func.func @loops(%n: i32, %o: memref<?xi32>) attributes {{numba_cute.kernel}} {{
   {THREAD}
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -84,7 +84,7 @@ def test_python_of_loops():
 
 
 NARROW = f"""
-func.func @narrow(%o: memref<?xi64>) attributes {{cute.kernel}} {{
+func.func @narrow(%o: memref<?xi64>) attributes {{numba_cute.kernel}} {{
   {THREAD}
   %c0 = arith.constant 0 : i8
   %c1 = arith.constant 1 : i8
@@ -122,7 +122,7 @@ def test_counters_of_other_widths():
 
 
 SWITCH = f"""
-func.func @switch(%o: memref<?xi32>) attributes {{cute.kernel}} {{
+func.func @switch(%o: memref<?xi32>) attributes {{numba_cute.kernel}} {{
   {THREAD}
   %c2 = arith.constant 2 : i32
   %one = arith.constant 1 : index
@@ -175,7 +175,9 @@ def test_threads():
     body += ['"gpu.barrier"() : () -> ()']
     params = ", ".join(f"%o{i}: memref<?xindex>" for i in range(len(names)))
     text = "\n  ".join(body)
-    kernel = kernel_of(f"func.func @threads({params}) attributes {{cute.kernel}} {{\n  {text}\n  func.return\n}}\n")
+    kernel = kernel_of(
+        f"func.func @threads({params}) attributes {{numba_cute.kernel}} {{\n  {text}\n  func.return\n}}\n"
+    )
     outputs = [np.zeros(96, np.int64) for _ in names]
     cute.simulate(kernel)[2, (16, 3)](*outputs)
     i = np.arange(96)
@@ -206,7 +208,7 @@ builtin.module {{
     func.return
   }}
   func.func @kernel(%o: memref<?xi32>)
-      attributes {{cute.kernel, cute.launch_bounds = [128, 2], cute.max_registers = 40}} {{
+      attributes {{numba_cute.kernel, numba_cute.launch_bounds = [128, 2], numba_cute.max_registers = 40}} {{
     {THREAD}
     %x = arith.index_cast %t : index to i32
     %c = arith.constant 3 : i32
@@ -252,7 +254,7 @@ def test_errors_have_the_line_of_the_text():
 
 
 def test_lines_of_the_text_in_line_information():
-    source = LOOPS.replace("{cute.kernel}", "{cute.kernel, cute.lineinfo = true}")
+    source = LOOPS.replace("{numba_cute.kernel}", "{numba_cute.kernel, numba_cute.lineinfo = true}")
     ptx = cute.compile(kernel_of(source), (np.int32(11), np.zeros(8, np.int32)), arch=TARGET).ptx
     line = 1 + source.splitlines().index("      %next = arith.addi %z, %j : i32")
     assert 'test.mlir"' in ptx
@@ -260,7 +262,9 @@ def test_lines_of_the_text_in_line_information():
 
 
 def test_debugging():
-    source = LOOPS.replace("{cute.kernel}", "{cute.kernel, cute.debug = true, cute.opt = false}")
+    source = LOOPS.replace(
+        "{numba_cute.kernel}", "{numba_cute.kernel, numba_cute.debug = true, numba_cute.opt = false}"
+    )
     ptx = cute.compile(kernel_of(source), (np.int32(11), np.zeros(8, np.int32)), arch=TARGET).ptx
     assert ".target sm_80, debug" in ptx
 
@@ -283,9 +287,9 @@ def test_options_round_trip():
 
 
 CONSTANT = f"""
-func.func @scale(%o: memref<?xi32>, %n: !cute.int<3>, %m: i32) attributes {{cute.kernel}} {{
+func.func @scale(%o: memref<?xi32>, %n: !cute.int_tuple<"3">, %m: i32) attributes {{numba_cute.kernel}} {{
   {THREAD}
-  %c = cute.cast %n : !cute.int<3> -> i32
+  %c = numba_cute.cast %n : !cute.int_tuple<"3"> -> i32
   %x = arith.muli %c, %m : i32
   memref.store %x, %o[%t] : memref<?xi32>
   func.return
@@ -324,7 +328,7 @@ func.func private @range(%x: i32) -> i32 {{
   %lambda = arith.addi %x, %x : i32
   func.return %lambda : i32
 }}
-func.func @Int32(%out: memref<?xi32>) attributes {{cute.kernel}} {{
+func.func @Int32(%out: memref<?xi32>) attributes {{numba_cute.kernel}} {{
   {THREAD}
   %Int32 = arith.index_cast %t : index to i32
   %0 = func.call @range(%Int32) : (i32) -> i32
@@ -348,7 +352,7 @@ def test_names_that_python_or_the_kernel_has():
 
 
 ASSERTS = f"""
-func.func @k(%o: memref<?xindex>) attributes {{cute.kernel}} {{
+func.func @k(%o: memref<?xindex>) attributes {{numba_cute.kernel}} {{
   {THREAD}
   %two = arith.constant 2 : index
   %ok = arith.cmpi slt, %t, %two : index
@@ -380,14 +384,17 @@ REFUSED = {
 def test_what_is_refused(case):
     line, message = REFUSED[case]
     extra = "func.func private @nothing()\n" if case == "function" else ""
-    source = f"{extra}func.func @k() attributes {{cute.kernel}} {{\n  {line}\n  func.return\n}}\n"
+    source = f"{extra}func.func @k() attributes {{numba_cute.kernel}} {{\n  {line}\n  func.return\n}}\n"
     with pytest.raises(cute.CuteError, match=message) as e:
         kernel_of(source)
     assert "test.mlir:" in str(e.value)
 
 
 def test_which_kernel():
-    two = "func.func @a() attributes {cute.kernel} {\n  func.return\n}\nfunc.func @b() attributes {cute.kernel} {\n"
+    two = (
+        "func.func @a() attributes {numba_cute.kernel} {\n  func.return\n}\nfunc.func @b() attributes "
+        "{numba_cute.kernel} {\n"
+    )
     two += "  func.return\n}\n"
     assert kernel_of(two, "b").py_func.__name__ == "b"
     with pytest.raises(cute.CuteError, match="its kernels: @a, @b"):
@@ -399,7 +406,7 @@ def test_which_kernel():
 
 
 WHILE = f"""
-func.func @halve(%n: i32, %o: memref<?xi32>) attributes {{cute.kernel}} {{
+func.func @halve(%n: i32, %o: memref<?xi32>) attributes {{numba_cute.kernel}} {{
   {THREAD}
   %c1 = arith.constant 1 : i32
   %lo = arith.constant 0 : i32
@@ -430,7 +437,7 @@ def test_a_test_that_is_one_expression():
 
 
 POISON = f"""
-func.func @k(%n: i32, %o: memref<?xi32>) attributes {{cute.kernel}} {{
+func.func @k(%n: i32, %o: memref<?xi32>) attributes {{numba_cute.kernel}} {{
   {THREAD}
   %none = ub.poison : i32
   %lo = arith.constant 0 : i32

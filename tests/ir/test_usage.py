@@ -18,9 +18,9 @@ from numba_cute.ir.spelling import parse_description, spell  # noqa: E402
 
 TYPES = (
     "!cute.int<64>", "!cute.int<?{div=4}>", "!cute.layout<(64,128), (1,64)>", '!cute.layout<"(64,128):(1,64)">',
-    "!cute.tile<((8,8), (16,16))>", "!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>",
-    "!cute_nvgpu.tiled_mma<!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>, (2,1,1):(1,0,0)>",
-    '!cute_nvgpu.tma_load<!f16,[128,128],"128B">',
+    '!cute.tile<"[8:1;_]">', "!numba_cute.nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>",
+    "!numba_cute.nvgpu.tiled_mma<!numba_cute.nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],SM90>, (2,1,1):(1,0,0)>",
+    '!numba_cute.nvgpu.tma_load<!f16,[128,128],"128B">',
 )  # fmt: skip
 
 
@@ -31,16 +31,16 @@ def test_a_type_is_read(text):
 
 
 OPERATIONS = """
-func.func @k() attributes {cute.kernel} {
-  %c4 = cute.static : !cute.int<4>
-  %c1 = cute.static : !cute.int<1>
-  %shape = cute.make_shape %c4, %c1 : !cute.shape<(4,1)>
-  %stride = cute.make_stride 1, 0
-  %l = cute.make_layout %shape, %stride : !cute.layout<(4,1),(1,0)>
-  %tile = cute.make_tile 256, 64, 16
-  %atom = cute_nvgpu.make_mma_atom !f16, !f16, !f32, [64,64,16], "SM90"
-  %t = cute_nvgpu.make_tiled_mma %atom, %l, %tile
-  %threads = cute.size %t : !cute.int<512>
+func.func @k() attributes {numba_cute.kernel} {
+  %c4 = numba_cute.static : !cute.int_tuple<"4">
+  %c1 = numba_cute.static : !cute.int_tuple<"1">
+  %shape = numba_cute.make_shape %c4, %c1 : !cute.shape<"(4,1)">
+  %stride = numba_cute.make_stride 1, 0
+  %l = numba_cute.make_layout %shape, %stride : !cute.layout<"(4,1):(1,0)">
+  %tile = numba_cute.make_tile 256, 64, 16
+  %atom = numba_cute.nvgpu.make_mma_atom !f16, !f16, !f32, [64,64,16], "SM90"
+  %t = numba_cute.nvgpu.make_tiled_mma %atom, %l, %tile
+  %threads = numba_cute.size %t : !cute.int_tuple<"512">
   func.return
 }
 """
@@ -56,12 +56,17 @@ def test_operations_are_read_and_run():
 
 def test_what_is_wrong_is_said_with_operation_operand_layouts_rule_and_line():
     with pytest.raises(cute.CuteError) as e:
-        ir.parse(OPERATIONS.replace("cute.size %t", "cute.composition %t, %l"), "wrong.mlir")
+        ir.parse(OPERATIONS.replace("numba_cute.size %t", "numba_cute.composition %t, %l"), "wrong.mlir")
     text = str(e.value)
-    for part in ("wrong.mlir:11", "cute.composition", "is not a layout", "%threads = cute.composition %t, %l"):
+    for part in (
+        "wrong.mlir:11",
+        "numba_cute.composition",
+        "is not a layout",
+        "%threads = numba_cute.composition %t, %l",
+    ):
         assert part in text, text
     with pytest.raises(cute.CuteError, match=r"(?s)wrong.mlir:7.*\(4,1\):\(1,0\).* not .*\(4,1\):\(1,2\)|wrong.mlir:7"):
-        ir.parse(OPERATIONS.replace("layout<(4,1),(1,0)>", "layout<(4,1),(1,2)>"), "wrong.mlir")
+        ir.parse(OPERATIONS.replace('(4,1):(1,0)"', '(4,1):(1,2)"'), "wrong.mlir")
 
 
 PRINTED = """

@@ -8,34 +8,24 @@ import pytest
 pytest.importorskip("xdsl")
 
 from hypothesis import given, settings  # noqa: E402
-from xdsl.context import Context  # noqa: E402
-from xdsl.dialects.builtin import Builtin, IndexType  # noqa: E402
+from xdsl.dialects.builtin import IndexType  # noqa: E402
 from xdsl.dialects.test import Test  # noqa: E402
-from xdsl.ir import Dialect  # noqa: E402
 from xdsl.parser import Parser  # noqa: E402
 from xdsl.utils.exceptions import ParseError  # noqa: E402
 
 import numba_cute as cute  # noqa: E402
 from numba_cute.ir import registry  # noqa: E402
+from numba_cute.ir.module import context, dialects  # noqa: E402
 from numba_cute.ir.names import Names, collected  # noqa: E402
 from numba_cute.ir.spelling import parse_description, spell  # noqa: E402
-from numba_cute.ir.types import TYPES, DescribedType, description_of, type_of, types_of  # noqa: E402
+from numba_cute.ir.types import TYPES, DescribedType, description_of, reading, type_of  # noqa: E402
 from numba_cute.typed.descriptions import Constant, Group, Scalar  # noqa: E402
 
 from .random_types import DESCRIPTIONS  # noqa: E402
-from .test_types import PRINTED, SAME  # noqa: E402
-
-
-def context():
-    made = Context()
-    made.load_dialect(Builtin)
-    made.load_dialect(Test)
-    for name in ("cute", "cute_nvgpu", "numba"):
-        made.load_dialect(Dialect(name, [], types_of(name)))
-    return made
-
+from .written_types import PRINTED, SAME  # noqa: E402
 
 CONTEXT = context()
+CONTEXT.load_dialect(Test)
 
 
 def parsed(text):
@@ -59,38 +49,41 @@ def test_a_type_reads_as_its_description_does(text):
 
 
 def test_the_field_s_names_of_tuples_are_types_with_one_description():
-    names = ["shape", "stride", "coord", "tile", "tuple"]
-    types = [parsed(f"!cute.{name}<(4,?)>") for name in names]
-    assert len(set(types)) == 5 and [str(t) for t in types] == [f"!cute.{name}<(4,?)>" for name in names]
+    names = ["shape", "stride", "coord", "int_tuple"]
+    types = [parsed(f'!cute.{name}<"(4,?)">') for name in names]
+    assert len(set(types)) == 4 and [str(t) for t in types] == [f'!cute.{name}<"(4,?)">' for name in names]
+    assert parsed("!numba_cute.tuple<(4,?)>") == parsed("!cute.tuple<(4,?)>") == types[-1]
     assert {description_of(t) for t in types} == {Group((Constant(4), Scalar(cute.Int32)))}
     assert type_of(description_of(types[0])) == types[-1]
 
 
 def test_a_number_of_which_nothing_is_known_is_the_builtin_type():
-    assert str(parsed("!cute.int<?>")) == "i32" and str(parsed("!cute.int<?{ui64}>")) == "ui64"
-    assert parsed("!cute.int<?>") == type_of(Scalar(cute.Int32))
-    assert isinstance(parsed("!cute.int<?{div=4}>"), DescribedType)
+    assert str(parsed("i32")) == "i32" and str(parsed("ui64")) == "ui64"
+    assert parsed("i32") == type_of(Scalar(cute.Int32))
+    assert isinstance(parsed("!numba_cute.int<?{ui32 div=4}>"), DescribedType)
+    assert str(parsed("!cute.int<?{div=4}>")) == '!cute.int_tuple<"?{div=4}">'
 
 
 def test_a_tma_atom_s_type_keeps_its_box_and_swizzle():
     """They are in the tensor map, of which a kernel knows nothing."""
-    text = '!cute_nvgpu.tma_load<!f16,[128,128],"128B">'
+    text = '!numba_cute.nvgpu.tma_load<!f16,[128,128],"128B">'
     t = parsed(text)
     assert str(t) == text and parsed(str(t)) == t
     assert t != parsed(text.replace("128B", "64B")) and description_of(t) == description_of(
         parsed(text.replace("128B", "64B"))
     )
-    assert spell(description_of(t)) == "!cute_nvgpu.tma_load<!f16,[16384], tma_modes = (1,0)>"
+    assert spell(description_of(t)) == "!numba_cute.nvgpu.tma_load<!f16,[16384], tma_modes = (1,0)>"
 
 
 MODULE = """
-!l = !cute.layout<(4,8),(1,4)> // a comment
-%0 = "test.op"() : () -> !cute_nvgpu.tma_load<!f16,[128,128],"128B">
-%1, %2 = "test.op"(%0) : (!cute_nvgpu.tma_load<!f16, [128,
-    128], "128B">) -> (!cute.memref<f16, smem, align<16>, /*X*/!l>, !cute.int<?>)
-%3 = "test.op"() : () -> !cute_nvgpu.tensor_map
-%4 = "test.op"() : () -> !cute<int<64>>
-%5 = "test.op"() {a = !cute.shape<(1)>, b = [!cute.tuple<(_, "a>b")>, !l]} : () -> !cute.constant<@"numba_cute:gemm">
+!l = !cute.layout<"(4,8):(1,4)"> // a comment
+%0 = "test.op"() : () -> !numba_cute.nvgpu.tma_load<!f16,[128,128],"128B">
+%1, %2 = "test.op"(%0) : (!numba_cute.nvgpu.tma_load<!f16, [128,
+    128], "128B">) -> (!numba_cute.memref<f16, smem, align<16>, /*X*/!l>, i32)
+%3 = "test.op"() : () -> !numba_cute.nvgpu.tensor_map
+%4 = "test.op"() : () -> !numba_cute<int<64>>
+%5 = "test.op"() {a = !cute.shape<"(1)">, b = [!numba_cute.tuple<(_,"a>b")>,
+!l]} : () -> !numba_cute.constant<@"numba_cute:gemm">
 """.replace("/*X*/", "")
 
 
@@ -98,17 +91,17 @@ def test_types_stand_in_modules():
     module = Parser(CONTEXT, MODULE).parse_module()
     module.verify()
     text = str(module)
-    assert "(!cute.memref<f16, smem, align<16>, (4,8):(1,4)>, i32)" in text and "!cute.int<64>" in text
+    assert '(!cute.memref<f16, smem, align<16>, "(4,8):(1,4)">, i32)' in text and '!cute.int_tuple<"64">' in text
     assert str(Parser(CONTEXT, text).parse_module()) == text
 
 
 @pytest.mark.parametrize(
     ("text", "place", "why"),
     [
-        ('%0 = "test.op"() : () -> !cute.tuple<(4,\n  f32)>', ":2:3", "write !f32 for the element type"),
-        ('%0 = "test.op"() : () -> !cute.tuple<(4,!m)>', ":1:41", "the text defines no such name"),
-        ('%0 = "test.op"() : () -> !cute.layout<(4,4),\n  (1,4,5)>', ":1:39", "does not match shape=(4,4)"),
-        ('%0 = "test.op"() : () -> !cute.lay<4>', ":1:", "'cute.lay' is not registered"),
+        ('%0 = "test.op"() : () -> !numba_cute.tuple<(4,\n  f32)>', ":2:3", "write !f32 for the element type"),
+        ('%0 = "test.op"() : () -> !numba_cute.tuple<(4,!m)>', ":1:47", "the text defines no such name"),
+        ('%0 = "test.op"() : () -> !numba_cute.layout<(4,4),\n  (1,4,5)>', ":1:45", "does not match shape=(4,4)"),
+        ('%0 = "test.op"() : () -> !numba_cute.lay<4>', ":1:", "'numba_cute.lay' is not registered"),
     ],
     ids=["element type", "alias", "layout", "name"],
 )
@@ -125,7 +118,8 @@ def test_what_is_no_type_of_a_kernel_has_no_description():
 
 def test_every_class_of_the_library_has_its_type_in_a_dialect():
     assert set(registry.mnemonics()) <= set(TYPES) and len(TYPES) > 180
-    assert sum(len(types_of(name)) for name in ("cute", "cute_nvgpu", "numba")) == len(TYPES)
+    assert {t for d in dialects() for t in d.attributes} >= set(TYPES.values())
+    assert all(reading(name) is None for name in TYPES)
 
 
 @settings(max_examples=25, deadline=None)

@@ -53,4 +53,6 @@ def operations(inputs, results, lines):
     body += lines
     body += [f"memref.store %r{i}, %o{i}[%t] : memref<?x{t}>" for i, t in enumerate(results)]
     text = "\n  ".join(body)
-    return f"func.func @operations({', '.join(params)}) attributes {{cute.kernel}} {{\n  {text}\n  func.return\n}}\n"
+    return (
+        f"func.func @operations({', '.join(params)}) attributes {{numba_cute.kernel}} {{\n  {text}\n  func.return\n}}\n"
+    )

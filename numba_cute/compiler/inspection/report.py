@@ -159,7 +159,7 @@ def inspect_layouts(kernel: UserFunction, signature: Any, arch: str = "sm_90a") 
     that is assigned several times is listed once for each type. Nothing is assembled or run.
 
         for v in cute.inspect_layouts(kernel, (a, b)):
-            print(v.name, v.type, v.registers)   # sA !cute.layout<(64,128), (1,64)> 0
+            print(v.name, v.type, v.registers)   # sA !cute.layout<"(64,128):(1,64)"> 0
     """
     annotation = frontend(kernel, signature, arch).type_annotation
     found = set()

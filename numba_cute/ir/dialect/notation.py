@@ -270,6 +270,22 @@ def write(kind: str, x: Any) -> str:
     return _written(x)
 
 
+def body_end(text: str, start: int) -> int:
+    """Where the body of a type ends that begins at `start`; there, if it has none."""
+    if text[start : start + 1] != "<":
+        return start
+    depth, quoted = 0, False
+    for i in range(start, len(text)):
+        c = text[i]
+        if c == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += (c == "<") - (c == ">" and text[i - 1] != "-")
+        if not depth:
+            return i + 1
+    return len(text)
+
+
 def shown(kind: str, x: Any) -> str:
     """Write a value with the run-time numbers that a running program knows."""
     return write(kind, _settled(x))
@@ -297,6 +313,7 @@ __all__ = [
     "RawComposed",
     "RawLayout",
     "Undefined",
+    "body_end",
     "fitting",
     "read",
     "shown",

@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from ...layout.int_tuple import congruent
 from ...seam import CuteError
 from .checked import Refused, checked
-from .notation import Malformed, RawComposed, RawLayout, fitting, read, write
+from .notation import Malformed, RawComposed, RawLayout, body_end, fitting, read, write
 
 _POINTER = "{elem}, {space}[, align<{int}>][, {swizzle}]"
 _TILED = ", atom_layout_MNK = <{layout}>, permutation_MNK = <{tile}>"
@@ -200,7 +200,7 @@ class PrintedType(TypeAttribute, Data[tuple[Any, ...]]):
     def parse_parameter(cls, parser: AttrParser) -> tuple[Any, ...]:
         """Read what stands after the name."""
         text, start = parser.lexer.input.content, parser.pos
-        end = _end(text, start)
+        end = body_end(text, start)
         try:
             found = parsed(cls.name, text[start + 1 : end - 1] if end > start else "")
         except CuteError as e:
@@ -212,22 +212,6 @@ class PrintedType(TypeAttribute, Data[tuple[Any, ...]]):
         """Write what stands after the name."""
         inner = written(self.name, self.data)
         printer.print_string(f"<{inner}>" if inner else "")
-
-
-def _end(text: str, start: int) -> int:
-    """Where the body of a type ends that begins at `start`; there, if it has none."""
-    if text[start : start + 1] != "<":
-        return start
-    depth, quoted = 0, False
-    for i in range(start, len(text)):
-        c = text[i]
-        if c == '"':
-            quoted = not quoted
-        elif not quoted:
-            depth += (c == "<") - (c == ">" and text[i - 1] != "-")
-        if not depth:
-            return i + 1
-    return len(text)
 
 
 def _defined(name: str) -> type[PrintedType]:

@@ -16,11 +16,12 @@ from .dce import DeadCode
 from .fold import Fold
 from .lower_to_nvgpu import LowerToNvgpu
 from .lower_to_ptx import LowerToPtx
+from .publish import Publish
 from .rewriting import Refused
 from .vectorise import Vectorise
 
 PASSES: dict[str, type[ModulePass]] = {
-    p.name: p for p in (Fold, Coalesce, Vectorise, DeadCode, LowerToNvgpu, LowerToPtx)
+    p.name: p for p in (Fold, Coalesce, Vectorise, DeadCode, LowerToNvgpu, LowerToPtx, Publish)
 }
 """All passes, by the names that the command line has for them."""
 
@@ -34,6 +35,7 @@ def run(module: Module, names: Sequence[str]) -> Module:
     unknown = [n for n in names if n not in PASSES]
     if unknown:
         raise CuteError(f"pass {unknown[0]!r} is none of those that there are: {', '.join(PASSES)}")
+    module = module.calls()
     op = module.op.clone()
     text = module.text
     if text is not None:
@@ -41,8 +43,9 @@ def run(module: Module, names: Sequence[str]) -> Module:
         text = replace(text, at={new: text.at[old] for old, new in pairs if old in text.at}, names={})
     made = Module(op, text)
     for name in names:
+        made = made.calls()
         try:
-            PASSES[name]().apply(context(), op)
+            PASSES[name]().apply(context(), made.op)
         except Refused as e:
             raise CuteError(f"{_place(made, e.op)}{name}: {e}\n    {str(e.op).splitlines()[0]}") from e
         made.verify()

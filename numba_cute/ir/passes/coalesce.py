@@ -37,7 +37,7 @@ class _Coalesce(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         with inference.abstractly(target_of(op)):
             copy = plain_copy(op)
-            if copy is None or (op.name == "cute.copy" and copy.bits):
+            if copy is None or (op.name == "numba_cute.copy" and copy.bits):
                 return
             maker = Maker(rewriter, op)
             made = {t: _coalesced(maker, t, of) for t, of in ((copy.src, copy.a), (copy.dst, copy.b))}

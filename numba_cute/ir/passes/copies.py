@@ -32,12 +32,16 @@ class PlainCopy:
 
 def plain_copy(op: Operation) -> PlainCopy | None:
     """Take an operation for such a copy, within `inference.abstractly`; None if it is none, or says more."""
-    if not isinstance(op, ApiOp) or op.name not in ("cute.copy", "cute.autovec_copy", "cute.basic_copy"):
+    if not isinstance(op, ApiOp) or op.name not in (
+        "numba_cute.copy",
+        "numba_cute.autovec_copy",
+        "numba_cute.basic_copy",
+    ):
         return None
     args, keywords = values_of(op)
     keywords.pop("unroll_factor", None)
     bits = 0
-    if op.name == "cute.copy":
+    if op.name == "numba_cute.copy":
         atom = inference.example_of(described(args[0]))
         atom = atom.atom if isinstance(atom, TiledCopy) else atom
         if not isinstance(atom, CopyAtom) or not isinstance(atom.op, CopyUniversalOp):
@@ -46,7 +50,7 @@ def plain_copy(op: Operation) -> PlainCopy | None:
     if len(args) != 2 or any(v is not None for v in keywords.values()):
         return None
     a, b = (inference.example_of(described(t)) for t in args)
-    if op.name == "cute.basic_copy":
+    if op.name == "numba_cute.basic_copy":
         bits = int(a.element_type.width)
     for t in (a, b):
         memory = isinstance(t, Tensor) and isinstance(t.iterator, Pointer) and isinstance(t.layout, Layout)

@@ -16,7 +16,7 @@ from .rewriting import only_gives, placed, plain_constant, with_values
 
 
 class ToStatic(RewritePattern):
-    """Write a result that its type says whole, of the layout algebra on static operands say, as `cute.static`."""
+    """Write a result that its type says whole, of the layout algebra on static operands say, as `numba_cute.static`."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, Inferred) or op.result is None or not only_gives(op):
@@ -44,7 +44,7 @@ def _constant(value: SSAValue) -> tuple[object, ...] | None:
 
 
 class UnusedStatic(RewritePattern):
-    """Leave out a `cute.static` that nobody uses any more."""
+    """Leave out a `numba_cute.static` that nobody uses any more."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if isinstance(op, StaticOp) and all(r.first_use is None for r in op.results):
@@ -52,8 +52,8 @@ class UnusedStatic(RewritePattern):
 
 
 class Fold(ModulePass):
-    """Write results that are known when a kernel is compiled as `cute.static` or, numbers and tuples of them, where
-    they are used. So the operations of the layout algebra on static operands go."""
+    """Write results that are known when a kernel is compiled as `numba_cute.static` or, numbers and tuples of them,
+    where they are used. So the operations of the layout algebra on static operands go."""
 
     name = "fold"
 

@@ -252,11 +252,12 @@ def _tma(s: _Steps, call: Any, atom: Any, of: CopyAtom, src: Any, dst: Any, give
 
 _OF_A_COPY = ("atom", "src", "dst", "pred", "tma_bar_ptr", "mcast_mask", "cache_policy", "tma_desc_ptr")
 _PARAMETERS = {
-    "cute.gemm": ("atom", "d", "a", "b", "c"),
-    "cute.mma_atom_call": ("atom", "d", "a", "b", "c"),
-    "cute.copy": (*_OF_A_COPY, "unroll_factor"),
-    "cute.copy_atom_call": _OF_A_COPY,
+    "numba_cute.gemm": ("atom", "d", "a", "b", "c"),
+    "numba_cute.mma_atom_call": ("atom", "d", "a", "b", "c"),
+    "numba_cute.copy": (*_OF_A_COPY, "unroll_factor"),
+    "numba_cute.copy_atom_call": _OF_A_COPY,
 }
 _LOWERED = {
-    "cute.gemm": _gemm, "cute.mma_atom_call": _mma_atom_call, "cute.copy": _copy, "cute.copy_atom_call": _copy,
+    "numba_cute.gemm": _gemm, "numba_cute.mma_atom_call": _mma_atom_call, "numba_cute.copy": _copy,
+    "numba_cute.copy_atom_call": _copy,
 }  # fmt: skip

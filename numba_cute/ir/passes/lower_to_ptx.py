@@ -29,20 +29,22 @@ from ..rows import PtxOp
 from ..types import description_of, type_of
 from .rewriting import Maker, described, rewrite_each, values_of
 
-_ROOMS = ("cute.arch.", "cute_nvgpu.warpgroup.", "cute_nvgpu.tcgen05.", "cute_nvgpu.cpasync.")
+_ROOMS = ("numba_cute.arch.", "numba_cute.nvgpu.warpgroup.", "numba_cute.nvgpu.tcgen05.", "numba_cute.nvgpu.cpasync.")
 """The rooms whose functions are instructions too."""
-_NAMES = {f"cute_nvgpu.{kind.name}" for kind in KINDS} | {
-    "cute_nvgpu.mma_begin", "cute_nvgpu.mbarrier_arrive", "cute_nvgpu.mbarrier_init", "cute_nvgpu.mbarrier_wait",
-    "cute.autovec_copy", "cute.basic_copy", "cute.basic_copy_if", "cute.prefetch",
+_NAMES = {f"numba_cute.nvgpu.{kind.name}" for kind in KINDS} | {
+    "numba_cute.nvgpu.mma_begin", "numba_cute.nvgpu.mbarrier_arrive", "numba_cute.nvgpu.mbarrier_init",
+    "numba_cute.nvgpu.mbarrier_wait",
+    "numba_cute.autovec_copy", "numba_cute.basic_copy", "numba_cute.basic_copy_if", "numba_cute.prefetch",
 }  # fmt: skip
 
 
 class LowerToPtx(ModulePass):
-    """Make of each instruction of `cute_nvgpu` one or more `cute_nvgpu.ptx` operations, which name the rows of the
-    instruction table that it issues, with their operands and static parameters.
+    """Make of each instruction one or more `numba_cute.nvgpu.ptx` operations, which name the rows of the instruction
+    table that it issues, with their operands and static parameters.
 
-    What its function computes besides becomes arith, scf and `cute_nvgpu.machine` operations. It is found by running
-    the function: nothing is written twice. A function that asks the kernel for more, as memory of its own, stays."""
+    What its function computes besides becomes arith, scf and `numba_cute.nvgpu.machine` operations. It is found by
+    running the function: nothing is written twice. A function that asks the kernel for more, as memory of its own,
+    stays."""
 
     name = "lower-to-ptx"
 

@@ -47,7 +47,7 @@ class _Vectorise(RewritePattern):
             a, b = copy.a, copy.b
             width = vector_width(a.iterator, a.layout, b.iterator, b.layout, WIDEST)
             bits = width * int(a.element_type.width)
-            if bits not in _WIDTHS or (op.name == "cute.copy" and bits <= copy.bits):
+            if bits not in _WIDTHS or (op.name == "numba_cute.copy" and bits <= copy.bits):
                 return
             self._rewrite(Maker(rewriter, op), copy, width, bits)
         rewriter.erase(op)

@@ -70,7 +70,7 @@ def api(w: Writer, op: ApiOp) -> None:
 
 def _by_name(function: Any, positional: list[str], keywords: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """Give arguments that Python's function takes by name alone, and that the IR wrote in their places, their names:
-    `cute.make_layout %shape, %stride`."""
+    `numba_cute.make_layout %shape, %stride`."""
     if isinstance(function, type):
         return positional, keywords
     parameters = inspect.signature(function).parameters.values()

@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import ParseError
 
 from ...seam import CuteError
 from ...seam.ground.packages import package_of
+from ..dialect.spelled import told_by_use
 from ..scanner import SpellingError
 
 Position = tuple[int, int]
@@ -97,9 +98,9 @@ def _name(source: str) -> str:
     return f"<cute.ir {hashlib.sha256(source.encode()).hexdigest()[:8]}>"
 
 
-TARGET = "cute.target"
+TARGET = "numba_cute.target"
 """The attribute of a module that names the target."""
-_TARGET = re.compile(rf'{re.escape(TARGET)} = "(\w+)"')
+_TARGET = re.compile(r'cute\.target = "(\w+)"')
 
 
 class _Noting(Parser):
@@ -123,6 +124,12 @@ class _Noting(Parser):
         line = bisect.bisect_right(self._starts, start)
         self.at[op] = (line, start - self._starts[line - 1])
         return op
+
+    def resolve_operand(self, operand: Any, type: Any) -> Any:
+        values = self.ssa_values.get(operand.operand_name)
+        if values is not None and operand.index < len(values):
+            told_by_use(values[operand.index], type)
+        return super().resolve_operand(operand, type)
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Any) -> None:
         super()._register_ssa_definition(name, values, span)

@@ -18,7 +18,7 @@ from xdsl.traits import IsTerminator
 from ...dtypes import DType, Float64
 from ...seam import CuteError
 from ...typed.descriptions import Constant
-from ..types import DescribedType, description_of
+from ..types import description_of, is_described
 from .numbers import number_of
 from .text import Text
 
@@ -212,7 +212,7 @@ class Writer:
 
     def static(self, value: SSAValue) -> Constant | None:
         """Return what a value is whose type says it whole, and that has no registers; None for any other."""
-        if not isinstance(value.type, DescribedType):
+        if not is_described(value.type):
             return None
         found = description_of(value.type)
         return found if isinstance(found, Constant) else None
