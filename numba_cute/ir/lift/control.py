@@ -34,20 +34,20 @@ class Carried:
             found = w.get(like)
             assert isinstance(found, Object)
             self.object = found
-            self.variables = [w.names.variable("accumulate", w._locals)]
+            self.variables = [w.local("accumulate")]
         elif number_of(self.type) is None and _is_tuple(self.type):
-            self.leaves = opaque_tree(self.type, Expr(w.names.variable(w.text_name(first), w._locals))).leaves
+            self.leaves = opaque_tree(self.type, Expr(w.local(w.text_name(first)))).leaves
             self.variables = []
             self._leaf_variables(w.text_name(first))
         else:
-            self.variables = [w.names.variable(w.text_name(first), w._locals)]
+            self.variables = [w.local(w.text_name(first))]
         self._bind(names)
 
     def _leaf_variables(self, name: str) -> None:
         made = []
         for leaf in Tree(self.leaves).flat():
             if leaf is not None and not str(leaf).lstrip("-").isdigit():
-                variable = self.w.names.variable(name, self.w._locals)
+                variable = self.w.local(name)
                 self.variables.append(variable)
                 leaf = Expr(variable)
             made.append(leaf)
@@ -97,6 +97,8 @@ def loop(w: Lifter, op: scf.ForOp) -> None:
     """A `for` over a range."""
     block = op.body.block
     counter, *arguments = block.args
+    if _once(w, op):
+        return
     kept = [(i, Carried(w, [arguments[i]], op.iter_args[i])) for i in _kept(w, arguments)]
     _give(w, kept, op.iter_args, first=True)
     lower, step = w.constant(op.lb), w.constant(op.step)
@@ -105,13 +107,35 @@ def loop(w: Lifter, op: scf.ForOp) -> None:
         bounds.insert(0, str(w.expr(op.lb)))
     if step != 1:
         bounds.append(str(w.expr(op.step)))
-    name = w.names.variable(w.text_name(counter) if not w.text_name(counter).startswith("arg") else "i", w._locals)
-    w.values[counter] = Expr(name)
-    with w.indented(f"for {name} in {_range(w, op)}({', '.join(bounds)}):"):
+    name = w.local(w.text_name(counter) if not w.text_name(counter).startswith("arg") else "i")
+    kind = _range(w, op)
+    w.values[counter] = Expr(name, static=kind != "range")
+    with w.indented(f"for {name} in {kind}({', '.join(bounds)}):"):
         w.block(block)
         _give(w, kept, yielded(block))
     for i, c in kept:
         w.values[op.results[i]] = c.value()
+
+
+def _once(w: Lifter, op: scf.ForOp) -> bool:
+    """Write a loop of one round, or of none, as what it does."""
+    bounds = [w.constant(b) for b in (op.lb, op.ub, op.step)]
+    if any(type(b) is not int for b in bounds) or bounds[2] <= 0 or len(range(*bounds)) > 1:  # type: ignore[operator, arg-type]
+        return False
+    block = op.body.block
+    counter, *arguments = block.args
+    kept = _kept(w, arguments)
+    for i in kept:
+        w.values[arguments[i]] = w.get(op.iter_args[i])
+    if range(*bounds):  # type: ignore[arg-type]
+        w.values[counter] = w.get(op.lb)
+        w.block(block)
+        for i in kept:
+            w.values[op.results[i]] = w.get(yielded(block)[i])
+    else:
+        for i in kept:
+            w.values[op.results[i]] = w.get(op.iter_args[i])
+    return True
 
 
 def _range(w: Lifter, op: scf.ForOp) -> str:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ..dialect.attributes import CuteType
+from .patterns import Patterns
 
 EFFECTS = {
     "cute.copy", "cute.gemm", "cute.memref.store", "cute.memref.store_vec", "cute.print", "cute.print_view",
@@ -67,6 +68,7 @@ class Flow:
         self.function = function
         self._through = {a for op in function.walk() for args, _ in carried(op) for a in args}
         self._settle()
+        self.patterns = Patterns(self.root)
         self.values: set[SSAValue] = set()
         self.needed: set[Operation] = set()
         for op in function.walk():
@@ -147,7 +149,7 @@ class Flow:
 
     def _effect(self, op: Operation) -> None:
         self._mark(op)
-        for value in op.operands:
+        for value in self.patterns.read(op):
             self.need(value)
 
     def _mark(self, op: Operation) -> None:
@@ -185,7 +187,7 @@ class Flow:
         elif isinstance(owner, scf.WhileOp):
             self.need(yielded(owner.before_region.block)[value.index])  # type: ignore[attr-defined]
         else:
-            for operand in owner.operands:
+            for operand in self.patterns.read(owner):
                 self.need(operand)
 
     def _need_argument(self, value: Any, block: Block) -> None:
@@ -201,7 +203,7 @@ class Flow:
         found: Counter[SSAValue] = Counter()
         for op in self.function.walk():
             if op in self.needed and op.name not in _ENDS:
-                found.update(self.root(v) for v in op.operands)
+                found.update(self.root(v) for v in self.patterns.read(op))
             elif op.name in _ENDS:
                 found.update(r for v in op.operands if (r := self.root(v)) in self.values)
         return found

@@ -9,13 +9,24 @@ from xdsl.ir import SSAValue
 
 from ..dialect.printed_types import PrintedType
 from ..python.numbers import number_of
+from ..dialect.notation import RawLayout
+from .spelling import is_dynamic
 from .tuples import attributes
-from .values import Expr
+from .values import Expr, Tree
 from .writer import Lifter, lifts
 
 
 def taken(w: Lifter, argument: SSAValue, name: str) -> Expr:
-    """Say what a parameter of the host's is."""
+    """Say what a parameter of the host's is: extents and strides that its type does not say are run-time numbers."""
+    t = argument.type
+    if isinstance(t, PrintedType) and t.name == "cute.memref" and argument in w.flow.values:
+        layout = t.data[-1]
+        if isinstance(layout, RawLayout) and not isinstance(layout.shape, int):
+            flat = list(zip(Tree(layout.shape).flat(), Tree(layout.stride).flat(), strict=True))
+            if all(map(is_dynamic, (s for s, _ in flat))):
+                leading = next((i for i, (_, d) in enumerate(flat) if d == 1), None)
+                given = "" if leading is None else f"leading_dim={leading}"
+                w.line(f"{name} = {name}.mark_layout_dynamic({given})")
     return Expr(name)
 
 
@@ -28,7 +39,7 @@ def tma_atom(w: Lifter, op: Any) -> None:
     kind = "sm_90" if store else found["kind"]
     made = _tma_op(w, op, store, kind)
     multicast = found.get("num_multicast", 1)
-    names = [w.names.variable(hint, w._locals) for hint in ("tma_atom", "tma_tensor")]
+    names = [w.local(hint) for hint in ("tma_atom", "tma_tensor")]
     args = [made, str(w.expr(tensor)), str(w.expr(smem)), str(w.expr(tile))]
     if multicast != 1:
         args.append(f"num_multicast={multicast}")

@@ -31,9 +31,9 @@ def register(w: Lifter, op: Any) -> None:
     """A register of the machine's: the same all the time that a thread runs."""
     name, _, axis = op.name.removeprefix("nvvm.read.ptx.sreg.").rpartition(".")
     if name in _VECTORS:
-        text = f"cute.arch.{_VECTORS[name]}()[{_AXES[axis]}]"
-    else:
-        text = f"cute.arch.{_SCALARS[op.name.removeprefix('nvvm.read.ptx.sreg.')]}()"
+        w.values[w.root(op.results[0])] = Expr(w.place(_VECTORS[name], _AXES[axis]))
+        return
+    text = f"cute.arch.{_SCALARS[op.name.removeprefix('nvvm.read.ptx.sreg.')]}()"
     w.values[w.root(op.results[0])] = Expr(text)
 
 
@@ -66,8 +66,6 @@ for _name, _form in {
     "nvvm.cp.async.mbarrier.arrive.shared": "cute.arch.cp_async_mbarrier_arrive_noinc({0})",
     "nvvm.elect.sync": "cute.arch.elect_one()",
     "nvvm.fence.mbarrier.init": "cute.arch.mbarrier_init_fence()",
-    "nvvm.mbarrier.init": "cute.arch.mbarrier_init({0}, {1})",
-    "nvvm.mbarrier.init.shared": "cute.arch.mbarrier_init({0}, {1})",
     "nvvm.mbarrier.expect_tx": "cute.arch.mbarrier_expect_tx({0}, {1})",
     "nvvm.mbarrier.arrive.expect_tx": "cute.arch.mbarrier_arrive_and_expect_tx({0}, {1})",
     "nvvm.mbarrier.try_wait.parity": "cute.arch.mbarrier_wait({0}, {1})",
@@ -79,6 +77,21 @@ for _name, _form in {
     "cute_nvgpu.arch.make_warp_uniform": "cute.arch.make_warp_uniform({0})",
 }.items():
     lifts(_name)(_plain(_form))
+
+
+@lifts("nvvm.mbarrier.init", "nvvm.mbarrier.init.shared")
+def init(w: Lifter, op: Any) -> None:
+    """A barrier begins. The CuTe DSL lets all lanes of a warp do it at once; PTX has a barrier begin once, so that one
+    lane does it here."""
+    text = f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})"
+    if not w.flow.patterns.is_uniform(op):
+        w.line(text)
+        return
+    if not (w.lines and w.lines[-1].depth == w._depth + 1 and w.lines[-1].text.startswith("cute.arch.mbarrier_init(")):
+        w.line("if cute.arch.elect_one():")
+    w._depth += 1
+    w.line(text)
+    w._depth -= 1
 
 
 @lifts("cute_nvgpu.arch.make_warp_uniform")

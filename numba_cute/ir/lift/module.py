@@ -29,7 +29,8 @@ from ..python.text import Text
 from ..python.writer import identifier
 from . import control, host, machine, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
 from .spelling import is_dynamic, tuple_text
-from .values import Expr, Object
+from .layout import folded
+from .values import Expr, Object, names_in
 from .writer import Globals, Lifter, opaque_tree
 
 
@@ -116,7 +117,8 @@ class _Module:
         for f in self.hosts:
             functions.append(self._host(f))
             hosts[f.sym_name.data] = self.names[f.sym_name.data]
-        constants = [f"{name} = {text}" for text, name in self.globals.constants.items()]
+        used = names_in("\n".join(functions))
+        constants = [folded("", f"{name} = {text}") for text, name in self.globals.constants.items() if name in used]
         imports = [f"from {module} import {name}" for name, module in sorted(self.globals.imports.items())]
         head = ["from numba import cuda", "", "import numba_cute as cute", *imports]
         parts = ["\n".join(head), *(["\n".join(constants)] if constants else []), *functions]
@@ -132,7 +134,11 @@ class _Module:
         with w.at(k), w.indented(f"def {name}({', '.join(parameters)}):"):
             for argument, parameter in zip(block.args, parameters, strict=True):
                 _taken(w, argument, parameter)
+            begin = len(w.lines)
             w.block(block)
+            for function, names in w.places.items():
+                w.line(f"{', '.join(names)} = cute.arch.{function}()")
+                w.lines.insert(begin, w.lines.pop())
         return f"@cuda.jit\n{_written(w)}"
 
     def _host(self, f: func.FuncOp) -> str:
@@ -148,7 +154,7 @@ class _Module:
 
 
 def _written(w: Lifter) -> str:
-    return "\n".join(f"{'    ' * line.depth}{line.text}" for line in w.lines)
+    return "\n".join(folded("    " * line.depth, line.text) for line in w.lines)
 
 
 def _short(symbol: str, hint: str) -> str:
@@ -165,7 +171,7 @@ def _short(symbol: str, hint: str) -> str:
 
 def _parameter(w: Lifter, argument: SSAValue) -> str:
     name = w.text_name(argument)
-    return w.names.variable(identifier(name), w._locals)
+    return w.local(name)
 
 
 def _taken(w: Lifter, argument: SSAValue, name: str) -> None:
@@ -199,9 +205,22 @@ def _checked(w: Lifter, t: PrintedType, name: str) -> None:
         w.line(f"assert {name}.element_type is {w.element(t.data[0])}")
     layout = t.data[-1]
     layout = getattr(layout, "outer", layout)
-    for part in ("shape", "stride"):
-        for path, value in _static_parts(getattr(layout, part)):
-            w.line(f"assert {name}.{part}{path} == {tuple_text(value)}")
+    for path, value in _static_parts(layout.shape):
+        w.line(f"assert {name}.shape{path} == {tuple_text(value)}")
+    for path, extent, stride in _leaves(layout.shape, layout.stride):
+        if is_dynamic(stride) or extent == 1:
+            continue
+        free = f"{name}.shape{path} == 1 or " if is_dynamic(extent) else ""
+        w.line(f"assert {free}{name}.stride{path} == {tuple_text(stride)}")
+
+
+def _leaves(shape: Any, stride: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """List the leaves of a layout, with how they are reached: of an extent of one the stride is nobody's."""
+    if isinstance(shape, tuple):
+        for i, (s, d) in enumerate(zip(shape, stride, strict=True)):
+            yield from _leaves(s, d, f"{path}[{i}]")
+    else:
+        yield path, shape, stride
 
 
 def _static_parts(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from ...dtypes import Boolean, DType, Int32, Int64
 from ...layout.int_tuple import product
@@ -66,10 +66,15 @@ def wrapping(w: Lifter, op: Any) -> None:
         kept = op.operands[0] if b == neutral else op.operands[1]
         w.values[w.root(result)] = w.get(kept)
         return
-    if w.host:
-        w.bind(result, raw)
-        return
-    w.bind(result, Expr(w.cast(raw, w.dtype(result)), raw=raw))
+    _cut(w, result, raw, a.static and b.static)
+
+
+def _cut(w: Lifter, result: Any, raw: Expr, static: bool) -> None:
+    """Give an integer its expression, cut to its width; on the host, and where it is static, it is Python's."""
+    if static or w.host:
+        w.bind(result, Expr(raw, raw.level, static=static))
+    else:
+        w.bind(result, Expr(w.cast(raw, w.dtype(result)), raw=raw))
 
 
 def _booleans(w: Lifter, op: Any) -> None:
@@ -95,19 +100,11 @@ def floors(w: Lifter, op: Any) -> None:
     if w.is_vector(op.results[0]):
         _vectors(w, op, symbol)
         return
-    a, b = w.expr(op.operands[0]), w.expr(op.operands[1])
-    if symbol == "//" and (warp := _warp_index(a, b)):
-        w.bind(op.results[0], warp)
+    if symbol == "//" and w.flow.patterns.is_warp_index(op):
+        w.bind(op.results[0], Expr("cute.arch.warp_idx()"))
         return
-    raw = Expr(f"{a.at(left)} {symbol} {b.at(right)}", level)
-    w.bind(op.results[0], raw if w.host else Expr(w.cast(raw, w.dtype(op.results[0])), raw=raw))
-
-
-def _warp_index(a: Expr, b: Expr) -> Expr | None:
-    """Recognise a thread's place in its block, divided by 32."""
-    x, y, z = (f"cute.arch.thread_idx()[{i}]" for i in range(3))
-    nx, ny = (f"cute.arch.block_dim()[{i}]" for i in range(2))
-    return Expr("cute.arch.warp_idx()") if b == "32" and str(a.raw) == f"{x} + {y} * {nx} + {z} * {nx} * {ny}" else None
+    a, b = w.expr(op.operands[0]), w.expr(op.operands[1])
+    _cut(w, op.results[0], Expr(f"{a.at(left)} {symbol} {b.at(right)}", level), a.static and b.static)
 
 
 @lifts("arith.divsi", "arith.remsi")
@@ -119,8 +116,8 @@ def truncated(w: Lifter, op: Any) -> None:
         w.refuse(op, "Python's division of vectors rounds down")
     if w.host or _is_natural(w, a) and _is_natural(w, b):
         symbol = "//" if name == "divsi" else "%"
-        raw = Expr(f"{w.expr(a).at(TIMES)} {symbol} {w.expr(b).at(UNARY)}", TIMES)
-        w.bind(op.results[0], raw if w.host else Expr(w.cast(raw, w.dtype(op.results[0])), raw=raw))
+        x, y = w.expr(a), w.expr(b)
+        _cut(w, op.results[0], Expr(f"{x.at(TIMES)} {symbol} {y.at(UNARY)}", TIMES), x.static and y.static)
         return
     function = w.names.of(getattr(numbers, name), name)
     text = f"{function}({w.cast(w.raw(a), w.dtype(a))}, {w.cast(w.raw(b), w.dtype(b))})"
@@ -137,6 +134,10 @@ def _is_natural(w: Lifter, value: SSAValue) -> bool:
     if type(known) is int:
         return known >= 0
     name = getattr(value.owner, "name", "")
+    if isinstance(value, BlockArgument) and isinstance(op := value.block.parent_op(), scf.ForOp) and not value.index:
+        return _is_natural(w, op.lb) and _is_natural(w, op.step)
+    if w.expr(value).static and name in ("arith.addi", "arith.muli"):
+        return all(_is_natural(w, v) for v in value.owner.operands)  # type: ignore[union-attr]
     if name in ("arith.floordivsi", "arith.divsi", "arith.remsi", "cute_nvgpu.arch.make_warp_uniform"):
         return all(_is_natural(w, v) for v in value.owner.operands)  # type: ignore[union-attr]
     return name.startswith(_NATURAL)
@@ -175,7 +176,8 @@ def compare(w: Lifter, op: arith.CmpiOp) -> None:
         found = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[name]
         w.values[op.result] = Literal(found, Boolean)
         return
-    w.bind(op.result, Expr(f"{w.expr(op.lhs).at(BIT)} {_SIGNS[name]} {w.expr(op.rhs).at(BIT)}", COMPARE))
+    x, y = w.expr(op.lhs), w.expr(op.rhs)
+    w.bind(op.result, Expr(f"{x.at(BIT)} {_SIGNS[name]} {y.at(BIT)}", COMPARE, static=x.static and y.static))
 
 
 @lifts("arith.select")

@@ -215,6 +215,13 @@ _MMAS: dict[str, Callable[[Any], str]] = {
     "sm100.mma": _sm100,
     "sm100.mma_bs": _sm100_scaled,
 }
+NAMES = {
+    "universal_copy": "copy", "simt_async_copy": "async_copy", "ldsm": "ldmatrix", "stsm": "stmatrix",
+    "tmem_load": "tmem_load", "tmem_store": "tmem_store", "s2t_copy": "tmem_copy", "tiled_copy": "tiled_copy",
+    "tiled_mma": "tiled_mma", "atom.universal_fma": "fma", "sm80.mma": "mma", "sm90.mma": "mma", "sm100.mma": "mma",
+    "sm100.mma_bs": "mma",
+}  # fmt: skip
+"""What objects are called."""
 FROM_TENSORS = ("tmem_load", "tmem_store", "s2t_copy")
 """Copies whose tiling is this library's own, and is made of the tensor that they copy."""
 
@@ -267,4 +274,4 @@ def _ones(layout: Any) -> bool:
     return layout.shape == (1, 1, 1)
 
 
-__all__ = ["FROM_TENSORS", "NoSuch", "elements", "is_mma", "is_object", "kind", "object_text"]
+__all__ = ["FROM_TENSORS", "NAMES", "NoSuch", "elements", "is_mma", "is_object", "kind", "object_text"]

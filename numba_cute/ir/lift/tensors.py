@@ -11,7 +11,7 @@ from ..dialect.attributes import CuteType
 from ..dialect.notation import read
 from ..dialect.printed_types import PrintedType
 from . import objects
-from .spelling import has_basis, layout_text, swizzle_text, tuple_text
+from .spelling import layout_text, swizzle_text, tuple_text
 from .tuples import attributes, give
 from .values import Expr, Object, PLUS, Tree
 from .writer import Lifter, lifts
@@ -19,12 +19,6 @@ from .writer import Lifter, lifts
 
 def _type(value: SSAValue) -> Any:
     return value.type
-
-
-def _made_by(w: Lifter, value: SSAValue, name: str) -> Any:
-    """Return the operation of a name that makes a value; None if it is another."""
-    op = w.root(value).owner
-    return op if getattr(op, "name", "") == name else None
 
 
 # ------------------------------------------------------------------ pointers
@@ -114,92 +108,17 @@ def address(w: Lifter, op: Any) -> None:
 # ------------------------------------------------------------------ tensors
 
 
-def tensor_of(w: Lifter, iterator: SSAValue, layout: SSAValue | None) -> SSAValue | None:
-    """Return the tensor whose beginning, and whose layout, these are; None if there is none."""
-    op = _made_by(w, iterator, "cute.get_iter")
-    if op is None:
-        made = _made_by(w, iterator, "cute.make_arith_tuple_iter")
-        op = None if made is None else _leaves_of(w, made.operands[0])
-    if op is None:
-        return None
-    tensor = w.root(op.operands[0])
-    return tensor if layout is None or _is_layout_of(w, layout, tensor) else None
-
-
-def _leaves_of(w: Lifter, value: SSAValue) -> Any:
-    """Return the operation that gave the coordinates that a tuple is made of, all and in their order."""
-    op = _made_by(w, value, "cute.make_int_tuple")
-    if op is None:
-        op = _made_by(w, value, "cute.deref_arith_tuple_iter")
-        return None if op is None else _made_by(w, op.operands[0], "cute.get_iter")
-    sources = {w.root(v).owner for v in op.operands}
-    if len(sources) != 1 or getattr(source := sources.pop(), "name", "") != "cute.get_leaves":
-        return None
-    dynamic = [r for r in source.results if not r.type.is_static]  # type: ignore[union-attr]
-    if [w.root(v) for v in op.operands] != dynamic:
-        return None
-    deref = _made_by(w, source.operands[0], "cute.deref_arith_tuple_iter")  # type: ignore[union-attr]
-    if deref is None or deref.results[0].type.data != value.type.data:  # type: ignore[attr-defined]
-        return None
-    return _made_by(w, deref.operands[0], "cute.get_iter")
-
-
-def _is_layout_of(w: Lifter, layout: SSAValue, tensor: SSAValue) -> bool:
-    op = _made_by(w, layout, "cute.get_layout")
-    if op is not None:
-        return w.root(op.operands[0]) is tensor
-    op = _made_by(w, layout, "cute.append_to_rank")
-    return op is not None and op.operands[0].type == op.results[0].type and _is_layout_of(w, op.operands[0], tensor)
-
-
 @lifts("cute.make_view")
 def make_view(w: Lifter, op: Any) -> None:
     """A tensor of a beginning and a layout."""
     iterator, layout = op.operands
-    same = tensor_of(w, iterator, layout)
+    same = w.flow.patterns.tensor_of(iterator, layout)
     if same is not None:
         w.values[w.root(op.results[0])] = w.get(same)
         return
     found = w.get(iterator)
     begin = found.text() if isinstance(found, Tree) else w.expr(iterator)
     give(w, op, f"cute.make_tensor({begin}, {w.expr(layout)})")
-
-
-def bare(w: Lifter, value: SSAValue) -> SSAValue:
-    """Return the tensor that a copy's operand is made of: the DSL gives each of rank one a mode, and groups all behind
-    the first; this library's `copy` does so itself."""
-    value = w.root(value)
-    op = _made_by(w, value, "cute.group_modes")
-    if op is not None:
-        found = attributes(op)
-        rank = _rank(op.operands[0].type)
-        if found["begin"] == 1 and rank is not None and found["end"] == rank:
-            value = w.root(op.operands[0])
-    op = _made_by(w, value, "cute.make_view")
-    if op is not None:
-        iterator, layout = op.operands
-        appended = _made_by(w, layout, "cute.append_to_rank")
-        if appended is not None and _of_one(appended.operands[1].type) and _rank_of(appended.operands[0].type) == 1:
-            tensor = tensor_of(w, iterator, None)
-            if tensor is not None and _is_layout_of(w, appended.operands[0], tensor):
-                return tensor
-    return value
-
-
-def _of_one(t: Any) -> bool:
-    return isinstance(t, CuteType) and t.is_static and t.data.shape == 1
-
-
-def _rank_of(t: Any) -> int:
-    return len(t.data.shape) if isinstance(t.data.shape, tuple) else 1
-
-
-def _rank(t: Any) -> int | None:
-    if not isinstance(t, PrintedType):
-        return None
-    layout = t.data[-1]
-    shape = getattr(layout, "outer", layout).shape
-    return len(shape) if isinstance(shape, tuple) else 1
 
 
 @lifts("cute.slice")
@@ -411,7 +330,7 @@ def make_exec_tma(w: Lifter, op: Any) -> None:
 @lifts("cute_nvgpu.atom.tma_partition")
 def tma_partition(w: Lifter, op: Any) -> None:
     """What TMA copies of a tensor in shared memory, and of one of coordinates."""
-    names = [w.names.variable(hint, w._locals) for hint in ("tma_smem", "tma_gmem")]
+    names = [w.local(hint) for hint in ("tma_smem", "tma_gmem")]
     args = ", ".join(str(w.expr(v)) for v in op.operands)
     w.line(f"{', '.join(names)} = cute.nvgpu.cpasync.tma_partition({args})")
     for result, name in zip(op.results, names, strict=True):
@@ -438,7 +357,7 @@ def update_descriptor(w: Lifter, op: Any) -> None:
 
 def copied(w: Lifter, value: SSAValue) -> Expr:
     """Return an operand of a copy."""
-    return w.expr(bare(w, value))
+    return w.expr(w.flow.patterns.bare(value))
 
 
 @lifts("cute.copy", "cute.prefetch")
@@ -466,4 +385,4 @@ def gemm(w: Lifter, op: Any) -> None:
     w.line(f"cute.gemm({', '.join((text, *(str(w.expr(t)) for t in tensors)))})")
 
 
-__all__ = ["bare", "copied", "has_basis", "tensor_of"]
+__all__ = ["copied"]

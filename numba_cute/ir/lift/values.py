@@ -16,15 +16,18 @@ ATOM, POWER, UNARY, TIMES, PLUS, SHIFT, BIT, COMPARE, NOT, AND, OR, CHOICE = ran
 
 class Expr(str):
     """An expression. level: how tightly it holds together. raw: of an integer that is cast to its width, the
-    expression before the cast: sums and products of it may wait with the cast."""
+    expression before the cast: sums and products of it may wait with the cast. static: whether it is known while the
+    kernel is compiled."""
 
-    __slots__ = ("level", "raw")
+    __slots__ = ("level", "raw", "static")
     level: int
     raw: Expr
+    static: bool
 
-    def __new__(cls, text: str, level: int = ATOM, raw: Expr | None = None) -> Expr:
+    def __new__(cls, text: str, level: int = ATOM, raw: Expr | None = None, static: bool = False) -> Expr:
         made = super().__new__(cls, text)
         made.level = level
+        made.static = static
         made.raw = made if raw is None else raw
         return made
 

@@ -121,7 +121,7 @@ class Lifter(Writer):
         self.globals, self.host = names, host
         self.flow = Flow(function)
         self.values: dict[Any, Any] = {}
-        self._levels: list[Block] = []
+        self.places: dict[str, list[str]] = {}
 
     # ------------------------------------------------------------------ values
 
@@ -163,10 +163,7 @@ class Lifter(Writer):
             text = objects.object_text(t)
         except objects.NoSuch as e:
             raise CuteError(str(e)) from e
-        hint = "mma" if objects.is_mma(t) else "copy"
-        return Object(Expr(self.globals.constant(text, f"{hint}_{objects.kind(t).partition('.')[2] or hint}"
-                                                 if not objects.kind(t).startswith("tiled") else f"tiled_{hint}")),
-                      objects.kind(t))  # fmt: skip
+        return Object(Expr(self.globals.constant(text, objects.NAMES[objects.kind(t)])), objects.kind(t))
 
     def tree(self, value: SSAValue) -> Tree:
         """Return a tuple, leaf by leaf."""
@@ -182,7 +179,9 @@ class Lifter(Writer):
             return found.text()
         if isinstance(found, Object):
             return found.text
-        return Expr(self.typed(value)) if isinstance(found, Literal) else found  # type: ignore[no-any-return]
+        if isinstance(found, Literal):
+            return Expr(self.typed(value)) if _narrow(found) else _number(found)
+        return found  # type: ignore[no-any-return]
 
     def raw(self, value: SSAValue) -> Expr:
         """Return an integer as a sum or a product takes it: a cast to its width may wait."""
@@ -238,7 +237,7 @@ class Lifter(Writer):
         value = self.root(value)
         uses = self.flow.uses[value]
         if not self._stays(value, expr, moves, uses):
-            name = Expr(self.variable(value, hint or None))
+            name = Expr(self.variable(value, hint or None), static=expr.static)
             self.line(f"{name} = {expr}")
             expr = name
         self.values[value] = opaque_tree(value.type, expr) if tree else expr
@@ -274,16 +273,28 @@ class Lifter(Writer):
 
     def variable(self, value: SSAValue, hint: str | None = None) -> str:
         """Return a new variable of a value, named as the module names it, or as the operation does."""
-        name = hint or self.text_name(value)
-        made = self.names.variable(identifier(name), self._locals)
+        made = self.local(hint or self.text_name(value))
         self.values[value] = Expr(made)
         return made
+
+    def local(self, hint: str) -> str:
+        """Return a new variable."""
+        return self.names.variable(identifier(hint), self._locals)
+
+    def place(self, function: str, axis: int) -> str:
+        """Return the variable of a thread's place, or a block's, along an axis: all are read at the beginning."""
+        names = self.places.setdefault(function, ["_", "_", "_"])
+        if names[axis] == "_":
+            names[axis] = self.local(_PLACES[function] + "xyz"[axis])
+        return names[axis]
 
     def text_name(self, value: SSAValue) -> str:
         """Return the name that a value has in the text, without the number that makes it unique."""
         name = self._text.names.get(value) or value.name_hint or ""
         if re.fullmatch(r"\d*(_\d+)?|", name):
             name = _hint(value)
+        if re.fullmatch(r"iter(_\d+)?", name):
+            name = "ptr"
         return re.sub(r"(?<=[A-Za-z_])_\d+$", "", name)
 
     # ------------------------------------------------------------------ statements
@@ -338,7 +349,7 @@ def _narrow(found: Literal) -> bool:
 
 def _number(found: Literal) -> Expr:
     text = str(found)
-    return Expr(text, 85 if text.startswith("-") else 100)
+    return Expr(text, 85 if text.startswith("-") else 100, static=True)
 
 
 def static_tree(value: Any) -> Tree:
@@ -370,9 +381,13 @@ def _indexed(value: Any, path: Expr) -> Any:
     return path
 
 
+_PLACES = {
+    "thread_idx": "tid", "block_dim": "bdim", "block_idx": "bid", "grid_dim": "gdim", "cluster_idx": "cluster_",
+    "cluster_dim": "clusters_", "block_in_cluster_idx": "rank_", "block_in_cluster_dim": "ranks_",
+}  # fmt: skip
 _HINTS = {
     "nvvm.read.ptx.sreg.tid": "tid", "nvvm.read.ptx.sreg.ctaid": "block", "nvvm.read.ptx.sreg.nctaid": "blocks",
-    "nvvm.elect.sync": "elected", "cute.memref.load_vec": "loaded", "cute_nvgpu.arch.make_warp_uniform": "warp",
+    "nvvm.elect.sync": "elected", "scf.if": "chosen", "scf.for": "after", "scf.while": "after", "cute.memref.load_vec": "loaded", "cute_nvgpu.arch.make_warp_uniform": "warp",
 }  # fmt: skip
 
 
