@@ -110,9 +110,11 @@ def loop(w: Lifter, op: scf.ForOp) -> None:
     name = w.local(w.text_name(counter) if not w.text_name(counter).startswith("arg") else "i")
     kind = _range(w, op)
     w.values[counter] = Expr(name, static=kind != "range")
+    w.ordered = False
     with w.indented(f"for {name} in {kind}({', '.join(bounds)}):"):
         w.block(block)
         _give(w, kept, yielded(block))
+    w.ordered = False
     for i, c in kept:
         w.values[op.results[i]] = c.value()
 
@@ -163,6 +165,7 @@ def while_loop(w: Lifter, op: scf.WhileOp) -> None:
         for j, c in kept:
             if given is before.args[j]:
                 w.values[after.args[i]] = w.values[op.results[i]] = c.value()
+    w.ordered = False
     with w.indented("while True:"):
         w.block(before)
         with w.at(condition):
@@ -171,6 +174,7 @@ def while_loop(w: Lifter, op: scf.WhileOp) -> None:
                 w.line("break")
         w.block(after)
         _give(w, kept, yielded(after))
+    w.ordered = False
     for i, c in passed:
         w.values[op.results[i]] = c.value()
 
@@ -187,23 +191,30 @@ def branch(w: Lifter, op: scf.IfOp) -> None:
             for i in results:
                 w.values[op.output[i]] = w.get(yielded(region.block)[i])
         return
+    if w.flow.patterns.is_elected(op):
+        w.block(op.true_region.block)
+        return
     made: list[tuple[int, Carried]] = []
     yes, no = op.true_region.block, op.false_region.block if op.false_region.blocks else None
     writes_no = no is not None and any(True for _ in w.flow.walk(no))
     head = len(w.lines)
+    before = w.ordered
     with w.indented(f"if {w.expr(op.cond)}:"):
         w.block(yes)
         made = [(i, Carried(w, [op.output[i]], yielded(yes)[i])) for i in results]
         _give(w, made, yielded(yes))
+    w.ordered &= before
     if no is not None and (results or writes_no):
         if len(w.lines) > head + 1 and w.lines[head + 1].text == "pass" and not results:
             del w.lines[head:]
             with w.indented(f"if not {w.expr(op.cond).at(NOT)}:"):
                 w.block(no)
             return
+        after, w.ordered = w.ordered, before
         with w.indented("else:"):
             w.block(no)
             _give(w, made, yielded(no))
+        w.ordered &= after
 
 
 @lifts("scf.yield", "scf.condition", "cuda.return")

@@ -42,6 +42,8 @@ def _plain(form: str) -> Any:
 
     def rule(w: Lifter, op: Any) -> None:
         operands = [str(w.expr(v)) for v in op.operands]
+        if op.name.startswith(("nvvm.mbarrier", "nvvm.cluster")):
+            w.synchronises("arrive" in op.name)
         text = form.format(*operands, **attributes(op))
         if not op.results or w.flow.uses[w.root(op.results[0])] == 0 and has_no_use(w, op):
             w.line(text)
@@ -103,6 +105,7 @@ def warp_uniform(w: Lifter, op: Any) -> None:
 @lifts("nvvm.barrier")
 def barrier(w: Lifter, op: Any) -> None:
     """The threads of a block wait for each other: all of them, or those of a barrier."""
+    w.synchronises(arrives=True)
     names = ("barrier_id", "number_of_threads")
     args = [f"{n}={w.expr(v)}" for n, v in zip(names, op.operands)]
     w.line(f"cute.arch.barrier({', '.join(args)})" if args else "cute.arch.sync_threads()")
@@ -148,6 +151,7 @@ def arrive(w: Lifter, op: Any) -> None:
     """A thread arrives at a barrier."""
     if not has_no_use(w, op):
         w.refuse(op, "the state that it gives is not lifted: wait by parity")
+    w.synchronises(arrives=True)
     pointer, peer = _remote(w, op.operands[0])
     count = f", arrive_count={w.expr(op.operands[1])}" if len(op.operands) > 1 and w.constant(op.operands[1]) != 1 else ""
     w.line(f"cute.arch.mbarrier_arrive({pointer}{peer}{count})")
@@ -160,6 +164,7 @@ def transaction(w: Lifter, op: Any) -> None:
     kind = getattr(given.get("kind"), "data", "")
     pointer, peer = _remote(w, op.operands[0])
     amount = w.expr(op.operands[1])
+    w.synchronises(arrives=kind.startswith("arrive"))
     if kind == "arrive":
         count = "" if amount == "1" else f", arrive_count={amount}"
         w.line(f"cute.arch.mbarrier_arrive({pointer}{peer}{count})")
@@ -225,6 +230,9 @@ def retrieve(w: Lifter, op: Any) -> None:
 @lifts("nvvm.tcgen05.commit", "nvvm.tcgen05.commit.arrive")
 def commit(w: Lifter, op: Any) -> None:
     """A barrier is told when the matrix instructions so far are done."""
+    around = op.parent_op()
+    if around is None or not w.flow.patterns.is_elected(around):
+        w.refuse(op, "it is lifted where one lane commits, `if elect_one()`, and does nothing else there")
     given = {**op.attributes, **op.properties}
     mask = f", {w.expr(op.operands[1])}" if len(op.operands) > 1 else ""
     two = getattr(given.get("group"), "data", "cta_1") == "cta_2"
@@ -337,6 +345,8 @@ def inline(w: Lifter, op: Any) -> None:
     text = re.sub(r"\s+", " ", op.asm_string.data).strip()
     operands = [str(w.typed(v)) for v in op.operands]
     form = _ASSEMBLY.get(text)
+    if text.startswith("bar"):
+        w.synchronises(arrives=True)
     if form is not None:
         made = form.format(*operands)
     else:

@@ -136,7 +136,7 @@ def _is_natural(w: Lifter, value: SSAValue) -> bool:
     name = getattr(value.owner, "name", "")
     if isinstance(value, BlockArgument) and isinstance(op := value.block.parent_op(), scf.ForOp) and not value.index:
         return _is_natural(w, op.lb) and _is_natural(w, op.step)
-    if w.expr(value).static and name in ("arith.addi", "arith.muli"):
+    if value in w.values and w.expr(value).static and name in ("arith.addi", "arith.muli"):
         return all(_is_natural(w, v) for v in value.owner.operands)  # type: ignore[union-attr]
     if name in ("arith.floordivsi", "arith.divsi", "arith.remsi", "cute_nvgpu.arch.make_warp_uniform"):
         return all(_is_natural(w, v) for v in value.owner.operands)  # type: ignore[union-attr]

@@ -17,6 +17,9 @@ from ..dialect.spelled import plain_attributes
 Root = Callable[[SSAValue], SSAValue]
 
 
+_COMMITS = "nvvm.tcgen05.commit"
+
+
 class Patterns:
     """Finds them. root: which value one is."""
 
@@ -114,6 +117,15 @@ class Patterns:
             return False
         return self._sum(op.operands[0]) == sorted(
             [("tid.x",), ("ntid.x", "tid.y"), ("ntid.x", "ntid.y", "tid.z")], key=str
+        )
+
+    def is_elected(self, op: Operation) -> bool:
+        """Whether a branch is one lane's, and commits alone: this library's `commit` chooses the lane itself."""
+        if not isinstance(op, scf.IfOp) or self.made_by(op.cond, "nvvm.elect.sync") is None or op.results:
+            return False
+        found = [inner.name for inner in op.walk() if inner.name.startswith(("nvvm.", "cute.copy", "cute.gemm", "scf.if"))]
+        return all(name.startswith(_COMMITS) or name.startswith("nvvm.mapa") for name in found[1:]) and any(
+            name.startswith(_COMMITS) for name in found
         )
 
     def is_uniform(self, op: Operation) -> bool:

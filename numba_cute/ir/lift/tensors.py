@@ -369,8 +369,32 @@ def copy(w: Lifter, op: Any) -> None:
     if len(tensors) > 2:
         args.append(f"pred={copied(w, tensors[2])}")
     fields = found.fields if isinstance(found, Object) else {}
+    way = _tmem_way(atom.type)
+    if way:
+        w.access_tmem()
     args += [f"{_TMA_FIELDS[name]}={value}" for name, value in fields.items()]
     w.line(f"{op.name}({', '.join(args)})")
+    if way in ("load", "store") and not _waits(w, op, way):
+        w.line(f"cute.arch.fence_view_async_tmem_{way}()")
+
+
+def _tmem_way(t: Any) -> str:
+    """How a copy accesses tensor memory: "load", "store", "copy", or not: ""."""
+    name = objects.kind(t.data[0]) if objects.kind(t) == "tiled_copy" else objects.kind(t)
+    return {"tmem_load": "load", "tmem_store": "store", "s2t_copy": "copy"}.get(name, "")
+
+
+def _waits(w: Lifter, op: Any, way: str) -> bool:
+    """Whether the module says a wait behind a copy, or another copy of the kind comes first: where it says none, the
+    CuTe DSL's own compiler waits."""
+    at = op.next_op
+    while at is not None:
+        if at in w.flow.needed:
+            if at.name == "nvvm.tcgen05.wait":
+                return str(attributes(at).get("kind")) == way
+            return bool(at.name == "cute.copy" and _tmem_way(at.operands[0].type) == way)
+        at = at.next_op
+    return False
 
 
 @lifts("cute.gemm")
@@ -380,6 +404,8 @@ def gemm(w: Lifter, op: Any) -> None:
     found = w.get(mma)
     text = str(found.text)
     room = "warpgroup" if "sm90" in str(mma.type) else "tcgen05"
+    if "sm100" in str(mma.type):
+        w.access_tmem(holds=False)
     for name, value in found.fields.items():
         text += f".set(cute.nvgpu.{room}.Field.{_MMA_FIELDS[name]}, {value})"
     w.line(f"cute.gemm({', '.join((text, *(str(w.expr(t)) for t in tensors)))})")

@@ -122,6 +122,7 @@ class Lifter(Writer):
         self.flow = Flow(function)
         self.values: dict[Any, Any] = {}
         self.places: dict[str, list[str]] = {}
+        self.ordered = self.touched = False
 
     # ------------------------------------------------------------------ values
 
@@ -280,6 +281,23 @@ class Lifter(Writer):
     def local(self, hint: str) -> str:
         """Return a new variable."""
         return self.names.variable(identifier(hint), self._locals)
+
+    # ------------------------------------------------------------------ tensor memory
+
+    def access_tmem(self, holds: bool = True) -> None:
+        """Order what follows, which accesses tensor memory, behind what a barrier let through. The CuTe DSL says none
+        of the fences that PTX asks for here. holds: whether others are told of it by this thread's barriers."""
+        if not self.ordered:
+            self.line("cute.arch.tcgen05_fence_after_thread_sync()")
+        self.ordered = True
+        self.touched |= holds
+
+    def synchronises(self, arrives: bool = False) -> None:
+        """Let tensor memory be ordered anew, since threads meet here. arrives: whether this one tells others."""
+        if arrives and self.touched:
+            self.line("cute.arch.tcgen05_fence_before_thread_sync()")
+            self.touched = False
+        self.ordered = False
 
     def place(self, function: str, axis: int) -> str:
         """Return the variable of a thread's place, or a block's, along an axis: all are read at the beginning."""
