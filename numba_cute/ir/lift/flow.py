@@ -39,6 +39,18 @@ def has_effect(op: Operation) -> bool:
     return name.startswith(("nvvm.", "cuda.")) and not name.startswith((*_PURE, "cuda.return", "cuda.kernel"))
 
 
+_STAYS = (
+    "cute.memref.", "cute_nvgpu.arch.", "nvvm.", "llvm.", "cuda.", "scf.", "func.", "cf.", "gpu.", "vector.", "cute_nvgpu.atom.set_value", "cute_nvgpu.atom.get_value",
+)  # fmt: skip
+
+
+def moves(op: Operation) -> bool:
+    """Whether an operation gives the same wherever it stands."""
+    if op.name == "cute.mma.make_fragment" and 'rmem' in str(op.results[0].type):
+        return False
+    return not op.regions and not has_effect(op) and not op.name.startswith(_STAYS)
+
+
 def is_static(value: SSAValue) -> bool:
     """Whether a value's type says it whole."""
     return isinstance(value.type, CuteType) and value.type.is_static
@@ -75,6 +87,9 @@ class Flow:
             if not op.regions and has_effect(op):
                 self._effect(op)
         self.uses = self._counted()
+        self.homes: dict[Block, list[Operation]] = {}
+        self.sunk: set[Operation] = set()
+        self._sink()
 
     # ------------------------------------------------------------------ which values are one
 
@@ -209,8 +224,70 @@ class Flow:
         return found
 
     def walk(self, block: Block) -> Iterator[Operation]:
-        """List the operations of a block that are written."""
-        return (op for op in block.ops if op in self.needed)
+        """List the operations of a block that are written: first those that are needed there alone."""
+        yield from self.homes.get(block, ())
+        yield from (op for op in block.ops if op in self.needed and op not in self.sunk)
+
+    # ------------------------------------------------------------------ where it is written
+
+    def _sink(self) -> None:
+        """Let what is read in one branch alone be written there: elsewhere it may be what it may not be, such as a part
+        of a thread that has none."""
+        places: dict[Operation, Block] = {}
+        readers: dict[SSAValue, list[Operation]] = {}
+        self._places, self._readers = places, readers
+        order = [op for op in self.function.walk() if op in self.needed]
+        ends = [op for op in self.function.walk() if op.name in _ENDS]
+        for op in (*order, *ends):
+            for value in self.patterns.read(op) if op.name not in _ENDS else op.operands:
+                readers.setdefault(self.root(value), []).append(op)
+        for op in reversed(order):
+            block = op.parent
+            assert block is not None
+            places[op] = block
+            if not moves(op):
+                continue
+            home = self._home(block, [self.place(r) for result in op.results for r in self.reading(result)])
+            if home is not None and home is not block:
+                places[op] = home
+                self.sunk.add(op)
+                self.homes.setdefault(home, []).insert(0, op)
+
+    def place(self, op: Operation) -> Block | None:
+        """The block in which an operation is written."""
+        return self._places.get(op) or op.parent
+
+    def reading(self, value: SSAValue) -> list[Operation]:
+        """List the operations that read a value."""
+        return self._readers.get(self.root(value), [])
+
+    def _home(self, block: Block, reading: Sequence[Block | None]) -> Block | None:
+        """The branch of a block within which all blocks lie; None if there is none. A loop is entered by none."""
+        if not reading:
+            return None
+        paths = [self._path(block, b) for b in reading]
+        if any(p is None for p in paths):
+            return None
+        home = block
+        for step in zip(*paths):  # type: ignore[arg-type]
+            if len(set(step)) > 1:
+                break
+            home = step[0]
+        return home
+
+    def _path(self, outer: Block, inner: Block | None) -> list[Block] | None:
+        """The branches from a block inwards to another, as far as no loop lies between."""
+        found: list[Block] = []
+        at = inner
+        while at is not None and at is not outer:
+            found.insert(0, at)
+            parent = at.parent_op()
+            if parent is None:
+                return None
+            if not isinstance(parent, scf.IfOp):
+                found = []
+            at = parent.parent
+        return found if at is outer else None
 
 
 __all__ = ["EFFECTS", "Flow", "carried", "has_effect", "is_static", "yielded"]

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ..dialect.printed_types import PrintedType
 from ..python.numbers import number_of
 from ..dialect.notation import RawLayout
-from .spelling import is_dynamic
+from .spelling import is_dynamic, sequence, tuple_text
 from .tuples import attributes
 from .values import Expr, Tree
 from .writer import Lifter, lifts
@@ -21,13 +21,20 @@ def taken(w: Lifter, argument: SSAValue, name: str) -> Expr:
     t = argument.type
     if isinstance(t, PrintedType) and t.name == "cute.memref" and argument in w.flow.values:
         layout = t.data[-1]
-        if isinstance(layout, RawLayout) and not isinstance(layout.shape, int):
-            flat = list(zip(Tree(layout.shape).flat(), Tree(layout.stride).flat(), strict=True))
-            if all(map(is_dynamic, (s for s, _ in flat))):
-                leading = next((i for i, (_, d) in enumerate(flat) if d == 1), None)
-                given = "" if leading is None else f"leading_dim={leading}"
-                w.line(f"{name} = {name}.mark_layout_dynamic({given})")
+        if isinstance(layout, RawLayout) and any(map(is_dynamic, (*Tree(layout.shape).flat(), *Tree(layout.stride).flat()))):
+            parts = [_stated(x, f"{name}.{part}") for part, x in (("shape", layout.shape), ("stride", layout.stride))]
+            w.line(f"{name} = cute.make_tensor({name}.iterator, cute.make_layout({parts[0]}, stride={parts[1]}))")
     return Expr(name)
+
+
+def _stated(value: Any, path: str) -> str:
+    """Write a shape, or strides, as a type says them: a `?` is a run-time number, and what divides it is asked."""
+    if isinstance(value, tuple):
+        return sequence(_stated(x, f"{path}[{i}]") for i, x in enumerate(value))
+    if not is_dynamic(value):
+        return tuple_text(value)
+    number = f"cute.Int{value.width}({path})"
+    return number if value.divisor == 1 else f"cute.assume({number}, divby={value.divisor})"
 
 
 @lifts("cute_nvgpu.atom.make_non_exec_tiled_tma_load", "cute_nvgpu.atom.make_non_exec_tiled_tma_store")

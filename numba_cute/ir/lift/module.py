@@ -10,27 +10,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from numba import cuda
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-import numba_cute
-
-from ...compiler.host import kernels
-from ...dtypes import Int32
 from ...seam import CuteError
 from ..dialect import modules
 from ..dialect.attributes import CuteType
 from ..dialect.printed_modules import CudaKernel
 from ..dialect.printed_types import PrintedType
+from ..module import Module
 from ..python.numbers import number_of
 from ..python.text import Text
 from ..python.writer import identifier
 from . import control, host, machine, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
 from .spelling import is_dynamic, tuple_text
 from .layout import folded
-from .values import Expr, Object, names_in
+from .values import Expr, names_in
 from .writer import Globals, Lifter, opaque_tree
 
 
@@ -49,6 +45,31 @@ def read(source: str, file: str | None = None) -> tuple[ModuleOp, Text]:
         shown = lines[problem.line - 1].strip()[:240] if problem.line <= len(lines) else ""
         raise CuteError(f"{file}:{problem.line}:{problem.column}: {problem.message}\n    {shown}")
     return found.op, Text(source, file, found.at, found.names)
+
+
+class PrintedModule(Module):
+    """A module as the CuTe DSL prints it."""
+
+    def __str__(self) -> str:
+        """Print it as the CuTe DSL does."""
+        return modules.printed(self.op)
+
+    def verify(self) -> None:
+        """Check every operation. Raises CuteError with the first mistake."""
+        for op, message in modules.verified(self.op):
+            place = self.text.at.get(op) if self.text is not None else None
+            raise CuteError(f"{self.text.file}:{place[0]}: {message}" if place and self.text else message)
+
+    @property
+    def lifted(self) -> Lifted:
+        """The module as Python."""
+        return lift(self.op, self.text)
+
+
+def parse(source: str, file: str | None = None) -> PrintedModule:
+    """Read a printed module, and verify it. Raises CuteError as `read`."""
+    op, text = read(source, file)
+    return PrintedModule(op, text)
 
 
 def text_of(op: ModuleOp) -> Text:
@@ -82,12 +103,20 @@ class Lifted:
 
     def kernel(self, name: str | None = None) -> Any:
         """Return a kernel: the only one, or that of a symbol. Raises CuteError where there is none of it, or more."""
-        found = [n for symbol, n in self.kernels.items() if name in (None, symbol, n)]
-        if len(found) != 1:
-            have = ", ".join(f"@{s}" for s in self.kernels) or "none"
-            wanted = "has to have one kernel, or `name` says which" if name is None else f"has no kernel @{name}"
-            raise CuteError(f"to_kernel: the module {wanted}; its kernels: {have}")
-        return self.run()[found[0]]
+        return self.run()[_chosen("to_kernel", "kernel", self.kernels, name)]
+
+    def host(self, name: str | None = None) -> Any:
+        """Return a function of the host's, as `kernel` does a kernel."""
+        return self.run()[_chosen("to_host", "function of the host's", self.hosts, name)]
+
+
+def _chosen(what: str, kind: str, functions: Mapping[str, str], name: str | None) -> str:
+    found = [n for symbol, n in functions.items() if name in (None, symbol, n)]
+    if len(found) != 1:
+        have = ", ".join(f"@{s}" for s in functions) or "none"
+        wanted = f"has to have one {kind}, or `name` says which" if name is None else f"has no {kind} @{name}"
+        raise CuteError(f"{what}: the module {wanted}; it has: {have}")
+    return found[0]
 
 
 def lift(op: ModuleOp, text: Text | None = None) -> Lifted:
@@ -236,4 +265,4 @@ def _any_dynamic(value: Any) -> bool:
     return any(map(_any_dynamic, value)) if isinstance(value, tuple) else is_dynamic(value)
 
 
-__all__ = ["Lifted", "Object", "cuda", "is_printed", "kernels", "lift", "numba_cute", "read", "text_of", "Int32"]
+__all__ = ["Lifted", "PrintedModule", "is_printed", "lift", "parse", "read", "text_of"]

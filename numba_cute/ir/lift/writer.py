@@ -255,8 +255,9 @@ class Lifter(Writer):
     def _used_here(self, value: SSAValue) -> bool:
         """Whether what reads a value stands in the block that makes it."""
         block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        readers = [use.operation for use in value.uses if use.operation in self.flow.needed or use.operation.next_op is None]
-        return all(op.parent is block for op in readers)
+        if isinstance(value.owner, Operation):
+            block = self.flow.place(value.owner)
+        return all(self.flow.place(u) is block for u in self.flow.reading(value))
 
     def _read_next(self, value: SSAValue) -> bool:
         """Whether the operation behind the one that makes a value is all that reads it, in a condition or a store."""
