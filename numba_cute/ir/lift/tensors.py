@@ -118,6 +118,8 @@ def make_view(w: Lifter, op: Any) -> None:
         return
     found = w.get(iterator)
     begin = found.text() if isinstance(found, Tree) else w.expr(iterator)
+    if getattr(layout.type, "kind", "") == "composed_layout" and _type(op.results[0]).data[1] == "smem":
+        begin = Expr(f"cute.recast_ptr({begin}, reinterpret=True)")  # parts of it lie by strides alone
     give(w, op, f"cute.make_tensor({begin}, {w.expr(layout)})")
 
 

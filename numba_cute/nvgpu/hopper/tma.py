@@ -326,7 +326,7 @@ def record_of(
         f"gmem_tensor {gmem} of {ptr.dtype}: {extents[0]} elements in a row, with strides {tuple(strides[1:])}, do not "
         f"make whole {dtype if ratio > 1 else 'bytes'}",
     )
-    in_bytes = [-(-d * width // 128) * 16 if n == 1 else d * width // 8 for n, d in zip(extents, strides)]
+    in_bytes = [-(-d * width // 128) * 16 if int(n) == 1 else d * width // 8 for n, d in zip(extents, strides)]
     whole = tuple(n * s for n, s in zip(box, steps))
     counts = (extents[0] // ratio, *extents[1:])
     held = ptr.dtype if unpacked else dtype
