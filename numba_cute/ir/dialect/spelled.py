@@ -153,7 +153,7 @@ class _Reader:
     def __init__(self, cls: type[SpelledOperation], parser: Parser) -> None:
         self.cls, self.parser, self.row = cls, parser, cls.ROW
         self.names: list[Any] = []
-        self.types: list[Attribute] = []
+        self.types: list[Attribute | None] = []
         self.results: list[Attribute] | None = None
         self.properties: dict[str, Attribute] = {}
         self.attributes: dict[str, Attribute] = {}
@@ -208,7 +208,10 @@ class _Reader:
         elif sign == "%":
             self.some(self.names, first, rest, parser.parse_optional_unresolved_operand)
         elif sign == "T":
-            if self.names[first or 0 :]:
+            if first is not None and not rest:
+                self.types += [None] * (first + 1 - len(self.types))
+                self.types[first] = parser.parse_type()
+            elif self.names[first or 0 :]:
                 self.some(self.types, first, rest, parser.parse_type)
         elif sign == "R":
             self.results = [parser.parse_type()] * (len(self.row.results) if rest else 1)
@@ -243,7 +246,8 @@ class _Reader:
         while not self.cls.TYPED and len(self.types) < len(self.names):
             i = len(self.types)
             self.types.append(self.hidden(self.names[i], _part(self.row.operands, i)))
-        return self.parser.resolve_operands(self.names, self.types, start)
+        types = [self.hidden(self.names[i], _part(self.row.operands, i)) if t is None else t for i, t in enumerate(self.types)]
+        return self.parser.resolve_operands(self.names, types, start)
 
     def hidden(self, operand: Any, part: Part | None) -> Attribute:
         """Return the type of an operand that is not written."""
