@@ -246,7 +246,10 @@ class _Reader:
         while not self.cls.TYPED and len(self.types) < len(self.names):
             i = len(self.types)
             self.types.append(self.hidden(self.names[i], _part(self.row.operands, i)))
-        types = [self.hidden(self.names[i], _part(self.row.operands, i)) if t is None else t for i, t in enumerate(self.types)]
+        types = [
+            self.hidden(self.names[i], _part(self.row.operands, i)) if t is None else t
+            for i, t in enumerate(self.types)
+        ]
         return self.parser.resolve_operands(self.names, types, start)
 
     def hidden(self, operand: Any, part: Part | None) -> Attribute:

@@ -46,7 +46,7 @@ _STAYS = (
 
 def moves(op: Operation) -> bool:
     """Whether an operation gives the same wherever it stands."""
-    if op.name == "cute.mma.make_fragment" and 'rmem' in str(op.results[0].type):
+    if op.name == "cute.mma.make_fragment" and "rmem" in str(op.results[0].type):
         return False
     return not op.regions and not has_effect(op) and not op.name.startswith(_STAYS)
 

@@ -21,7 +21,9 @@ def taken(w: Lifter, argument: SSAValue, name: str) -> Expr:
     t = argument.type
     if isinstance(t, PrintedType) and t.name == "cute.memref" and argument in w.flow.values:
         layout = t.data[-1]
-        if isinstance(layout, RawLayout) and any(map(is_dynamic, (*Tree(layout.shape).flat(), *Tree(layout.stride).flat()))):
+        if isinstance(layout, RawLayout) and any(
+            map(is_dynamic, (*Tree(layout.shape).flat(), *Tree(layout.stride).flat()))
+        ):
             parts = [_stated(x, f"{name}.{part}") for part, x in (("shape", layout.shape), ("stride", layout.stride))]
             w.line(f"{name} = cute.make_tensor({name}.iterator, cute.make_layout({parts[0]}, stride={parts[1]}))")
     return Expr(name)

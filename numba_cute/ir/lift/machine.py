@@ -153,7 +153,9 @@ def arrive(w: Lifter, op: Any) -> None:
         w.refuse(op, "the state that it gives is not lifted: wait by parity")
     w.synchronises(arrives=True)
     pointer, peer = _remote(w, op.operands[0])
-    count = f", arrive_count={w.expr(op.operands[1])}" if len(op.operands) > 1 and w.constant(op.operands[1]) != 1 else ""
+    count = (
+        f", arrive_count={w.expr(op.operands[1])}" if len(op.operands) > 1 and w.constant(op.operands[1]) != 1 else ""
+    )
     w.line(f"cute.arch.mbarrier_arrive({pointer}{peer}{count})")
 
 
@@ -350,7 +352,9 @@ def inline(w: Lifter, op: Any) -> None:
     if form is not None:
         made = form.format(*operands)
     else:
-        if any(c.lstrip("=&+").startswith(("0", "1")) or c.startswith(("+", "~")) for c in op.constraints.data.split(",")):
+        if any(
+            c.lstrip("=&+").startswith(("0", "1")) or c.startswith(("+", "~")) for c in op.constraints.data.split(",")
+        ):
             w.refuse(op, f"inline assembly of the constraints {op.constraints.data!r} is not lifted")
         results = "".join(f"{w.element(str(r.type))}, " for r in op.results)
         reads = "".join(f"{x}, " for x in operands)

@@ -151,12 +151,21 @@ class _Module:
         imports = [f"from {module} import {name}" for name, module in sorted(self.globals.imports.items())]
         head = ["from numba import cuda", "", "import numba_cute as cute", *imports]
         parts = ["\n".join(head), *(["\n".join(constants)] if constants else []), *functions]
-        source = parts[0] + "".join(f"\n\n{'' if i == 0 and constants else chr(10)}{p}" for i, p in enumerate(parts[1:]))
+        source = parts[0] + "".join(
+            f"\n\n{'' if i == 0 and constants else chr(10)}{p}" for i, p in enumerate(parts[1:])
+        )
         kernels_ = {k.sym_name.data: self.names[k.sym_name.data] for k in self.kernels}
         return Lifted(source + "\n", kernels_, hosts)
 
+    def _lifter(self, function: Operation, host: bool) -> Lifter:
+        w = Lifter(self.text, self.globals, self.names, function, host)
+        for op in function.walk():
+            if op.name == "cute.composition":
+                tuples.check_composition(w, op)
+        return w
+
     def _kernel(self, k: CudaKernel) -> str:
-        w = Lifter(self.text, self.globals, self.names, k, host=False)
+        w = self._lifter(k, host=False)
         block = k.body.block
         parameters = [_parameter(w, a) for a in block.args]
         name = self.names[k.sym_name.data]
@@ -171,7 +180,7 @@ class _Module:
         return f"@cuda.jit\n{_written(w)}"
 
     def _host(self, f: func.FuncOp) -> str:
-        w = Lifter(self.text, self.globals, self.names, f, host=True)
+        w = self._lifter(f, host=True)
         block = f.body.block
         parameters = [_parameter(w, a) for a in block.args]
         name = self.names[f.sym_name.data]
@@ -221,7 +230,9 @@ def _taken(w: Lifter, argument: SSAValue, name: str) -> None:
             w.line(f"{name} = {w.cast(name, dtype)}")
         return
     if isinstance(t, CuteType):
-        w.values[argument] = opaque_tree(t, Expr(name)) if t.kind in ("int_tuple", "shape", "stride", "coord") else Expr(name)
+        w.values[argument] = (
+            opaque_tree(t, Expr(name)) if t.kind in ("int_tuple", "shape", "stride", "coord") else Expr(name)
+        )
         return
     w.values[argument] = Expr(name)
     if isinstance(t, PrintedType) and t.name in ("cute.memref", "cute.coord_tensor"):

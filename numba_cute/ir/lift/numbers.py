@@ -96,7 +96,9 @@ def _booleans(w: Lifter, op: Any) -> None:
 @lifts("arith.floordivsi", "arith.shrsi")
 def floors(w: Lifter, op: Any) -> None:
     """Python's own division, and its shift."""
-    symbol, level, left, right = ("//", TIMES, TIMES, UNARY) if op.name.endswith("floordivsi") else (">>", SHIFT, SHIFT, PLUS)
+    symbol, level, left, right = (
+        ("//", TIMES, TIMES, UNARY) if op.name.endswith("floordivsi") else (">>", SHIFT, SHIFT, PLUS)
+    )
     if w.is_vector(op.results[0]):
         _vectors(w, op, symbol)
         return
@@ -222,7 +224,9 @@ def convert(w: Lifter, op: Any) -> None:
     if name == "fptoui":
         text = Expr(w.cast(text, numbers.UNSIGNED[dst.width]))
     if dst is Boolean:
-        w.bind(result, Expr(f"{text.at(SHIFT)} & 1 != 0", COMPARE) if not src.is_float else Expr(f"{text} != 0", COMPARE))
+        w.bind(
+            result, Expr(f"{text.at(SHIFT)} & 1 != 0", COMPARE) if not src.is_float else Expr(f"{text} != 0", COMPARE)
+        )
         return
     w.bind(result, text if w.host and dst is Int64 else Expr(w.cast(text, dst)))
 

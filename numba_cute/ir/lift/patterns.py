@@ -123,7 +123,9 @@ class Patterns:
         """Whether a branch is one lane's, and commits alone: this library's `commit` chooses the lane itself."""
         if not isinstance(op, scf.IfOp) or self.made_by(op.cond, "nvvm.elect.sync") is None or op.results:
             return False
-        found = [inner.name for inner in op.walk() if inner.name.startswith(("nvvm.", "cute.copy", "cute.gemm", "scf.if"))]
+        found = [
+            inner.name for inner in op.walk() if inner.name.startswith(("nvvm.", "cute.copy", "cute.gemm", "scf.if"))
+        ]
         return all(name.startswith(_COMMITS) or name.startswith("nvvm.mapa") for name in found[1:]) and any(
             name.startswith(_COMMITS) for name in found
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ...atoms.op import Field
 from ..dialect.attributes import CuteType
 from ..dialect.notation import read
 from ..dialect.printed_types import PrintedType
@@ -200,7 +201,7 @@ def store_vec(w: Lifter, op: Any) -> None:
     value, tensor = op.operands
     target, source = w.expr(tensor).at(95), w.expr(value)
     if source.startswith("cute.full("):
-        w.line(f"{target}.fill({source[len('cute.full('):].split(', ')[1]})")
+        w.line(f"{target}.fill({source[len('cute.full(') :].split(', ')[1]})")
         return
     w.line(f"{target}.store({source})")
 
@@ -296,7 +297,7 @@ def make_fragment(w: Lifter, op: Any) -> None:
 
 _TMA_FIELDS = {"tma_bar": "tma_bar_ptr", "mcast_mask": "mcast_mask", "tma_descriptor_ptr": "tma_desc_ptr",
                "cache_policy": "cache_policy"}  # fmt: skip
-_MMA_FIELDS = {"accum_c": "ACCUMULATE", "neg_a": "NEGATE_A", "neg_b": "NEGATE_B", "sfa": "SFA", "sfb": "SFB"}
+_MMA_FIELDS = {field.value: field.name for field in Field}
 
 
 @lifts("cute_nvgpu.atom.set_value")

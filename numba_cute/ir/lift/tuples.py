@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ...layout.basis import ScaledBasis
@@ -188,22 +189,23 @@ def call(w: Lifter, op: Any) -> None:
     operands = [w.expr(v) for v in op.operands]
     if op.name in ("cute.complement", "cute.tile_to_shape") and len(operands) < form.count("{}"):
         form = form.replace(", {})", ")", 1)
-    _checked(w, op)
     texts = [x.at(95) if form.startswith("{") else str(x) for x in operands]
     give(w, op, form.format(*texts))
 
 
-def _checked(w: Lifter, op: Any) -> None:
+def check_composition(w: Lifter, op: Any) -> None:
     """Refuse a composition that is no function's: the published rule takes steps that are smaller than the extents
     that they go through."""
-    if op.name != "cute.composition":
-        return
     types = [v.type for v in (*op.operands, *op.results)]
     if not all(isinstance(t, CuteType) and t.kind == "layout" and t.is_static for t in types):
         return
-    a, b, made = (t.data for t in types)
-    if any(made(i) != a(b(i)) for i in range(min(int(_size(b)), 4096))):
-        w.refuse(op, f"'{types[2]}' is not {types[0]} of {types[1]}: it is another function")
+    if not _is_function(*(t.data for t in types)):
+        w.refuse(op, f"'{types[2]}' is not '{types[0]}' of '{types[1]}': it is another function")
+
+
+@functools.lru_cache(1024)
+def _is_function(a: Any, b: Any, made: Any) -> bool:
+    return all(made(i) == a(b(i)) for i in range(min(_size(b), 4096)))
 
 
 def _size(layout: Any) -> int:
@@ -355,4 +357,4 @@ def divmod_(w: Lifter, op: Any) -> None:
             w.bind(result, Expr(f"cute.Int32({a.at(TIMES)} {symbol} {d.at(UNARY)})"))
 
 
-__all__ = ["LAYOUTS", "attributes", "give", "opaque_tree"]
+__all__ = ["LAYOUTS", "attributes", "check_composition", "give", "opaque_tree"]
