@@ -129,8 +129,8 @@ def parse(
     """Read a module. The text is data: nothing is imported, and of what it names nothing is called but what typing asks
     of the library, and of `names`.
 
-    text: in MLIR's form: ours, or as the CuTe DSL prints it (it has a `cuda.kernel`). file: its name, for errors. target: what it is for, in place of what it says. names: the
-    user's functions, classes and objects that it may name, by their symbols, {"module:name": object}, or the modules
+    text: in MLIR's form: ours, or as the CuTe DSL prints it (it has a `cuda.kernel`). file: its name,
+    for errors. target: what it is for, in place of what it says. names: the user's functions, classes and objects that it may name, by their symbols, {"module:name": object}, or the modules
     that define them; `Module.names` has those of a module that was lifted. A symbol of none of them stays one: the
     module prints it, passes leave it as it is, and `to_kernel` refuses it. Raises CuteError for what is no module of
     these dialects, with line and column, and for one that does not verify.

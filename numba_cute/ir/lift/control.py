@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dtypes import Boolean
 from ..python.numbers import number_of
 from ..python.writer import Literal
 from . import objects
 from .flow import yielded
-from .values import Expr, NOT, Object, Tree, rebuilt
+from .values import NOT, Expr, Object, Tree, rebuilt
 from .writer import Lifter, lifts, opaque_tree
 
 STATE = ("accum_c",)
@@ -122,14 +122,14 @@ def loop(w: Lifter, op: scf.ForOp) -> None:
 def _once(w: Lifter, op: scf.ForOp) -> bool:
     """Write a loop of one round, or of none, as what it does."""
     bounds = [w.constant(b) for b in (op.lb, op.ub, op.step)]
-    if any(type(b) is not int for b in bounds) or bounds[2] <= 0 or len(range(*bounds)) > 1:  # type: ignore[operator, arg-type]
+    if any(type(b) is not int for b in bounds) or bounds[2] <= 0 or len(range(*bounds)) > 1:
         return False
     block = op.body.block
     counter, *arguments = block.args
     kept = _kept(w, arguments)
     for i in kept:
         w.values[arguments[i]] = w.get(op.iter_args[i])
-    if range(*bounds):  # type: ignore[arg-type]
+    if range(*bounds):
         w.values[counter] = w.get(op.lb)
         w.block(block)
         for i in kept:
@@ -145,7 +145,7 @@ def _range(w: Lifter, op: scf.ForOp) -> str:
     note = str(op.attributes.get("loop_annotation", ""))
     bounds = [w.constant(b) for b in (op.lb, op.ub, op.step)]
     if "full = true" in note and all(type(b) is int for b in bounds):
-        if len(range(*bounds)) <= 64:  # type: ignore[arg-type]
+        if len(range(*bounds)) <= 64:
             return "cute.range_constexpr"
     return "range"
 

@@ -40,7 +40,8 @@ def has_effect(op: Operation) -> bool:
 
 
 _STAYS = (
-    "cute.memref.", "cute_nvgpu.arch.", "nvvm.", "llvm.", "cuda.", "scf.", "func.", "cf.", "gpu.", "vector.", "cute_nvgpu.atom.set_value", "cute_nvgpu.atom.get_value",
+    "cute.memref.", "cute_nvgpu.arch.", "nvvm.", "llvm.", "cuda.", "scf.", "func.", "cf.", "gpu.", "vector.",
+    "cute_nvgpu.atom.set_value", "cute_nvgpu.atom.get_value",
 )  # fmt: skip
 
 
@@ -78,7 +79,7 @@ class Flow:
 
     def __init__(self, function: Operation) -> None:
         self.function = function
-        self._through = {a for op in function.walk() for args, _ in carried(op) for a in args}
+        self._through: set[Any] = {a for op in function.walk() for args, _ in carried(op) for a in args}
         self._settle()
         self.patterns = Patterns(self.root)
         self.values: set[SSAValue] = set()
@@ -269,7 +270,7 @@ class Flow:
         if any(p is None for p in paths):
             return None
         home = block
-        for step in zip(*paths):  # type: ignore[arg-type]
+        for step in zip(*paths):
             if len(set(step)) > 1:
                 break
             home = step[0]

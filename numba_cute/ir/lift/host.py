@@ -7,9 +7,9 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ..dialect.notation import RawLayout
 from ..dialect.printed_types import PrintedType
 from ..python.numbers import number_of
-from ..dialect.notation import RawLayout
 from .spelling import is_dynamic, sequence, tuple_text
 from .tuples import attributes
 from .values import Expr, Tree

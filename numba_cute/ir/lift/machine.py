@@ -131,7 +131,7 @@ def fence_proxy(w: Lifter, op: Any) -> None:
 
 def _remote(w: Lifter, value: Any) -> tuple[str, str]:
     """A barrier as this library takes it: its own pointer, and the rank of the block that has it."""
-    op = w.root(value).owner
+    op: Any = w.root(value).owner
     if getattr(op, "name", "") == "nvvm.mapa.shared.cluster":
         return str(w.expr(op.operands[0])), f", peer_cta_rank_in_cluster={w.expr(op.operands[1])}"
     return str(w.expr(value)), ""

@@ -24,8 +24,8 @@ from ..python.numbers import number_of
 from ..python.text import Text
 from ..python.writer import identifier
 from . import control, host, machine, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
-from .spelling import is_dynamic, tuple_text
 from .layout import folded
+from .spelling import is_dynamic, tuple_text
 from .values import Expr, names_in
 from .writer import Globals, Lifter, opaque_tree
 
@@ -120,8 +120,8 @@ def _chosen(what: str, kind: str, functions: Mapping[str, str], name: str | None
 
 
 def lift(op: ModuleOp, text: Text | None = None) -> Lifted:
-    """Write a printed module as Python. text: that it was read from. Raises CuteError with the line of an operation that
-    this library cannot say."""
+    """Write a printed module as Python. text: that it was read from. Raises CuteError with the line of an operation
+    that this library cannot say."""
     return _Module(op, text or text_of(op)).lifted()
 
 
@@ -134,8 +134,8 @@ class _Module:
         found = list(op.walk())
         self.kernels = [k for k in found if isinstance(k, CudaKernel)]
         self.hosts = [f for f in found if isinstance(f, func.FuncOp) and f.body.blocks]
-        self.names = {k.sym_name.data: self.globals.function(_short(k.sym_name.data, "kernel"))
-                      for k in (*self.kernels, *self.hosts)}  # fmt: skip
+        functions: list[Any] = [*self.kernels, *self.hosts]
+        self.names = {f.sym_name.data: self.globals.function(_short(f.sym_name.data, "kernel")) for f in functions}
 
     def lifted(self) -> Lifted:
         """Write all of them."""

@@ -17,7 +17,7 @@ from ..python.arithmetic import constant as scalar_constant
 from ..python.numbers import number_of
 from ..python.writer import HANDLERS, Literal
 from .spelling import dtype_text, element
-from .values import AND, BIT, COMPARE, Expr, NOT, OR, PLUS, SHIFT, TIMES, UNARY
+from .values import AND, BIT, COMPARE, NOT, OR, PLUS, SHIFT, TIMES, UNARY, Expr
 from .writer import Lifter, lifts
 
 
@@ -332,7 +332,8 @@ def compare_floats(w: Lifter, op: Any) -> None:
 
 
 @lifts("math.exp", "math.exp2", "math.log", "math.log2", "math.log10", "math.sqrt", "math.rsqrt", "math.sin",
-       "math.cos", "math.tanh", "math.erf", "math.absf", "math.floor", "math.ceil", "math.powf", "math.fma")  # fmt: skip
+       "math.cos", "math.tanh", "math.erf", "math.absf", "math.floor", "math.ceil", "math.powf",
+       "math.fma")  # fmt: skip
 def mathematics(w: Lifter, op: Any) -> None:
     """A function of `cute.math`, of a number or a vector."""
     if not w.is_vector(op.results[0]):

@@ -271,7 +271,7 @@ def object_text(t: Any) -> str:
 
 
 def _ones(layout: Any) -> bool:
-    return layout.shape == (1, 1, 1)
+    return bool(layout.shape == (1, 1, 1))
 
 
 __all__ = ["FROM_TENSORS", "NAMES", "NoSuch", "elements", "is_mma", "is_object", "kind", "object_text"]

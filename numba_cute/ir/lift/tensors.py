@@ -14,7 +14,7 @@ from ..dialect.printed_types import PrintedType
 from . import objects
 from .spelling import layout_text, swizzle_text, tuple_text
 from .tuples import attributes, give
-from .values import Expr, Object, PLUS, Tree
+from .values import PLUS, Expr, Object, Tree
 from .writer import Lifter, lifts
 
 

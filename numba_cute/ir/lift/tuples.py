@@ -11,8 +11,8 @@ from ..dialect.attributes import CuteType
 from ..dialect.notation import read
 from ..dialect.spelled import plain_attributes
 from .spelling import is_dynamic, static_text, tuple_text
-from .values import Expr, PLUS, TIMES, Tree, UNARY, rebuilt
-from .writer import LAYOUTS, Lifter, TUPLES, lifts, opaque_tree, static_tree
+from .values import PLUS, TIMES, UNARY, Expr, Tree, rebuilt
+from .writer import LAYOUTS, TUPLES, Lifter, lifts, opaque_tree, static_tree
 
 
 def attributes(op: Any) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Tree:
 def _nested_text(leaves: Nested) -> Expr:
     if isinstance(leaves, tuple):
         return Expr(sequence(map(_nested_text, leaves)))
-    return Expr("None") if leaves is None else leaves  # type: ignore[no-any-return]
+    return Expr("None") if leaves is None else leaves
 
 
 def _flat(leaves: Nested) -> Iterator[Any]:

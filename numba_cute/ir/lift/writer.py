@@ -406,7 +406,8 @@ _PLACES = {
 }  # fmt: skip
 _HINTS = {
     "nvvm.read.ptx.sreg.tid": "tid", "nvvm.read.ptx.sreg.ctaid": "block", "nvvm.read.ptx.sreg.nctaid": "blocks",
-    "nvvm.elect.sync": "elected", "scf.if": "chosen", "scf.for": "after", "scf.while": "after", "cute.memref.load_vec": "loaded", "cute_nvgpu.arch.make_warp_uniform": "warp",
+    "nvvm.elect.sync": "elected", "scf.if": "chosen", "scf.for": "after", "scf.while": "after",
+    "cute.memref.load_vec": "loaded", "cute_nvgpu.arch.make_warp_uniform": "warp",
 }  # fmt: skip
 
 

@@ -210,7 +210,7 @@ nvvm.tcgen05.commit.arrive %a : BAR
 nvvm.tcgen05.wait <load>
 %0 = vector.extract_strided_slice %a {offsets = [4 : i64], sizes = [4 : i64], strides = [1 : i64]} : vector<8xf32> to vector<4xf32>
 %0 = vector.splat %a : vector<4xf32>
-"""
+"""  # noqa: E501
 
 
 REFUSED = """
