@@ -21,4 +21,5 @@ else:
     from . import passes as passes
     from .kernels import to_host as to_host, to_kernel as to_kernel, to_python as to_python
     from .lifting import from_kernel as from_kernel
-    from .module import Module as Module, parse as parse
+    from .module import Module as Module
+    from .reading import parse as parse

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -23,8 +22,6 @@ from .names import Names, collected
 from .python.text import TARGET, Text, parsed, printed
 from .types import types_of
 
-_PRINTED = re.compile(r"^\s*\"?cuda\.kernel\b", re.MULTILINE)
-"""What a text has that the CuTe DSL printed."""
 OWN = ("cute", "cute_nvgpu", "numba")
 _STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf, ub.UB)
 
@@ -129,18 +126,14 @@ def parse(
     """Read a module. The text is data: nothing is imported, and of what it names nothing is called but what typing asks
     of the library, and of `names`.
 
-    text: in MLIR's form: ours, or as the CuTe DSL prints it (it has a `cuda.kernel`). file: its name,
-    for errors. target: what it is for, in place of what it says. names: the user's functions, classes and objects that it may name, by their symbols, {"module:name": object}, or the modules
+    text: in MLIR's form. file: its name, for errors. target: what it is for, in place of what it says. names: the
+    user's functions, classes and objects that it may name, by their symbols, {"module:name": object}, or the modules
     that define them; `Module.names` has those of a module that was lifted. A symbol of none of them stays one: the
     module prints it, passes leave it as it is, and `to_kernel` refuses it. Raises CuteError for what is no module of
     these dialects, with line and column, and for one that does not verify.
     """
     if not isinstance(text, str) or not is_unicode(text):
         raise CuteError(f"parse: text {described(text)}: give a text in Unicode")
-    if _PRINTED.search(text):
-        from .lift import module as lifting  # of the other dialect, which needs this one's Module
-
-        return lifting.parse(text, file)
     try:
         op, read = parsed(text, context(Names(names)), file, target)
     except ParseError as e:
