@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it, or
-writes it as Python (`ir lift`); `opt` does so for the dialect that NVIDIA published, with the options of MLIR's tools, and
+writes it as Python (`ir lift`); `opt` does so for the dialect that NVIDIA published, with the options of MLIR's tools;
 `run` runs its programs; `cache` lists the kernels that are kept on disk, removes them, or ships them."""
 
 from __future__ import annotations
