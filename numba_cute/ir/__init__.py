@@ -10,7 +10,7 @@ except ModuleNotFoundError:
     from ..seam import CuteError
 
     def __getattr__(name: str) -> object:
-        if name in ("Module", "from_kernel", "parse", "passes", "to_kernel"):
+        if name in ("Module", "from_kernel", "parse", "passes", "to_host", "to_kernel", "to_python"):
             raise CuteError(
                 'the CuTe IR stands on xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or '
                 "newer); cute.inspect_ptx lists a kernel's operations without it"
@@ -19,6 +19,7 @@ except ModuleNotFoundError:
 
 else:
     from . import passes as passes
-    from .kernels import to_kernel as to_kernel
+    from .kernels import to_host as to_host, to_kernel as to_kernel, to_python as to_python
     from .lifting import from_kernel as from_kernel
-    from .module import Module as Module, parse as parse
+    from .module import Module as Module
+    from .reading import parse as parse

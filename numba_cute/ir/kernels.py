@@ -21,6 +21,7 @@ from ..seam import CuteError
 from ..seam.marks.constexpr import Constexpr
 from ..typed.descriptions import Description, Group, Object
 from .fields import lacking
+from .lift.module import PrintedModule
 from .module import Module
 from .operations import Inferred
 from .options import DEVICE, KERNEL, options_of
@@ -38,7 +39,12 @@ def to_kernel(module: Module, name: str | None = None) -> Any:
     name: of the kernel, of a module with several. Errors and reports show the lines of the text that the module was
     read from, or of the one that it prints. CuteError: an operation, a type or a region that kernels have no Python
     for.
+
+    Of a module that the CuTe DSL printed it is the kernel of `to_python`, whose lines errors and reports show; it takes
+    the arguments that the module's kernel has.
     """
+    if isinstance(module, PrintedModule):
+        return module.lifted.kernel(name)
     made = _Functions(module)
     kernel = made.kernel(name)
     space = made.compiled()
@@ -61,8 +67,23 @@ def _of_tensors(d: Description) -> bool:
 
 
 def to_python(module: Module) -> str:
-    """Return the Python that `to_kernel` makes of a module's functions, as source. module: as for it."""
+    """Return the Python that `to_kernel` makes of a module's functions, as source. module: as for it. Of a module that
+    the CuTe DSL printed it is a file: its kernels, and the host's functions that launch them. Raises CuteError with the
+    line of an operation that this library cannot say."""
+    if isinstance(module, PrintedModule):
+        return module.lifted.source
     return "\n".join(map(line_text, _Functions(module).lines()))
+
+
+def to_host(module: Module, name: str | None = None) -> Any:
+    """Make the host's function of a module that the CuTe DSL printed: it makes tensor maps and launches the kernel.
+
+    name: of the function, of a module with several. It takes what the module's function takes, tensors first, and
+    `launch`, which is called as `cute.launch` is; give another to simulate. CuteError: a module that has no such
+    function, or one that this library cannot say."""
+    if not isinstance(module, PrintedModule):
+        raise CuteError("to_host: the host's functions stand in modules that the CuTe DSL printed alone")
+    return module.lifted.host(name)
 
 
 def line_text(line: Line) -> str:

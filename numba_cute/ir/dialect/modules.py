@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects import arith, builtin, cf, func, llvm, math, memref, scf, ub
+from xdsl.dialects import builtin, cf, func, math, memref, scf, ub
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
@@ -24,11 +24,9 @@ from .spelled import told_by_use
 from .verifying import from_xdsl, verified
 
 _STANDARD = (
-    arith.Arith,
     builtin.Builtin,
     cf.Cf,
     func.Func,
-    llvm.LLVM,
     math.Math,
     memref.MemRef,
     scf.Scf,
@@ -52,10 +50,13 @@ class Diagnostic:
 
 @dataclass
 class Read:
-    """What a text became. op: the module; None where it was not read. problems: what is wrong with it."""
+    """What a text became. op: the module; None where it was not read. problems: what is wrong with it. at: the line
+    (from 1) and the column (from 0) of each operation. names: what the text calls each value."""
 
     op: ModuleOp | None
     problems: list[Diagnostic] = field(default_factory=list)
+    at: dict[Operation, tuple[int, int]] = field(default_factory=dict)
+    names: dict[SSAValue, str] = field(default_factory=dict)
 
 
 def context() -> Context:
@@ -90,7 +91,13 @@ class _Placing(Parser):
         super().__init__(ctx, source, "module")
         self.places: dict[Operation, int] = {}
         self.awaited: dict[str, int] = {}
+        self.names: dict[SSAValue, str] = {}
         self.source = source
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Any) -> None:
+        super()._register_ssa_definition(name, values, span)
+        for i, value in enumerate(values):
+            self.names[value] = name if len(values) == 1 else f"{name}_{i}"
 
     def resolve_operand(self, operand: Any, type: Any) -> Any:
         values = self.ssa_values.get(operand.operand_name)
@@ -130,7 +137,13 @@ def read(source: str, ctx: Context | None = None) -> Read:
     made = _parsed(parser)
     if not isinstance(made, ModuleOp):
         return Read(None, [at(*made)])
-    return Read(made, [at(parser.places.get(op, 0), message) for op, message in verified(made)])
+    problems = [at(parser.places.get(op, 0), message) for op, message in verified(made)]
+    return Read(made, problems, {op: _place(starts, n) for op, n in parser.places.items()}, parser.names)
+
+
+def _place(starts: list[int], position: int) -> tuple[int, int]:
+    line = bisect.bisect_right(starts, position)
+    return line, position - starts[line - 1]
 
 
 def _parsed(parser: _Placing) -> ModuleOp | tuple[int, str]:

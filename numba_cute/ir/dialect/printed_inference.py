@@ -4,6 +4,7 @@ the pointers as far as the types tell."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ Rule = Callable[[Types, Mapping[str, Any]], "list[Attribute] | None"]
 _PUBLISHED = {"tuple.product": "tuple_product", "tuple.product_each": "tuple_product_each"}
 _ELSEWHERE = {"crd2idx"}  # takes a layout here
 POINTERS = ("memref", "coord_tensor")
+_ATOM = re.compile(r"(atom|sm\d+)\.")
 
 
 def kind_of(t: Attribute) -> str:
@@ -36,9 +38,9 @@ def kind_of(t: Attribute) -> str:
         return t.kind
     if isinstance(t, PrintedType):
         dialect, _, name = t.name.partition(".")
-        if name == "i32":
-            return "cute.i32"
-        return "atom" if dialect == "cute_nvgpu" and name.partition(".")[0] in ("atom", "sm90", "sm100") else name
+        if name in ("i32", "i64"):
+            return t.name
+        return "atom" if dialect == "cute_nvgpu" and _ATOM.match(name) else name
     if isinstance(t, VectorType):
         return "vector"
     text = str(t)
@@ -97,6 +99,8 @@ def _of_fractions(name: str, t: Any, others: Types, attributes: Mapping[str, Any
 
 def _get_iter(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
     t: Any = types[0]
+    if kind_of(t) == "smem_desc_view":
+        return [t.data[0]]
     return [TYPES["cute.ptr" if kind_of(t) == "memref" else "cute.arith_tuple_iter"](_head(t))]
 
 
@@ -161,6 +165,12 @@ def _dice(types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None
     return [_tensor(t, FUNCTIONS["dice"]([_layout(t), coord], {})[0].value)]
 
 
+_OUTSIDE: dict[str, Callable[[Any], Attribute]] = {
+    "nvvm.fmax": lambda t: t,
+    "vector.extractelement": lambda t: t.element_type,
+}
+"""Operations of other dialects whose lines do not say the result's type: it follows from the first operand's."""
+
 _RULES: dict[str, Rule] = {
     "get_iter": _get_iter,
     "get_layout": _get_layout,
@@ -183,7 +193,8 @@ def most_known(name: str, types: Types, attributes: Mapping[str, Any]) -> list[A
     name: with the dialect's. Raises Refused where it does not take such operands."""
     dialect, _, short = name.partition(".")
     if dialect not in ("cute", "cute_nvgpu"):
-        return None
+        found = _OUTSIDE.get(name)
+        return None if found is None else [found(types[0])]
     rule = _RULES.get(short)
     if rule is not None:
         return rule(types, attributes)
@@ -195,16 +206,29 @@ def most_known(name: str, types: Types, attributes: Mapping[str, Any]) -> list[A
     return of_layout(short, types, attributes)
 
 
+def _by_extents(v: Value) -> CuteType:
+    """Return the type of a layout in which an extent of one has the stride 0: which it has is told in two ways."""
+    layout = v.value
+    if isinstance(layout, Layout):
+        strides = map(_unless_one, flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
+        layout = Layout(layout.shape, with_leaves(layout.shape, lambda _: next(strides)))
+    return type_of(v.kind, layout)
+
+
+def _unless_one(extent: Any, stride: Any) -> Any:
+    return 0 if type(extent) is int and extent == 1 else stride
+
+
 def _bare(t: Attribute) -> Any:
     """What of a type does not change by what is known of divisors and alignment."""
     if isinstance(t, CuteType):
-        return without_promises(t)
+        return without_promises(_by_extents(value_of_type(t)) if t.kind == "layout" else t)
     if not isinstance(t, PrintedType):
         return t
     if kind_of(t) == "memref":
-        return t.name, t.data[:2], without_promises(_get_layout([t], {})[0])
+        return t.name, t.data[:2], without_promises(_by_extents(_layout(t)))
     if kind_of(t) == "coord_tensor":
-        return t.name, without_promises(_get_layout([t], {})[0])
+        return t.name, without_promises(_by_extents(_layout(t)))
     if kind_of(t) == "ptr":
         return t.name, t.data[:2]
     return t.name if kind_of(t) == "arith_tuple_iter" else t
@@ -264,6 +288,13 @@ def _same_pointee(types: Types, results: Types) -> str:
     return f"the operand points to {a[0]} in {a[1]}, and the result to {b[0]} in {b[1]}"
 
 
+def _wider(wide: Attribute, narrow: Attribute) -> str:
+    a, b = _element(wide), _element(narrow)
+    if a[:1] != "i" or b[:1] != "i":
+        return f"takes integers, and not '{wide}' and '{narrow}'"
+    return "" if int(a[1:]) > int(b[1:]) else f"'{wide}' has to be wider than '{narrow}'"
+
+
 AGREE: dict[str, Callable[[Types, Types], str]] = {
     "cute.add_offset": _same_pointee,
     "cute.make_tiled_copy": _same_atom,
@@ -274,6 +305,9 @@ AGREE: dict[str, Callable[[Types, Types], str]] = {
     "cute.memref.store": lambda types, results: _same_elements(types[0], types[2]),
     "cute.memref.store_vec": lambda types, results: _same_elements(types[1], types[0]),
     "cute.recast_iter": _same_space,
+    "arith.extsi": lambda types, results: _wider(results[0], types[0]),
+    "arith.extui": lambda types, results: _wider(results[0], types[0]),
+    "arith.trunci": lambda types, results: _wider(types[0], results[0]),
 }
 """What operands and results must agree in: "" where they do, else why not."""
 

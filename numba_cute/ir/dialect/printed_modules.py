@@ -8,13 +8,16 @@ import re
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, SymbolNameConstraint
+from xdsl.dialects.arith import Arith
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, SymbolNameConstraint
+from xdsl.dialects.llvm import LLVM
 from xdsl.dialects.vector import Vector
 from xdsl.ir import Attribute, Block, Data, Dialect
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
+    opt_prop_def,
     prop_def,
     region_def,
     traits_def,
@@ -37,6 +40,8 @@ class CudaKernel(IRDLOperation):
     body = region_def()
     sym_name = prop_def(SymbolNameConstraint())
     function_type = prop_def(FunctionType)
+    arg_attrs = opt_prop_def(ArrayAttr)
+    res_attrs = opt_prop_def(ArrayAttr)
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
     def verify_(self) -> None:
@@ -84,14 +89,33 @@ class CudaReturn(IRDLOperation):
 
 # ------------------------------------------------------------------ attributes that are words
 
-WORDS = {
+WORDS: dict[str, tuple[str, ...]] = {
     "nvvm.proxy_kind": ("alias", "async", "async.global", "async.shared", "generic", "tensormap"),
     "nvvm.shared_space": ("cta", "cluster"),
     "nvvm.mbar_wait": ("try", "test"),
+    "nvvm.mbar_txn_kind": ("arrive", "arrive_expect_tx", "expect_tx", "complete_tx", "arrive_complete_tx"),
+    "nvvm.mbar_scope": ("cta", "cluster"),
+    "nvvm.mbar_space": ("cta", "cluster"),
+    "nvvm.tcgen05_group": ("cta_1", "cta_2"),
+    "nvvm.tcgen05_wait": ("load", "store"),
+    "nvvm.shfl_kind": ("bfly", "up", "down", "idx"),
+    "nvvm.action": ("increase", "decrease"),
+    "nvvm.rnd": ("none", "rn", "rm", "rp", "rz", "rna"),
+    "nvgpu.rnd": ("none", "rn", "rm", "rp", "rz", "rna"),
+    "nvgpu.subbytes_packedkind": (),
     "cuda.assume_kernel_attr": ("true", "false"),
     "cuda.dev_max_shared_memory_optin": ("",),
+    "cute_nvgpu.tiled_tma_load": (),
+    "cute_nvgpu.tma_data_format": (),
+    "cute_nvgpu.tma_reduce_kind": (),
+    "cute_nvgpu.atom_copy_field_tmaload": (),
+    "cute_nvgpu.atom_copy_field_tmastore": (),
+    "cute_nvgpu.atom_copy_field_tmareduce": (),
+    "cute_nvgpu.atom_mma_field_sm90": (),
+    "cute_nvgpu.atom_mma_field_sm100": (),
+    "cute_nvgpu.atom_mma_field_sm100_block_scaled": (),
 }
-"""By name: the words that may stand between < and >."""
+"""By name: the words that may stand between < and >; none where all are not known."""
 
 
 class WordAttr(Data[str]):
@@ -99,12 +123,12 @@ class WordAttr(Data[str]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
-        """Read what stands after the name."""
+        """Read what stands after the name: `#nvvm.rnd<rn>`, or `#nvvm<rnd rn>`."""
         words = WORDS[cls.name]
         text, start = parser.lexer.input.content, parser.pos
-        found = re.compile(r"\s*<\s*([\w.]*)\s*>").match(text, start)
-        word = "" if found is None else found[1]
-        if word not in words:
+        found = re.compile(r"\s*(?:<\s*([\w.]*)\s*>|([\w.]+)(?=\s*>))").match(text, start)
+        word = "" if found is None else found[1] or found[2] or ""
+        if words and word not in words:
             parser.raise_error(f"#{cls.name} is one of {', '.join(words)}", start)
         if found is not None:
             parser._resume_from(found.end())
@@ -123,16 +147,56 @@ def _word(name: str) -> Any:
 _WORDS: dict[str, type[WordAttr]] = {name: _word(name) for name in WORDS}
 
 
+class LoopAttr(Data[tuple[tuple[str, Attribute], ...]]):
+    """What LLVM is told of a loop: names with attributes."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, Attribute], ...]:
+        """Read what stands after the name."""
+
+        def one() -> tuple[str, Attribute]:
+            name = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            return name, parser.parse_attribute()
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, one))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write what stands after the name."""
+
+        def one(item: tuple[str, Attribute]) -> None:
+            printer.print_string(f"{item[0]} = ")
+            printer.print_attribute(item[1])
+
+        with printer.in_angle_brackets():
+            printer.print_list(self.data, one)
+
+
+@irdl_attr_definition
+class LoopUnrollAttr(LoopAttr):
+    """`#llvm.loop_unroll<full = true>`."""
+
+    name = "llvm.loop_unroll"
+
+
+@irdl_attr_definition
+class LoopAnnotationAttr(LoopAttr):
+    """`#llvm.loop_annotation<unroll = …>`."""
+
+    name = "llvm.loop_annotation"
+
+
 def load(ctx: Context) -> None:
     """Add the dialects to a context that a module of the CuTe DSL has beside `cute` and `gpu`."""
-    more: dict[str, list[Any]] = {"cute_nvgpu": [], "cuda": [CudaKernel, CudaReturn], "nvvm": []}
+    more: dict[str, list[Any]] = {"cute_nvgpu": [], "cuda": [CudaKernel, CudaReturn], "nvvm": [], "nvgpu": []}
     for name, operations in more.items():
         words: list[type[Attribute]] = [a for n, a in _WORDS.items() if n.partition(".")[0] == name]
         ctx.load_dialect(Dialect(name, [*operations, *operations_of(name)], [*types_of(name), *words]))
-    ours = operations_of("vector")
-    names = {op.name for op in ours}
-    others = [op for op in Vector.operations if op.name not in names]
-    ctx.load_dialect(Dialect("vector", [*others, *ours], list(Vector.attributes)))
+    for dialect, attributes in ((Arith, ()), (Vector, ()), (LLVM, (LoopUnrollAttr, LoopAnnotationAttr))):
+        ours = operations_of(dialect.name)
+        names = {op.name for op in ours}
+        others = [op for op in dialect.operations if op.name not in names]
+        ctx.load_dialect(Dialect(dialect.name, [*others, *ours], [*dialect.attributes, *attributes]))
 
 
 __all__ = ["WORDS", "CudaKernel", "CudaReturn", "load"]

@@ -24,7 +24,8 @@ SETS = {
     "tiler": ("layout", "tile", "shape"),
     "int": ("i8", "i16", "i32", "i64"),
     "copier": ("atom", "tiled_copy"),
-    "number": ("i1", "i8", "i16", "i32", "i64", "float", "vector"),
+    "cute.int": ("cute.i32", "cute.i64"),
+    "number": ("i1", "i4", "i8", "i16", "i32", "i64", "float", "vector"),
 }
 """Names for several kinds."""
 
@@ -62,37 +63,43 @@ def _part(text: str) -> Part:
 
 _WRITTEN = """
 cute.add_offset ; ptr:iter ; iter, int_tuple ; (%)D : F
-cute.assume ; iv:cute.i32|int ; int ; (%)D : F
+cute.assume ; iv:cute.int|int ; int ; (%)D : F
 cute.ceil_div ; shp:arith ; arith, arith|tile ; (%)D : T
 cute.composed_get_inner ; swizzle|layout ; composed_layout ; (%)D : F
 cute.composed_get_offset ; int_tuple ; composed_layout ; (%)D : F
 cute.composed_get_outer ; layout ; composed_layout ; (%)D : F
+cute.composition ; shaped ; shaped, tiler ; (%)D : F
 cute.copy ; ; copier, view, view, memref? ; (%)D : (T)
 cute.cosize ; cosz:int_tuple ; shaped ; (%)[[ <{mode = {mode:path}}>]]D : F
 cute.crd2idx ; idx:int_tuple ; coord, layouts|shape ; (%)D : F
 cute.deref_arith_tuple_iter ; tup:int_tuple ; arith_tuple_iter ; (%)D : T
 cute.dice ; dice:shaped|tuple ; shaped|tuple ; (%, {coord:text})D : F
 cute.elem_less ; i1 ; int_tuple|shape|coord, int_tuple|shape|coord ; (%)D : T
+cute.flat_divide ; div:shaped ; shaped, tiler ; (%)D : T
 cute.filter ; filtered:layout ; layout ; (%)D : T
 cute.filter_zeros ; filtered:shaped ; shaped ; (%)D : T
 cute.gemm ; ; atom|tiled_mma, memref, view, view, memref ; (%)D : (T)
 cute.get ; layouts|tuple|tile ; layouts|tuple|tile ; (%)[[ <{mode = {mode:path}}>]]D : T -> R
 cute.get_flat_coord ; coord ; int, layouts ; (%)D : F
 cute.get_hier_coord ; coord ; int, layouts ; (%)D : F
-cute.get_iter ; iter:iter ; tensor ; (%)D : T
-cute.get_layout ; lay:layouts ; tensor ; (%)D : T
+cute.get_iter ; iter:iter|smem_desc ; view ; (%)D : T
+cute.get_layout ; lay:layouts ; view ; (%)D : T
 cute.get_shape ; shape ; shaped|tile ; (%)D : F
 cute.get_stride ; stride ; shaped ; (%)D : F
 cute.group_modes ; grouped:shaped|smem_desc_view ; shaped|smem_desc_view ; (%) <{begin:int}, {end:int}>D : F
-cute.inttoptr ; ptr ; int|cute.i32 ; (%)D : T to R
+cute.inttoptr ; ptr ; int|cute.int ; (%)D : T to R
 cute.kernel_smem_size ; i64 ; ; {kernel:symbol}D : R
-cute.local_tile ; tiled_view:tensor ; tensor, tile, coord ; (%, {proj:text})D : F
+cute.local_tile ; tiled_view:tensor ; tensor, tile, coord ; (%[[, {proj:text}]])D : F
 cute.logical_divide ; div:shaped ; shaped, tiler ; (%)D : T
 cute.make_arith_tuple_iter ; int_tup_iter:arith_tuple_iter ; int_tuple ; (%)D : F
 cute.make_atom ; atom:atom ; any* ; (%)D : F
 cute.make_composed_layout ; lay:composed_layout ; swizzle|layout, int_tuple, layout ; (%)D : R
 cute.make_identity_layout ; layout ; shape ; (%)D : R
 cute.make_identity_tensor ; coord_tensor ; shape ; (%)D : R
+cute.make_coord ; coord:coord ; int|cute.int|tuple* ; (%)D : F
+cute.make_int_tuple ; int_tuple:int_tuple ; int|cute.int|tuple* ; (%)D : F
+cute.make_shape ; shape:shape ; int|cute.int|tuple* ; (%)D : F
+cute.make_stride ; stride:stride ; int|cute.int|tuple* ; (%)D : F
 cute.make_layout ; lay:layout ; shape, stride? ; (%)D : R
 cute.make_layout_like ; layout ; layouts ; (%)D : T to R
 cute.make_tiled_copy ; tiled_copy ; atom ; (%)D : R
@@ -109,7 +116,7 @@ cute.recast_iter ; iter:ptr ; ptr ; (%)D : T to R
 cute.recast_layout ; layouts ; layouts ; <{new_type_bits:int}, {old_type_bits:int}> (%)D : T to R
 cute.select ; layouts|tuple|tile ; layouts|tuple|tile ; <{mode:path}> (%)D : F
 cute.shape_div ; shape ; shape, shape ; (%)D : T
-cute.size ; sz:int_tuple ; shaped|arith ; (%)[[ <{mode = {mode:path}}>]]D : F
+cute.size ; sz:int_tuple ; shaped|arith|smem_desc_view ; (%)[[ <{mode = {mode:path}}>]]D : F
 cute.slice ; slice:shaped|tuple|smem_desc_view ; shaped|tuple|smem_desc_view, coord ; (%)D : T
 cute.tiled.copy.partition_S ; src_partitioned:tensor ; tiled_copy, tensor, coord ; (%)D : F
 cute.tiled.copy.partition_D ; dst_partitioned:tensor ; tiled_copy, tensor, coord ; (%)D : F
@@ -166,11 +173,58 @@ nvvm.tcgen05.commit ; ; llvm.ptr ; %D : T
 nvvm.wgmma.commit.group.sync.aligned ; ; ; D
 nvvm.wgmma.fence.aligned ; ; ; D
 nvvm.wgmma.wait.group.sync.aligned ; ; ; {group:int}D
+cute.fast_divmod.compute ; quotient:int, remainder:int ; int, fast_divmod_divisor ; (%)D : T -> R*
+cute.fast_divmod.create_divisor ; fast_divmod_divisor ; int ; (%)D : T -> R
+cute.prefetch ; ; copier, view ; (%)D : (T)
+cute.print_view ; ; tensor ; (%)D : T
+cute.ptrtoint ; int ; ptr ; (%)D : T to R
+cute.tuple_div ; div:arith ; arith, arith ; (%)D : F
+cute_nvgpu.arch.get_dyn_smem ; smem_ptr:ptr ; ; (%)D : R
+cute_nvgpu.arch.get_dyn_smem_size ; smem_size:i32 ; ; (%)D : R
+cute_nvgpu.atom.get_value ; number ; atom|tiled_mma|tiled_copy ; <{field:word}>(%)D : F
+cute_nvgpu.atom.make_non_exec_tiled_tma_reduce ; non_exec_atom:atom, tma_tensor:coord_tensor ; memref, layouts, layout ; (%) <{kind = <{kind:word}>}>D : F
+cute_nvgpu.copy_tma_desc ; ; atom, ptr ; (%)D : F
+cute_nvgpu.update_tma_desc ; ; atom, memref, ptr ; (%)D : F
+arith.extsi ; number ; number ; %D : T to R
+arith.extui ; number ; number ; %D : T to R
+arith.fptosi ; number ; number ; %D : T to R
+arith.fptoui ; number ; number ; %D : T to R
+arith.sitofp ; number ; number ; %D : T to R
+arith.uitofp ; number ; number ; %D : T to R
+arith.trunci ; number ; number ; %D : T to R
+llvm.intr.ctpop ; int ; int ; (%)D : F
+nvgpu.cvt_fptrunc ; vector ; vector ; %D : T to R
+nvvm.add.packed.f32x2 ; vector ; vector, vector ; %D : T -> R
+nvvm.bar.warp.sync ; ; i32 ; %D : T
+nvvm.cluster.arrive.relaxed ; ; ; D
+nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x ; i32 ; any ; %D : T -> R
+nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.y ; i32 ; any ; %D : T -> R
+nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.z ; i32 ; any ; %D : T -> R
+nvvm.clusterlaunchcontrol.query_cancel.is_canceled ; i1 ; any ; %D : T -> R
+nvvm.clusterlaunchcontrol.try_cancel.multicast ; ; llvm.ptr, llvm.ptr ; %D : T
+nvvm.cp.async.mbarrier.arrive.shared ; ; llvm.ptr ; %D : T
+nvvm.fma.packed.f32x2 ; vector ; vector, vector, vector ; %D : T -> R
+nvvm.fmax ; float ; float, float ; %D
+nvvm.mapa.shared.cluster ; llvm.ptr ; llvm.ptr, i32 ; %D : T -> R
+nvvm.mbarrier.init.shared ; ; llvm.ptr, i32 ; %D : T
+nvvm.mbarrier.try_wait.parity.shared ; ; llvm.ptr, i32, i32 ; %D : T
+nvvm.mbarrier.txn ; ; llvm.ptr, i32 ; %D : T
+nvvm.mul.packed.f32x2 ; vector ; vector, vector ; %D : T -> R
+nvvm.rcp.approx.ftz.f ; float ; float ; %D : R
+nvvm.setmaxregister ; ; ;   {action:word} {regCount:int}D
+nvvm.shfl.sync ; number ; i32, number, i32, i32 ;   {kind:word} %D : T1 -> R
+nvvm.tcgen05.commit.arrive ; ; llvm.ptr, i16? ; %D : T
+nvvm.tcgen05.wait ; ; ;  <{kind:word}>D
+nvvm.vote.ballot.sync ; i32 ; i32, i1 ; %D : R
+vector.extract_strided_slice ; vector ; vector ; %D : T to R
+vector.extractelement ; number ; vector, int ; %0[%1 : T1]D : T0
+vector.insert_strided_slice ; vector ; vector, vector ; %D : T0 into R
+vector.splat ; vector ; number ; %D : R
 vector.broadcast ; vector ; number ; %D : T to R
 vector.from_elements ; vector ; number* ; %D : R
 """  # noqa: E501
 
-_REGISTERS = [
+REGISTERS = [
     *(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster.ctaid",
                                     "cluster.nctaid") for axis in "xyz"),
     "cluster.ctarank", "cluster.nctarank", "laneid", "warpid", "smid",
@@ -186,7 +240,7 @@ ROWS: dict[str, Row] = {
     row.name: row
     for row in (
         *map(_row, _WRITTEN.strip().splitlines()),
-        *(_row(f"nvvm.read.ptx.sreg.{name} ; i32 ; ; D : R") for name in _REGISTERS),
+        *(_row(f"nvvm.read.ptx.sreg.{name} ; i32 ; ; D : R") for name in REGISTERS),
     )
 }
 """By name, with the dialect's."""
@@ -203,4 +257,4 @@ HINTS = {
 """The names that results of operations are printed by which are written as they are published, without the
 dialect's."""
 
-__all__ = ["HINTS", "ROWS", "WORDS", "Part", "Row"]
+__all__ = ["HINTS", "REGISTERS", "ROWS", "WORDS", "Part", "Row"]

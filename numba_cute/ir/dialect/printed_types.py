@@ -23,8 +23,7 @@ from ...seam import CuteError
 from .checked import Refused, checked
 from .notation import Malformed, RawComposed, RawLayout, body_end, fitting, read, write
 
-_POINTER = "{elem}, {space}[, align<{int}>][, {swizzle}]"
-_TILED = ", atom_layout_MNK = <{layout}>, permutation_MNK = <{tile}>"
+_POINTER = "{pointee}, {space}[, align<{int}>][, {swizzle}]"
 FORMS = {
     "cuda.launch_cfg": "max_attrs = {int}",
     "cuda.result": "",
@@ -34,25 +33,35 @@ FORMS = {
     "cute.coord_tensor": "{int_tuple}, {any_layout}",
     "cute.arith_tuple_iter": "{int_tuple}",
     "cute.i32": "[divby {int}]",
+    "cute.i64": "[divby {int}]",
     "cute.tiled_copy": "{type}, layout_copy_tv = <{layout}>, tiler_mn = <{tile}>",
-    "cute.tiled_mma": "{type}[" + _TILED + "]",
+    "cute.tiled_mma": "{type}[, atom_layout_MNK = <{layout}>][, permutation_MNK = <{tile}>]",
+    "cute.fast_divmod_divisor": "{int}",
     "cute_nvgpu.smem_desc": "",
     "cute_nvgpu.smem_desc_view": "{type}, {any_layout}",
-    "cute_nvgpu.atom.universal_copy": "{elem}[, {int} b]",
+    "cute_nvgpu.atom.universal_copy": "{elem}[, {int} b][, l1_cache_eviction_priority={word}]",
     "cute_nvgpu.atom.universal_fma": "{extents}, ({elem}, {elem}) -> {elem} ",
     "cute_nvgpu.atom.simt_async_copy": "{elem}, cache = {word}[, {int} b]",
-    "cute_nvgpu.atom.ldsm": "{elem}, mode = <{shape}>, num_matrices = {int}, {word}",
+    "cute_nvgpu.atom.ldsm": "val_type = {elem}, mode = <{shape}>, sz_pattern = {word}, num_matrices = {int}, {word}",
     "cute_nvgpu.atom.stsm": "{elem}, mode = <{shape}>, num_matrices = {int}, {word}",
     "cute_nvgpu.atom.tmem_load": "{elem}, {int} DP, {int} bit, x{int}",
+    "cute_nvgpu.atom.tmem_store": "{elem}, {int} DP, {int} bit, x{int}",
     "cute_nvgpu.atom.s2t_copy": "{elem}, {int} DP, {int} bit, {int} cta, x{int}",
     "cute_nvgpu.atom.tma_load": "{elem}, copy_bits = {int}, mode = {word}, num_cta = {int}, g_stride = <{stride}> "
+    "[mcast = {word} ]"
     "tma_gbasis = <{layout}>",
     "cute_nvgpu.atom.tma_store": "{elem}, copy_bits = {int}, mode = {word}, g_stride = <{stride}> "
     "tma_gbasis = <{layout}>",
+    "cute_nvgpu.atom.tma_reduce": "{elem}, copy_bits = {int}, mode = {word}, kind = {word}, g_stride = <{stride}> "
+    "tma_gbasis = <{layout}>",
+    "cute_nvgpu.atom.non_exec_tiled_tma_reduce": "{word}, {elem}, copy_bits = {int}, tma_gbasis = <{layout}>, "
+    "tma_format = {word}",
+    "cute_nvgpu.tma_descriptor_tiled": "",
     "cute_nvgpu.atom.non_exec_tiled_tma_load": "{word}, {elem}, copy_bits = {int}, tma_gbasis = <{layout}>, "
     "tma_format = {word}",
     "cute_nvgpu.atom.non_exec_tiled_tma_store": "{elem}, copy_bits = {int}, tma_gbasis = <{layout}>, "
     "tma_format = {word}",
+    "cute_nvgpu.sm80.mma": "{extents}, elem_type = ({elem}, {elem}, {elem}) ",
     "cute_nvgpu.sm90.mma": "{extents}, ab_major = ({word}, {word}), elem_type = ({elem}, {elem}, {elem}), "
     "frag_kind = {word}",
     "cute_nvgpu.sm100.mma": "{extents}, num_cta = {int}, ab_major = ({word}, {word}), "
@@ -121,6 +130,7 @@ def _nested(text: str) -> Any:
 _ELEMENT = r"[su]?i\d+|bf16|tf32|f\d+(?:E\d+M\d+\w*)?"
 _FIELDS: dict[str, Field] = {
     "elem": Field(_ELEMENT, str),
+    "pointee": Field(rf"{_ELEMENT}|!cute_nvgpu\.tma_descriptor_tiled", str),
     "int": Field(r"-?\d+", _positive),
     "word": Field(r"\w+", str),
     "extents": Field(r"\d+(?:x\d+)*", str),

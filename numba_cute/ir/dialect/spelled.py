@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, SymbolRefAttr, i1, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...seam import CuteError
-from .attributes import CuteType
+from .attributes import CuteAttr, CuteType
 from .inference import compatible, without_promises
+from .notation import write
 from .printed_inference import AGREE, alike, kind_of, most_known
 from .printed_operations import ROWS, WORDS, Part, Row
 
@@ -90,6 +91,40 @@ def _parse_attribute(form: str, parser: Parser) -> Attribute:
     return found
 
 
+_GENERIC = {"operand_id": "part", "proj": "proj", "coord": "coord", "fmt": "format", "maxNumAttrs": "max_attrs"}
+"""The names that MLIR's generic form has for attributes, with those of the lines."""
+_UNSAID = ("operandSegmentSizes", "resultSegmentSizes")
+
+
+def generic_properties(
+    pieces: Sequence[Piece], given: dict[str, Attribute]
+) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+    """Take properties of the generic form for the attributes of a spelling; gives them, and the others."""
+    forms = _attributes(pieces)
+    if "group" in forms and "group" not in given:
+        given["group"] = StringAttr("cta_2" if given.pop("is_two_cta", None) is not None else "cta_1")
+    found: dict[str, Attribute] = {}
+    others: dict[str, Attribute] = {}
+    for key, a in given.items():
+        name = key if key in forms else _GENERIC.get(key, key)
+        if name in forms:
+            found[name] = _as_spelled(forms[name][0], a)
+        elif key not in _UNSAID:
+            others[key] = a
+    return found, others
+
+
+def _as_spelled(form: str, a: Attribute) -> Attribute:
+    """Return an attribute of the generic form as lines have it: words and texts as strings, integers of 32 bits."""
+    if form == "word" and isinstance(a, IntegerAttr):
+        return StringAttr("ABC"[a.value.data])
+    if form == "word" and isinstance(a, Data) and isinstance(a.data, str):
+        return StringAttr(a.data)
+    if form == "text" and isinstance(a, CuteAttr):
+        return StringAttr(write(a.kind, a.data))
+    return IntegerAttr(a.value.data, i32) if form == "int" and isinstance(a, IntegerAttr) else a
+
+
 def escaped(text: str) -> str:
     """Write a text in quotes as MLIR does: what does not print, and quotes, by two digits."""
     out = ""
@@ -118,7 +153,7 @@ class _Reader:
     def __init__(self, cls: type[SpelledOperation], parser: Parser) -> None:
         self.cls, self.parser, self.row = cls, parser, cls.ROW
         self.names: list[Any] = []
-        self.types: list[Attribute] = []
+        self.types: list[Attribute | None] = []
         self.results: list[Attribute] | None = None
         self.properties: dict[str, Attribute] = {}
         self.attributes: dict[str, Attribute] = {}
@@ -173,10 +208,13 @@ class _Reader:
         elif sign == "%":
             self.some(self.names, first, rest, parser.parse_optional_unresolved_operand)
         elif sign == "T":
-            if self.names[first or 0 :]:
+            if first is not None and not rest:
+                self.types += [None] * (first + 1 - len(self.types))
+                self.types[first] = parser.parse_type()
+            elif self.names[first or 0 :]:
                 self.some(self.types, first, rest, parser.parse_type)
         elif sign == "R":
-            self.results = [parser.parse_type()]
+            self.results = [parser.parse_type()] * (len(self.row.results) if rest else 1)
         else:
             self.types += parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
             parser.parse_punctuation("->")
@@ -208,7 +246,11 @@ class _Reader:
         while not self.cls.TYPED and len(self.types) < len(self.names):
             i = len(self.types)
             self.types.append(self.hidden(self.names[i], _part(self.row.operands, i)))
-        return self.parser.resolve_operands(self.names, self.types, start)
+        types = [
+            self.hidden(self.names[i], _part(self.row.operands, i)) if t is None else t
+            for i, t in enumerate(self.types)
+        ]
+        return self.parser.resolve_operands(self.names, types, start)
 
     def hidden(self, operand: Any, part: Part | None) -> Attribute:
         """Return the type of an operand that is not written."""
@@ -344,6 +386,13 @@ class SpelledOperation(IRDLOperation):
     def parse(cls, parser: Parser) -> SpelledOperation:
         """Read what stands after the name."""
         return _Reader(cls, parser).read()
+
+    @classmethod
+    def create(cls, **given: Any) -> Any:
+        """Make one. Of what MLIR's generic form calls properties, those are attributes that the line does not name."""
+        properties, attributes = generic_properties(cls.PIECES, dict(given.get("properties") or {}))
+        attributes |= given.get("attributes") or {}
+        return super().create(**{**given, "properties": properties, "attributes": attributes})
 
     def print(self, printer: Printer) -> None:
         """Write what stands after the name."""

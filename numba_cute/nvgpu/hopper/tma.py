@@ -78,7 +78,8 @@ def make_tiled_tma_atom(
     """Make the TMA atom that copies tiles of `gmem_tensor` to or from shared memory, and the tensor of its coordinates.
 
     op: a TMA tensor operation such as CopyBulkTensorTileG2SOp(). smem_layout: of a tile in shared memory, swizzled or
-    not; further modes are stages. cta_tiler: the tile, mode by mode of gmem_tensor. num_multicast: how many blocks
+    not; further modes are stages. cta_tiler: the tile, mode by mode of gmem_tensor; or the layout of one, whose strides
+    are basis strides: from the coordinates in shared memory to those of gmem_tensor. num_multicast: how many blocks
     share a tile, each loading one part of it for all. internal_type: the type TMA takes the elements for: of the same
     width; a wider one, of which each holds several (scale factors as Int16); or Int8 of elements below a byte, which
     then take a byte of shared memory each (16 lie in the first ones of each 16, sm_100), as those of 6 bits always
@@ -103,17 +104,13 @@ def _tiled(
     """As make_tiled_tma_atom. options: oob_fill, l2_promotion, interleave."""
     need(_WHAT, isinstance(op, TmaCopyOp), f"op {op!r} is not a TMA tensor operation such as CopyBulkTensorTileG2SOp()")
     ptr = global_pointer(gmem_tensor)
-    tiler = cta_tiler if isinstance(cta_tiler, tuple) else (cta_tiler,)
-    need(
-        _WHAT,
-        len(tiler) <= layout.rank(gmem_tensor.layout) and seam.is_static(tiler),
-        f"cta_tiler {cta_tiler} must be static, with at most one entry for each mode of gmem_tensor, "
-        f"{gmem_tensor.layout}"
-        f"{how_static(cta_tiler)}",
-    )
-    tile = layout.composition(layout.make_identity_layout(gmem_tensor.shape), tiler)
+    if isinstance(cta_tiler, Layout) and cta_tiler.maps_to_coordinates:
+        tile, modes = cta_tiler, layout.rank(cta_tiler)
+        need(_WHAT, seam.is_static(tile), f"cta_tiler {tile} must be static{how_static(tile)}")
+    else:
+        tile, modes = _tile_of(gmem_tensor, cta_tiler)
     swizzle, plain = split_swizzle(smem_layout)
-    plain = one_stage(plain, len(tiler))
+    plain = one_stage(plain, modes)
     need(
         _WHAT,
         layout.size(tile) == layout.size(plain),
@@ -124,6 +121,19 @@ def _tiled(
     return tma_info(
         op, gmem_tensor, ptr, smem_layout, plain, tile, num_multicast, internal_type, element_strides, named
     )
+
+
+def _tile_of(gmem_tensor: Tensor, cta_tiler: Any) -> tuple[Layout, int]:
+    """The layout of a tile of these extents, from its coordinates to those of gmem_tensor, and how many they are."""
+    tiler = cta_tiler if isinstance(cta_tiler, tuple) else (cta_tiler,)
+    need(
+        _WHAT,
+        len(tiler) <= layout.rank(gmem_tensor.layout) and seam.is_static(tiler),
+        f"cta_tiler {cta_tiler} must be static, with at most one entry for each mode of gmem_tensor, "
+        f"{gmem_tensor.layout}"
+        f"{how_static(cta_tiler)}",
+    )
+    return layout.composition(layout.make_identity_layout(gmem_tensor.shape), tiler), len(tiler)
 
 
 def one_stage(smem: Layout, modes: int) -> Layout:
@@ -316,7 +326,7 @@ def record_of(
         f"gmem_tensor {gmem} of {ptr.dtype}: {extents[0]} elements in a row, with strides {tuple(strides[1:])}, do not "
         f"make whole {dtype if ratio > 1 else 'bytes'}",
     )
-    in_bytes = [-(-d * width // 128) * 16 if n == 1 else d * width // 8 for n, d in zip(extents, strides)]
+    in_bytes = [-(-d * width // 128) * 16 if int(n) == 1 else d * width // 8 for n, d in zip(extents, strides)]
     whole = tuple(n * s for n, s in zip(box, steps))
     counts = (extents[0] // ratio, *extents[1:])
     held = ptr.dtype if unpacked else dtype

@@ -82,6 +82,12 @@ class MBarrier:
         """Give the access of a copy that this phase counts: whoever has waited for the phase knows of it."""
         return Access(m, self.agent, self.agent + 1, self.phase + 1, MBARRIER, self)
 
+    @property
+    def idle(self) -> bool:
+        """Whether a phase was announced after others were done, and nothing came of it: the producers of the CuTe DSL
+        leave their last barrier so (`producer_tail` acquires it once more). Who waits for it hangs, and is told."""
+        return self.phase > 0 and self.tx > 0 and not self.delivered
+
     def missing(self) -> str:
         """Say what the current phase still lacks."""
         lacks = []

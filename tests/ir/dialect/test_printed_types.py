@@ -29,7 +29,17 @@ WRITTEN = """
 !cute_nvgpu.atom.universal_copy<i8>
 !cute_nvgpu.atom.universal_fma<1x1x1, (f16, f16) -> f32 >
 !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>
-!cute_nvgpu.atom.ldsm<f16, mode = <"(8,8)">, num_matrices = 2, t>
+!cute_nvgpu.atom.ldsm<val_type = f16, mode = <"(8,8)">, sz_pattern = u16, num_matrices = 2, t>
+!cute_nvgpu.atom.universal_copy<f16, 64 b, l1_cache_eviction_priority=no_allocate>
+!cute_nvgpu.atom.tmem_store<f32, 32 DP, 32 bit, x16>
+!cute_nvgpu.atom.tma_reduce<f32, copy_bits = 8192, mode = tiled, kind = ADD, g_stride = <"()"> tma_gbasis = <"(16,16):(1@1,1@0)">>
+!cute_nvgpu.atom.non_exec_tiled_tma_reduce<ADD, f32, copy_bits = 8192, tma_gbasis = <"(16,16):(1@1,1@0)">, tma_format = F32_RN>
+!cute_nvgpu.tma_descriptor_tiled
+!cute_nvgpu.sm80.mma<16x8x8, elem_type = (bf16, bf16, f32) >
+!cute.fast_divmod_divisor<32>
+!cute.i64<divby 16>
+!cute.ptr<!cute_nvgpu.tma_descriptor_tiled, gmem, align<64>>
+!cute.tiled_mma<!cute_nvgpu.sm80.mma<16x8x8, elem_type = (bf16, bf16, f32) >, atom_layout_MNK = <"(2,1,1):(1,0,0)">>
 !cute_nvgpu.atom.stsm<f16, mode = <"(8,8)">, num_matrices = 1, n>
 !cute_nvgpu.atom.tmem_load<f32, 32 DP, 32 bit, x8>
 !cute_nvgpu.atom.s2t_copy<f8E4M3FN, 32 DP, 128 bit, 2 cta, x4>

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registers of threads, barriers, fences and tensor memory: the operations of `nvvm`, `cute_nvgpu.arch` and LLVM."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from xdsl.dialects.builtin import UnitAttr
+
+from ..dialect.printed_operations import REGISTERS
+from . import objects
+from .tensors import objects_name
+from .tuples import attributes, give
+from .values import Expr
+from .writer import REFUSED, Lifter, lifts
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+_VECTORS = {
+    "tid": "thread_idx", "ntid": "block_dim", "ctaid": "block_idx", "nctaid": "grid_dim", "clusterid": "cluster_idx",
+    "nclusterid": "cluster_dim", "cluster.ctaid": "block_in_cluster_idx", "cluster.nctaid": "block_in_cluster_dim",
+}  # fmt: skip
+_SCALARS = {
+    "cluster.ctarank": "block_idx_in_cluster", "cluster.nctarank": "cluster_size", "laneid": "lane_idx",
+    "warpid": "physical_warp_id", "smid": "smid",
+}  # fmt: skip
+
+
+@lifts(*(f"nvvm.read.ptx.sreg.{name}" for name in REGISTERS))
+def register(w: Lifter, op: Any) -> None:
+    """A register of the machine's: the same all the time that a thread runs."""
+    name, _, axis = op.name.removeprefix("nvvm.read.ptx.sreg.").rpartition(".")
+    if name in _VECTORS:
+        w.values[w.root(op.results[0])] = Expr(w.place(_VECTORS[name], _AXES[axis]))
+        return
+    text = f"cute.arch.{_SCALARS[op.name.removeprefix('nvvm.read.ptx.sreg.')]}()"
+    w.values[w.root(op.results[0])] = Expr(text)
+
+
+def _plain(form: str) -> Any:
+    """What writes a call of a line: `{0}` is the first operand."""
+
+    def rule(w: Lifter, op: Any) -> None:
+        operands = [str(w.expr(v)) for v in op.operands]
+        if op.name.startswith(("nvvm.mbarrier", "nvvm.cluster")):
+            w.synchronises("arrive" in op.name)
+        text = form.format(*operands, **attributes(op))
+        if not op.results or w.flow.uses[w.root(op.results[0])] == 0 and has_no_use(w, op):
+            w.line(text)
+        else:
+            w.bind(op.results[0], Expr(text), moves=False)
+
+    return rule
+
+
+def has_no_use(w: Lifter, op: Any) -> bool:
+    """Whether nothing that is needed reads what an operation gives."""
+    return all(w.root(r) not in w.flow.values for r in op.results)
+
+
+for _name, _form in {
+    "nvvm.cluster.arrive": "cute.arch.cluster_arrive()",
+    "nvvm.cluster.arrive.relaxed": "cute.arch.cluster_arrive_relaxed()",
+    "nvvm.cluster.wait": "cute.arch.cluster_wait()",
+    "nvvm.cp.async.bulk.commit.group": "cute.arch.cp_async_bulk_commit_group()",
+    "nvvm.cp.async.commit.group": "cute.arch.cp_async_commit_group()",
+    "nvvm.cp.async.wait.group": "cute.arch.cp_async_wait_group({n})",
+    "nvvm.cp.async.mbarrier.arrive.shared": "cute.arch.cp_async_mbarrier_arrive_noinc({0})",
+    "nvvm.elect.sync": "cute.arch.elect_one()",
+    "nvvm.fence.mbarrier.init": "cute.arch.mbarrier_init_fence()",
+    "nvvm.mbarrier.expect_tx": "cute.arch.mbarrier_expect_tx({0}, {1})",
+    "nvvm.mbarrier.arrive.expect_tx": "cute.arch.mbarrier_arrive_and_expect_tx({0}, {1})",
+    "nvvm.mbarrier.try_wait.parity": "cute.arch.mbarrier_wait({0}, {1})",
+    "nvvm.mbarrier.try_wait.parity.shared": "cute.arch.mbarrier_wait({0}, {1})",
+    "nvvm.wgmma.commit.group.sync.aligned": "cute.nvgpu.warpgroup.commit_group()",
+    "nvvm.wgmma.fence.aligned": "cute.nvgpu.warpgroup.fence()",
+    "nvvm.wgmma.wait.group.sync.aligned": "cute.nvgpu.warpgroup.wait_group({group})",
+    "nvvm.bar.warp.sync": "cute.arch.sync_warp({0})",
+    "cute_nvgpu.arch.make_warp_uniform": "cute.arch.make_warp_uniform({0})",
+}.items():
+    lifts(_name)(_plain(_form))
+
+
+@lifts("nvvm.mbarrier.init", "nvvm.mbarrier.init.shared")
+def init(w: Lifter, op: Any) -> None:
+    """A barrier begins. The CuTe DSL lets all lanes of a warp do it at once; PTX has a barrier begin once, so that one
+    lane does it here."""
+    text = f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})"
+    if not w.flow.patterns.is_uniform(op):
+        w.line(text)
+        return
+    if not (w.lines and w.lines[-1].depth == w._depth + 1 and w.lines[-1].text.startswith("cute.arch.mbarrier_init(")):
+        w.line("if cute.arch.elect_one():")
+    w._depth += 1
+    w.line(text)
+    w._depth -= 1
+
+
+@lifts("cute_nvgpu.arch.make_warp_uniform")
+def warp_uniform(w: Lifter, op: Any) -> None:
+    """A number that all lanes of a warp have."""
+    give(w, op, f"cute.arch.make_warp_uniform({w.expr(op.operands[0])})")
+
+
+@lifts("nvvm.barrier")
+def barrier(w: Lifter, op: Any) -> None:
+    """The threads of a block wait for each other: all of them, or those of a barrier."""
+    w.synchronises(arrives=True)
+    names = ("barrier_id", "number_of_threads")
+    args = [f"{n}={w.expr(v)}" for n, v in zip(names, op.operands)]
+    w.line(f"cute.arch.barrier({', '.join(args)})" if args else "cute.arch.sync_threads()")
+
+
+@lifts("nvvm.cp.async.bulk.wait_group")
+def wait_bulk(w: Lifter, op: Any) -> None:
+    """A thread waits for its bulk copies."""
+    read = ", read=True" if "read" in {**op.attributes, **op.properties} else ""
+    w.line(f"cute.arch.cp_async_bulk_wait_group({attributes(op)['group']}{read})")
+
+
+@lifts("nvvm.fence.proxy")
+def fence_proxy(w: Lifter, op: Any) -> None:
+    """Accesses of one way are ordered before those of another."""
+    given = {**op.attributes, **op.properties}
+    kind, space = (getattr(given.get(k), "data", None) for k in ("kind", "space"))
+    if kind is None:
+        w.refuse(op, "it says no kind of proxy")
+    more = "" if space is None else f', space="{space}"'
+    w.line(f'cute.arch.fence_proxy("{kind}"{more})')
+
+
+def _remote(w: Lifter, value: Any) -> tuple[str, str]:
+    """A barrier as this library takes it: its own pointer, and the rank of the block that has it."""
+    op: Any = w.root(value).owner
+    if getattr(op, "name", "") == "nvvm.mapa.shared.cluster":
+        return str(w.expr(op.operands[0])), f", peer_cta_rank_in_cluster={w.expr(op.operands[1])}"
+    return str(w.expr(value)), ""
+
+
+@lifts("nvvm.mapa.shared.cluster")
+def mapa(w: Lifter, op: Any) -> None:
+    """An address of another block's shared memory."""
+    readers = {u.operation.name for u in op.results[0].uses if u.operation in w.flow.needed}
+    if readers <= {"nvvm.mbarrier.txn", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx"}:
+        return
+    w.bind(op.results[0], Expr(f"cute.arch.map_dsmem_ptr({w.expr(op.operands[0])}, {w.expr(op.operands[1])})"))
+
+
+@lifts("nvvm.mbarrier.arrive")
+def arrive(w: Lifter, op: Any) -> None:
+    """A thread arrives at a barrier."""
+    if not has_no_use(w, op):
+        w.refuse(op, "the state that it gives is not lifted: wait by parity")
+    w.synchronises(arrives=True)
+    pointer, peer = _remote(w, op.operands[0])
+    count = (
+        f", arrive_count={w.expr(op.operands[1])}" if len(op.operands) > 1 and w.constant(op.operands[1]) != 1 else ""
+    )
+    w.line(f"cute.arch.mbarrier_arrive({pointer}{peer}{count})")
+
+
+@lifts("nvvm.mbarrier.txn")
+def transaction(w: Lifter, op: Any) -> None:
+    """A thread arrives at a barrier, expects bytes there, or both."""
+    given = {**op.attributes, **op.properties}
+    kind = getattr(given.get("kind"), "data", "")
+    pointer, peer = _remote(w, op.operands[0])
+    amount = w.expr(op.operands[1])
+    w.synchronises(arrives=kind.startswith("arrive"))
+    if kind == "arrive":
+        count = "" if amount == "1" else f", arrive_count={amount}"
+        w.line(f"cute.arch.mbarrier_arrive({pointer}{peer}{count})")
+    elif kind in ("arrive_expect_tx", "expect_tx"):
+        name = "arrive_and_expect_tx" if kind.startswith("arrive") else "expect_tx"
+        w.line(f"cute.arch.mbarrier_{name}({pointer}, {amount}{peer})")
+    else:
+        w.refuse(op, f"a transaction {kind} is not lifted")
+
+
+@lifts("nvvm.mbarrier.wait.parity")
+def wait_parity(w: Lifter, op: Any) -> None:
+    """A barrier is asked whether a phase is done."""
+    given = {**op.attributes, **op.properties}
+    name = "try_wait" if getattr(given.get("kind"), "data", "try") == "try" else "test_wait"
+    args = ", ".join(str(w.expr(v)) for v in op.operands[:2])
+    w.bind(op.results[0], Expr(f"cute.arch.mbarrier_{name}({args})"), moves=False)
+
+
+@lifts("nvvm.setmaxregister")
+def set_registers(w: Lifter, op: Any) -> None:
+    """A warpgroup takes registers, or gives them back."""
+    found = attributes(op)
+    name = {"increase": "setmaxregister_increase", "decrease": "setmaxregister_decrease"}[found["action"]]
+    w.line(f"cute.arch.{name}({found['regCount']})")
+
+
+# ------------------------------------------------------------------ tensor memory
+
+
+def _two(op: Any) -> str:
+    return ", is_two_cta=True" if attributes(op).get("group") == "cta_2" else ""
+
+
+@lifts("cute_nvgpu.arch.sm100.alloc_tmem")
+def alloc_tmem(w: Lifter, op: Any) -> None:
+    """A warp takes columns of tensor memory."""
+    columns, pointer = op.operands
+    w.line(f"cute.arch.alloc_tmem({w.expr(columns)}, {w.expr(pointer)}{_two(op)})")
+
+
+@lifts("cute_nvgpu.arch.sm100.dealloc_tmem")
+def dealloc_tmem(w: Lifter, op: Any) -> None:
+    """A warp gives them back."""
+    pointer, columns = op.operands
+    w.line(f"cute.arch.dealloc_tmem({w.expr(pointer)}, {w.expr(columns)}{_two(op)})")
+
+
+@lifts("cute_nvgpu.arch.sm100.relinquish_tmem_alloc_permit")
+def relinquish(w: Lifter, op: Any) -> None:
+    """A block takes no more."""
+    w.line(f"cute.arch.relinquish_tmem_alloc_permit({_two(op).removeprefix(', ')})")
+
+
+@lifts("cute_nvgpu.arch.sm100.retrieve_tmem_ptr")
+def retrieve(w: Lifter, op: Any) -> None:
+    """Where the columns are."""
+    elem, _, align, _ = op.results[0].type.data
+    text = f"cute.arch.retrieve_tmem_ptr({w.element(elem)}, {align or 16}, {w.expr(op.operands[0])})"
+    w.bind(op.results[0], Expr(text), moves=False)
+
+
+@lifts("nvvm.tcgen05.commit", "nvvm.tcgen05.commit.arrive")
+def commit(w: Lifter, op: Any) -> None:
+    """A barrier is told when the matrix instructions so far are done."""
+    around = op.parent_op()
+    if around is None or not w.flow.patterns.is_elected(around):
+        w.refuse(op, "it is lifted where one lane commits, `if elect_one()`, and does nothing else there")
+    given = {**op.attributes, **op.properties}
+    mask = f", {w.expr(op.operands[1])}" if len(op.operands) > 1 else ""
+    two = getattr(given.get("group"), "data", "cta_1") == "cta_2"
+    more = ", cta_group=cute.nvgpu.tcgen05.CtaGroup.TWO" if two else ""
+    w.line(f"cute.nvgpu.tcgen05.commit({w.expr(op.operands[0])}{mask}{more})")
+
+
+@lifts("nvvm.tcgen05.wait")
+def wait_tmem(w: Lifter, op: Any) -> None:
+    """A thread waits for its accesses to tensor memory."""
+    w.line(f"cute.arch.fence_view_async_tmem_{attributes(op)['kind']}()")
+
+
+@lifts("cute_nvgpu.arch.get_dyn_smem")
+def dynamic_memory(w: Lifter, op: Any) -> None:
+    """Where the launch's shared memory begins."""
+    elem, _, align, _ = op.results[0].type.data
+    w.bind(op.results[0], Expr(f"cute.arch.get_dyn_smem({w.element(elem)}, {align or 1})"), moves=False)
+
+
+@lifts("cute_nvgpu.arch.get_dyn_smem_size")
+def dynamic_size(w: Lifter, op: Any) -> None:
+    """How many bytes it has."""
+    give(w, op, "cute.arch.get_dyn_smem_size()")
+
+
+@lifts("cf.assert")
+def asserted(w: Lifter, op: Any) -> None:
+    """What has to hold."""
+    if w.constant(op.operands[0]) is True:
+        return
+    w.line(f"assert {w.expr(op.operands[0])}, {op.msg.data!r}")
+
+
+# ------------------------------------------------------------------ single instructions
+
+
+@lifts("nvvm.fmax")
+def fmax(w: Lifter, op: Any) -> None:
+    """The greater of two floats."""
+    give(w, op, f"cute.arch.fmax({w.typed(op.operands[0])}, {w.typed(op.operands[1])})")
+
+
+@lifts("nvvm.rcp.approx.ftz.f")
+def reciprocal(w: Lifter, op: Any) -> None:
+    """About 1 over a float."""
+    give(w, op, f"cute.arch.rcp_approx({w.typed(op.operands[0])})")
+
+
+def _packed(name: str) -> Any:
+    def rule(w: Lifter, op: Any) -> None:
+        found = attributes(op)
+        rounding = getattr({**op.attributes, **op.properties}.get("rnd"), "data", "rn")
+        more = f', rnd="{rounding}"' if rounding != "rn" else ""
+        ftz = ", ftz=True" if found.get("ftz") in (1, True, -1) else ""
+        pairs = (f"({x.at(95)}[0], {x.at(95)}[1])" for x in map(w.expr, op.operands))
+        made = w.temporary("pair")
+        w.line(f"{made} = cute.arch.{name}_packed_f32x2({', '.join(pairs)}{more}{ftz})")
+        w.values[w.root(op.results[0])] = Expr(made)
+
+    return rule
+
+
+for _name in ("add", "mul", "fma"):
+    lifts(f"nvvm.{_name}.packed.f32x2")(_packed(_name))
+
+_SHUFFLES = {"bfly": "bfly", "up": "up", "down": "down", "idx": "op"}
+
+
+@lifts("nvvm.shfl.sync")
+def shuffle(w: Lifter, op: Any) -> None:
+    """A number of another lane."""
+    mask, value, offset, clamp = (w.typed(v) for v in op.operands)
+    kind = attributes(op)["kind"]
+    name = "shuffle_sync" if kind == "idx" else f"shuffle_sync_{_SHUFFLES[kind]}"
+    masked = "" if mask in ("-1", "(-1)") else f", mask={mask}"
+    w.bind(op.results[0], Expr(f"cute.arch.{name}({value}, {offset}{masked}, mask_and_clamp={clamp})"), moves=False)
+
+
+@lifts("nvvm.vote.ballot.sync")
+def ballot(w: Lifter, op: Any) -> None:
+    """The lanes for which something holds."""
+    mask, predicate = (w.typed(v) for v in op.operands)
+    masked = "" if mask in ("-1", "(-1)") else f", mask={mask}"
+    w.bind(op.results[0], Expr(f"cute.Int32(cute.arch.vote_ballot_sync({predicate}{masked}))"), moves=False)
+
+
+@lifts("llvm.intr.ctpop")
+def popcount(w: Lifter, op: Any) -> None:
+    """How many bits are set."""
+    give(w, op, f"cute.arch.popc({w.typed(op.operands[0])})")
+
+
+_ASSEMBLY = {
+    "bar.sync $0, $1;": "cute.arch.barrier(barrier_id={0}, number_of_threads={1})",
+    "bar.sync $0;": "cute.arch.barrier(barrier_id={0})",
+    "bar.arrive $0, $1;": "cute.arch.barrier_arrive(barrier_id={0}, number_of_threads={1})",
+    "cvt.rn.f32.s32 $0, $1;": "cute.Float32({0})",
+    "tanh.approx.f32 $0, $1;": "cute.math.tanh({0}, fastmath=True)",
+    "ex2.approx.ftz.f32 $0, $1;": "cute.arch.exp2({0})",
+    "griddepcontrol.wait;": "cute.arch.griddepcontrol_wait()",
+    "griddepcontrol.launch_dependents;": "cute.arch.griddepcontrol_launch_dependents()",
+}
+"""Inline assembly that this library has a function for."""
+
+
+@lifts("llvm.inline_asm")
+def inline(w: Lifter, op: Any) -> None:
+    """PTX: a function of this library's, if there is one, else the text itself."""
+    text = re.sub(r"\s+", " ", op.asm_string.data).strip()
+    operands = [str(w.typed(v)) for v in op.operands]
+    form = _ASSEMBLY.get(text)
+    if text.startswith("bar"):
+        w.synchronises(arrives=True)
+    if form is not None:
+        made = form.format(*operands)
+    else:
+        if any(
+            c.lstrip("=&+").startswith(("0", "1")) or c.startswith(("+", "~")) for c in op.constraints.data.split(",")
+        ):
+            w.refuse(op, f"inline assembly of the constraints {op.constraints.data!r} is not lifted")
+        results = "".join(f"{w.element(str(r.type))}, " for r in op.results)
+        reads = "".join(f"{x}, " for x in operands)
+        made = f"cute.arch.inline_ptx({text!r}, write_only_types=({results}), read_only_args=({reads}))"
+    if not op.results or has_no_use(w, op):
+        w.line(made)
+    else:
+        w.bind(op.results[0], Expr(made), moves=not isinstance(op.properties.get("has_side_effects"), UnitAttr))
+
+
+REFUSED.update({
+    "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce": "an atom that reduces by TMA is made on the host by "
+    "cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), …), and is not lifted",
+    "nvvm.clusterlaunchcontrol.try_cancel.multicast": "cluster launch control is lifted by arch.issue_clc_query of "
+    "whole responses alone",
+    **{f"nvvm.clusterlaunchcontrol.query_cancel.{name}": "the answer of cluster launch control is read by "
+       "arch.clc_response as a whole" for name in ("is_canceled", "get_first_ctaid.x", "get_first_ctaid.y",
+                                                   "get_first_ctaid.z")},
+    "vector.extract_strided_slice": "parts of vectors are not lifted",
+    "vector.insert_strided_slice": "parts of vectors are not lifted",
+    "vector.bitcast": "vectors of other elements are not lifted",
+    "llvm.bitcast": "the bits of a vector as a number are not lifted",
+    "llvm.mlir.zero": "LLVM's own constants are not lifted",
+})  # fmt: skip
+
+__all__ = ["objects", "objects_name"]

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several operations of a printed module mean together: a tensor taken apart and made again is that tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from ..dialect.attributes import CuteType
+from ..dialect.printed_types import PrintedType
+from ..dialect.spelled import plain_attributes
+
+Root = Callable[[SSAValue], SSAValue]
+
+
+_COMMITS = "nvvm.tcgen05.commit"
+
+
+class Patterns:
+    """Finds them. root: which value one is."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+
+    def read(self, op: Operation) -> Sequence[SSAValue]:
+        """List the values that an operation reads, as it is written."""
+        if op.name in ("cute.copy", "cute.prefetch"):
+            return [op.operands[0], *map(self.bare, op.operands[1:])]
+        if op.name == "cute.make_view":
+            tensor = self.tensor_of(op.operands[0], op.operands[1])
+            return op.operands if tensor is None else [tensor]
+        if op.name == "arith.floordivsi" and self.is_warp_index(op):
+            return []
+        if op.name == "cute.append_to_rank" and op.operands[0].type == op.results[0].type:
+            return op.operands[:1]
+        return op.operands
+
+    def made_by(self, value: SSAValue, name: str) -> Any:
+        """Return the operation of a name that makes a value; None if it is another."""
+        op = self.root(value).owner
+        return op if getattr(op, "name", "") == name else None
+
+    # ------------------------------------------------------------------ tensors
+
+    def tensor_of(self, iterator: SSAValue, layout: SSAValue | None) -> SSAValue | None:
+        """Return the tensor whose beginning, and whose layout, these are; None if there is none."""
+        op = self.made_by(iterator, "cute.get_iter")
+        if op is None:
+            made = self.made_by(iterator, "cute.make_arith_tuple_iter")
+            op = None if made is None else self._coordinates_of(made.operands[0])
+        if op is None:
+            return None
+        tensor = self.root(op.operands[0])
+        return tensor if layout is None or self._is_layout_of(layout, tensor) else None
+
+    def _coordinates_of(self, value: SSAValue) -> Any:
+        """Return the operation that gave the coordinates that a tuple is made of, all and in their order."""
+        op = self.made_by(value, "cute.make_int_tuple")
+        if op is None:
+            op = self.made_by(value, "cute.deref_arith_tuple_iter")
+            return None if op is None else self.made_by(op.operands[0], "cute.get_iter")
+        sources = {self.root(v).owner for v in op.operands}
+        if len(sources) != 1:
+            return None
+        source: Any = sources.pop()
+        if getattr(source, "name", "") != "cute.get_leaves":
+            return None
+        dynamic = [r for r in source.results if not r.type.is_static]
+        deref = self.made_by(source.operands[0], "cute.deref_arith_tuple_iter")
+        same = [self.root(v) for v in op.operands] == dynamic
+        if deref is None or not same or deref.results[0].type.data != value.type.data:  # type: ignore[attr-defined]
+            return None
+        return self.made_by(deref.operands[0], "cute.get_iter")
+
+    def _is_layout_of(self, layout: SSAValue, tensor: SSAValue) -> bool:
+        op = self.made_by(layout, "cute.get_layout")
+        if op is not None:
+            return self.root(op.operands[0]) is tensor
+        op = self.made_by(layout, "cute.append_to_rank")
+        if op is None or op.operands[0].type != op.results[0].type:
+            return False
+        return self._is_layout_of(op.operands[0], tensor)
+
+    def bare(self, value: SSAValue) -> SSAValue:
+        """Return the tensor that a copy's operand is made of: the DSL gives each of rank one a mode, and groups all
+        behind the first; this library's `copy` does so itself."""
+        value = self.root(value)
+        op = self.made_by(value, "cute.group_modes")
+        if op is not None:
+            found = plain_attributes(op.properties)
+            if found["begin"] == 1 and found["end"] == rank_of(op.operands[0].type):
+                value = self.root(op.operands[0])
+        op = self.made_by(value, "cute.make_view")
+        if op is None:
+            return value
+        iterator, layout = op.operands
+        tensor = self.tensor_of(iterator, None)
+        whole = self.tensor_of(iterator, layout)
+        if whole is not None:
+            return whole
+        appended = self.made_by(layout, "cute.append_to_rank")
+        if tensor is None or appended is None or not _of_one(appended.operands[1].type):
+            return value
+        if rank_of(appended.operands[0].type) != 1 or not self._is_layout_of(appended.operands[0], tensor):
+            return value
+        return tensor
+
+    # ------------------------------------------------------------------ threads
+
+    def is_warp_index(self, op: Operation) -> bool:
+        """Whether a division is of a thread's place in its block by 32."""
+        if self._constant(op.operands[1]) != 32:
+            return False
+        return self._sum(op.operands[0]) == sorted(
+            [("tid.x",), ("ntid.x", "tid.y"), ("ntid.x", "ntid.y", "tid.z")], key=str
+        )
+
+    def is_elected(self, op: Operation) -> bool:
+        """Whether a branch is one lane's, and commits alone: this library's `commit` chooses the lane itself."""
+        if not isinstance(op, scf.IfOp) or self.made_by(op.cond, "nvvm.elect.sync") is None or op.results:
+            return False
+        found = [
+            inner.name for inner in op.walk() if inner.name.startswith(("nvvm.", "cute.copy", "cute.gemm", "scf.if"))
+        ]
+        return all(name.startswith(_COMMITS) or name.startswith("nvvm.mapa") for name in found[1:]) and any(
+            name.startswith(_COMMITS) for name in found
+        )
+
+    def is_uniform(self, op: Operation) -> bool:
+        """Whether all lanes of a warp come to an operation: each condition around it is one for the warp."""
+        at = op
+        while (parent := at.parent_op()) is not None:
+            if isinstance(parent, scf.IfOp) and not self._same_in_warp(parent.cond):
+                return False
+            at = parent
+        return True
+
+    def _same_in_warp(self, value: SSAValue) -> bool:
+        op: Any = self.root(value).owner
+        name = getattr(op, "name", "")
+        if name.startswith(("cute_nvgpu.arch.make_warp_uniform", "arith.constant", "nvvm.read.ptx.sreg.")):
+            return not name.startswith(("nvvm.read.ptx.sreg.tid", "nvvm.read.ptx.sreg.laneid"))
+        return name.startswith("arith.") and all(map(self._same_in_warp, op.operands))
+
+    def _constant(self, value: SSAValue) -> int | None:
+        op = self.root(value).owner
+        found = op.value if isinstance(op, arith.ConstantOp) else None
+        return found.value.data if isinstance(found, IntegerAttr) else None
+
+    def _sum(self, value: SSAValue) -> list[tuple[str, ...]]:
+        """A number as a sum of products of registers, in order; with "?" for what is none."""
+        op = self.root(value).owner
+        if getattr(op, "name", "") == "arith.addi":
+            return sorted([t for v in op.operands for t in self._sum(v)], key=str)  # type: ignore[union-attr]
+        return [tuple(sorted(self._product(value)))]
+
+    def _product(self, value: SSAValue) -> list[str]:
+        op = self.root(value).owner
+        name = getattr(op, "name", "")
+        if name == "arith.muli":
+            return [f for v in op.operands for f in self._product(v)]  # type: ignore[union-attr]
+        return [name.removeprefix("nvvm.read.ptx.sreg.") if name.startswith("nvvm.read") else "?"]
+
+
+def _of_one(t: Any) -> bool:
+    return isinstance(t, CuteType) and t.is_static and t.data.shape == 1
+
+
+def rank_of(t: Any) -> int:
+    """How many modes a layout or a tensor has."""
+    layout = t.data[-1] if isinstance(t, PrintedType) else t.data
+    shape = getattr(layout, "outer", layout).shape
+    return len(shape) if isinstance(shape, tuple) else 1
+
+
+__all__ = ["Patterns", "rank_of"]

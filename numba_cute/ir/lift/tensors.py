@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pointers, tensors, atoms, and what is done with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ...atoms.op import Field
+from ..dialect.attributes import CuteType
+from ..dialect.notation import read
+from ..dialect.printed_types import PrintedType
+from . import objects
+from .spelling import layout_text, swizzle_text, tuple_text
+from .tuples import attributes, give
+from .values import PLUS, Expr, Object, Tree
+from .writer import Lifter, lifts
+
+
+def _type(value: SSAValue) -> Any:
+    return value.type
+
+
+# ------------------------------------------------------------------ pointers
+
+
+@lifts("cute.get_iter")
+def get_iter(w: Lifter, op: Any) -> None:
+    """Where a tensor begins."""
+    source = w.expr(op.operands[0])
+    text = Expr(f"{source.at(95)}.iterator")
+    w.bind(op.results[0], text, tree=objects_name(op.results[0].type) == "cute.arith_tuple_iter")
+
+
+def objects_name(t: Any) -> str:
+    """Name a printed type with its dialect; "" for another."""
+    return t.name if isinstance(t, PrintedType) else ""
+
+
+@lifts("cute.get_layout")
+def get_layout(w: Lifter, op: Any) -> None:
+    """How a tensor lies."""
+    w.bind(op.results[0], Expr(f"{w.expr(op.operands[0]).at(95)}.layout"))
+
+
+@lifts("cute.add_offset")
+def add_offset(w: Lifter, op: Any) -> None:
+    """A pointer, or coordinates, some elements further."""
+    base, offset = op.operands
+    if objects_name(base.type) == "cute.arith_tuple_iter":
+        a, b = w.tree(base).flat(), w.tree(offset).flat()
+        leaves = [x if y == "0" else y if x == "0" else Expr(f"{x.at(PLUS)} + {y.at(PLUS)}", PLUS)
+                  for x, y in zip(a, b, strict=True)]  # fmt: skip
+        w.bind_tree(op.results[0], Tree(tuple(leaves)))
+        return
+    step = w.expr(offset)
+    if step == "0":
+        w.values[w.root(op.results[0])] = w.get(base)
+        return
+    w.bind(op.results[0], Expr(f"{w.expr(base).at(PLUS)} + {step.at(PLUS)}", PLUS))
+
+
+@lifts("cute.recast_iter")
+def recast_iter(w: Lifter, op: Any) -> None:
+    """A pointer to elements of another type, or swizzled."""
+    old, new = _type(op.operands[0]), _type(op.results[0])
+    more = []
+    if new.data[3] is not None:
+        more.append(f"swizzle_={swizzle_text(new.data[3])}")
+    elif old.data[3] is not None:
+        more.append("swizzle_=cute.make_swizzle(0, 4, 3)")
+    if old.data[0] != new.data[0]:
+        more.append(f"dtype={w.element(new.data[0])}")
+    if not more:
+        w.values[w.root(op.results[0])] = w.get(op.operands[0])
+        return
+    give(w, op, f"cute.recast_ptr({', '.join((str(w.expr(op.operands[0])), *more))})")
+
+
+_SPACES = {"generic": "generic", "gmem": "gmem", "smem": "smem", "rmem": "rmem", "tmem": "tmem"}
+
+
+@lifts("cute.inttoptr")
+def inttoptr(w: Lifter, op: Any) -> None:
+    """A pointer at an address."""
+    elem, space, align, swizzle = _type(op.results[0]).data
+    if space not in _SPACES or swizzle is not None or elem.startswith("!"):
+        w.refuse(op, f"a pointer of '{op.results[0].type}' is not lifted")
+    aligned = "" if align is None else f", assumed_align={align}"
+    text = f"cute.make_ptr({w.element(elem)}, {w.expr(op.operands[0])}, cute.AddressSpace.{space}{aligned})"
+    give(w, op, text)
+
+
+@lifts("cute.ptrtoint")
+def ptrtoint(w: Lifter, op: Any) -> None:
+    """The address of a pointer."""
+    w.bind(op.results[0], Expr(f"{w.expr(op.operands[0]).at(95)}.toint()"))
+
+
+@lifts("builtin.unrealized_conversion_cast")
+def address(w: Lifter, op: Any) -> None:
+    """A pointer as LLVM has it: this library's functions take pointers."""
+    if len(op.operands) != 1 or objects_name(op.operands[0].type) != "cute.ptr":
+        w.refuse(op, f"a conversion of {', '.join(str(v.type) for v in op.operands)} is not lifted")
+    w.values[w.root(op.results[0])] = w.get(op.operands[0])
+
+
+# ------------------------------------------------------------------ tensors
+
+
+@lifts("cute.make_view")
+def make_view(w: Lifter, op: Any) -> None:
+    """A tensor of a beginning and a layout."""
+    iterator, layout = op.operands
+    same = w.flow.patterns.tensor_of(iterator, layout)
+    if same is not None:
+        w.values[w.root(op.results[0])] = w.get(same)
+        return
+    found = w.get(iterator)
+    begin = found.text() if isinstance(found, Tree) else w.expr(iterator)
+    if getattr(layout.type, "kind", "") == "composed_layout" and _type(op.results[0]).data[1] == "smem":
+        begin = Expr(f"cute.recast_ptr({begin}, reinterpret=True)")  # parts of it lie by strides alone
+    give(w, op, f"cute.make_tensor({begin}, {w.expr(layout)})")
+
+
+@lifts("cute.slice")
+def slice_(w: Lifter, op: Any) -> None:
+    """A part: the modes that a coordinate marks are kept."""
+    source, coord = op.operands
+    at = w.tree(coord)
+    if isinstance(source.type, CuteType):
+        give(w, op, f"cute.slice_({w.expr(source)}, {at.text()})")
+        return
+    index = at.text()
+    text = str(index)[1:-1] if isinstance(at.leaves, tuple) and len(at.leaves) > 1 and at.whole is None else str(index)
+    if None not in at.flat():  # an element, as a tensor of none
+        give(w, op, f"cute.slice_({w.expr(source)}, {index})")
+        return
+    give(w, op, f"{w.expr(source).at(95)}[{text}]")
+
+
+@lifts("cute.local_tile")
+def local_tile(w: Lifter, op: Any) -> None:
+    """A tile of a tensor."""
+    proj = attributes(op).get("proj")
+    more = "" if proj is None else f", proj={tuple_text(read('coord', proj))}"
+    give(w, op, f"cute.local_tile({', '.join(str(w.expr(v)) for v in op.operands)}{more})")
+
+
+@lifts("cute.memref.alloca")
+def alloca(w: Lifter, op: Any) -> None:
+    """Registers, or static shared memory."""
+    elem, space, align, swizzle, layout = _type(op.results[0]).data
+    if space == "rmem":
+        at = w.expr(op.operands[0]) if op.operands else layout_text(layout)
+        w.bind(op.results[0], Expr(f"cute.make_rmem_tensor({at}, {w.element(elem)})"), moves=False)
+        return
+    if space != "smem":
+        w.refuse(op, f"memory in {space} is not allocated so")
+    count = getattr(layout, "outer", layout)
+    text = f"cute.arch.alloc_smem({w.element(elem)}, {_cosize(count)}, {align or 'None'})"
+    if swizzle is not None:
+        text = f"cute.recast_ptr({text}, swizzle_={swizzle_text(swizzle)})"
+    w.bind(op.results[0], Expr(f"cute.make_tensor({text}, {layout_text(layout)})"), moves=False)
+
+
+def _cosize(layout: Any) -> int:
+    flat = zip(Tree(layout.shape).flat(), Tree(layout.stride).flat(), strict=True)
+    return 1 + int(sum((s - 1) * d for s, d in flat))
+
+
+@lifts("cute.memref.load")
+def load(w: Lifter, op: Any) -> None:
+    """An element."""
+    coord = w.tree(op.operands[1])
+    w.bind(op.results[0], Expr(f"{w.expr(op.operands[0]).at(95)}[{_index(coord)}]"), moves=False)
+
+
+@lifts("cute.memref.store")
+def store(w: Lifter, op: Any) -> None:
+    """An element is set."""
+    tensor, coord, value = op.operands
+    w.line(f"{w.expr(tensor).at(95)}[{_index(w.tree(coord))}] = {w.expr(value)}")
+
+
+def _index(coord: Tree) -> str:
+    text = str(coord.text())
+    return text[1:-1] if isinstance(coord.leaves, tuple) and len(coord.leaves) > 1 and coord.whole is None else text
+
+
+@lifts("cute.memref.load_vec")
+def load_vec(w: Lifter, op: Any) -> None:
+    """All elements."""
+    w.bind(op.results[0], Expr(f"{w.expr(op.operands[0]).at(95)}.load()"), moves=False)
+
+
+@lifts("cute.memref.store_vec")
+def store_vec(w: Lifter, op: Any) -> None:
+    """All elements are set."""
+    value, tensor = op.operands
+    target, source = w.expr(tensor).at(95), w.expr(value)
+    if source.startswith("cute.full("):
+        w.line(f"{target}.fill({source[len('cute.full(') :].split(', ')[1]})")
+        return
+    w.line(f"{target}.store({source})")
+
+
+@lifts("cute.print", "cute.print_view")
+def printing(w: Lifter, op: Any) -> None:
+    """What is printed."""
+    if op.name == "cute.print_view":
+        w.line(f"cute.print_tensor({w.expr(op.operands[0])})")
+        return
+    text = attributes(op).get("format", "{} " * len(op.operands))
+    args = ", ".join((repr(text.rstrip("\n") if w.host else text), *(str(w.expr(v)) for v in op.operands)))
+    w.line(f"cute.printf({args})")
+
+
+# ------------------------------------------------------------------ atoms
+
+
+def _object(w: Lifter, op: Any) -> None:
+    w.get(op.results[0])
+
+
+@lifts("cute.make_atom")
+def make_atom(w: Lifter, op: Any) -> None:
+    """An atom is what its type says."""
+    w.values[w.root(op.results[0])] = w.object_of(op.results[0].type)
+
+
+@lifts("cute.make_tiled_copy", "cute.make_tiled_mma")
+def make_tiled(w: Lifter, op: Any) -> None:
+    """A tiled object is what its type says."""
+    t = op.results[0].type
+    if not objects.is_object(t):
+        w.refuse(op, f"'{t}' does not say how this library tiles it")
+    w.values[w.root(op.results[0])] = w.object_of(t)
+
+
+@lifts("cute_nvgpu.atom.make_tmem_copy")
+def make_tmem_copy(w: Lifter, op: Any) -> None:
+    """A copy of tensor memory, tiled for a tensor."""
+    give(w, op, f"cute.nvgpu.tcgen05.make_tmem_copy({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
+
+
+@lifts("cute_nvgpu.atom.make_s2t_copy")
+def make_s2t_copy(w: Lifter, op: Any) -> None:
+    """A copy from shared to tensor memory, tiled for a tensor."""
+    give(w, op, f"cute.nvgpu.tcgen05.make_s2t_copy({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
+
+
+@lifts("cute_nvgpu.atom.get_copy_s2t_smem_desc_view")
+def s2t_view(w: Lifter, op: Any) -> None:
+    """Shared memory as descriptors, as such a copy takes it."""
+    give(w, op, f"cute.nvgpu.tcgen05.get_s2t_smem_desc_tensor({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
+
+
+@lifts("cute.tiled.copy.partition_S", "cute.tiled.copy.partition_D")
+def partition_copy(w: Lifter, op: Any) -> None:
+    """A thread's part of what is copied."""
+    copy, tensor, thread = op.operands
+    side = op.name[-1]
+    give(w, op, f"{w.expr(copy).at(95)}.get_slice({w.expr(thread)}).partition_{side}({w.expr(tensor)})")
+
+
+@lifts("cute.tiled.copy.retile")
+def retile(w: Lifter, op: Any) -> None:
+    """Registers as a copy takes them."""
+    give(w, op, f"{w.expr(op.operands[0]).at(95)}.retile({w.expr(op.operands[1])})")
+
+
+@lifts("cute.tiled.mma.partition")
+def partition_mma(w: Lifter, op: Any) -> None:
+    """A thread's part of an operand."""
+    mma, tensor, thread = op.operands
+    part = attributes(op)["part"]
+    give(w, op, f"{w.expr(mma).at(95)}.get_slice({w.expr(thread)}).partition_{part}({w.expr(tensor)})")
+
+
+@lifts("cute.tiled.mma.partition_shape")
+def partition_shape(w: Lifter, op: Any) -> None:
+    """The shape of a thread's part."""
+    mma, shape = op.operands
+    give(w, op, f"{w.expr(mma).at(95)}.partition_shape_{attributes(op)['part']}({w.expr(shape)})")
+
+
+@lifts("cute.mma.make_fragment")
+def make_fragment(w: Lifter, op: Any) -> None:
+    """What a matrix instruction takes: registers, descriptors, or tensor memory."""
+    mma, tensor = op.operands
+    part = attributes(op)["part"]
+    moves = objects_name(op.results[0].type) != "cute.memref" or _type(op.results[0]).data[1] != "rmem"
+    w.bind(op.results[0], Expr(f"{w.expr(mma).at(95)}.make_fragment_{part}({w.expr(tensor)})"), moves=moves)
+
+
+_TMA_FIELDS = {"tma_bar": "tma_bar_ptr", "mcast_mask": "mcast_mask", "tma_descriptor_ptr": "tma_desc_ptr",
+               "cache_policy": "cache_policy"}  # fmt: skip
+_MMA_FIELDS = {field.value: field.name for field in Field}
+
+
+@lifts("cute_nvgpu.atom.set_value")
+def set_value(w: Lifter, op: Any) -> None:
+    """A field of an atom is set: what uses the atom is told."""
+    atom, value = op.operands
+    name = attributes(op)["field"]
+    found = w.get(atom)
+    if not isinstance(found, Object):
+        found = Object(w.expr(atom), objects.kind(atom.type))
+    known = _MMA_FIELDS if objects.is_mma(atom.type) else _TMA_FIELDS
+    if name not in known:
+        w.refuse(op, f"this library's atoms have no field {name}")
+    w.values[w.root(op.results[0])] = found.with_field(name, w.expr(value))
+
+
+@lifts("cute_nvgpu.atom.get_value")
+def get_value(w: Lifter, op: Any) -> None:
+    """A field that was set."""
+    name = attributes(op)["field"]
+    found = w.get(op.operands[0])
+    if not isinstance(found, Object) or name not in found.fields:
+        w.refuse(op, f"the field {name} is read before it is set")
+    w.values[w.root(op.results[0])] = Expr(str(found.fields[name]))
+
+
+@lifts("cute_nvgpu.atom.make_exec_tma")
+def make_exec_tma(w: Lifter, op: Any) -> None:
+    """A TMA atom in a kernel: this library has one for host and kernel."""
+    w.values[w.root(op.results[0])] = Object(w.expr(op.operands[0]), objects.kind(op.results[0].type))
+
+
+@lifts("cute_nvgpu.atom.tma_partition")
+def tma_partition(w: Lifter, op: Any) -> None:
+    """What TMA copies of a tensor in shared memory, and of one of coordinates."""
+    names = [w.local(hint) for hint in ("tma_smem", "tma_gmem")]
+    args = ", ".join(str(w.expr(v)) for v in op.operands)
+    w.line(f"{', '.join(names)} = cute.nvgpu.cpasync.tma_partition({args})")
+    for result, name in zip(op.results, names, strict=True):
+        w.values[result] = Expr(name)
+
+
+@lifts("cute_nvgpu.prefetch_tma_desc")
+def prefetch(w: Lifter, op: Any) -> None:
+    """A tensor map is fetched into the cache."""
+    w.line(f"cute.nvgpu.cpasync.prefetch_descriptor({w.expr(op.operands[0])})")
+
+
+@lifts("cute_nvgpu.copy_tma_desc")
+def copy_descriptor(w: Lifter, op: Any) -> None:
+    """A tensor map is copied to memory."""
+    w.line(f"cute.nvgpu.cpasync.copy_tensormap({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
+
+
+@lifts("cute_nvgpu.update_tma_desc")
+def update_descriptor(w: Lifter, op: Any) -> None:
+    """A tensor map is changed to another tensor's."""
+    w.line(f"cute.nvgpu.cpasync.update_tma_descriptor({', '.join(str(w.expr(v)) for v in op.operands)})")
+
+
+def copied(w: Lifter, value: SSAValue) -> Expr:
+    """Return an operand of a copy."""
+    return w.expr(w.flow.patterns.bare(value))
+
+
+@lifts("cute.copy", "cute.prefetch")
+def copy(w: Lifter, op: Any) -> None:
+    """A copy."""
+    atom, *tensors = op.operands
+    found = w.get(atom)
+    args = [str(found.text if isinstance(found, Object) else w.expr(atom)), *(str(copied(w, t)) for t in tensors[:2])]
+    if len(tensors) > 2:
+        args.append(f"pred={copied(w, tensors[2])}")
+    fields = found.fields if isinstance(found, Object) else {}
+    way = _tmem_way(atom.type)
+    if way:
+        w.access_tmem()
+    args += [f"{_TMA_FIELDS[name]}={value}" for name, value in fields.items()]
+    w.line(f"{op.name}({', '.join(args)})")
+    if way in ("load", "store") and not _waits(w, op, way):
+        w.line(f"cute.arch.fence_view_async_tmem_{way}()")
+
+
+def _tmem_way(t: Any) -> str:
+    """How a copy accesses tensor memory: "load", "store", "copy", or not: ""."""
+    name = objects.kind(t.data[0]) if objects.kind(t) == "tiled_copy" else objects.kind(t)
+    return {"tmem_load": "load", "tmem_store": "store", "s2t_copy": "copy"}.get(name, "")
+
+
+def _waits(w: Lifter, op: Any, way: str) -> bool:
+    """Whether the module says a wait behind a copy, or another copy of the kind comes first: where it says none, the
+    CuTe DSL's own compiler waits."""
+    at = op.next_op
+    while at is not None:
+        if at in w.flow.needed:
+            if at.name == "nvvm.tcgen05.wait":
+                return str(attributes(at).get("kind")) == way
+            return bool(at.name == "cute.copy" and _tmem_way(at.operands[0].type) == way)
+        at = at.next_op
+    return False
+
+
+@lifts("cute.gemm")
+def gemm(w: Lifter, op: Any) -> None:
+    """A product of matrices is added."""
+    mma, *tensors = op.operands
+    found = w.get(mma)
+    text = str(found.text)
+    room = "warpgroup" if "sm90" in str(mma.type) else "tcgen05"
+    if "sm100" in str(mma.type):
+        w.access_tmem(holds=False)
+    for name, value in found.fields.items():
+        text += f".set(cute.nvgpu.{room}.Field.{_MMA_FIELDS[name]}, {value})"
+    w.line(f"cute.gemm({', '.join((text, *(str(w.expr(t)) for t in tensors)))})")
+
+
+__all__ = ["copied"]
