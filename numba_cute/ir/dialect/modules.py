@@ -66,6 +66,7 @@ def context() -> Context:
         made.load_dialect(dialect)
     made.load_dialect(operations.dialect())
     printed_modules.load(made)
+    printed_modules.load_standard(made)
     beside.load(made)
     return made
 

@@ -192,6 +192,10 @@ def load(ctx: Context) -> None:
     for name, operations in more.items():
         words: list[type[Attribute]] = [a for n, a in _WORDS.items() if n.partition(".")[0] == name]
         ctx.load_dialect(Dialect(name, [*operations, *operations_of(name)], [*types_of(name), *words]))
+
+
+def load_standard(ctx: Context) -> None:
+    """Add the dialects of MLIR of which such a module has operations that xDSL lacks, or reads otherwise."""
     for dialect, attributes in ((Arith, ()), (Vector, ()), (LLVM, (LoopUnrollAttr, LoopAnnotationAttr))):
         ours = operations_of(dialect.name)
         names = {op.name for op in ours}
@@ -199,4 +203,4 @@ def load(ctx: Context) -> None:
         ctx.load_dialect(Dialect(dialect.name, [*others, *ours], [*dialect.attributes, *attributes]))
 
 
-__all__ = ["WORDS", "CudaKernel", "CudaReturn", "load"]
+__all__ = ["WORDS", "CudaKernel", "CudaReturn", "load", "load_standard"]
