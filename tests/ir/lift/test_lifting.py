@@ -2,6 +2,9 @@
 """Modules as the CuTe DSL prints them become kernels: what they compute is what NumPy computes, in the simulator and
 compiled, and what cannot be lifted is refused at its line."""
 
+import ast
+import re
+
 import numpy as np
 import pytest
 
@@ -160,3 +163,10 @@ def test_long_lines_are_folded_to_the_same_python():
     source = ir.to_python(ir.parse(texts.ELEMENTWISE))
     assert max(len(line) for line in source.splitlines() if "assert" not in line) <= 110
     assert lifting.parse(texts.ELEMENTWISE).lifted.run()
+
+
+def test_a_name_in_a_text_is_never_python():
+    bad = r"k(): pass\0Aimport os\0Aos.abort()\0A#\22\22\22"
+    text = re.sub(r"@kernel\w*", lambda _: f'@"{bad}"', texts.ELEMENTWISE)
+    tree = ast.parse(ir.to_python(ir.parse(text)))
+    assert not any(isinstance(node, ast.Attribute) and node.attr == "abort" for node in ast.walk(tree))
