@@ -190,11 +190,11 @@ def the_last_index_stays_after_an_unrolled_loop(out, n):
     out[3] = j
 
 
-@program(0, 1 << 32)
+@program(1 << 62, 1 << 32)
 @cuda.jit
-def arithmetic_that_64_bits_do_not_hold_wraps_around(out, n):
+def arithmetic_is_of_64_bits(out, n):
     big = 1 << 32
-    out[0] = big * big + LAYOUT(0)
+    out[0] = big * (1 << 30) + LAYOUT(0)
     out[1] = big
 
 
