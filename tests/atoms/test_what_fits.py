@@ -11,6 +11,7 @@ import numba_cute as cute
 from numba_cute import utils
 from numba_cute.runtime import from_dlpack
 
+from ..engines import SIMULATOR_AND_GPU
 from .test_makers_fit import BF16, F16, F32, S128, SPARSE, SQUARE, TILED, memory
 
 EIGHT = cute.make_layout((8, 64), stride=(64, 1))
@@ -57,7 +58,8 @@ def test_room_is_made_for_what_a_swizzle_of_bytes_moves():
     assert cute.compile(kernel, (out,), arch="sm_90a").resources.dynamic_shared == 64 * 128 + 128
 
 
-def test_a_pointer_to_a_peers_memory_keeps_its_swizzle():
+@pytest.mark.parametrize("engine", SIMULATOR_AND_GPU)
+def test_a_pointer_to_a_peers_memory_keeps_its_swizzle(engine):
     @cute.cluster_shape(2)
     @cuda.jit
     def kernel(out):
@@ -73,7 +75,10 @@ def test_a_pointer_to_a_peers_memory_keeps_its_swizzle():
         cute.arch.cluster_wait()
 
     out = np.zeros((2, 32), np.float32)
-    cute.simulate(kernel)[2, 32](out)
+    if engine == "gpu":
+        kernel[2, 32](out)
+    else:
+        cute.simulate(kernel)[2, 32](out)
     t = np.arange(32) % 8
     np.testing.assert_array_equal(out, [t + 64, t])
 

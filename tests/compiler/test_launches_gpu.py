@@ -331,3 +331,83 @@ def test_devices():
         assert t.cuda.current_device() == 1
     t.cuda.synchronize(0)
     assert on[0][0].item() == 6
+
+
+@cuda.jit
+def beside_all(out, seen):
+    grid = cuda.cg.this_grid()
+    i = cuda.grid(1)
+    out[i] = i
+    grid.sync()
+    seen[i] = out[out.size - 1 - i]
+
+
+@cuda.jit
+def lasting(out, nanoseconds):
+    arch.griddepcontrol_launch_dependents()
+    begun = arch.globaltimer()
+    while arch.globaltimer() - begun < nanoseconds:
+        arch.nanosleep(1000)
+    out[arch.thread_idx()[0]] = 1
+
+
+@cuda.jit
+def ranks(out):
+    if arch.thread_idx()[0] == 0:
+        out[arch.block_idx()[0]] = arch.cluster_size()
+
+
+def test_a_cooperative_launch_runs_all_ctas_at_once():
+    t = torch()
+    count = 4 * cuda.get_current_device().MULTIPROCESSOR_COUNT * 64
+    out, seen = (t.zeros(count, dtype=t.int64, device="cuda") for _ in range(2))
+    run = cute.launch(beside_all, grid=count // 64, block=64, cooperative=True)
+    for _ in range(4):
+        out.zero_()
+        run(out, seen)
+        np.testing.assert_array_equal(seen.cpu().numpy(), np.arange(count)[::-1])
+    too_many = cute.launch(beside_all, grid=count, block=64, cooperative=True)
+    with pytest.raises((cute.CuteError, CudaAPIError), match=r"(?i)cooperative"):
+        too_many(t.zeros(64 * count, dtype=t.int64, device="cuda"), seen)
+
+
+@pytest.mark.parametrize(
+    "options", [{"name": "launch_completion_event"}, {"name": "programmatic_event"},
+                {"name": "programmatic_event", "programmatic_event_trigger_at_block_start": 1}],
+    ids=["launch_completion", "programmatic", "block_start"],
+)  # fmt: skip
+def test_an_event_of_a_launch_is_recorded_before_the_kernel_ends(options):
+    driver = pytest.importorskip("cuda.bindings.driver")
+    more = dict(options)
+    name = more.pop("name")
+    out = torch().zeros(32, dtype=torch().int32, device="cuda")
+    stream = torch().cuda.Stream()
+    _, event = driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+    run = cute.launch(lasting, grid=1, block=32, stream=stream.cuda_stream, **{name: event}, **more)
+    run(out, 0)
+    torch().cuda.synchronize()
+    for _ in range(4):
+        run(out, 200_000_000)
+        assert driver.cuEventSynchronize(event) == (driver.CUresult.CUDA_SUCCESS,)
+        assert not stream.query(), "the event waited for the end of the kernel"
+        torch().cuda.synchronize()
+    assert out.tolist() == [1] * 32
+    driver.cuEventDestroy(event)
+
+
+@pytest.mark.parametrize("percent", [0, 50, 100])
+def test_a_carveout_is_a_hint(percent):
+    out = torch().zeros(32, dtype=torch().int32, device="cuda")
+    run = cute.launch(increments, grid=1, block=32, preferred_smem_carveout=percent)
+    for _ in range(4):
+        run(out)
+    assert out.tolist() == [4] * 32
+
+
+def test_clusters_have_the_shape_or_the_one_to_fall_back_to():
+    out = torch().zeros(64, dtype=torch().int32, device="cuda")
+    run = cute.launch(ranks, grid=64, block=32, cluster=4, fallback_cluster=2)
+    for _ in range(4):
+        out.zero_()
+        run(out)
+        assert set(out.tolist()) <= {2, 4}

@@ -74,6 +74,17 @@ def test_all_that_a_target_has_is_taken_at_once(arch):
     assert made.resources.shared + made.resources.dynamic_shared == have.smem_per_block
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not cuda.is_available(), reason="needs a GPU")
+def test_the_gpu_at_hand_gives_a_block_all_that_its_record_has():
+    major, minor = cuda.get_current_device().compute_capability
+    have = named(f"sm_{major}{minor}")
+    kernel = storing(have.smem_per_block - have.smem_static, have.smem_static)
+    x = np.zeros(have.threads_per_block, np.float32)
+    kernel[1, have.threads_per_block](x)
+    assert (x == 1).all()
+
+
 @pytest.mark.parametrize("arch", RECORDS)
 def test_more_shared_memory_than_a_target_has_is_refused(arch):
     have = named(arch)
