@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.cuda import types, typing
 from numba.cuda.core.base import OverloadSelector
@@ -124,7 +124,7 @@ class CuteTypingContext(CUDATypingContext):
         return function[1]
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-        if type(func) not in _REMEMBERED:
+        if type(func) not in _REMEMBERED and not (type(func) is types.Function and _has_list(args)):
             return self._resolved(func, args, kws)
         return _remembered("calls", (func, args, kws), lambda: self._resolved(func, args, kws))
 
@@ -272,6 +272,16 @@ class _Memory:
         self.kernel, self.found = kernel, {}  # type: ignore[var-annotated]
 
 
+def _has_list(args: Any) -> bool:
+    return any(isinstance(a, types.List) for a in args)
+
+
+class _Refused(NamedTuple):
+    """What Numba has no types for, and why."""
+
+    words: str
+
+
 _MEMORIES = [_Memory()]
 
 
@@ -290,7 +300,15 @@ def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any])
     of, args, kws = asked
     key = (kind, of._code, *[a._code for a in args], *[(name, ty._code) for name, ty in kws.items()])
     if key not in found:
-        found[key] = find()
+        try:
+            found[key] = find()
+        except TypingError as e:
+            # Numba compiles its own code for a list before it says no, and a loop's lists are asked of time and again
+            if _has_list(args):
+                found[key] = _Refused(e.msg)
+            raise
+    if isinstance(found[key], _Refused):
+        raise TypingError(found[key].words)
     return found[key]
 
 
