@@ -48,7 +48,7 @@ def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
         first, second = inner.operands
         if isinstance(second, ir.Constant):
             op = getattr(builder, inner.opname)
-            value = op(builder.sext(first, value.type), value.type(second.constant), flags=("nsw",))
+            value = op(builder.sext(first, value.type), value.type(second.constant))
     if getattr(value, "opname", None) == "add" and isinstance(value.operands[1], ir.Constant):
         rest, known = _without_constant(builder, value.operands[0])
         return rest, known + value.operands[1].constant

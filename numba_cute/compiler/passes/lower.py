@@ -31,6 +31,15 @@ class _InOrder(dict[Any, None]):
         self[library] = None
 
 
+def let_wrap(function: Any) -> None:
+    """Let integers wrap around, as NumPy's do: Numba tells LLVM that signed ones never overflow, which then takes
+    `n + 1 > n` for true."""
+    for block in function.blocks:
+        for inst in block.instructions:
+            if "nsw" in getattr(inst, "flags", ()):
+                inst.flags.remove("nsw")
+
+
 class Lower(CUDALower):
     """Lowers as Numba does. What it does in another way gives the same in less time."""
 
@@ -56,6 +65,7 @@ class Lower(CUDALower):
         finally:
             memory().lowers.pop()
         returns.settle(self.function)
+        let_wrap(self.function)
         return entry
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
