@@ -68,12 +68,19 @@ def tile_drawn(drawn, counter, tiles, ctas):
 
 
 @cuda.jit
+def ticket_of(count):
+    """Give the ticket of a number that `count` others came before, and the parity of its round."""
+    rounds = cute.Uint32(count) // cute.Uint32(TICKETS)
+    return cute.Int32(cute.Uint32(count) % cute.Uint32(TICKETS)), cute.Int32(rounds & 1)
+
+
+@cuda.jit
 def next_drawn(drawn, counter, tiles, ctas, tickets, told, given):
     """Give the tile of the number that was drawn, and tell the others. tiles: how many there are. ctas: those that
     draw; each does the tile of its own number first. tickets: TICKETS Int32 of shared memory. told: their barriers.
     given: how many numbers were told before. A whole warp."""
-    place = given % TICKETS
-    arch.mbarrier_wait(told + TICKETS + place, given // TICKETS & 1 ^ 1)
+    place, parity = ticket_of(given)
+    arch.mbarrier_wait(told + TICKETS + place, parity ^ 1)
     if arch.lane_idx() == 0:
         tickets[place] = drawn + ctas
         arch.mbarrier_arrive(told + place)
@@ -83,8 +90,8 @@ def next_drawn(drawn, counter, tiles, ctas, tickets, told, given):
 @cuda.jit
 def next_told(tickets, told, seen):
     """Give the tile of which the warp that draws has told, after the `seen` ones before. A whole warp."""
-    place = seen % TICKETS
-    arch.mbarrier_wait(told + place, seen // TICKETS & 1)
+    place, parity = ticket_of(seen)
+    arch.mbarrier_wait(told + place, parity)
     index = arch.make_warp_uniform(tickets[place])
     arch.sync_warp()
     if arch.elect_one():
