@@ -96,10 +96,10 @@ cute.make_atom ; atom:atom ; any* ; (%)D : F
 cute.make_composed_layout ; lay:composed_layout ; swizzle|layout, int_tuple, layout ; (%)D : R
 cute.make_identity_layout ; layout ; shape ; (%)D : R
 cute.make_identity_tensor ; coord_tensor ; shape ; (%)D : R
-cute.make_coord ; coord:coord ; int|cute.int|tuple* ; (%)D : F
-cute.make_int_tuple ; int_tuple:int_tuple ; int|cute.int|tuple* ; (%)D : F
-cute.make_shape ; shape:shape ; int|cute.int|tuple* ; (%)D : F
-cute.make_stride ; stride:stride ; int|cute.int|tuple* ; (%)D : F
+cute.make_coord ; coord:coord ; int|cute.int* ; (%)D : F
+cute.make_int_tuple ; int_tuple:int_tuple ; int|cute.int* ; (%)D : F
+cute.make_shape ; shape:shape ; int|cute.int* ; (%)D : F
+cute.make_stride ; stride:stride ; int|cute.int* ; (%)D : F
 cute.make_layout ; lay:layout ; shape, stride? ; (%)D : R
 cute.make_layout_like ; layout ; layouts ; (%)D : T to R
 cute.make_tiled_copy ; tiled_copy ; atom ; (%)D : R
