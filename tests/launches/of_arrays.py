@@ -98,7 +98,7 @@ for _what, _more in ATOMS.items():
 
 IN_KERNELS = (
     "a_device_function", "a_device_function_of_one_signature", "a_device_function_that_a_device_function_calls",
-    "a_property_of_a_struct",
+    "a_property_of_a_struct", "what_a_method_of_an_object_in_an_argument_reads",
 )  # fmt: skip
 """Ways that the host has not."""
 for _name, _way in {**WAYS, **reads.MORE, **reads.NOT_FOLLOWED}.items():
