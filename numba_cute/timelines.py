@@ -41,6 +41,9 @@ class Timeline:
 
     def __init__(self, events: list[Event], unit: str, lost: int = 0) -> None:
         events = list(events)
+        for e in events:
+            if not isinstance(e, Event):
+                raise CuteError(f"Timeline: events holds {e!r}: give Event objects")
         if unit not in ("ns", "instructions") or not isinstance(lost, int):
             raise CuteError(f'Timeline: unit {unit!r} is "ns" or "instructions", and lost {lost!r} an int')
         self.events, self.unit, self.lost = events, unit, lost
@@ -55,8 +58,11 @@ class Timeline:
         return len(self.events)
 
     def time_of(self, event: Event) -> float:
-        """Return the time of `event`, one of the events."""
-        return self._time[id(event)]
+        """Return the time of `event`, one of the events. Raises CuteError for what is none of them."""
+        found = self._time.get(id(event))
+        if found is None:
+            raise CuteError(f"Timeline.time_of: event {event!r} is not of this timeline: give one of its events")
+        return found
 
     def only(self, *, sm: int | None = None, block: Any = None, kernel: str | None = None) -> Timeline:
         """Return the timeline of the SM numbered `sm`, of the `block` (x, y, z), of the kernel named `kernel`: of all

@@ -18,6 +18,7 @@ from numba_cute.compiler.host import recording as host
 from numba_cute.experimental import iket
 from numba_cute.seam.hooks.recording import KINDS, NAMES, Event, Recorder, recorded
 from numba_cute.sim.python.backend import SimBackend
+from numba_cute.timelines import Timeline
 
 
 @cuda.jit(device=True)
@@ -344,3 +345,10 @@ def test_a_recorded_launch_has_a_buffer_of_its_own(monkeypatch):
     ]
     host.launch_recorded(of_kernel(_cute_twin=object()), (1, 1, 1), (32, 1, 1), recorder, told.append)
     assert len(buffers) == 1, "a kernel that tells nothing needs no buffer"
+
+
+def test_what_is_no_event_of_a_timeline_is_refused():
+    with pytest.raises(cute.CuteError, match="event 5 is not of this timeline: give one of its events"):
+        Timeline([], "ns").time_of(5)
+    with pytest.raises(cute.CuteError, match="events holds 5: give Event objects"):
+        Timeline([5], "ns")
