@@ -58,7 +58,7 @@ class Timeline:
         return len(self.events)
 
     def time_of(self, event: Event) -> float:
-        """Return the time of `event`, one of the events. Raises CuteError for what is none of them."""
+        """Return the time of `event`. Raises CuteError if `event` is not one of this timeline's events."""
         found = self._time.get(id(event))
         if found is None:
             raise CuteError(f"Timeline.time_of: event {event!r} is not of this timeline: give one of its events")

@@ -11,7 +11,7 @@ import numba_cute as cute
 from numba_cute import utils
 from numba_cute.runtime import from_dlpack
 
-from ..engines import SIMULATOR_AND_GPU
+from ..engines import SIMULATOR_AND_GPU, on
 from .test_makers_fit import BF16, F16, F32, S128, SPARSE, SQUARE, TILED, memory
 
 EIGHT = cute.make_layout((8, 64), stride=(64, 1))
@@ -75,10 +75,7 @@ def test_a_pointer_to_a_peers_memory_keeps_its_swizzle(engine):
         cute.arch.cluster_wait()
 
     out = np.zeros((2, 32), np.float32)
-    if engine == "gpu":
-        kernel[2, 32](out)
-    else:
-        cute.simulate(kernel)[2, 32](out)
+    on(engine, kernel)[2, 32](out)
     t = np.arange(32) % 8
     np.testing.assert_array_equal(out, [t + 64, t])
 

@@ -9,7 +9,7 @@ from numba import cuda
 
 import numba_cute as cute
 
-from ..engines import SIMULATOR_AND_GPU
+from ..engines import SIMULATOR_AND_GPU, on
 
 ENDS = np.iinfo(np.int64)
 X = np.array([1, ENDS.max, ENDS.min, ENDS.max // 4 + 2], np.int64)
@@ -26,7 +26,7 @@ def beyond(out, x):
 @pytest.mark.parametrize("engine", SIMULATOR_AND_GPU)
 def test_sums_and_products_wrap(engine):
     out = np.zeros((len(X), 3), np.int32)
-    (beyond if engine == "gpu" else cute.simulate(beyond))[1, len(X)](out, X)
+    on(engine, beyond)[1, len(X)](out, X)
     np.testing.assert_array_equal(out, np.stack([X + 1 > X, X - 1 < X, X * 4 == 4], 1))
 
 

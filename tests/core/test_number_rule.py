@@ -12,7 +12,7 @@ SAMPLE = ["-a", "~a", "abs(a)", "a + b", "a - 0", "a // b", "a % b", "-7 // a", 
           "divmod(a, b)[1]", "min(a, b)"]  # fmt: skip
 
 
-OF_ONE_SIGN = re.compile(r"//|%|divmod|min|max")
+OF_ONE_SIGN = re.compile(r"a (//|%) b|(divmod|min|max)\(a, b\)")
 """What is Python's of a uint64 beside a signed integer, or refused: Numba's is of float64, or of wrapped bits."""
 
 

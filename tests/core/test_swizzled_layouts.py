@@ -17,7 +17,7 @@ from numba_cute.nvgpu import cpasync, tcgen05, warp, warpgroup
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import traced
 
-from ..engines import SIMULATOR_AND_GPU
+from ..engines import SIMULATOR_AND_GPU, on
 from ..native import Native
 
 OF_ELEMENTS, OF_BYTES = cute.make_swizzle(2, 3, 3), cute.make_swizzle(2, 4, 3)
@@ -116,10 +116,7 @@ def test_elements_lie_where_the_swizzle_says(dtype, engine):
     size = np.dtype(kind).itemsize
     memory = np.zeros((len(MODELS), COUNT), f"uint{8 * size}")
     word = {1: cute.Uint8, 2: cute.Uint16, 4: cute.Uint32, 8: cute.Uint64}[size]
-    if engine == "gpu":
-        written[1, 32](dtype, STORAGE[dtype], word, VALUES, memory)  # Numba copies the arrays there and back
-    else:
-        cute.simulate(written, checks="races")[1, 32](dtype, STORAGE[dtype], word, VALUES, memory)
+    on(engine, written, checks="races")[1, 32](dtype, STORAGE[dtype], word, VALUES, memory)
     for k, (model, lay) in enumerate(MODELS):
         want = modelled(model(lay, size), kind)
         where = [x < COUNT * size for x in model(lay, size)]

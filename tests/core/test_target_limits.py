@@ -16,6 +16,8 @@ from numba_cute import config, utils
 from numba_cute.isa.form.limits import registers_for
 from numba_cute.isa.form.targets import TARGETS, Target, named
 
+from ..engines import NEEDS_GPU
+
 USUAL = ("sm_80", "sm_86", "sm_90a", "sm_107a", "sm_120f")
 """One of each set of limits; the others are slow."""
 RECORDS = [pytest.param(n, marks=() if n in USUAL else pytest.mark.slow) for n, t in TARGETS.items() if not t.renamed]
@@ -75,7 +77,7 @@ def test_all_that_a_target_has_is_taken_at_once(arch):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not cuda.is_available(), reason="needs a GPU")
+@NEEDS_GPU
 def test_the_gpu_at_hand_gives_a_block_all_that_its_record_has():
     major, minor = cuda.get_current_device().compute_capability
     have = named(f"sm_{major}{minor}")

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba.cuda import types, typing
 from numba.cuda.core.base import OverloadSelector
@@ -276,12 +276,6 @@ def _has_list(args: Any) -> bool:
     return any(isinstance(a, types.List) for a in args)
 
 
-class _Refused(NamedTuple):
-    """What Numba has no types for, and why."""
-
-    words: str
-
-
 _MEMORIES = [_Memory()]
 
 
@@ -305,10 +299,10 @@ def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any])
         except TypingError as e:
             # Numba compiles its own code for a list before it says no, and a loop's lists are asked of time and again
             if _has_list(args):
-                found[key] = _Refused(e.msg)
+                found[key] = TypingError(e.msg)
             raise
-    if isinstance(found[key], _Refused):
-        raise TypingError(found[key].words)
+    if isinstance(found[key], TypingError):
+        raise TypingError(found[key].msg)  # another each time: Numba adds to what it catches
     return found[key]
 
 

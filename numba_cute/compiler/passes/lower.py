@@ -31,7 +31,7 @@ class _InOrder(dict[Any, None]):
         self[library] = None
 
 
-def let_wrap(function: Any) -> None:
+def _let_wrap(function: Any) -> None:
     """Let integers wrap around, as NumPy's do: Numba tells LLVM that signed ones never overflow, which then takes
     `n + 1 > n` for true."""
     for block in function.blocks:
@@ -41,7 +41,7 @@ def let_wrap(function: Any) -> None:
 
 
 class Lower(CUDALower):
-    """Lowers as Numba does. What it does in another way gives the same in less time."""
+    """Lowers as Numba does, but lets integers wrap around. All else gives the same in less time."""
 
     def _find_singly_assigned_variable(self) -> None:
         """Find the variables that need no slot: each assigned by one statement, and used in that one's block alone."""
@@ -65,7 +65,7 @@ class Lower(CUDALower):
         finally:
             memory().lowers.pop()
         returns.settle(self.function)
-        let_wrap(self.function)
+        _let_wrap(self.function)
         return entry
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
