@@ -9,6 +9,7 @@ from .. import layout
 from ..dtypes import DType, Int32, Int64, Uint32, Uint64
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError
+from ..tensor.move import fits_a_thread
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.ssa import TensorSSA
 from ..tensor.tensor import Tensor
@@ -211,18 +212,24 @@ def _memref_implied(things: list[Thing], usual: bool = False) -> Fields:
     words, lay = _layout_of(things, "a tensor")
     pointer = _pointer_fields(words, usual)
     if pointer["space"] == Constant(AddressSpace.rmem):
-        pointer["address"] = RegisterFile(pointer["dtype"].value, _registers(lay))  # type: ignore[union-attr]
+        dtype = pointer["dtype"].value  # type: ignore[union-attr]
+        pointer["address"] = RegisterFile(dtype, _registers(lay, dtype))
     iterator = instance(Pointer, pointer)
     held(iterator).__post_init__()
     return {"iterator": iterator, "layout": lay}
 
 
-def _registers(lay: Description) -> int:
+def _registers(lay: Description, dtype: Any) -> int:
     """The registers that a tensor of this layout takes, if nothing else is said; 0 where that is not known."""
+    if not is_constant(lay):
+        return 0
     try:
-        return int(layout.cosize(held(lay))) if is_constant(lay) else 0
+        known = held(lay)
+        count, size = int(layout.cosize(known)), int(layout.size(known))
     except CuteError:  # a composed layout whose parts do not fit
         return 0
+    fits_a_thread("a tensor of rmem", max(count, size), dtype)
+    return count
 
 
 def _coord_head(fields: Fields) -> list[Thing] | None:

@@ -20,6 +20,7 @@ from ..seam.ground.naming import described, is_unicode
 from . import definitions, foreign, operations, rows
 from .calls import Arguments, SymbolAttr
 from .dialect import operations as published, printed_modules
+from .dialect.verifying import verify_alone
 from .names import Names, collected
 from .options import is_old
 from .publish.calling import Refused, call, is_published
@@ -134,7 +135,7 @@ class Module:
 
     def _verify(self, op: Operation) -> None:
         try:
-            op.verify(verify_nested_ops=False)
+            verify_alone(op)
         except VerifyException as e:
             raise CuteError(f"{self._place(op)}{e}\n    {_shown(op)}") from e
 

@@ -17,7 +17,7 @@ from ..seam.guards.messages import how_static
 from ..seam.hooks.casting import derived
 from . import dynamic
 from .address import Address
-from .move import fits_a_thread, move
+from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
@@ -155,6 +155,8 @@ class Tensor(InIR):
         if self.memspace is AddressSpace.rmem and reach(self.layout) == count:
             seam.current().fill(span(self, count), value)
             return
+        if count > MOST_INSTRUCTIONS:
+            raise CuteError(f"fill: {count} elements are as many instructions of a thread: fill by tiles in a loop")
         for i in range(count):
             element(self, i).store(value)
 
@@ -423,6 +425,7 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
         )
     if not isinstance(dtype, DType):
         raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    fits_a_thread("make_rmem_tensor", int(layout.size(lay)), dtype)  # where elements share registers
     file = seam.current().registers(dtype, fits_a_thread("make_rmem_tensor", reach(lay), dtype))
     return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
 

@@ -9,9 +9,35 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import isa, seam
+from numba_cute.compiler.ground.memory import Memory
 
 from .test_structs import Counter
 from .test_values import Kind, code, pair
+
+
+def bottom(x):
+    if x > 3:
+        return x
+    y = x.nothing
+    return y
+
+
+def _above(f):
+    def calls(x):
+        if x > 3:
+            return f(x) + 1
+        return x + f(x)
+
+    return calls
+
+
+top = _above(_above(_above(_above(bottom))))
+
+
+@cuda.jit
+def deep(out):
+    cute.const_expr(True)
+    out[0] = top(cuda.threadIdx.x)
 
 
 @seam.traced
@@ -119,6 +145,21 @@ def test_two_targets_in_one_process_do_not_mix():
 
     for arch in ("sm_80", "sm_90a", "sm_100a", "sm_80"):
         assert f".target {arch}" in cute.compile(kernel, "void(int32[::1], int32)", arch=arch).ptx
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "simulated"])
+def test_a_mistake_below_many_functions_is_met_once(compiled, monkeypatch):
+    """Numba types a call that failed once more: with each function on the way three times as often."""
+    asked = []
+    compile_device = Memory._compile
+    monkeypatch.setattr(Memory, "_compile", lambda *given: asked.append(given[1]) or compile_device(*given))
+    with pytest.raises(cute.CuteError, match="no attribute 'nothing'") as caught:
+        if compiled:
+            cute.compile(deep, "void(int64[::1])")
+        else:
+            cute.simulate(deep)[1, 1](np.zeros(1, np.int64))
+    assert "y = x.nothing" in str(caught.value)
+    assert len(asked) == len(set(asked)) == 5
 
 
 def test_a_note_that_means_lost_speed_is_a_warning():

@@ -390,6 +390,15 @@ REFUSED = {
     "bools": ("%b = arith.constant true\n  %v = arith.divsi %b, %b : i1", "there is none of i1"),
     "function": ("func.call @nothing() : () -> ()", "no function @nothing"),
     "blocks": ("cf.br ^next\n^next:", "its body has 2 blocks"),
+    "while": (
+        "%c = arith.constant true\n  %w = scf.while (%v = %c) : (i1) -> (i32) {\n    scf.condition(%v) %v : i1\n"
+        "  } do {\n  ^bb0(%v: i1):\n    scf.yield %v : i1\n  }",
+        r"its block takes \(i1\), and its results are of \(i32\)",
+    ),
+    "registers": (
+        '%v = cute.memref.alloca() : !cute.memref<f32, rmem, align<16>, "(4,2147483648):(1,0)">',
+        "8589934592 elements of Float32 are more than the 512 KiB",
+    ),
     "operation": ("%v = memref.alloca() : memref<4xi32>", "no operation that a kernel"),
 }  # fmt: skip
 

@@ -199,11 +199,22 @@ def layout_or_number(t, n):
 
 
 @mistake(
-    "return type", tensor(8, 4), np.int32(3), only="compiler", where=grows,
+    "returns tuple on one way and int64 on another", tensor(8, 4), np.int32(3), only="compiler", where=grows,
     reason="types of results follow from all ways through a function; the simulator follows the one that is run",
 )  # fmt: skip
 def recursion_whose_type_grows(t, n):
     t[0, 0] = grows(n)[0]  # wrong
+
+
+def counts_down(x):
+    if x > 0:
+        return 1 + counts_down(x - 1)  # wrong
+    return 0
+
+
+@mistake("as often as only run time decides: write a loop", tensor(8, 4), np.int32(3), where=counts_down)
+def plain_recursion(t, n):
+    t[0, 0] = counts_down(n)
 
 
 @mistake("names has another number of elements", tensor(8, 4), np.int32(1))
@@ -226,13 +237,13 @@ def element_of_a_tuple_set(t, n):
 
 
 @mistake(
-    "range_constexpr", tensor(8, 4), np.int32(1), only="compiler",
+    "a list grows in a loop, or on a way, that only run time decides", tensor(8, 4), np.int32(1), only="compiler",
     reason="a list of the simulator's is Python's: that a loop which grows it is not unrolled cannot be seen in it",
 )  # fmt: skip
 def list_grown_in_a_run_time_loop(t, n):
     a = [1]
-    for i in range(n):  # wrong
-        a.append(i)
+    for i in range(n):
+        a.append(i)  # wrong
     t[0, 0] = a[0]
 
 

@@ -169,7 +169,7 @@ def wgmma_on_blackwell(x):
     warpgroup.fence()  # wrong
 
 
-@mistake("a as arch=, or an operation that sm_", arch="sm_80")
+@mistake("use sm_90 or a later one as arch=, or an operation that sm_80 has", arch="sm_80")
 def cluster_on_ampere(x):
     arch.cluster_arrive()  # wrong
 

@@ -213,7 +213,7 @@ def modes_grouped_and_dropped(t):
     t[0, 0] = 1.0
 
 
-@mistake("give one index for each mode, or one integer for all", tensor(8, 4))
+@mistake("give one for each, None for all", tensor(8, 4))
 def domain_offset_with_too_many_modes(t):
     cute.domain_offset((1, 2, 3), t)  # wrong
 
@@ -251,3 +251,15 @@ def vector_of_a_run_time_size(t, n):
 def registers_like_a_run_time_layout(t, n):
     u = cute.make_tensor(t.iterator, cute.make_layout((n, 4)))
     cute.make_rmem_tensor_like(u)  # wrong
+
+
+@mistake("fill: 524288 elements are as many instructions of a thread: fill by tiles in a loop", tensor(8, 4))
+def fill_of_more_than_a_thread_writes(t):
+    many = cute.make_tensor(t.iterator, cute.make_layout((4, 1 << 17), stride=(1, 0)))
+    many.fill(0)  # wrong
+
+
+@mistake("make_rmem_tensor: 536870912 elements of Float32 are more than the 512 KiB", tensor(8, 4))
+def registers_that_many_elements_share(t):
+    many = cute.make_rmem_tensor(cute.make_layout((4, 1 << 27), stride=(1, 0)), cute.Float32)  # wrong
+    many.fill(0.0)

@@ -24,16 +24,10 @@ from . import (  # noqa: F401
 )
 from .form import MISTAKES, Mistake, agree, mistake
 
-USUAL = 6
-"""One of so many is tried by default."""
+cases = pytest.mark.parametrize("m", [pytest.param(m, id=m.name) for m in MISTAKES])
 
 
-def _cases():
-    for at, m in enumerate(MISTAKES):
-        yield pytest.param(m, id=m.name, marks=() if at % USUAL == 0 else pytest.mark.slow)
-
-
-@pytest.mark.parametrize("m", list(_cases()))
+@cases
 def test_both_engines_say_the_same_of_the_users_line(m: Mistake):
     simulated, compiled = m.simulated(), m.compiled()
     file, line, source = m.line()
@@ -51,7 +45,7 @@ def test_both_engines_say_the_same_of_the_users_line(m: Mistake):
     assert other is None if not m.other else m.other in str(other)
 
 
-@pytest.mark.parametrize("m", list(_cases()))
+@cases
 def test_what_the_compiler_refuses_the_simulator_refuses_in_its_words(m: Mistake):
     compiled = m.compiled()
     if m.only != "simulator" or not (compiled is None or m.other):  # of the launch, and of the whole PTX

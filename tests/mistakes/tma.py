@@ -11,6 +11,7 @@ from .form import mistake
 F16 = cute.Float16
 SW128 = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, F16)
 TILE = cute.tile_to_shape(SW128, (64, 64), (0, 1))
+HALF = cute.tile_to_shape(SW128, (32, 64), (0, 1))
 LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
 MADE = {}
 
@@ -80,7 +81,7 @@ def partition_without_groups(tma, g):
 
 @mistake("must both be the whole tile; group the tile", atom, coords)
 def partition_of_a_smaller_tile(tma, g):
-    s = cute.group_modes(utils.SmemAllocator().allocate_tensor(F16, (32, 64), 1024), 0, 2)
+    s = cute.group_modes(utils.SmemAllocator().allocate_tensor(F16, HALF.outer, 1024, HALF.inner), 0, 2)
     g = cute.group_modes(cute.local_tile(g, (64, 64), (0, 0)), 0, 2)
     parts = cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)  # wrong
     cute.copy(tma, parts[1], parts[0])

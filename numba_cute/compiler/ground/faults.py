@@ -74,7 +74,7 @@ def in_words(e: BaseException, callee: str) -> CuteError:
     words = words_of(e)
     if words is not None and not _is_raised(e):
         return at_line_of(CuteError(words), e)
-    said = f"{type(e).__name__}: {e}"
+    said = f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
     kind: Any = type(e)
     told: CuteError = _also(kind)(f"{callee} raised {said} while the kernel was compiled")
     return at_line_of(told, e)

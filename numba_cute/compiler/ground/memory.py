@@ -9,14 +9,17 @@ unchanged.
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from numba.cuda.core.base import OverloadSelector
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.core.targetconfig import ConfigStack
 
+from ...seam import CuteError
 from ...typed.meetings import Meetings
 
 
@@ -73,20 +76,21 @@ def kept_of(function: Any) -> dict[Any, Any]:
 class Memory:
     """The results of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
-    became, by dispatcher and arguments' types. meetings: where values are converted (`typed.meetings`). inlined: by the
-    variables of functions that were inlined, what those were called. effects: what calls do with objects, by the key of
-    their lowering, and of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py).
-    roots: the kernel, and the host's objects that it is given. stored: the fields' names that are set from there
-    (bridge/settings.py). ours: a function of this library's has been met, so that what it calls is too. losses: what
-    costs the function speed that is compiled now (of those that it calls see `losses_in`). lowers: what lowers
-    functions now, innermost last. aside: how often a device function told the kernel what no other kernel would hear
-    of."""
+    became, by dispatcher and arguments' types; refused: why others became nothing. meetings: where values are converted
+    (`typed.meetings`). inlined: by the variables of functions that were inlined, what those were called. effects: what
+    calls do with objects, by the key of their lowering, and of functions that Numba compiles, by the function and its
+    arguments' types (bridge/effects.py). roots: the kernel, and the host's objects that it is given. stored: the
+    fields' names that are set from there (bridge/settings.py). ours: a function of this library's has been met, so that
+    what it calls is too. losses: what costs the function speed that is compiled now (of those that it calls see
+    `losses_in`). lowers: what lowers functions now, innermost last. aside: how often a device function told the kernel
+    what no other kernel would hear of."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
         self.jitted: dict[Any, Any] = {}
         self.dispatchers: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
+        self.refused: dict[Any, Exception] = {}
         self.meetings: Meetings = {}
         self.inlined: dict[str, str] = {}
         self.effects: dict[Any, Any] = {}
@@ -126,6 +130,8 @@ class Memory:
         if dispatcher not in self._before:
             self._before[dispatcher], dispatcher.overloads = dispatcher.overloads, {}
         if args not in dispatcher.overloads:
+            if (dispatcher, args) in self.refused:
+                raise _again(self.refused[dispatcher, args])
             question = ask()
             known = None if question is None else kept_of(dispatcher.py_func).get(question.key)
             if question is not None and known is not None and known.holds() and self._suits(known, question):
@@ -133,7 +139,12 @@ class Memory:
                 dispatcher.overloads[args] = made = known.compiled
                 made.target_context.insert_user_function(made.entry_point, made.fndesc, [made.library])
             else:
-                known = self._compile(dispatcher, compile, question)
+                try:
+                    known = self._compile(dispatcher, compile, question)
+                except (NumbaError, CuteError) as e:
+                    # Numba types a call that failed once more, and so do those that call: 3**depth times in all
+                    self.refused[dispatcher, args] = _again(e)
+                    raise
             self._met[dispatcher, args] = known
         if self._calls:
             self._calls[-1].append(self._met[dispatcher, args])
@@ -220,6 +231,15 @@ class Memory:
 def _since(found: dict[Any, Any], count: int) -> dict[Any, Any]:
     """Return what was added to a dict after the first so many."""
     return dict(itertools.islice(found.items(), count, None))
+
+
+def _again(e: Exception) -> Exception:
+    """Return an error to raise once more: Numba adds to what it catches."""
+    made = copy.copy(e)
+    made.__cause__ = e.__cause__
+    if isinstance(made, NumbaError):
+        made._contexts = list(made.contexts)
+    return made
 
 
 def _join(into: Meetings, new: Meetings) -> None:

@@ -129,6 +129,9 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
     (r"No conversion from (\S+) to none for", lambda ty: say.RESULT),
     (r"Alignment must be ", lambda: NO_ALIGNMENT),
     (r"op_MAKE_FUNCTION with kwdefaults", lambda: say.NO_NAMED_DEFAULTS),
+    (r"compiler re-entrant to the same function signature|insert_unresolved_ref", lambda: say.CALLS_ITSELF),
+    (r"Cannot capture a constant value for variable '(\w+)' as there are multiple", lambda n: say.no_capture(n)),
+    (r'isinstance\(\) cannot determine the type of variable "(\w+)" due to a branch', lambda n: say.no_class_of(n)),
     (r"Unsupported use of cell variable", lambda: say.SET_FROM_INSIDE),
 )
 

@@ -249,16 +249,8 @@ def header_chain(blocks: dict[int, Any], header: int) -> list[int]:
 
 def _iteration(cfg: Any, loop: set[int], first: int) -> set[int]:
     """Find the blocks of one iteration: the loop's, and those before a `break` or `return`, which no graph counts as
-    the loop's since they do not come back: what is reached from the loop's body alone."""
-    found = set(loop)
-    todo = [to for label in loop for to, _ in cfg.successors(label)]
-    while todo:
-        label = todo.pop()
-        inside = label not in found and first in cfg.dominators()[label]
-        if inside and all(before in found for before, _ in cfg.predecessors(label)):
-            found.add(label)
-            todo.extend(to for to, _ in cfg.successors(label))
-    return found
+    the loop's since they do not come back: what is reached by way of its body's first block alone."""
+    return loop | {label for label, ways in cfg.dominators().items() if first in ways}
 
 
 def _own_variables(blocks: dict[int, Any], header: int, inside: set[int], flow: _Flow) -> list[str]:

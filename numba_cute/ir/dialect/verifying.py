@@ -6,6 +6,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.traits import IsolatedFromAbove
@@ -82,16 +83,38 @@ class _Verifier:
 
 def _own_problems(op: Operation) -> list[Problem]:
     try:
-        op.verify(verify_nested_ops=False)
+        verify_alone(op)
     except VerifyException as e:
         if isinstance(op, (CuteOperation, SpelledOperation)):
             return [(op, m) for m in op.problems() or [str(e)]]
         return [(op, f"'{op.name}' op {e}")]
+    return []
+
+
+def verify_alone(op: Operation) -> None:
+    """Check an operation without those within it. Raises VerifyException with the rule that it breaks."""
+    if isinstance(op, scf.WhileOp):
+        _verify_while(op)
+    try:
+        op.verify(verify_nested_ops=False)
     except ValueError as e:  # xDSL's, of a value that the text names and nothing makes
         if not from_xdsl(e):
             raise
-        return [(op, f"'{op.name}' op holds a value that nothing defines")]
-    return []
+        raise VerifyException("holds a value that nothing defines") from e
+
+
+def _verify_while(op: scf.WhileOp) -> None:
+    """Check the types of a loop's blocks, for which xDSL raises a plain Exception."""
+    for region, values, name in (
+        (op.before_region, op.arguments, "its operands"),
+        (op.after_region, op.res, "its results"),
+    ):
+        if len(region.blocks) != 1:
+            raise VerifyException("expects two regions of one block each")
+        taken, given = ([v.type for v in group] for group in (region.block.args, values))
+        if taken != given:
+            shown = [", ".join(map(str, types)) for types in (taken, given)]
+            raise VerifyException(f"its block takes ({shown[0]}), and {name} are of ({shown[1]})")
 
 
 __all__ = ["Problem", "from_xdsl", "verified"]

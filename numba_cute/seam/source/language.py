@@ -259,6 +259,16 @@ def no_cast(given: str, wanted: str) -> str:
     return f"{given} is no {wanted}, and cannot be stored as one"
 
 
+def no_capture(name: str) -> str:
+    """Write the message for a function within a kernel's, which reads what that sets in more than one place."""
+    return f"a function in this one reads {name}, which is set in more than one place: pass {name} as an argument"
+
+
+def no_class_of(name: str) -> str:
+    """Write the message for `isinstance` of a variable that is of several types."""
+    return f"isinstance({name}, …): {name} is of one type on one way to here and of another on another: use two names"
+
+
 PRINT_KEYWORD = (
     "print(…, sep=…): a kernel of @cuda.jit prints its arguments alone; one of @cute.kernel takes sep and end"
 )
@@ -266,6 +276,7 @@ SET_FROM_INSIDE = (
     "a comprehension, or a function in this one, sets a variable of this one (`:=`, `nonlocal`): write a loop, or let "
     "the function return the value"
 )
+CALLS_ITSELF = "a function calls itself, by itself or by another, as often as only run time decides: write a loop"
 NO_NAMED_DEFAULTS = (
     "a function in this one has a keyword-only parameter with a default, `def f(x, *, k=3)`: leave the `*` out, or "
     "define it outside"

@@ -112,6 +112,24 @@ for i in cute.range_constexpr(6):
     s += a[tid]
     break
 o[tid, 0] = s
+=== unrolled with loops on a way that returns
+---
+s = 0
+for q, p in enumerate([(n, 2), (m, 3)]):
+    if s > 3 and a[tid] > 2:
+        k = 0
+        while k < p[1]:
+            k += 1
+            if k == n:
+                break
+        o[tid, 0] = max([v - a[tid] + k for v in (n, m)])
+        return
+    for v in (q, p[0]):
+        if v == 7:
+            o[tid, 1] = sum([v * w1 for w1 in (q, m)])
+            return
+    s += a[tid] + p[1]
+o[tid, 2] = sum((s, q))
 === unrolled with return at the end of every way
 ---
 for i in cute.range_constexpr(6):
