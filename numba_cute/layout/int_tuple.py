@@ -21,6 +21,7 @@ from ..seam import (
     is_static_class,
     known,
     quotient,
+    quotient_up,
     remainder,
     traced,
 )
@@ -139,8 +140,9 @@ def ceil_div_leaf(a: Any, b: Any) -> Any:
         return -(-a // b)
     if type(a) is int and a == 1:
         return 1
-    exact = type(b) is int and b > 0 and divisor(a) % b == 0
-    return div(a, b) if exact else div(add(a, add(b, -1)), b)
+    if type(b) is int and b > 0 and divisor(a) % b == 0:
+        return div(a, b)
+    return quotient_up(a, b)
 
 
 def ceil_div_number(a: Any, b: Any) -> Any:
@@ -154,16 +156,11 @@ def ceil_div_number(a: Any, b: Any) -> Any:
         raise CuteError(f"{text(a)} is divided by {text(b)} and rounded up: choose a divisor of at least 1")
     if type(b) is int and divisor(a) % b == 0:
         return a // b
+    down, rest = a // b, a % b
     backend: Any = current_or(None)
-    find = getattr(backend, "type_of", None)
-    types = [] if find is None else [find(x) for x in (a, b) if isinstance(x, Leaf)]
-    if any(not t.signed or t.width < 32 for t in types):  # a + b - 1 may leave such a type
-        down = a // b
-        return down + backend.cast(a % b != 0, find(down))  # type: ignore[misc]
-    most = (known(a), least) if types else ()
-    if most and all(type(x) is int for x in most) and sum(most) > 1 << max(t.width for t in types) - 1:
-        raise CuteError(f"{text(a)} is divided by {text(b)} and rounded up: their sum leaves {types[0]}")
-    return (a + (b - 1)) // b
+    if not hasattr(backend, "type_of"):
+        return down + int(rest != 0)
+    return down + backend.cast(rest != 0, backend.type_of(down))  # a + b - 1 may leave their type
 
 
 def same(a: Any, b: Any) -> bool:

@@ -48,6 +48,7 @@ from numba_cute.seam.ground.leaf import (
     is_exact as is_exact,
     known as known,
     quotient as quotient,
+    quotient_up as quotient_up,
     remainder as remainder,
 )
 from numba_cute.seam.ground.names import (

@@ -116,7 +116,7 @@ def _of_callable(fn: Callable[..., Any]) -> inspect.Signature:
         ])  # fmt: skip
     if fn is SimpleNamespace:
         return inspect.Signature([inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD)])
-    return inspect.signature(fn)
+    return plain.own_signature(fn)
 
 
 def _shared_signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature] | None:
@@ -162,7 +162,7 @@ def _with_locations(sig: inspect.Signature) -> inspect.Signature:
 def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
     partly = isinstance(fn, functools.partial) and fn.keywords  # whose places behind a name that it holds are no places
     try:
-        (inspect.signature(fn) if partly else pysig).bind(*args, **dict(kws))
+        (plain.own_signature(fn) if partly else pysig).bind(*args, **dict(kws))
     except TypeError as e:
         raise WrongArguments(other_arguments(fn, str(e), dict(kws))) from None
     return tuple(

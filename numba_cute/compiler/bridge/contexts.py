@@ -223,7 +223,7 @@ def _call_by_names(context: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
     """Return the signature of a call of a device function that has keyword-only parameters, which Numba does not know:
     it is compiled for its arguments in their order."""
     fn, kws = dispatcher.py_func, dict(kws)
-    asked = inspect.signature(fn)
+    asked = inspect.signature(fn, follow_wrapped=False)
     try:
         asked.bind(*args, **kws)
     except TypeError as e:

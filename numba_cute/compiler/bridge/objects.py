@@ -20,7 +20,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 from ... import seam
 from ...seam import CuteError, Leaf
 from ...seam.marks.host_objects import python_of
-from ...seam.marks.plain import is_users_module
+from ...seam.marks.plain import is_users_module, own_signature
 from ...seam.source.language import NO_KEY, no_function, no_operator
 from ...seam.source.texts import NO_TEXT, asked
 from ..emit.leaves import Number
@@ -61,7 +61,7 @@ def call_method(x: Any, name: str, /, *args: Any, **named: Any) -> Any:
     """Call a method of an object as a kernel does: traced, or compiled by Numba where Python cannot follow it."""
     method = inspect.getattr_static(_class(x), name)
     if named or inspect.isfunction(method):
-        bound = inspect.signature(method).bind(x, *args, **named)
+        bound = own_signature(method).bind(x, *args, **named)
         bound.apply_defaults()
         args = bound.args[1:] if not bound.kwargs else _refuse_keywords(x, name)
     tracer: Any = seam.current()

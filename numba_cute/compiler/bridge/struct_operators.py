@@ -14,7 +14,7 @@ from numba.cuda import types, typing
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
-from ...seam.marks.plain import with_ordinary_parameters
+from ...seam.marks.plain import as_numba_takes
 from ..emit.tracer import Tracer
 from ..ground.memory import LASTING, memory
 from . import contexts, lasting
@@ -40,7 +40,7 @@ def dispatcher_of(fn: Callable[..., Any]) -> Any:
     if lasting.is_lasting_function(fn):
         key, found = (fn, *lasting.setting()), LASTING.dispatchers
     if key not in found:
-        found[key] = cuda.jit(device=True, forceinline=True)(with_ordinary_parameters(fn, compiled=True))
+        found[key] = cuda.jit(device=True, forceinline=True)(as_numba_takes(fn))
     return found[key]
 
 

@@ -21,7 +21,7 @@ def known_to_cuda(address: int) -> bool | None:
     except (CudaSupportError, driver.CudaAPIError):
         return None
     kind = bindings.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-    return bool(bindings.cuPointerGetAttribute(kind, address)[0] == bindings.CUresult.CUDA_SUCCESS)
+    return bool(bindings.cuPointerGetAttribute(kind, address % (1 << 64))[0] == bindings.CUresult.CUDA_SUCCESS)
 
 
 def from_device(address: int, nbytes: int) -> Any:

@@ -31,6 +31,10 @@ class Leaf:
         """Apply "floordiv" or "mod" to two integers, one of them this one, neither of which is negative."""
         return a // b if op == "floordiv" else a % b
 
+    def _natural_up(self, a: Any, b: Any) -> Any:
+        """Divide such two, and round up: as unsigned numbers their sum stays in their type."""
+        return self._natural("floordiv", a + (b + -1), b)
+
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
         if not hasattr(dtype, "__cute_element__"):
@@ -112,6 +116,12 @@ def remainder(a: Any, b: Any) -> Any:
     """Return the remainder of `quotient`."""
     leaf = a if isinstance(a, Leaf) else b
     return leaf._natural("mod", a, b) if isinstance(leaf, Leaf) else a % b
+
+
+def quotient_up(a: Any, b: Any) -> Any:
+    """Return the `quotient` of two numbers, rounded up."""
+    leaf = a if isinstance(a, Leaf) else b
+    return leaf._natural_up(a, b) if isinstance(leaf, Leaf) else -(-a // b)
 
 
 def is_exact(x: Any) -> bool:

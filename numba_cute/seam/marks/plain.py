@@ -83,6 +83,25 @@ def _is_own(module: str) -> bool:
     return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
 
 
+def own_signature(fn: Any) -> inspect.Signature:
+    """Return the signature by which Python calls a function or a method; a user's may say that it wraps another, whose
+    parameters are not its own."""
+    of = fn.func if isinstance(fn, functools.partial) else fn
+    return inspect.signature(fn, follow_wrapped=not is_users(getattr(of, "__func__", of)))
+
+
+def as_numba_takes(fn: Any) -> Any:
+    """Return a function as Numba compiles it: its keyword-only parameters may be given by their place, and it wraps no
+    other, whose parameters Numba would take for its own."""
+    new = with_ordinary_parameters(fn, compiled=True)
+    if new is not fn or "__wrapped__" not in fn.__dict__:
+        return new
+    new = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    functools.update_wrapper(new, fn)
+    del new.__wrapped__
+    return new
+
+
 def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
     """Return a function whose keyword-only parameters may be given by their place too: Numba knows no others. The
     function itself, if it has none, or one without a default after one with, or after *args, unless it is `compiled`
@@ -100,7 +119,7 @@ def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
     functools.update_wrapper(new, fn)
     del new.__wrapped__  # which would say what the parameters were
     if mixed:  # what follows *args is given by name alone
-        new.__signature__ = ordinary_signature(inspect.signature(fn))
+        new.__signature__ = ordinary_signature(inspect.signature(fn, follow_wrapped=False))
     return new
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import Boolean, DType, from_numpy
-from ....seam import CuteError, Leaf
+from ....seam import CuteError, Leaf, current
 from ....seam.guards.messages import negative
 from .compute import wrapped
 from .number import CLASSES, Number, from_python
@@ -114,6 +114,10 @@ class Lanes(Leaf):
             if min(xs) < 0:
                 raise CuteError(negative(_values(a, 1)[0], _values(b, 1)[0], op))
         return a // b if op == "floordiv" else a % b
+
+    def _natural_up(self, a: Any, b: Any) -> Any:
+        down = self._natural("floordiv", a, b)
+        return down + current().cast(a % b != 0, down.dtype)
 
     def __pos__(self) -> Any:
         return self

@@ -77,7 +77,13 @@ def _natural(self: Any, op: str, a: Any, b: Any) -> Any:
     return a // b if op == "floordiv" else a % b
 
 
-Number._natural = _natural  # type: ignore[method-assign]
+def _natural_up(self: Any, a: Any, b: Any) -> Any:
+    """Do what `Leaf._natural_up` says; a CuteError of a negative number."""
+    down = _natural(self, "floordiv", a, b)
+    return down + 1 if plain(a) % plain(b) else down
+
+
+Number._natural, Number._natural_up = _natural, _natural_up  # type: ignore[method-assign]
 
 
 def divides(op: str, a: Any, b: Any, t: DType) -> int:

@@ -89,7 +89,7 @@ class Versions:
         return getattr(self._plain, name)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        bound = inspect.signature(self._plain).bind(*args, **named)
+        bound = inspect.signature(self._plain, follow_wrapped=False).bind(*args, **named)
         bound.apply_defaults()
         given = tuple(bound.arguments.values())
         fitting = [version for version in self._plans if _fit(version.given, given)]

@@ -180,7 +180,8 @@ class Rebuilder:
                 continue
         attributes["__defaults__"] = fn.__defaults__ and tuple(map(self._default, fn.__defaults__))
         attributes["__kwdefaults__"] = fn.__kwdefaults__ and {k: self._default(v) for k, v in fn.__kwdefaults__.items()}
-        attributes |= {k: self._default(v) for k, v in fn.__dict__.items() if not k.startswith("__")}
+        own = {k: v for k, v in fn.__dict__.items() if not k.startswith("__") or k == "__wrapped__"}
+        attributes |= {k: self._default(v) for k, v in own.items()}
         for new in variants:
             _with_attributes(new, attributes)
         return made

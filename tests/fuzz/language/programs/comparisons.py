@@ -54,6 +54,14 @@ o[tid, 0] = cute.ceil_div(a[1], m)
 o[tid, 1] = cute.ceil_div(-20, m)
 o[tid, 2] = cute.ceil_div(cute.Int8(-7), cute.Int8(2))
 o[tid, 3] = cute.ceil_div(20, m)
+=== rounded up at the end of a type
+---
+x = cute.Int32(2147483640 + m)
+o[tid, 0] = cute.ceil_div(x, 16)
+o[tid, 1] = cute.ceil_div(x, cute.Int32(m + 100))
+o[tid, 2] = cute.ceil_div(-x, 16)
+o[tid, 3] = cute.ceil_div(cute.Int32(2147483647), cute.Int32(2))
+o[tid, 4] = cute.ceil_div(m + (2**63 - 9), 1000)
 === a range of a float
 ---
 for i in range(2.5 * m):

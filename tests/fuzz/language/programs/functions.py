@@ -6,6 +6,72 @@ PROGRAMS = """
 ---
 g = lambda x: x * 2 + n
 o[tid, 0] = g(a[tid])
+=== what a function wraps
+def inner(x, y=2):
+    return x * y
+@functools.wraps(inner)
+def outer(x):
+    if x > 5:
+        return inner(x, 3)
+    return x
+---
+o[tid, 0] = outer(a[tid])
+o[tid, 1] = outer.__wrapped__(a[tid])
+o[tid, 2] = outer.__wrapped__(a[tid], n)
+=== decorated functions
+def gives(k):
+    def deco(f):
+        @functools.wraps(f)
+        def g(x):
+            return f(x, k)
+        return g
+    return deco
+def counts(f):
+    @functools.wraps(f)
+    def g(*xs, by=1):
+        s = f(*xs)
+        if s > 20:
+            s -= by
+        return s
+    return g
+@gives(7)
+def one(x, y):
+    return x * y + 1
+@gives(3)
+def two(x, y, z=4):
+    if x > 5:
+        return x + y + z
+    return x - y
+@counts
+def three(x, y=2):
+    return x * y
+---
+o[tid, 0] = one(a[tid])
+o[tid, 1] = two(a[tid])
+o[tid, 2] = three(a[tid], by=2)
+o[tid, 3] = three(a[tid], 5)
+=== decorated methods
+def twice(f):
+    @functools.wraps(f)
+    def g(self, x):
+        return f(self, x, 2)
+    return g
+class P:
+    def __init__(self, n):
+        self.n = n
+    @twice
+    def plus(self, x, by):
+        if x > 5:
+            self.n += by
+        return self.n + x * by
+    @twice
+    def __call__(self, x, by, more=1):
+        return self.n - x * by + more
+---
+p = P(n)
+o[tid, 0] = p.plus(a[tid])
+o[tid, 1] = p(a[tid])
+o[tid, 2] = p.n
 === lambda as an argument
 def apply(g, x):
     return g(x)
