@@ -41,6 +41,8 @@ class _Reading:
 
     def op_LOAD_DEREF(self, inst: Any, res: Any) -> None:
         super().op_LOAD_DEREF(inst, res)  # type: ignore[misc]
+        if inst.opname != "LOAD_DEREF":  # from Python 3.13 on a function that is made gets its cells so
+            return
         loaded = self.current_block.body[-1]
         code = self.func_id.func.__code__
         if isinstance(loaded.value, ir.Var) and loaded.value.name in code.co_cellvars:
