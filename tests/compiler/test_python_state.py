@@ -2,9 +2,11 @@
 """Python's state that a helper changes is found through methods, partials, classes and modules (what a helper names
 itself is in test_tracing.py)."""
 
+import collections
 import functools
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import numba_cute as cute
@@ -70,6 +72,17 @@ def calls_what_its_class_has_in_part(n):
     return HELD.also_notes(n)
 
 
+def sets_a_global_that_nobody_reads(n):
+    global UNREAD
+    UNREAD = n
+    return n
+
+
+def sets_a_new_name_of_a_module(n):
+    MODULE.fresh = n
+    return n
+
+
 def advances_a_generator(n):
     return n + next(GENERATOR)
 
@@ -79,6 +92,7 @@ def advances_one_that_gives_the_same(n):
 
 
 CHANGES = [
+    sets_a_global_that_nobody_reads, sets_a_new_name_of_a_module,
     sets_a_module, changes_what_a_module_holds, calls_a_method_of_what_it_does_not_name, calls_a_partial,
     calls_what_its_class_has, calls_what_its_class_has_in_part, advances_a_generator, advances_one_that_gives_the_same,
 ]  # fmt: skip
@@ -88,3 +102,63 @@ CHANGES = [
 def test_what_changes_pythons_state_is_refused(helper):
     with pytest.raises(cute.CuteError, match=rf"{helper.__name__} changes .*, which is Python's and not the kernel's"):
         compiled(helper)
+
+
+class Kept:
+    count = 0
+
+    def __setattr__(self, name, value):
+        raise AssertionError("asks nobody")
+
+
+TOTALS, NAMES, TABLE, SEEN, QUEUE = [1, 2], {"a"}, {"n": 1}, np.arange(4), collections.deque([1])
+KEPT, TIMES = Kept(), 0
+
+
+def each_kind(n):
+    global TIMES, NEW
+    TOTALS[0] = n
+    TOTALS.append(n)
+    NAMES.add("b")
+    TABLE["n"] = n
+    TABLE["m"] = 1
+    SEEN[0] = 9
+    QUEUE.popleft()
+    vars(KEPT)["x"] = n
+    Kept.count += 1
+    Kept.other = n
+    each_kind.calls = n
+    TIMES, NEW = TIMES + 1, n
+    return n
+
+
+def each_kind_and_then_asks(n):
+    each_kind(n)
+    return 1 if n > 3 else 2
+
+
+def each_kind_and_then_fails(n):
+    each_kind(n)
+    return n.nothing
+
+
+@pytest.mark.parametrize("helper", [each_kind, each_kind_and_then_asks, each_kind_and_then_fails])
+def test_what_a_refused_function_changed_is_as_before(helper):
+    with pytest.raises(cute.CuteError, match="which is Python's and not the kernel's"):
+        compiled(helper)
+    assert (TOTALS, NAMES, TABLE, SEEN.tolist()) == ([1, 2], {"a"}, {"n": 1}, [0, 1, 2, 3])
+    assert list(QUEUE) == [1] and vars(KEPT) == {} and Kept.count == 0 and not hasattr(Kept, "other")
+    assert not hasattr(each_kind, "calls") and TIMES == 0 and "NEW" not in globals()
+
+
+def test_what_a_function_around_it_changed_is_as_before():
+    count = 0
+
+    def counts(n):
+        nonlocal count
+        count += 1
+        return 1 if n > 3 else 2
+
+    with pytest.raises(cute.CuteError, match="`count` around counts"):
+        compiled(counts)
+    assert count == 0

@@ -12,12 +12,13 @@ import functools
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FunctionType, GeneratorType, MethodType, ModuleType
+from types import CellType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 from numba.cuda.dispatcher import CUDADispatcher
 
+from ...seam import Signal
 from ...seam.marks.plain import is_plain_class, is_users_module
 from ..ground.faults import Final
 from ..ground.ownership import names_of
@@ -30,21 +31,34 @@ _ITERATORS = frozenset(("builtins", "itertools"))
 _MISSING = object()
 
 Read = Callable[[], Any]
+Undo = Callable[[Any], Any] | None
+"""Makes of a state again what it was; None where nobody can."""
 
 
 @contextmanager
 def unchanged(what: str, tracer: Any, *roots: Any) -> Iterator[None]:
     """Run traced code of the user's, and tell its tracer what stands outside of it. Final: it changed something that it
-    reached from `roots` and that stays when it is over. what: the function's name."""
+    reached from `roots` and that stays when it is over, also where tracing ended early; it is as it was then. what: the
+    function's name."""
     before = _Reached(roots)
     tracer.outside = before.holds
-    yield
-    changed = before.changed()
+    try:
+        yield
+    except BaseException as e:
+        changed = before.undo()
+        if changed is None or not isinstance(e, (Signal, Exception)):
+            raise
+        raise _refusal(what, changed) from e
+    changed = before.undo()
     if changed is not None:
-        raise Final(
-            f"{what} changes {changed}, which is Python's and not the kernel's: a function runs while the kernel is "
-            "compiled, and not once for each thread; give the kernel what it needs as a value, or change it outside"
-        )
+        raise _refusal(what, changed)
+
+
+def _refusal(what: str, changed: str) -> Final:
+    return Final(
+        f"{what} changes {changed}, which is Python's and not the kernel's: a function runs while the kernel is "
+        "compiled, and not once for each thread; give the kernel what it needs as a value, or change it outside"
+    )
 
 
 class _Reached:
@@ -52,7 +66,7 @@ class _Reached:
 
     def __init__(self, roots: tuple[Any, ...]) -> None:
         self._seen: dict[int, Any] = {}
-        self._states: list[tuple[str, Read, Any]] = []
+        self._states: list[tuple[str, Read, Any, Undo]] = []
         self._todo: collections.deque[tuple[str, Any]] = collections.deque()
         self._attributes: set[str] = set()
         self._modules: list[tuple[str, ModuleType]] = []
@@ -70,18 +84,28 @@ class _Reached:
         """Say whether an object was there before."""
         return self._seen.get(id(obj)) is obj
 
-    def changed(self) -> str | None:
-        """Name what is not what it was; None if all is."""
-        for path, read, before in self._states:
+    def undo(self) -> str | None:
+        """Make again what it was of what is another; name the first, None if there was nothing."""
+        first = None
+        for path, read, before, undo in self._states:
             now = read()
             if now is not before and not _same(now, before):
-                return path
-        return None
+                first = first or path
+                if undo is not None:
+                    undo(before)
+        return first
 
-    def _state(self, path: str, read: Read) -> Any:
+    def _state(self, path: str, read: Read, undo: Undo = None) -> Any:
         now = read()
-        self._states.append((path, read, now))
+        self._states.append((path, read, now, undo))
         return now
+
+    def _named(self, path: str, space: dict[str, Any], name: str) -> Any:
+        return self._state(path, lambda: space.get(name, _MISSING), lambda before: _set(space, name, before))
+
+    def _held(self, path: str, obj: Any) -> dict[str, Any]:
+        held: dict[str, Any] = self._state(path, lambda: _attributes(obj), lambda before: _restore(obj, before))
+        return held
 
     def _look(self, path: str, obj: Any) -> None:
         for kinds, look in _KINDS:
@@ -103,21 +127,21 @@ class _Reached:
         names, attributes = names_of(fn.__code__)
         self._attributes |= attributes
         for n in sorted(names):
-            value = self._state(f"the global `{n}`", functools.partial(fn.__globals__.get, n, _MISSING))
-            self._todo.append((n, value))
+            self._todo.append((n, self._named(f"the global `{n}`", fn.__globals__, n)))
         for n, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
-            self._todo.append((n, self._state(f"`{n}` around {fn.__name__}", functools.partial(_content, cell))))
+            path = f"`{n}` around {fn.__name__}"
+            self._todo.append((n, self._state(path, functools.partial(_content, cell), functools.partial(_fill, cell))))
         for n, value in _defaults(fn):
             self._todo.append((n, value))
-        held = self._state(f"an attribute of {fn.__name__}", lambda: _attributes(fn))
+        held = self._held(f"an attribute of {fn.__name__}", fn)
         self._todo.extend((f"{name}.{n}", x) for n, x in held.items())
 
     def _items(self, path: str, obj: Any) -> None:
-        items = self._state(f"`{path}`", lambda: list(obj))
+        items = self._state(f"`{path}`", lambda: list(obj), functools.partial(_refill, obj))
         self._todo.extend((f"{path}[{i}]", x) for i, x in enumerate(items[:_MOST]))
 
     def _dict(self, path: str, obj: Any) -> None:
-        held = self._state(f"`{path}`", lambda: dict(obj))
+        held = self._state(f"`{path}`", lambda: dict(obj), functools.partial(_refill, obj))
         self._todo.extend((f"{path}[{k!r:.30}]", x) for k, x in held.items())
 
     def _tuple(self, path: str, obj: Any) -> None:
@@ -135,7 +159,7 @@ class _Reached:
 
     def _array(self, path: str, obj: Any) -> None:
         if obj.nbytes <= _LARGEST and obj.dtype.kind in "biufc":
-            self._state(f"the array `{path}`", lambda: obj.tobytes())
+            self._state(f"the array `{path}`", obj.tobytes, functools.partial(_write, obj))
 
     def _module(self, path: str, obj: ModuleType) -> None:
         if is_users_module(obj.__name__):
@@ -144,14 +168,13 @@ class _Reached:
     def _look_at_modules(self) -> None:
         """Look at what of a module is named by some code that was reached."""
         for path, module in self._modules:
-            for n in sorted(self._attributes & vars(module).keys()):
-                value = self._state(f"`{path}.{n}`", functools.partial(vars(module).get, n, _MISSING))
-                self._todo.append((f"{path}.{n}", value))
+            for n in sorted(self._attributes):
+                self._todo.append((f"{path}.{n}", self._named(f"`{path}.{n}`", vars(module), n)))
         self._modules = []
 
     def _class(self, path: str, cls: Any) -> None:
         for base in cls.__mro__[:-1]:
-            held = self._state(f"a class attribute of {base.__name__}", functools.partial(_attributes, base))
+            held = self._held(f"a class attribute of {base.__name__}", base)
             own = {n: x for n, x in vars(base).items() if isinstance(x, FunctionType)}
             for n, x in (held | own).items():
                 for part in (x, *(getattr(x, p, None) for p in ("__func__", "fget", "fset", "func"))):
@@ -160,7 +183,7 @@ class _Reached:
 
     def _object(self, path: str, obj: Any) -> None:
         if hasattr(obj, "__dict__"):
-            held = self._state(f"an attribute of `{path}`", lambda: _attributes(obj))
+            held = self._held(f"an attribute of `{path}`", obj)
             self._todo.extend((f"{path}.{n}", x) for n, x in held.items())
         self._todo.append((type(obj).__name__, type(obj)))
 
@@ -183,6 +206,45 @@ def _attributes(obj: Any) -> dict[str, Any]:
     held = {n: x for n, x in vars(obj).items() if not n.startswith(("__", "_cute_"))}
     cached = {n for n in held for c in type(obj).__mro__ if isinstance(vars(c).get(n), functools.cached_property)}
     return {n: x for n, x in held.items() if n not in cached}
+
+
+def _set(space: dict[str, Any], name: str, before: Any) -> None:
+    if before is _MISSING:
+        space.pop(name, None)
+    else:
+        space[name] = before
+
+
+def _restore(obj: Any, before: dict[str, Any]) -> None:
+    """Give an object, a function or a class the attributes that it had, whatever its class does where one is set."""
+    put: Callable[[str, Any], Any]
+    drop: Callable[[str], Any]
+    if isinstance(obj, type):
+        put, drop = functools.partial(type.__setattr__, obj), functools.partial(type.__delattr__, obj)
+    else:
+        put, drop = vars(obj).__setitem__, vars(obj).pop
+    for name in _attributes(obj).keys() - before.keys():
+        drop(name)
+    for name, value in before.items():
+        put(name, value)
+
+
+def _fill(cell: CellType, before: Any) -> None:
+    if before is _MISSING:
+        del cell.cell_contents
+    else:
+        cell.cell_contents = before
+
+
+def _refill(obj: Any, before: Any) -> None:
+    """Give a list, a deque, a set or a dict the items that it had."""
+    kind: Any = next(k for k in (list, set, collections.deque, dict) if isinstance(obj, k))
+    kind.clear(obj)
+    (kind.update if kind in (set, dict) else kind.extend)(obj, before)
+
+
+def _write(array: Any, before: bytes) -> None:
+    array[...] = np.frombuffer(before, array.dtype).reshape(array.shape)
 
 
 def _defaults(fn: FunctionType) -> Iterator[tuple[str, Any]]:

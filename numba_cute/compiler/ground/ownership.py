@@ -45,15 +45,19 @@ def is_own_type(ty: Any) -> bool:
     return _is_package(type(ty).__module__)
 
 
+_NAMES = {f"{verb}_{kind}": i for i, kind in enumerate(("GLOBAL", "ATTR")) for verb in ("LOAD", "STORE", "DELETE")}
+"""Operations that name a global, 0, or an attribute, 1."""
+
+
 @functools.lru_cache(maxsize=4096)
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
     """Return the globals and the attributes that code names, and the code of the functions inside it. Not what
     no Python can name: a tool put it there for itself (pytest, `@pytest_ar`), and would be looked at as a whole."""
     found: tuple[set[str], set[str]] = (set(), set())
     for o in operations(code):
-        for names, kind in zip(found, ("LOAD_GLOBAL", "LOAD_ATTR")):
-            if o.name == kind and o.value.isidentifier():
-                names.add(o.value)
+        at = _NAMES.get(o.name)
+        if at is not None and o.value.isidentifier():
+            found[at].add(o.value)
     for const in code.co_consts:
         if isinstance(const, CodeType):
             for names, inner in zip(found, names_of(const)):

@@ -93,7 +93,7 @@ def own_signature(fn: Any) -> inspect.Signature:
 def as_numba_takes(fn: Any) -> Any:
     """Return a function as Numba compiles it: its keyword-only parameters may be given by their place, and it wraps no
     other, whose parameters Numba would take for its own."""
-    new = with_ordinary_parameters(fn, compiled=True)
+    new: Any = with_ordinary_parameters(fn, compiled=True)
     if new is not fn or "__wrapped__" not in fn.__dict__:
         return new
     new = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
