@@ -125,14 +125,14 @@ def _where(text: str, error: BaseException, cute: CuteError, py_func: Any) -> tu
     file, line = next(named, (None, 0))
     if file is not None:
         return file, int(line)
-    return _typed(error) or _shown(text, py_func) or _naming(text, py_func.__code__) or definition_of(py_func)
+    return _typed(error) or line_shown(text, py_func) or _naming(text, py_func.__code__) or definition_of(py_func)
 
 
 _SHOWN = re.compile(r'File "([^"]+)", line (\d+)')
 _NAME = re.compile(r"name '(\w+)'")
 
 
-def _shown(text: str, py_func: Any) -> tuple[str, int] | None:
+def line_shown(text: str, py_func: Any) -> tuple[str, int] | None:
     """Find the line of the kernel's file that Numba's message shows; None if it shows none."""
     file = py_func.__code__.co_filename
     for shown, line in _SHOWN.findall(text):

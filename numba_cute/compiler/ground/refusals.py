@@ -29,6 +29,7 @@ _TYPES = (
     (r"(Uni|Named)?(Uni)?Tuple\(.*", "tuple"), (r"(unaligned )?array\(.*|(Array|readonly).*", "array"),
     (r"none|NoneType.*", "None"), (r"(DictType|LiteralStrKey|initial).*", "dict"),
     (r"(reflected )?list\(.*|List\(.*|ListType.*|Literal(List|\[list).*", "list"), (r"class\(.*|type\(.*", "type"),
+    (r"(reflected )?set\(.*|Set\(.*", "set"), (r"range_(state|iter)_.*", "range"),
     (r"Module\(.*", "module"), (r"cute\.(.+)\.\d+", r"\1"), (r"[Ff]unction\(.*|type\(CUDADispatcher.*", "function"),
 )  # fmt: skip
 
@@ -121,7 +122,10 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
     ),
     (r"Int value is too large: (-?\d+)", lambda value: say.too_large(int(value))),
     (r"\*args in function call should be a tuple, got (\S+)", lambda ty: say.no_iteration(kind(ty))),
-    (r"OverloadSelector object at \w+>, \((.*?),?\)", lambda types: say.no_operation(list(map(kind, _split(types))))),
+    (
+        r"OverloadSelector object at \w+>, \(([^\n]*?),?\)(?:\n|$)",
+        lambda types: say.no_operation(list(map(kind, _split(types)))),
+    ),
     (r"Directly raising a string constant", lambda: say.RAISED),
     (r"print\(\) function implementation does not support keyword", lambda: say.PRINT_KEYWORD),
     (r"printing unimplemented for values of type (\S+)", lambda ty: say.no_print(kind(ty))),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import CodeType
+from types import BuiltinFunctionType, CodeType
 from typing import Any
 
 from numba.cuda.core import ir, postproc
@@ -23,6 +23,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 from ... import seam
 from ...seam import CuteError
 from ..bridge.calls import call_jitted
+from ..bridge.struct_operators import dispatcher_of
 from ..ground.errors import located
 from ..ground.lifted import all_set_free
 from ..ground.within import Within
@@ -32,19 +33,43 @@ from .definitions import instructions
 from .uses import read_in
 
 
+def _greatest(x: Any, y: Any) -> Any:
+    return max(x, y)
+
+
+def _least(x: Any, y: Any) -> Any:
+    return min(x, y)
+
+
+_OF_BRANCHES: dict[Any, Any] = {max: _greatest, min: _least}
+"""Functions that Numba has, and that tracing cannot follow."""
+
+
 @seam.traced
 def _reduce(function: Any, items: Any, *start: Any) -> Any:
     """Reduce a tuple, while the kernel is compiled."""
-    jitted = isinstance(function, CUDADispatcher)
-    return functools.reduce((lambda x, y: call_jitted(function, (x, y), {})) if jitted else function, items, *start)
+    if not isinstance(items, (tuple, list)):
+        raise CuteError(f"reduce of {type(items).__name__}: kernels reduce a tuple or a list; write a loop")
+    known = _OF_BRANCHES.get(function) if isinstance(function, BuiltinFunctionType) else None
+    jitted = dispatcher_of(known) if known is not None else function
+    if isinstance(jitted, CUDADispatcher):
+        return functools.reduce(lambda x, y: call_jitted(jitted, (x, y), {}), items, *start)
+    return functools.reduce(function, items, *start)
 
 
 def _own_reduce(func_ir: Any) -> None:
     """Let `reduce` be a function of this library's: Numba's goes over no tuple."""
+    modules: set[str] = set()
     for inst in instructions(func_ir.blocks):
         value = inst.value if isinstance(inst, ir.Assign) else None
-        if isinstance(value, (ir.Global, ir.FreeVar)) and value.value is functools.reduce:
-            value.value = _reduce
+        if isinstance(value, (ir.Global, ir.FreeVar)):
+            if value.value is functools.reduce:
+                value.value = _reduce
+            elif value.value is functools:
+                modules.add(inst.target.name)
+        elif isinstance(value, ir.Expr) and value.op == "getattr" and value.attr == "reduce":
+            if value.value.name in modules:
+                inst.value = ir.Global("reduce", _reduce, value.loc)
 
 
 def _drop_functions(func_ir: Any) -> None:

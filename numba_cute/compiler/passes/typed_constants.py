@@ -17,8 +17,10 @@ from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels
 from numba.cuda.core.typed_passes import type_inference_stage
 
 from ...seam import CuteError
-from ..ground.errors import lies_before
+from ...seam.ground.places import at_line
+from ..ground.errors import lies_before, line_shown
 from ..ground.faults import is_numbas
+from ..ground.refusals import refusal
 from .constants import FAULTS, NotConstant
 from .definitions import Place, instructions
 from .ssa import in_ssa_form
@@ -87,7 +89,11 @@ class TypedConstants:
         except (NumbaError, *FAULTS) as e:  # which Numba does not hold back: no such name in a module, no such index
             if not isinstance(e, CuteError) and not is_numbas(e):
                 raise
-            raise CuteError(str(e) or type(e).__name__) from e
+            if isinstance(e, CuteError):
+                raise
+            told = refusal(e) or CuteError(str(e) or type(e).__name__)
+            line = line_shown(str(e), state.func_id.func)
+            raise (told if line is None else at_line(told, *line)) from e
 
     def _type(self, alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
         """Return the type of a variable in a typed function: None if it has none, or what is wrong before it."""

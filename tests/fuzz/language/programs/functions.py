@@ -72,6 +72,12 @@ p = P(n)
 o[tid, 0] = p.plus(a[tid])
 o[tid, 1] = p(a[tid])
 o[tid, 2] = p.n
+=== reduce of functools
+---
+o[tid, 0] = functools.reduce(operator.add, (n, m, a[tid]), 10)
+o[tid, 1] = functools.reduce(max, (n, a[tid], m))
+o[tid, 2] = functools.reduce(min, [n, a[tid]], 3)
+o[tid, 3] = functools.reduce(lambda x, y: x * 10 + y, (1, n, a[tid]))
 === lambda as an argument
 def apply(g, x):
     return g(x)
