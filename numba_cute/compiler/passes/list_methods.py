@@ -14,8 +14,8 @@ from ..bridge import objects
 
 @functools.cache
 def method_of(name: str) -> Callable[..., Any]:
-    if name in ("count", "remove"):
-        return _count if name == "count" else _remove
+    if name in _BY_VALUE:
+        return _BY_VALUE[name]
 
     @seam.traced
     def call(items: Any, *args: Any) -> Any:
@@ -78,13 +78,31 @@ def _count(items: Any, x: Any) -> Any:
 @seam.traced
 def _remove(items: Any, x: Any) -> Any:
     """Return the items without the first that is equal to x."""
+    at = _found("remove", items, x)
+    return items[:at] + items[at + 1 :], None
+
+
+@seam.traced
+def _index(items: Any, x: Any, *within: Any) -> Any:
+    """Return the items, and where the first is that is equal to x, of those that `within` names as a slice does."""
+    begin, end = (*map(_static, within), None, None)[:2]
+    first, last, _ = slice(begin, end).indices(len(items))
+    return items, first + _found("index", items[first:last], x)
+
+
+_BY_VALUE = {"count": _count, "remove": _remove, "index": _index}
+"""Methods that compare items, which only run time may tell."""
+
+
+def _found(name: str, items: Any, x: Any) -> int:
+    """Return where the first item is that is equal to x."""
     for at, item in enumerate(items):
-        found = objects.equal(item, x)
-        if not isinstance(found, bool):
-            raise CuteError("x.remove(…) of a list: which item it is must be static; use a register tensor")
-        if found:
-            return items[:at] + items[at + 1 :], None
-    raise CuteError("x.remove(…) of a list: no item is equal to it")
+        equal = objects.equal(item, x)
+        if not isinstance(equal, bool):
+            raise CuteError(f"x.{name}(…) of a list: which item it is must be static; use a register tensor")
+        if equal:
+            return at
+    raise CuteError(f"x.{name}(…) of a list: no item is equal to it")
 
 
 def _static(index: Any) -> Any:

@@ -10,7 +10,7 @@ from numba.cuda.core.ir_utils import replace_vars
 
 GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
 CHANGING = (*GROWING, "reverse", "sort")
-READING = ("count", "copy")
+READING = ("count", "index", "copy")
 METHODS = (*CHANGING, *READING)
 
 

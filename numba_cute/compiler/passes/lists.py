@@ -331,9 +331,6 @@ class _Lists:
                 return self._call_method(inst, method, scope)
             if method.attr in METHODS:
                 raise located(CuteError(f"x.{method.attr}(…) of a list takes no named arguments in a kernel"), inst.loc)
-            if method.attr == "index":
-                before, call._kws["args"] = self._items(list(call.args), scope, inst.loc)
-                return [*before, inst]
         before = self._handed_on(inst, scope, waiting)
         return [*before, inst] if before else None
 
