@@ -156,11 +156,12 @@ def ceil_div_number(a: Any, b: Any) -> Any:
         raise CuteError(f"{text(a)} is divided by {text(b)} and rounded up: choose a divisor of at least 1")
     if type(b) is int and divisor(a) % b == 0:
         return a // b
-    down, rest = a // b, a % b
+    down = a // b
     backend: Any = current_or(None)
-    if not hasattr(backend, "type_of"):
-        return down + int(rest != 0)
-    return down + backend.cast(rest != 0, backend.type_of(down))  # a + b - 1 may leave their type
+    if hasattr(backend, "type_of"):
+        return down + backend.cast(a % b != 0, backend.type_of(down))  # a + b - 1 may leave their type
+    x, y, z = known(a), known(b), known(down)
+    return down + (-(-x // y) - z) if type(x) is type(y) is type(z) is int else (a + (b - 1)) // b
 
 
 def same(a: Any, b: Any) -> bool:

@@ -8,6 +8,7 @@ result and, of a function, its value at the thread's index; its notation is note
 from __future__ import annotations
 
 import inspect
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,12 +99,14 @@ def domain(x: Any) -> int:
 
 
 traced_as: dict[int, set[str]] = {}
+noted_now = ContextVar("noted_now", default=traced_as)
+"""What a traced function may change."""
 
 
 @traced
 def put(out: Any, row: int, i: Any, x: Any) -> None:
     """Write a result into row `row` of thread `i`, and note how it is written."""
-    traced_as.setdefault(row, set()).add(notation(x))
+    noted_now.get().setdefault(row, set()).add(notation(x))
     t = cute.make_tensor(out, cl.make_layout(1 << 30))
     for slot, value in enumerate(leaves(x) + values_at(x, i)):
         t[(row * THREADS + i) * WIDTH + slot] = cute.Int32(value)

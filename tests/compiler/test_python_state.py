@@ -31,6 +31,7 @@ class Held:
 
 
 HELD, METHOD, PARTIAL = Held(), Held().keeps, functools.partial(lambda held, n: held.append(1) or n, [])
+APPEND, TABLE = [].append, {"n": 1}
 MODULE = ModuleType("of_users")
 MODULE.count, MODULE.items = 0, []
 GENERATOR = (n for n in range(1000))
@@ -83,6 +84,16 @@ def sets_a_new_name_of_a_module(n):
     return n
 
 
+def calls_a_lists_own_method(n):
+    APPEND(n)
+    return n
+
+
+def sets_what_was_set_before(n):
+    TABLE["same"] = 1
+    return n
+
+
 def advances_a_generator(n):
     return n + next(GENERATOR)
 
@@ -92,7 +103,7 @@ def advances_one_that_gives_the_same(n):
 
 
 CHANGES = [
-    sets_a_global_that_nobody_reads, sets_a_new_name_of_a_module,
+    calls_a_lists_own_method, sets_what_was_set_before, sets_a_global_that_nobody_reads, sets_a_new_name_of_a_module,
     sets_a_module, changes_what_a_module_holds, calls_a_method_of_what_it_does_not_name, calls_a_partial,
     calls_what_its_class_has, calls_what_its_class_has_in_part, advances_a_generator, advances_one_that_gives_the_same,
 ]  # fmt: skip
@@ -111,7 +122,7 @@ class Kept:
         raise AssertionError("asks nobody")
 
 
-TOTALS, NAMES, TABLE, SEEN, QUEUE = [1, 2], {"a"}, {"n": 1}, np.arange(4), collections.deque([1])
+TOTALS, NAMES, SEEN, QUEUE = [1, 2], {"a"}, np.arange(4), collections.deque([1])
 KEPT, TIMES = Kept(), 0
 
 

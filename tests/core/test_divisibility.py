@@ -2,6 +2,7 @@
 """What is promised to divide run-time values: carried through the algebra, used by copies, checked where it can be."""
 
 import re
+from contextvars import ContextVar
 
 import ml_dtypes
 import numpy as np
@@ -186,11 +187,12 @@ def test_a_promised_number_is_an_ordinary_one_in_the_kernel(run):
 
 
 FOUND = {}
+NOTED = ContextVar("NOTED", default=FOUND)  # what a traced function may change
 
 
 @traced
 def note(name, x):
-    FOUND.setdefault(name, set()).add(cute.get_divisibility(x))
+    NOTED.get().setdefault(name, set()).add(cute.get_divisibility(x))
 
 
 @cuda.jit

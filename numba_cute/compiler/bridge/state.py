@@ -12,7 +12,7 @@ import functools
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CellType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import BuiltinMethodType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -195,6 +195,7 @@ _KINDS: tuple[tuple[Any, Callable[[_Reached, str, Any], None]], ...] = (
     (tuple, _Reached._tuple),
     (functools.partial, _Reached._partial),
     (MethodType, _Reached._method),
+    (BuiltinMethodType, lambda r, p, x: r._todo.append((p, x.__self__))),
     (GeneratorType, _Reached._generator),
     (np.ndarray, _Reached._array),
     (ModuleType, _Reached._module),
