@@ -122,6 +122,7 @@ class Kept:
         raise AssertionError("asks nobody")
 
 
+ORDERED = collections.OrderedDict(a=1, b=2)
 TOTALS, NAMES, SEEN, QUEUE = [1, 2], {"a"}, np.arange(4), collections.deque([1])
 KEPT, TIMES = Kept(), 0
 
@@ -135,6 +136,7 @@ def each_kind(n):
     TABLE["m"] = 1
     SEEN[0] = 9
     QUEUE.popleft()
+    ORDERED.clear()
     vars(KEPT)["x"] = n
     Kept.count += 1
     Kept.other = n
@@ -158,7 +160,13 @@ def test_what_a_refused_function_changed_is_as_before(helper):
     with pytest.raises(cute.CuteError, match="which is Python's and not the kernel's"):
         compiled(helper)
     assert (TOTALS, NAMES, TABLE, SEEN.tolist()) == ([1, 2], {"a"}, {"n": 1}, [0, 1, 2, 3])
-    assert list(QUEUE) == [1] and vars(KEPT) == {} and Kept.count == 0 and not hasattr(Kept, "other")
+    assert (
+        list(QUEUE) == [1]
+        and list(ORDERED.items()) == [("a", 1), ("b", 2)]
+        and vars(KEPT) == {}
+        and Kept.count == 0
+        and not hasattr(Kept, "other")
+    )
     assert not hasattr(each_kind, "calls") and TIMES == 0 and "NEW" not in globals()
 
 

@@ -239,9 +239,10 @@ def _fill(cell: CellType, before: Any) -> None:
 
 def _refill(obj: Any, before: Any) -> None:
     """Give a list, a deque, a set or a dict the items that it had."""
-    kind: Any = next(k for k in (list, set, collections.deque, dict) if isinstance(obj, k))
+    kinds = (list, set, collections.deque, collections.OrderedDict, dict)
+    kind: Any = next(k for k in kinds if isinstance(obj, k))
     kind.clear(obj)
-    (kind.update if kind in (set, dict) else kind.extend)(obj, before)
+    (kind.extend if kind in (list, collections.deque) else kind.update)(obj, before)
 
 
 def _write(array: Any, before: bytes) -> None:
