@@ -18,7 +18,7 @@ from .swizzled import by_address
 
 WIDEST = 16
 """Bytes of the widest access of a thread (PTX ISA, "Vectors": .v4.b32)."""
-MOST_INSTRUCTIONS = 1 << 16
+MOST_INSTRUCTIONS = 1 << 14
 """Instructions of one copy of a thread: each is code of its own."""
 
 

@@ -395,6 +395,11 @@ REFUSED = {
         "  } do {\n  ^bb0(%v: i1):\n    scf.yield %v : i1\n  }",
         r"its block takes \(i1\), and its results are of \(i32\)",
     ),
+    "another block": (
+        "%z = arith.constant 0.0 : f32\n  %lo = arith.constant 0 : i32\n  %t = arith.constant true\n"
+        "  scf.if %t {\n    %next = arith.addf %z, %z : f32\n  }\n  %w = arith.addf %next, %z : f32",
+        "%next is used where no way has set it|next",
+    ),
     "registers": (
         '%v = cute.memref.alloca() : !cute.memref<f32, rmem, align<16>, "(4,2147483648):(1,0)">',
         "8589934592 elements of Float32 are more than the 512 KiB",

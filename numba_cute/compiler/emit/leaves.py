@@ -56,7 +56,10 @@ _DTYPES = {
 def scalar_type(dtype: dtypes.DType) -> types.Type:
     """Return the Numba type that holds one element of `dtype` (a float of at most 8 bits travels as the float32 of its
     value, a 4-bit integer as one of 8)."""
-    return _SCALARS[dtype]
+    found = _SCALARS.get(dtype)
+    if found is None:
+        raise CuteError(f"{dtype} is no type of a kernel's numbers: memory alone holds it")
+    return found
 
 
 def dtype_of(ty: types.Type) -> dtypes.DType:

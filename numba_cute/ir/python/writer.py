@@ -113,6 +113,11 @@ class Line:
     position: tuple[int, int]
 
 
+def _maker(value: SSAValue) -> Any:
+    """Return the operation that gives a value, or whose block takes it."""
+    return value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+
+
 class Writer:
     """Writes one function. text: of the module. names: the globals. functions: the Python name of each function of the
     module."""
@@ -202,12 +207,18 @@ class Writer:
         """Return a variable that no value has."""
         return self.names.variable(f"_{hint}", self._locals)
 
+    def _known(self, value: SSAValue) -> str | Literal:
+        found = self.values.get(value)
+        if found is None:
+            name = value.name_hint or self.text.names.get(value) or "its result"
+            self.refuse(_maker(value), f"%{name} is used where no way has set it: outside of the block that does")
+        return found  # type: ignore[return-value]
+
     def dtype(self, value: SSAValue) -> DType:
         """Return the element type of a number."""
         found = number_of(value.type)
         if found is None:
-            owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-            self.refuse(owner, f"{value.type} is no type of numbers that kernels compute with")  # type: ignore[arg-type]
+            self.refuse(_maker(value), f"{value.type} is no type of numbers that kernels compute with")
         return found  # type: ignore[return-value]
 
     def static(self, value: SSAValue) -> Constant | None:
@@ -219,7 +230,7 @@ class Writer:
 
     def use(self, value: SSAValue) -> str:
         """Return a number as an operand of Python's operators: constants are literals."""
-        found = self.values[value]
+        found = self._known(value)
         if isinstance(found, str):
             return self.typed(value)
         if found.dtype.is_float and found.dtype.width < 64:
@@ -232,7 +243,7 @@ class Writer:
         static = self.static(value)
         if static is not None:
             return self.expression(static.value)
-        found = self.values[value]
+        found = self._known(value)
         return found if isinstance(found, str) else self.cast(str(found), found.dtype)
 
     def expression(self, value: Any) -> str:
