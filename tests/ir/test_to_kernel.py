@@ -395,6 +395,7 @@ REFUSED = {
         "  } do {\n  ^bb0(%v: i1):\n    scf.yield %v : i1\n  }",
         r"its block takes \(i1\), and its results are of \(i32\)",
     ),
+    "a method of nothing": ("numba_cute.Tensor.fill", "a method is called of its first operand"),
     "another block": (
         "%z = arith.constant 0.0 : f32\n  %lo = arith.constant 0 : i32\n  %t = arith.constant true\n"
         "  scf.if %t {\n    %next = arith.addf %z, %z : f32\n  }\n  %w = arith.addf %next, %z : f32",

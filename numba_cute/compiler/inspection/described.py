@@ -99,7 +99,10 @@ def numba_type(d: Description) -> types.Type:
         return SharedArray(kind, d.ndim, d.layout, d.readonly, extents=d.extents, alignment=d.alignment)
     if isinstance(d, Array):
         return types.Array(scalar_type(d.dtype), d.ndim, d.layout, readonly=d.readonly)
-    return d.type
+    found: types.Type | None = getattr(d, "type", None)
+    if found is None:  # what a text has in a value's place, and is none
+        raise CuteError(f"{d} is no value of a kernel")
+    return found
 
 
 def _of_constant(value: Any) -> types.Type:
