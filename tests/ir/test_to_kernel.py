@@ -396,10 +396,10 @@ REFUSED = {
         r"its block takes \(i1\), and its results are of \(i32\)",
     ),
     "a method of nothing": ("numba_cute.Tensor.fill", "a method is called of its first operand"),
-    "another block": (
-        "%z = arith.constant 0.0 : f32\n  %lo = arith.constant 0 : i32\n  %t = arith.constant true\n"
-        "  scf.if %t {\n    %next = arith.addf %z, %z : f32\n  }\n  %w = arith.addf %next, %z : f32",
-        "%next is used where no way has set it|next",
+    "before it is set": (
+        "%z = arith.constant 0.0 : f32\n  %t = arith.constant true\n  %w = arith.addf %next, %z : f32\n"
+        "  %next = arith.addf %z, %z : f32",
+        "%next is used where no way has set it",
     ),
     "registers": (
         '%v = cute.memref.alloca() : !cute.memref<f32, rmem, align<16>, "(4,2147483648):(1,0)">',

@@ -42,23 +42,20 @@ def unchanged(what: str, tracer: Any, *roots: Any) -> Iterator[None]:
     function's name."""
     before = _Reached(roots)
     tracer.outside = before.holds
+    why: BaseException | None = None
     try:
         yield
-    except BaseException as e:
+    except (Signal, Exception) as e:
+        why = e
+    finally:
         changed = before.undo()
-        if changed is None or not isinstance(e, (Signal, Exception)):
-            raise
-        raise _refusal(what, changed) from e
-    changed = before.undo()
     if changed is not None:
-        raise _refusal(what, changed)
-
-
-def _refusal(what: str, changed: str) -> Final:
-    return Final(
-        f"{what} changes {changed}, which is Python's and not the kernel's: a function runs while the kernel is "
-        "compiled, and not once for each thread; give the kernel what it needs as a value, or change it outside"
-    )
+        raise Final(
+            f"{what} changes {changed}, which is Python's and not the kernel's: a function runs while the kernel is "
+            "compiled, and not once for each thread; give the kernel what it needs as a value, or change it outside"
+        ) from why
+    if why is not None:
+        raise why
 
 
 class _Reached:

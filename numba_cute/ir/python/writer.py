@@ -211,7 +211,7 @@ class Writer:
         found = self.values.get(value)
         if found is None:
             name = value.name_hint or self.text.names.get(value) or "its result"
-            self.refuse(_maker(value), f"%{name} is used where no way has set it: outside of the block that does")
+            self.refuse(_maker(value), f"%{name} is used where no way has set it: before that, or in another block")
         return found  # type: ignore[return-value]
 
     def dtype(self, value: SSAValue) -> DType:
