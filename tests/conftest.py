@@ -6,8 +6,9 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,18 @@ def run(request: pytest.FixtureRequest) -> Any:
     if request.param == Assembler.name:
         return Assembler(request.node.user_properties)
     return Simulator() if request.param == Simulator.name else Gpu()
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end what a test does: a debugger that another test entered keeps a handler of its own; and what the
+    garbage collector calls (finalizers, hypothesis's callback) loses an exception that comes meanwhile."""
+    before, collects = signal.signal(signal.SIGINT, signal.default_int_handler), gc.isenabled()
+    gc.disable()
+    yield
+    if collects:
+        gc.enable()
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -20,11 +20,9 @@ from numba_cute import config
 
 
 @pytest.fixture(autouse=True)
-def interrupts_are_pythons():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def nothing_is_remembered(interruptible):
     with config.override(cache=False):
         yield
-    signal.signal(signal.SIGINT, before)
 
 
 @cuda.jit

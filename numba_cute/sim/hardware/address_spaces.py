@@ -40,6 +40,11 @@ class SharedMemory:
         self.declared = 0  # bytes of the arrays alone
         self.arrays: dict[Any, NDArray[Any]] = {}
 
+    def free(self) -> None:
+        """Give the memory back, and what checks know of it."""
+        self.data, self.shadow = np.empty(0, np.uint8), None
+        self.arrays.clear()
+
     def name(self, address: int) -> str:
         """An address in words."""
         return self.cta.name(address)  # type: ignore[no-any-return]

@@ -147,6 +147,12 @@ class Cta:
         self.slabs: dict[Any, list[Any]] = {}
         self.tmem: Any = None
 
+    def free(self) -> None:
+        """Give the memory back when the CTA has ended; what is known of its accesses still names it."""
+        self.smem.free()
+        self.tmem = None
+        self.slabs.clear()
+
     @property
     def default_registers(self) -> int:
         """The most that each thread may have at the start: as many as a kernel that uses setmaxnreg is given."""
@@ -377,6 +383,8 @@ class Cluster:
                         self._exited(t)
             self.inflight.flush()
             self._check_end()
+            for cta in self.ctas:
+                cta.free()
         except SimError:
             raise
         except Exception as e:

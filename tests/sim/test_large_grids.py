@@ -1,33 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C ends a simulation of any size, and the next one runs as if it had not been."""
+"""A grid may be of any size: blocks that have ended hold no memory, and Ctrl-C ends it, for the next to run as ever."""
 
 from __future__ import annotations
 
-import gc
 import random
 import signal
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute.sim.hardware.address_spaces import SMEM_WINDOW
 from numba_cute.sim.hardware.waiting import Waiting
 
 LARGEST = ((1 << 31) - 1, 65535, 65535)
-
-
-@pytest.fixture(autouse=True)
-def interrupts_are_pythons():
-    """A debugger that another test entered keeps a handler of its own; hypothesis's callback of the garbage collector,
-    in which Python ignores exceptions, would swallow an interrupt."""
-    before, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    gc.callbacks[:] = callbacks
-    signal.signal(signal.SIGINT, before)
 
 
 @cuda.jit
@@ -42,6 +32,7 @@ def spins(x):
         x[1] += cute.size(cute.make_layout(1))
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("checks", [True, False])
 @pytest.mark.parametrize("seed", [None, 7])
 @pytest.mark.parametrize("kernel, grid", [(first, LARGEST), (spins, 1)], ids=["the largest grid", "a loop without end"])
@@ -87,3 +78,28 @@ def test_a_grid_too_large_to_shuffle_comes_in_another_order_once(monkeypatch):
     found = [waiting.take()[0] for _ in range(len(waiting))]
     assert found[:3] != [0, 1, 2] and sorted(found) == list(range(1000))
     assert len(Waiting(LARGEST, random.Random(3))) == LARGEST[0] * 65535**2
+
+
+@cuda.jit
+def reverses(x):
+    room = cuda.shared.array(8, np.int32)
+    lane = cuda.threadIdx.x
+    room[lane] = x[8 * cuda.blockIdx.x + lane]
+    cuda.syncthreads()
+    x[8 * cuda.blockIdx.x + lane] = room[7 - lane]
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_block_that_has_ended_holds_no_shared_memory(checks):
+    def peak_of(blocks):
+        x = np.arange(8 * blocks, dtype=np.int32)
+        want = x.reshape(-1, 8)[:, ::-1].ravel()
+        tracemalloc.start()
+        cute.simulate(reverses, checks=checks)[blocks, 8](x)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        np.testing.assert_array_equal(x, want)
+        return peak
+
+    peak_of(1)  # what a first run keeps
+    assert peak_of(24) - peak_of(4) < 4 * SMEM_WINDOW
