@@ -11,6 +11,9 @@ from __future__ import annotations
 import dis
 import hashlib
 import inspect
+import linecache
+import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -70,12 +73,10 @@ def digest_of(code: Sequence[Any]) -> str:
     return hashlib.sha256("".join(map(_source, code)).encode()).hexdigest()[:16]
 
 
-def _source(function: Any) -> str:
-    """Give a function's source as `inspect.getsource` does, by its indentation: reading its tokens takes long."""
-    function = inspect.unwrap(function)
-    if getattr(function, "__code__", None) and function.__code__.co_filename == "<string>":  # or `python -c` is read
-        raise OSError("no source")
-    lines, first = inspect.findsource(function)
+def _source(code: Any) -> str:
+    """Give the source of a function or a class as `inspect.getsource` does, which parses whole files: from its first
+    line on, as far as its indentation says. OSError: there is none."""
+    lines, first = _begins(inspect.unwrap(code))
     margin = len(lines[first]) - len(lines[first].lstrip())
     last, inside = first, False
     for at, line in enumerate(lines[first:], first):
@@ -87,6 +88,23 @@ def _source(function: Any) -> str:
             break
         last, inside = at, inside or not outside
     return "".join(lines[first : last + 1])
+
+
+def _begins(code: Any) -> tuple[list[str], int]:
+    """Give the lines of the file that has a function or a class, and the index of its first."""
+    if isinstance(code, type):
+        lines = linecache.getlines(getattr(sys.modules[code.__module__], "__file__", None) or "")
+        heads = [at for at, line in enumerate(lines) if re.match(rf"\s*class {code.__name__}\b", line)]
+        if len(heads) != 1:
+            raise OSError(f"{len(heads)} classes {code.__name__} in {code.__module__}")
+        while heads[0] and lines[heads[0] - 1].lstrip().startswith("@"):
+            heads[0] -= 1
+        return lines, heads[0]
+    made = code.__code__
+    lines = [] if made.co_filename == "<string>" else linecache.getlines(made.co_filename)  # or `python -c` is read
+    if len(lines) < made.co_firstlineno:
+        raise OSError("no source")
+    return lines, made.co_firstlineno - 1
 
 
 def difference(patch: Patch) -> str | None:
