@@ -27,7 +27,7 @@ ALLOWED = {
     ("compiler/offline.py", "_argument_types"): (1, USERS),
     ("compiler/state.py", "unchanged"): (1, USERS),
     ("ir/modules.py", "_parsed"): (1, FOREIGN),
-    ("ir/text.py", "parsed"): (1, FOREIGN),
+    ("ir/python.py", "parsed"): (1, FOREIGN),
     ("seam/backend.py", "following"): (1, USERS),
     ("seam/constexpr.py", "_notes"): (1, USERS),
     ("seam/decorators.py", "annotations_of"): (1, USERS),

@@ -251,20 +251,34 @@ SIM_ROOMS = (
 )
 
 
-def sim_room(file: str) -> tuple[int, str]:
-    """The line of SIM_ROOMS on which the room of a file of sim/ stands, and the room."""
-    at = {room: line for line, rooms in enumerate(SIM_ROOMS) for room in rooms}
-    room = next((r for r in sorted(at, key=len, reverse=True) if file.startswith(r + "/")), ".")
+# Those of the IR.
+IR_ROOMS = (
+    ("dialect",),  # the one that NVIDIA published
+    ("text",),  # types and attributes of this library, read and written
+    ("library",),  # its operations, each a call
+    ("publish",),  # calls as published operations, and back
+    ("module",),
+    ("passes", "python", "from_kernels"),  # one module to another, to Python, and of what Numba has typed
+    ("lift",),  # kernels of modules that the CuTe DSL prints
+    (".",),  # kernels of modules
+)
+
+
+def room_of(file: str, rooms: tuple[tuple[str, ...], ...]) -> tuple[int, str]:
+    """The line of a part's rooms on which the one of its file stands, and the room."""
+    at = {room: line for line, those in enumerate(rooms) for room in those}
+    room = next((r for r in sorted(at, key=len, reverse=True) if f"{file}/".startswith(r + "/")), ".")
     return at[room], room
 
 
-def test_rooms_of_the_simulator_stand_in_order():
+@pytest.mark.parametrize("part, rooms", [("sim", SIM_ROOMS), ("ir", IR_ROOMS)], ids=["sim", "ir"])
+def test_rooms_inside_a_part_stand_in_order(part, rooms):
     bad = []
-    for file, targets in imports_within("sim").items():
-        here, room = sim_room(file)
-        for there, other, imported in ((*sim_room(t), t) for t in targets):
+    for file, targets in imports_within(part).items():
+        here, room = room_of(file, rooms)
+        for there, other, imported in ((*room_of(t, rooms), t) for t in targets):
             if room != other and there >= here:
-                bad.append(f"sim/{file} ({room}) imports sim/{imported} ({other})")
+                bad.append(f"{part}/{file} ({room}) imports {part}/{imported} ({other})")
     assert not bad
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CuTe IR: the dialects `cute` and `cute_nvgpu` on xDSL, from kernels and to kernels. Needs `numba-cute[ir]`; its
-types as text (`spelling`) stand without."""
+types as text (`text`) stand without."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ except ModuleNotFoundError:
 
 else:
     from . import passes as passes
+    from .from_kernels.module import from_kernel as from_kernel
     from .kernels import to_host as to_host, to_kernel as to_kernel, to_python as to_python
-    from .lifting import from_kernel as from_kernel
     from .module import Module as Module
     from .reading import parse as parse

@@ -20,16 +20,16 @@ from ..experimental.tensors import GlobalTensor
 from ..seam import CuteError
 from ..seam.marks.constexpr import Constexpr
 from ..typed.descriptions import Description, Group, Object
-from .fields import lacking
+from .library.operations import Inferred
+from .library.options import DEVICE, KERNEL, options_of
+from .library.types import description_of, is_described
 from .lift.module import PrintedModule
 from .module import Module
-from .operations import Inferred
-from .options import DEVICE, KERNEL, options_of
 from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say how operations are written
 from .python.numbers import number_of
-from .python.text import Text, printed
 from .python.writer import Line, Names, Writer, identifier
-from .types import description_of, is_described
+from .text.fields import lacking
+from .text.python import Text, printed
 
 
 def to_kernel(module: Module, name: str | None = None) -> Any:

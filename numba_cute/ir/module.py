@@ -17,18 +17,18 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..seam import CuteError
 from ..seam.ground.naming import described, is_unicode
-from . import definitions, foreign, operations, rows
-from .calls import Arguments, SymbolAttr
 from .dialect import operations as published, printed_modules
 from .dialect.verifying import verify_alone
-from .names import Names, collected
-from .options import is_old
+from .library import definitions, foreign, operations, rows
+from .library.calls import Arguments, SymbolAttr
+from .library.options import is_old
+from .library.types import TYPES, reading
 from .publish.calling import Refused, call, is_published
 from .publish.portable import NotPortable, not_portable
 from .publish.reading import either
-from .python.text import TARGET, Text, parsed, printed
-from .registry import own_name
-from .types import TYPES, reading
+from .text.names import Names, collected
+from .text.python import TARGET, Text, parsed, printed
+from .text.registry import own_name
 
 OWN = ("numba_cute", "numba")
 _STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf, ub.UB)

@@ -70,7 +70,8 @@ def row(module: str, name: str) -> Row:
 
 def ir_row(dialect: str, name: str) -> Row:
     """A row of an operation of the CuTe IR: the operation, and what in Python does the same."""
-    from numba_cute.ir import definitions, registry  # it needs xDSL
+    from numba_cute.ir.library import definitions  # it needs xDSL
+    from numba_cute.ir.text import registry  # it needs xDSL
 
     choices, remark = IR.get(name, ((name,), ""))
     python = next((c for c in choices if found(c)), None)

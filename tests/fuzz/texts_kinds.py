@@ -133,7 +133,7 @@ def _types() -> list[str]:
 
 
 def _read_type(data: bytes) -> None:
-    from numba_cute.ir.spelling import parse_description, spell
+    from numba_cute.ir.text.spelling import parse_description, spell
 
     found = parse_description(text_of(data))
     spelled = spell(found)

@@ -26,8 +26,9 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import ir
-from numba_cute.ir import kernels, operations, passes
-from numba_cute.ir.lifting import from_kernel
+from numba_cute.ir import kernels, passes
+from numba_cute.ir.from_kernels.module import from_kernel
+from numba_cute.ir.library import operations
 from numba_cute.sim import launch
 
 MOST = 3

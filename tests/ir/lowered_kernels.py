@@ -8,7 +8,7 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute.compiler.inspection.inference import description_of_argument
-from numba_cute.ir.types import type_of
+from numba_cute.ir.library.types import type_of
 from numba_cute.nvgpu import cpasync, tcgen05, warpgroup
 from numba_cute.runtime import from_dlpack
 

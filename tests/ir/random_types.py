@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import numba_cute as cute
 from numba_cute import seam
-from numba_cute.ir import registry
-from numba_cute.ir.fields import described_value, names_of
+from numba_cute.ir.text import registry
+from numba_cute.ir.text.fields import described_value, names_of
 from numba_cute.layout import Layout
 from numba_cute.nvgpu import warpgroup
 from numba_cute.pipeline import PipelineState

@@ -14,9 +14,9 @@ pytest.importorskip("xdsl")
 
 from xdsl.utils.exceptions import VerifyException  # noqa: E402
 
-from numba_cute.ir import definitions, operations  # noqa: E402
+from numba_cute.ir.library import definitions, operations  # noqa: E402
 from numba_cute.ir.module import Module, context, dialects  # noqa: E402
-from numba_cute.ir.python.text import parsed, printed  # noqa: E402
+from numba_cute.ir.text.python import parsed, printed  # noqa: E402
 
 ALL = definitions.all_definitions()
 HEAD = 'builtin.module attributes {numba_cute.target = "sm_90a"} {\n  func.func @k(%a: i32) {\n'

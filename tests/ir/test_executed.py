@@ -31,8 +31,8 @@ pytest.importorskip("xdsl")
 
 from numba_cute import ir  # noqa: E402
 from numba_cute.compiler.inspection.inference import description_of_argument, is_whole, value_of  # noqa: E402
-from numba_cute.ir import definitions, operations  # noqa: E402
-from numba_cute.ir.types import description_of, type_of  # noqa: E402
+from numba_cute.ir.library import definitions, operations  # noqa: E402
+from numba_cute.ir.library.types import description_of, type_of  # noqa: E402
 from numba_cute.seam import traced  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]

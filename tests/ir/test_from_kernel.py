@@ -24,7 +24,7 @@ from xdsl.dialects import cf, func, scf
 from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc
 
 from numba_cute import ir
-from numba_cute.ir.lifting import from_kernel
+from numba_cute.ir.from_kernels.module import from_kernel
 
 from ..fuzz import numbers
 from ..fuzz.build import THREADS, arguments, kernel_of, with_tensor

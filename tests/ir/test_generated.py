@@ -15,7 +15,7 @@ pytest.importorskip("xdsl")
 
 from numba_cute import ir  # noqa: E402
 from numba_cute.compiler.inspection.inference import description_of_argument  # noqa: E402
-from numba_cute.ir.types import type_of  # noqa: E402
+from numba_cute.ir.library.types import type_of  # noqa: E402
 
 SIZE = 64
 LAYOUTS = ["(8,4), (1,8)", "(4,8), (8,1)", "((2,4),4), ((1,8),2)", "16, 2", "(2,2,2), (4,2,1)"]

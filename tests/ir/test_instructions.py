@@ -10,9 +10,10 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.atoms.op import Field, MmaOp
-from numba_cute.ir import atoms, instructions as ir, spelling
-from numba_cute.ir.fields import described_value
-from numba_cute.ir.registry import element_name
+from numba_cute.ir.library import instructions as ir
+from numba_cute.ir.text import atoms, spelling
+from numba_cute.ir.text.fields import described_value
+from numba_cute.ir.text.registry import element_name
 from numba_cute.nvgpu import cpasync, tcgen05, warp, warpgroup
 from numba_cute.nvgpu.common.by_row import choices, legal_values
 from numba_cute.runtime import from_dlpack

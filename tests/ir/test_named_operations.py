@@ -16,7 +16,7 @@ pytest.importorskip("xdsl")
 
 from numba_cute import ir  # noqa: E402
 from numba_cute.compiler.inspection.inference import description_of_argument  # noqa: E402
-from numba_cute.ir.types import type_of  # noqa: E402
+from numba_cute.ir.library.types import type_of  # noqa: E402
 from numba_cute.seam import traced  # noqa: E402
 
 N = 8

@@ -27,8 +27,8 @@ from numba_cute import ir  # noqa: E402
 from numba_cute.__main__ import main  # noqa: E402
 from numba_cute.compiler.inspection.inference import description_of_argument  # noqa: E402
 from numba_cute.ir import passes  # noqa: E402
+from numba_cute.ir.library.types import type_of  # noqa: E402
 from numba_cute.ir.passes.rewriting import Refused  # noqa: E402
-from numba_cute.ir.types import type_of  # noqa: E402
 from numba_cute.runtime import from_dlpack  # noqa: E402
 
 from . import example_kernels, lowered_kernels  # noqa: E402

@@ -13,9 +13,9 @@ pytest.importorskip("xdsl")
 
 from xdsl.utils.exceptions import VerifyException  # noqa: E402
 
-from numba_cute.ir import operations  # noqa: E402
+from numba_cute.ir.library import operations  # noqa: E402
 from numba_cute.ir.module import context  # noqa: E402
-from numba_cute.ir.python.text import parsed, printed  # noqa: E402
+from numba_cute.ir.text.python import parsed, printed  # noqa: E402
 
 from ..compatibility.page import SEEDS  # noqa: E402
 from .test_every_operation import HEAD, TAIL  # noqa: E402

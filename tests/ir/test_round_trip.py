@@ -13,7 +13,7 @@ import numba_cute as cute
 pytest.importorskip("xdsl")
 
 from numba_cute import ir
-from numba_cute.ir.lifting import from_kernel
+from numba_cute.ir.from_kernels.module import from_kernel
 
 from ..ptx_digests import normalised
 from .example_kernels import BF16, KERNELS, QUICK, blackwell_attention

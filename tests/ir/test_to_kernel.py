@@ -286,7 +286,7 @@ def test_debugging():
 def test_options_round_trip():
     from numba import cuda
 
-    from numba_cute.ir.options import KERNEL, attributes_of, options_of
+    from numba_cute.ir.library.options import KERNEL, attributes_of, options_of
 
     given = {
         "launch_bounds": (128, 2), "max_registers": 40, "lineinfo": True, "opt": False, "fastmath": True,

@@ -15,10 +15,10 @@ from hypothesis import given, settings, strategies as st
 
 import numba_cute as cute
 from numba_cute import dtypes, seam
-from numba_cute.ir import registry
-from numba_cute.ir.fields import FORMS, default_fields, described_value, fields_by_name, names_of
-from numba_cute.ir.names import Names, collected, symbol_of
-from numba_cute.ir.spelling import parse_description, spell
+from numba_cute.ir.text import registry
+from numba_cute.ir.text.fields import FORMS, default_fields, described_value, fields_by_name, names_of
+from numba_cute.ir.text.names import Names, collected, symbol_of
+from numba_cute.ir.text.spelling import parse_description, spell
 from numba_cute.layout import Layout
 from numba_cute.nvgpu import CopyG2ROp, CopyUniversalOp, LoadCacheMode, MemoryOrder, cpasync, tcgen05, warp, warpgroup
 from numba_cute.typed.descriptions import Constant, Foreign, Group, Object, Scalar, Struct

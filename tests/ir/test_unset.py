@@ -13,7 +13,7 @@ from numba_cute import pipeline
 pytest.importorskip("xdsl")
 
 from numba_cute import ir
-from numba_cute.ir.lifting import from_kernel
+from numba_cute.ir.from_kernels.module import from_kernel
 
 from .test_from_kernel import read_back
 

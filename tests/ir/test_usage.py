@@ -14,7 +14,7 @@ import numba_cute as cute
 pytest.importorskip("xdsl")
 
 from numba_cute import ir  # noqa: E402
-from numba_cute.ir.spelling import parse_description, spell  # noqa: E402
+from numba_cute.ir.text.spelling import parse_description, spell  # noqa: E402
 
 TYPES = (
     "!cute.int<64>", "!cute.int<?{div=4}>", "!cute.layout<(64,128), (1,64)>", '!cute.layout<"(64,128):(1,64)">',

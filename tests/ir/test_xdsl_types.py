@@ -14,11 +14,11 @@ from xdsl.parser import Parser  # noqa: E402
 from xdsl.utils.exceptions import ParseError  # noqa: E402
 
 import numba_cute as cute  # noqa: E402
-from numba_cute.ir import registry  # noqa: E402
+from numba_cute.ir.library.types import TYPES, DescribedType, description_of, reading, type_of  # noqa: E402
 from numba_cute.ir.module import context, dialects  # noqa: E402
-from numba_cute.ir.names import Names, collected  # noqa: E402
-from numba_cute.ir.spelling import parse_description, spell  # noqa: E402
-from numba_cute.ir.types import TYPES, DescribedType, description_of, reading, type_of  # noqa: E402
+from numba_cute.ir.text import registry  # noqa: E402
+from numba_cute.ir.text.names import Names, collected  # noqa: E402
+from numba_cute.ir.text.spelling import parse_description, spell  # noqa: E402
 from numba_cute.typed.descriptions import Constant, Group, Scalar  # noqa: E402
 
 from .random_types import DESCRIPTIONS  # noqa: E402

@@ -21,8 +21,8 @@ from ..dialect.printed_modules import CudaKernel
 from ..dialect.printed_types import PrintedType
 from ..module import Module
 from ..python.numbers import number_of
-from ..python.text import Text
 from ..python.writer import identifier
+from ..text.python import Text
 from . import control, host, machine, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
 from .layout import folded
 from .spelling import is_dynamic, tuple_text

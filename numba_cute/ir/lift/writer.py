@@ -21,8 +21,8 @@ from ...seam import CuteError
 from ..dialect.attributes import CuteType
 from ..dialect.spelled import SpelledOperation
 from ..python.numbers import number_of
-from ..python.text import Text
 from ..python.writer import HANDLERS, Literal, Names, Writer, identifier
+from ..text.python import Text
 from . import objects
 from .flow import Flow
 from .spelling import dtype_text, element, has_basis, is_dynamic, static_text

@@ -16,7 +16,7 @@ import numba_cute
 from ... import layout
 from ...compiler.inspection import inference
 from ...tensor.tensor import Tensor
-from ..operations import target_of
+from ..library.operations import target_of
 from .copies import plain_copy
 from .rewriting import Maker, rewrite_each, with_values
 

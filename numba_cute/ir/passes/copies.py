@@ -14,7 +14,7 @@ from ...layout import Layout
 from ...nvgpu import CopyUniversalOp
 from ...tensor.pointer import Pointer
 from ...tensor.tensor import Tensor
-from ..operations import ApiOp
+from ..library.operations import ApiOp
 from .rewriting import described, values_of
 
 

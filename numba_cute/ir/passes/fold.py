@@ -10,8 +10,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriter, PatternRewriteWalker, RewritePattern
 
 from ...compiler.inspection import inference
-from ..operations import Inferred, StaticOp
-from ..types import description_of
+from ..library.operations import Inferred, StaticOp
+from ..library.types import description_of
 from .rewriting import only_gives, placed, plain_constant, with_values
 
 

@@ -25,8 +25,8 @@ from ...nvgpu.blackwell.copies_shared import SharedToTensor
 from ...nvgpu.hopper.tma_ops import TmaCopyOp
 from ...seam import CuteError
 from ...tensor.tensor import Tensor
-from .. import instructions
-from ..operations import ApiOp, GetAttr, LoadElement, SliceOp, target_of
+from ..library import instructions
+from ..library.operations import ApiOp, GetAttr, LoadElement, SliceOp, target_of
 from .rewriting import Maker, described, rewrite_each, values_of
 
 

@@ -21,12 +21,12 @@ from ...compiler.inspection.requests import Known, Later, Path, Untold
 from ...dtypes import DType
 from ...seam import Regs, is_traced
 from ...typed.descriptions import Array, Constant, Description, Foreign, Scalar, Struct
-from .. import machine
-from ..calls import pattern_of
-from ..instructions import KINDS
-from ..operations import ApiOp, CastOp, GetAttr, MakeTuple, SliceOp
-from ..rows import PtxOp
-from ..types import description_of, type_of
+from ..library import machine
+from ..library.calls import pattern_of
+from ..library.instructions import KINDS
+from ..library.operations import ApiOp, CastOp, GetAttr, MakeTuple, SliceOp
+from ..library.rows import PtxOp
+from ..library.types import description_of, type_of
 from .rewriting import Maker, described, rewrite_each, values_of
 
 _ROOMS = ("numba_cute.arch.", "numba_cute.nvgpu.warpgroup.", "numba_cute.nvgpu.tcgen05.", "numba_cute.nvgpu.cpasync.")

@@ -13,9 +13,9 @@ from xdsl.transforms.dead_code_elimination import would_be_trivially_dead
 
 from ...seam import CuteError
 from ...typed.descriptions import Constant, Description, Group
-from ..calls import pattern_of
-from ..operations import Inferred, call, result_type, target_of
-from ..types import description_of
+from ..library.calls import pattern_of
+from ..library.operations import Inferred, call, result_type, target_of
+from ..library.types import description_of
 
 
 class Refused(CuteError):

@@ -15,9 +15,9 @@ from ... import layout
 from ...compiler.inspection import inference
 from ...layout import Layout
 from ...tensor.move import WIDEST, vector_width
-from .. import instructions
-from ..operations import StaticOp, target_of
-from ..types import type_of
+from ..library import instructions
+from ..library.operations import StaticOp, target_of
+from ..library.types import type_of
 from .copies import PlainCopy, plain_copy
 from .rewriting import Maker, rewrite_each
 

@@ -16,17 +16,17 @@ import numba_cute as cute
 from ...compiler.inspection.inference import is_whole
 from ...seam import CuteError
 from ...typed.descriptions import Constant, Description, Scalar
-from .. import operations as calls
-from ..calls import pattern_of
 from ..dialect.attributes import CuteType
 from ..dialect.inference import compatible
 from ..dialect.operations import CuteOperation
 from ..dialect.printed_inference import alike
 from ..dialect.printed_types import PrintedType
 from ..dialect.spelled import SpelledOperation, plain_attributes
-from ..reader import Reader
-from ..types import description_of, type_of
-from ..values import constant_of, is_constant
+from ..library import operations as calls
+from ..library.calls import pattern_of
+from ..library.constants import constant_of, is_constant
+from ..library.types import description_of, type_of
+from ..text.reader import Reader
 from . import rules
 from .publishing import PARTS
 from .rules import Rule

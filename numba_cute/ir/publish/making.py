@@ -11,15 +11,15 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...compiler.inspection import inference
 from ...typed.descriptions import Constant, Description, Group, Scalar
-from .. import arithmetic, operations as calls
-from ..calls import Operand
 from ..dialect.attributes import CuteType
 from ..dialect.inference import compatible, inferred
 from ..dialect.operations import CuteOperation
 from ..dialect.printed_inference import alike, most_known
 from ..dialect.printed_types import PrintedType
 from ..dialect.spelled import SpelledOperation, plain_attributes
-from ..types import description_of, type_of
+from ..library import arithmetic, operations as calls
+from ..library.calls import Operand
+from ..library.types import description_of, type_of
 from . import rules
 from .tuples import KINDS, as_tile, described, leaves
 

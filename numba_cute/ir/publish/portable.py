@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..dialect.operations import CuteOperation
 from ..dialect.printed_types import PrintedType
 from ..dialect.spelled import SpelledOperation
-from ..python.text import Text
-from ..types import DescribedType
+from ..library.types import DescribedType
+from ..text.python import Text
 
 _MLIR = ("builtin", "func", "scf", "arith", "cf", "gpu", "math", "memref", "vector", "ub")
 _HINTS = ("numba_cute.target", "numba_cute.kernel", "ptx")

@@ -15,12 +15,12 @@ from ...dtypes import Int32
 from ...seam import CuteError
 from ...seam.guards import facade
 from ...typed.descriptions import Group, Scalar
-from .. import arithmetic, operations as calls
-from ..atoms import make_copy_atom
 from ..dialect.attributes import CuteType
 from ..dialect.printed_types import PrintedType
-from ..types import type_of
-from ..writer import item
+from ..library import arithmetic, operations as calls
+from ..library.types import type_of
+from ..text.atoms import make_copy_atom
+from ..text.writer import item
 from . import rules
 from .making import Making, Unpublished
 from .rules import Rule

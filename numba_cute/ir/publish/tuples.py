@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from ...layout import Layout
 from ...seam import CuteError
 from ...typed.descriptions import Constant, Description, Group, Object, Scalar
-from ..fields import fields_by_name, instance
-from ..types import description_of
+from ..library.types import description_of
+from ..text.fields import fields_by_name, instance
 
 KINDS = ("int_tuple", "shape", "stride", "coord")
 

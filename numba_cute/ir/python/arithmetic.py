@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from ... import math as cute_math
 from ...dtypes import Boolean, DType, Float32, Int64, Uint64
 from ...tensor import ssa
-from ..types import description_of
+from ..library.types import description_of
 from . import numbers, unset
 from .numbers import UNSIGNED
 from .writer import Literal, Writer, writes

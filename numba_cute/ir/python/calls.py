@@ -10,9 +10,9 @@ from typing import Any
 
 from ...compiler.inspection.inference import value_of
 from ...typed.descriptions import Constant, Description, Group, Scalar
-from ..calls import Operand
-from ..foreign import NumbaValue
-from ..operations import (
+from ..library.calls import Operand
+from ..library.foreign import NumbaValue
+from ..library.operations import (
     ApiOp,
     Binary,
     CallOp,
@@ -27,8 +27,8 @@ from ..operations import (
     StaticOp,
     StoreElement,
 )
-from ..rows import PtxOp
-from ..types import description_of
+from ..library.rows import PtxOp
+from ..library.types import description_of
 from .writer import Writer, writes
 
 

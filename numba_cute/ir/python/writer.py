@@ -18,9 +18,9 @@ from xdsl.traits import IsTerminator
 from ...dtypes import DType, Float64
 from ...seam import CuteError
 from ...typed.descriptions import Constant
-from ..types import description_of, is_described
+from ..library.types import description_of, is_described
+from ..text.python import Text
 from .numbers import number_of
-from .text import Text
 
 Handler = Callable[["Writer", Any], None]
 HANDLERS: dict[type[Operation], Handler] = {}

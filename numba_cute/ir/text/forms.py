@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import layout
-from ..dtypes import DType, Int32, Int64, Uint32, Uint64
-from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
-from ..seam import CuteError
-from ..tensor.move import fits_a_thread
-from ..tensor.pointer import AddressSpace, Pointer
-from ..tensor.ssa import TensorSSA
-from ..tensor.tensor import Tensor
-from ..typed.descriptions import Constant, Description, Elements, Group, Object, RegisterFile, Scalar
+from ... import layout
+from ...dtypes import DType, Int32, Int64, Uint32, Uint64
+from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ...seam import CuteError
+from ...tensor.move import fits_a_thread
+from ...tensor.pointer import AddressSpace, Pointer
+from ...tensor.ssa import TensorSSA
+from ...tensor.tensor import Tensor
+from ...typed.descriptions import Constant, Description, Elements, Group, Object, RegisterFile, Scalar
 from . import registry
 from .fields import (
     Fields,

@@ -11,30 +11,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import layout
-from ..arch.mbarrier import mbarrier_arrive, mbarrier_init, mbarrier_wait
-from ..atoms.copy import copy
-from ..atoms.copy_atom import CopyAtom, TiledCopy
-from ..atoms.instructions import instructions
-from ..atoms.mma_atom import MmaAtom, TiledMma
-from ..atoms.op import CopyOp
-from ..nvgpu import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp, MmaUniversalOp, cpasync, warp
-from ..nvgpu.ampere.warp_mma import BlockScaled, WarpMma
-from ..nvgpu.ampere.warp_sparse import SparseWarpMma
-from ..nvgpu.blackwell.copies import TmemCopy
-from ..nvgpu.blackwell.copies_shared import SharedToTensor
-from ..nvgpu.blackwell.mma import UnitMma
-from ..nvgpu.blackwell.mma_scaled import ScaledMma
-from ..nvgpu.hopper.bulk import BulkCopy
-from ..nvgpu.hopper.tma_ops import TmaCopyOp
-from ..nvgpu.hopper.warpgroup_mma import WarpgroupMma
-from ..nvgpu.hopper.warpgroup_sparse import SparseWarpgroupMma
-from ..seam import CuteError, known_as, traced
-from ..tensor.pointer import Pointer, check_writable
-from ..tensor.tensor import Tensor, element
-from . import atoms
-from .atoms import *  # noqa: F403 - what its `__all__` lists
-from .atoms import ExecTma
+from ... import layout
+from ...arch.mbarrier import mbarrier_arrive, mbarrier_init, mbarrier_wait
+from ...atoms.copy import copy
+from ...atoms.copy_atom import CopyAtom, TiledCopy
+from ...atoms.instructions import instructions
+from ...atoms.mma_atom import MmaAtom, TiledMma
+from ...atoms.op import CopyOp
+from ...nvgpu import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp, MmaUniversalOp, cpasync, warp
+from ...nvgpu.ampere.warp_mma import BlockScaled, WarpMma
+from ...nvgpu.ampere.warp_sparse import SparseWarpMma
+from ...nvgpu.blackwell.copies import TmemCopy
+from ...nvgpu.blackwell.copies_shared import SharedToTensor
+from ...nvgpu.blackwell.mma import UnitMma
+from ...nvgpu.blackwell.mma_scaled import ScaledMma
+from ...nvgpu.hopper.bulk import BulkCopy
+from ...nvgpu.hopper.tma_ops import TmaCopyOp
+from ...nvgpu.hopper.warpgroup_mma import WarpgroupMma
+from ...nvgpu.hopper.warpgroup_sparse import SparseWarpgroupMma
+from ...seam import CuteError, known_as, traced
+from ...tensor.pointer import Pointer, check_writable
+from ...tensor.tensor import Tensor, element
+from ..text import atoms
+from ..text.atoms import *  # noqa: F403 - what its `__all__` lists
+from ..text.atoms import ExecTma
 
 __all__ = [
     *atoms.__all__, "bulk_copy", "copy_ordered", "copy_universal", "cpasync_g2s", "dsmem_store", "ldmatrix",

@@ -8,20 +8,12 @@ from xdsl.irdl import irdl_op_definition, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from ..compiler.inspection import inference
-from ..compiler.inspection.effects import PURE, READS, Effects
-from ..typed.descriptions import Description
+from ...compiler.inspection import inference
+from ...compiler.inspection.effects import PURE, READS, Effects
+from ...typed.descriptions import Description
+from ..text.names import Lacking
 from .calls import SymbolAttr, parse_symbol, print_symbol
-from .names import Lacking
-from .operations import (
-    Binary,
-    CallOp,
-    GetAttr,
-    Inferred,
-    LoadElement,
-    MethodOp,
-    StoreElement,
-)
+from .operations import Binary, CallOp, GetAttr, Inferred, LoadElement, MethodOp, StoreElement
 
 
 class NumbaCall(CallOp):

@@ -8,25 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .. import seam
-from ..dtypes import DType, Int32
-from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
-from ..seam import CuteError, StaticEnum
-from ..seam.guards.kinds import DEEPEST
-from ..tensor.pointer import Pointer
-from ..tensor.tensor import Tensor
-from ..typed.descriptions import (
-    Constant,
-    Description,
-    Foreign,
-    Group,
-    Object,
-    Scalar,
-    Struct,
-)
+from ... import seam
+from ...dtypes import DType, Int32
+from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ...seam import CuteError, StaticEnum
+from ...seam.guards.kinds import DEEPEST
+from ...tensor.pointer import Pointer
+from ...tensor.tensor import Tensor
+from ...typed.descriptions import Constant, Description, Foreign, Group, Object, Scalar, Struct
+from ..dialect.checked import checked
+from ..dialect.notation import body_end, read, write
 from . import registry
-from .dialect.checked import checked
-from .dialect.notation import body_end, read, write
 from .fields import (
     FORMS,
     Fields,

@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ..compiler.inspection.inference import is_whole, value_of
-from ..seam import CuteError
-from ..typed.descriptions import Constant, Description, Group, Scalar
-from . import arithmetic
-from .calls import pattern_of
-from .operations import CastOp, MakeTuple, SliceOp, StaticOp, has_value, make
-from .types import type_of
+from ...compiler.inspection.inference import is_whole
+from ...typed.descriptions import Constant, Description, Group, Scalar
+from ..library import arithmetic
+from ..library.calls import pattern_of
+from ..library.operations import CastOp, MakeTuple, SliceOp, StaticOp, has_value, make
+from ..library.types import type_of
 
 Held: TypeAlias = Any
 """An SSA value, a constant, or a tuple of these."""
@@ -144,23 +143,4 @@ class Whole:
         self.description = description
 
 
-def constant_of(d: Description) -> Any:
-    """Return the constants that a description of constants tells of. Raises CuteError for any other."""
-    if not all(isinstance(x, (Constant, Group)) for x in _parts(d)):
-        raise CuteError(f"{d} is no constant")
-    return value_of(d)
-
-
-def is_constant(d: Description) -> bool:
-    """Say whether a description is of constants alone, in tuples or not."""
-    return all(isinstance(x, (Constant, Group)) for x in _parts(d))
-
-
-def _parts(d: Description) -> Iterator[Description]:
-    yield d
-    if isinstance(d, Group):
-        for item in d.items:
-            yield from _parts(item)
-
-
-__all__ = ["Builder", "Held", "Whole", "assembled", "carried_types", "constant_of", "has_value", "is_constant"]
+__all__ = ["Builder", "Held", "Whole", "assembled", "carried_types", "has_value"]

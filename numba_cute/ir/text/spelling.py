@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..typed.descriptions import Description, Object, Scalar
+from ...typed.descriptions import Description, Object, Scalar
 from . import atom_forms as _atom_forms, atoms as _atoms, forms as _forms, plain_types as _plain_types, registry  # noqa: F401 - the types
 from .fields import has_forms
 from .names import Names

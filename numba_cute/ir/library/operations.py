@@ -28,10 +28,13 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..compiler.inspection import effects, inference
-from ..compiler.inspection.effects import PURE, WRITES, Effects
-from ..seam import CuteError
-from ..typed.descriptions import Constant, Description, Group
+from ...compiler.inspection import effects, inference
+from ...compiler.inspection.effects import PURE, WRITES, Effects
+from ...seam import CuteError
+from ...typed.descriptions import Constant, Description, Group
+from ..text.fields import lacking
+from ..text.names import Lacking, Symbol, symbol_of
+from ..text.python import TARGET
 from . import definitions
 from .calls import (
     Arguments,
@@ -49,9 +52,6 @@ from .calls import (
 )
 from .definitions import Definition
 from .effects import CallEffects
-from .fields import lacking
-from .names import Lacking, Symbol, symbol_of
-from .python.text import TARGET
 from .types import description_of, type_of
 
 DEFAULT_TARGET = "sm_90a"

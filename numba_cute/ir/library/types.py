@@ -15,18 +15,18 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
-from .. import seam
-from ..dtypes import DType
-from ..seam import CuteError
-from ..typed.descriptions import Description, Scalar
-from . import registry, spelling as _spelling  # noqa: F401 - the forms of types
-from .constants import names_of
-from .dialect import attributes, notation, printed_types
-from .dialect.checked import checked
-from .fields import FORMS, is_published
-from .reader import BUILTIN, Noted, Reader
-from .scanner import SpellingError
-from .writer import name_of, parts, published
+from ... import seam
+from ...dtypes import DType
+from ...seam import CuteError
+from ...typed.descriptions import Description, Scalar
+from ..dialect import attributes, notation, printed_types
+from ..dialect.checked import checked
+from ..text import registry, spelling as _spelling  # noqa: F401 - the forms of types
+from ..text.constants import names_of
+from ..text.fields import FORMS, is_published
+from ..text.reader import BUILTIN, Noted, Reader
+from ..text.scanner import SpellingError
+from ..text.writer import name_of, parts, published
 
 __all__ = ["TYPES", "DescribedType", "description_of", "is_described", "reading", "type_of"]
 

@@ -11,9 +11,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
-from ..compiler.inspection.inference import OPERATORS
-from ..dtypes import Boolean, DType, Float64, Int64, Uint64
-from ..typed.descriptions import Constant, Description, Scalar
+from ...compiler.inspection.inference import OPERATORS
+from ...dtypes import Boolean, DType, Float64, Int64, Uint64
+from ...typed.descriptions import Constant, Description, Scalar
 from .calls import pattern_of
 from .foreign import NumbaBinary
 from .operations import CastOp, make

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..layout import ComposedLayout, Layout, ScaledBasis
-from ..typed.descriptions import Constant, Description, Group, Object
+from ...layout import ComposedLayout, Layout, ScaledBasis
+from ...typed.descriptions import Constant, Description, Group, Object
 from .fields import is_number
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.ir import Operation
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
-from ..compiler.inspection.effects import READS, WRITES
+from ...compiler.inspection.effects import READS, WRITES
 
 _KINDS = {READS: MemoryEffectKind.READ, WRITES: MemoryEffectKind.WRITE}
 

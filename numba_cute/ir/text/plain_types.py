@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..compiler.inspection.foreign import foreign_of
-from ..dtypes import DType
-from ..typed.descriptions import Array, Constant, Description, Elements, Foreign, RegisterFile, Scalar, TensorMap
+from ...compiler.inspection.foreign import foreign_of
+from ...dtypes import DType
+from ...typed.descriptions import Array, Constant, Description, Elements, Foreign, RegisterFile, Scalar, TensorMap
 from . import registry
 from .fields import is_int
 from .names import Lacking

@@ -13,14 +13,14 @@ from xdsl.dialects import arith, cf, func, gpu
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, i32
 from xdsl.ir import SSAValue
 
-from ..compiler.host import kernels
-from ..compiler.inspection.inference import is_whole
-from ..dtypes import Boolean, DType
-from ..seam import CuteError, is_static_class, is_struct_class, is_traced
-from ..seam.ground.packages import is_library
-from ..seam.guards import facade
-from ..typed import form as typed
-from ..typed.descriptions import (  # fmt: skip
+from ...compiler.host import kernels
+from ...compiler.inspection.inference import is_whole
+from ...dtypes import Boolean, DType
+from ...seam import CuteError, is_static_class, is_struct_class, is_traced
+from ...seam.ground.packages import is_library
+from ...seam.guards import facade
+from ...typed import form as typed
+from ...typed.descriptions import (  # fmt: skip
     Array,
     Constant,
     Description,
@@ -31,11 +31,11 @@ from ..typed.descriptions import (  # fmt: skip
     Scalar,
     Struct,
 )
-from . import arithmetic
-from .calls import SymbolAttr, pattern_of
-from .foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue
-from .names import Symbol, symbol_in, symbol_of
-from .operations import (
+from ..library import arithmetic
+from ..library.calls import SymbolAttr, pattern_of
+from ..library.constants import constant_of, is_constant
+from ..library.foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue
+from ..library.operations import (  # fmt: skip
     Binary,
     CastOp,
     GetAttr,
@@ -46,9 +46,10 @@ from .operations import (
     StoreElement,
     call,
     make,
-)  # fmt: skip
-from .types import description_of, type_of
-from .values import Builder, Held, Whole, constant_of, is_constant
+)
+from ..library.types import description_of, type_of
+from ..text.names import Symbol, symbol_in, symbol_of
+from .values import Builder, Held, Whole
 
 _DIMENSIONS = {
     "threadIdx": gpu.ThreadIdOp, "blockIdx": gpu.BlockIdOp, "blockDim": gpu.BlockDimOp, "gridDim": gpu.GridDimOp,

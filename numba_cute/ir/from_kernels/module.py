@@ -10,20 +10,20 @@ from xdsl.dialects import arith, func, scf, ub
 from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region as OpRegion, SSAValue
 
-from ..compiler.inspection.inference import is_whole
-from ..compiler.inspection.reading import typed_kernel
-from ..dtypes import Boolean, Int32
-from ..typed import form as typed
-from ..typed.descriptions import Constant, Description, Scalar
-from ..typed.liveness import around, asked, live_after_each, live_in, written
-from ..typed.structure import RESULT, Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
-from . import arithmetic
-from .module import Module
-from .options import DEVICE, KERNEL, attributes_of
-from .publish.publishing import publish
-from .python.text import TARGET
+from ...compiler.inspection.inference import is_whole
+from ...compiler.inspection.reading import typed_kernel
+from ...dtypes import Boolean, Int32
+from ...typed import form as typed
+from ...typed.descriptions import Constant, Description, Scalar
+from ...typed.liveness import around, asked, live_after_each, live_in, written
+from ...typed.structure import RESULT, Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
+from ..library import arithmetic
+from ..library.options import DEVICE, KERNEL, attributes_of
+from ..library.types import type_of
+from ..module import Module
+from ..publish.publishing import publish
+from ..text.python import TARGET
 from .statements import Statements, named
-from .types import type_of
 from .values import Builder, Held, assembled, carried_types
 
 PTX = "ptx"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import seam
-from ..dtypes import DType
-from ..seam import Regs, traced
+from ... import seam
+from ...dtypes import DType
+from ...seam import Regs, traced
 
 __all__ = [
     "bitcast", "cast", "convert", "copy_from_regs", "copy_to_regs", "elementwise", "fill", "lane", "load", "pack",

@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import ParseError
 from ...seam import CuteError
 from ...seam.ground.packages import package_of
 from ..dialect.spelled import told_by_use
-from ..scanner import SpellingError
+from .scanner import SpellingError
 
 Position = tuple[int, int]
 """A line and a column of a text, from 1 and from 0."""

@@ -9,15 +9,15 @@ import math
 import re
 from typing import Any
 
-from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy
-from ..atoms.mma_atom import MmaAtom, ThrMma, TiledMma
-from ..atoms.op import CopyOp, Field, MmaOp
-from ..dtypes import DType, Float8E8M0FNU
-from ..nvgpu.common import CopyUniversalOp
-from ..nvgpu.common.choices import CtaGroup, OperandMajorMode, OperandSource
-from ..nvgpu.hopper.tma_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, TmaCopyOp
-from ..seam import CuteError
-from ..typed.descriptions import Constant, Description, Group, Object, TensorMap
+from ...atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy
+from ...atoms.mma_atom import MmaAtom, ThrMma, TiledMma
+from ...atoms.op import CopyOp, Field, MmaOp
+from ...dtypes import DType, Float8E8M0FNU
+from ...nvgpu.common import CopyUniversalOp
+from ...nvgpu.common.choices import CtaGroup, OperandMajorMode, OperandSource
+from ...nvgpu.hopper.tma_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, TmaCopyOp
+from ...seam import CuteError
+from ...typed.descriptions import Constant, Description, Group, Object, TensorMap
 from . import atoms, registry
 from .fields import Fields, Form, Listed, Thing, Word, add_form, described_value, held, is_constant, is_int
 from .forms import dtype_of, dtype_word, exactly

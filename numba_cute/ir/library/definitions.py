@@ -17,11 +17,11 @@ from typing import Any
 
 import numba_cute
 
-from ..atoms.op import CopyOp, MmaOp
-from ..seam import is_static_class, is_struct_class, is_traced
-from ..seam.guards import facade
+from ...atoms.op import CopyOp, MmaOp
+from ...seam import is_static_class, is_struct_class, is_traced
+from ...seam.guards import facade
+from ..text.registry import NVGPU, OWN
 from . import instructions, machine
-from .registry import NVGPU, OWN
 
 
 @dataclass(frozen=True)

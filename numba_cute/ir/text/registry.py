@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import dtypes, nvgpu, seam
-from ..dtypes import DType
-from ..seam import StaticEnum
-from ..seam.ground.packages import is_library
+from ... import dtypes, nvgpu, seam
+from ...dtypes import DType
+from ...seam import StaticEnum
+from ...seam.ground.packages import is_library
 
 OWN, NVGPU = "numba_cute", "numba_cute.nvgpu"
 """This library's dialect, which has what the published ones, `cute` and `cute_nvgpu`, lack; and its part of GPUs."""

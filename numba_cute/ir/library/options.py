@@ -9,8 +9,8 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute
 
-from ..compiler.host import kernels
-from ..seam import CuteError
+from ...compiler.host import kernels
+from ...seam import CuteError
 
 PREFIX = "numba_cute."
 KERNEL = (

@@ -9,13 +9,13 @@ from typing import Any
 from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition
 
-from ..compiler.inspection import inference
-from ..compiler.inspection.effects import PURE, WRITES, Effects
-from ..dtypes import DType
-from ..isa.form.instr import row_of
-from ..isa.form.kinds import Operand
-from ..seam import CuteError, static, traced
-from ..typed.descriptions import Description
+from ...compiler.inspection import inference
+from ...compiler.inspection.effects import PURE, WRITES, Effects
+from ...dtypes import DType
+from ...isa.form.instr import row_of
+from ...isa.form.kinds import Operand
+from ...seam import CuteError, static, traced
+from ...typed.descriptions import Description
 from .machine import span
 from .operations import Inferred
 

@@ -7,11 +7,11 @@ import enum
 import functools
 from typing import Any
 
-from ..compiler.inspection.foreign import foreign_name
-from ..dtypes import DType, Int32
-from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
-from ..seam import CuteError
-from ..typed.descriptions import (
+from ...compiler.inspection.foreign import foreign_name
+from ...dtypes import DType, Int32
+from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ...seam import CuteError
+from ...typed.descriptions import (
     Array,
     Constant,
     Description,
@@ -24,9 +24,9 @@ from ..typed.descriptions import (
     Struct,
     TensorMap,
 )
+from ..dialect.checked import checked
+from ..dialect.notation import read, write
 from . import registry
-from .dialect.checked import checked
-from .dialect.notation import read, write
 from .fields import (
     Fields,
     Listed,

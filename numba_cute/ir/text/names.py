@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from ..compiler.inspection.inference import NUMBAS, is_of_numba
-from ..dtypes import DType
-from ..seam import CuteError, is_static_class, is_struct_class, is_traced
-from ..seam.ground.packages import is_library
-from ..seam.guards import facade
+from ...compiler.inspection.inference import NUMBAS, is_of_numba
+from ...dtypes import DType
+from ...seam import CuteError, is_static_class, is_struct_class, is_traced
+from ...seam.ground.packages import is_library
+from ...seam.guards import facade
 
 _kept: dict[str, Any] = {}
 _symbols: dict[int, str] = {}

@@ -13,10 +13,10 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from ..seam import CuteError
-from ..typed.descriptions import Constant, Description, Group, Object
-from .constants import names_of, parse_constant, print_constant
-from .names import Symbol, note
+from ...seam import CuteError
+from ...typed.descriptions import Constant, Description, Group, Object
+from ..text.constants import names_of, parse_constant, print_constant
+from ..text.names import Symbol, note
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .. import dtypes, seam
-from ..compiler.bridge.tree import fields_of
-from ..seam import CuteError
-from ..typed.descriptions import Constant, Description, Foreign, Group, Object, Scalar, Struct
+from ... import dtypes, seam
+from ...compiler.bridge.tree import fields_of
+from ...seam import CuteError
+from ...typed.descriptions import Constant, Description, Foreign, Group, Object, Scalar, Struct
 from .names import Lacking
 
 Fields: TypeAlias = dict[str, Description]

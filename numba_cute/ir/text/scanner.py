@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from ..seam import CuteError
-from ..seam.guards.kinds import DEEPEST
+from ...seam import CuteError
+from ...seam.guards.kinds import DEEPEST
 
 
 class SpellingError(CuteError):

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ..typed.descriptions import Constant
+from ...typed.descriptions import Constant
 from .names import Names
 from .reader import Reader
 from .scanner import SpellingError

@@ -12,19 +12,19 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .. import layout, nvgpu
-from ..atoms import copy_atom, mma_atom
-from ..atoms.copy_atom import CopyAtom, TiledCopy
-from ..atoms.mma_atom import MmaAtom, TiledMma
-from ..atoms.op import CopyOp, Field, MmaOp
-from ..dtypes import DType, Float8E8M0FNU, Uint8
-from ..nvgpu.common import CtaGroup, OperandMajorMode, OperandSource
-from ..nvgpu.common.by_row import TYPES, cases
-from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp
-from ..nvgpu.hopper.tma import TmaInfo
-from ..nvgpu.hopper.tma_ops import TmaCopyOp
-from ..seam import CuteError, is_static_class, known_as, static, traced
-from ..tensor.pointer import AddressSpace, Pointer
+from ... import layout, nvgpu
+from ...atoms import copy_atom, mma_atom
+from ...atoms.copy_atom import CopyAtom, TiledCopy
+from ...atoms.mma_atom import MmaAtom, TiledMma
+from ...atoms.op import CopyOp, Field, MmaOp
+from ...dtypes import DType, Float8E8M0FNU, Uint8
+from ...nvgpu.common import CtaGroup, OperandMajorMode, OperandSource
+from ...nvgpu.common.by_row import TYPES, cases
+from ...nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp
+from ...nvgpu.hopper.tma import TmaInfo
+from ...nvgpu.hopper.tma_ops import TmaCopyOp
+from ...seam import CuteError, is_static_class, known_as, static, traced
+from ...tensor.pointer import AddressSpace, Pointer
 
 __all__ = [
     "ExecTma", "atom_get_value", "atom_set_value", "make_copy_atom", "make_exec_tma_load", "make_exec_tma_store",
