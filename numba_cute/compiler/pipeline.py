@@ -42,6 +42,7 @@ from .passes.settings import Settings
 from .passes.ssa import SingleAssignments
 from .passes.statements import Statements
 from .passes.uses import mark
+from .recorded import RecordedLowering, RecordedPlainLowering
 
 
 def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -57,11 +58,12 @@ def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _extended(pipelines: Any, state: Any) -> Any:
-    if operations.is_recorded(state.func_id.func):
-        _replace(pipelines, CUDANativeLowering, operations.RecordedLowering)
+    recorded = operations.is_recorded(state.func_id.func)
     memory.loosen()
     settings.begin_at(state.func_id.func, state.args)
     if not _is_ours(state.func_id.func, state.args):
+        if recorded:
+            _replace(pipelines, CUDANativeLowering, RecordedPlainLowering)
         return pipelines
     _read(state)
     mark(state.func_id)
@@ -74,7 +76,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
     _replace(pipelines, NopythonTypeInference, TypeInference)
     _replace(pipelines, ReconstructSSA, SingleAssignments)
     _replace(pipelines, LiteralPropagationSubPipelinePass, Propagation)
-    _replace(pipelines, CUDANativeLowering, Lowering)
+    _replace(pipelines, CUDANativeLowering, RecordedLowering if recorded else Lowering)
     for manager in pipelines:
         # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
         manager.add_pass_after(KeepConstants, InlineClosures)

@@ -342,10 +342,11 @@ def early(x):
 ASKED = {in_turn: "32, 240 and 240", by_thread: "240, 32 and 240", twice: "104, 240 and 240", by_data: "", early: ""}
 
 
+@pytest.mark.parametrize("options", [{}, {"lineinfo": True}], ids=str)
 @pytest.mark.parametrize("kernel", ASKED, ids=lambda k: k.__name__)
-def test_what_the_warpgroups_of_a_block_ask_for_is_summed_up(kernel):
+def test_what_the_warpgroups_of_a_block_ask_for_is_summed_up(kernel, options):
     """It is refused when it is compiled; where only data tell, it is not; the deadlock says the same."""
-    kernel, words = cuda.jit(launch_bounds=(384, 1))(kernel), ASKED[kernel]
+    kernel, words = cuda.jit(launch_bounds=(384, 1), **options)(kernel), ASKED[kernel]
     if not words:
         assert compiled(kernel, "sm_90a").resources.registers == 168
         simulated(kernel, "sm_90a", 384)

@@ -67,7 +67,7 @@ def _read(ptx: str) -> _Body | None:
     entries = list(re.finditer(r"\.entry\s[^{]*", ptx))
     if len(entries) != 1:
         return None
-    text = re.sub(r"//[^\n]*", "", ptx[entries[0].end() :])
+    text = re.sub(r"//[^\n]*|^\s*\.loc\b[^\n]*", "", ptx[entries[0].end() :], flags=re.MULTILINE)
     body = _Body()
     end = 0
     for at, statement in _split(text):

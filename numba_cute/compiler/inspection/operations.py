@@ -15,10 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from numba.cuda import types
-from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
-from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.lowering import CUDALower
 
 from ... import seam
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
@@ -129,22 +126,15 @@ def is_recorded(function: Callable[..., Any]) -> bool:
     return bool(_active) and _active[-1].function is function
 
 
-class _RecordedLower(CUDALower):
+class Recorded:
+    """Beside a class that lowers: gives what is lowered of a statement the column that its number is."""
+
+    debuginfo: Any
+
     def lower_inst(self, inst: Any) -> Any:
         column = _active[-1].statement(self, inst)
         self.debuginfo._di_location = functools.partial(_location, self.debuginfo, column)
-        return super().lower_inst(inst)
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class RecordedLowering(CUDANativeLowering):
-    """Numba's lowering of a function whose operations are recorded."""
-
-    _name = "numba_cute_recorded_lowering"
-
-    @property
-    def lowering_class(self) -> type:
-        return _RecordedLower
+        return super().lower_inst(inst)  # type: ignore[misc]
 
 
 def _location(debuginfo: Any, column: int, line: int) -> Any:

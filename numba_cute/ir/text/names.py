@@ -154,7 +154,7 @@ def _of_library(symbol: str, module: str, path: str) -> Any:
 
 def _of_kernels(found: Any, of: Any) -> bool:
     """Say whether an object that stands in `of` is a kernel's and the library's: a traced function, a class of values,
-    its methods, a member, an element type, an object of such a class, or a module."""
+    its methods, a member, an element type, a class of records, an object of such a class, or a module."""
     if isinstance(found, ModuleType):
         return is_library(found.__name__)
     if isinstance(found, (FunctionType, MethodType)):
@@ -162,7 +162,7 @@ def _of_kernels(found: Any, of: Any) -> bool:
     cls = found if isinstance(found, type) else type(found)
     if isinstance(found, DType) or not is_library(cls.__module__):
         return isinstance(found, DType)
-    return is_static_class(cls) or is_struct_class(cls) or issubclass(cls, enum.Enum)
+    return is_static_class(cls) or is_struct_class(cls) or issubclass(cls, enum.Enum) or is_record(cls)
 
 
 def is_record(cls: Any) -> bool:
