@@ -219,7 +219,7 @@ class Rebuilder:
             return watched(value)
         if isinstance(value, (float, np.generic)):
             return from_python(value)
-        name = value.__name__ if isinstance(value, BuiltinFunctionType) else ""
+        name = value.__name__ if isinstance(value, (BuiltinFunctionType, type)) else ""
         if name and getattr(builtins, name, None) is value:
             return self._builtins.get(name, value)
         if isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
@@ -374,7 +374,7 @@ class Rebuilder:
             return self.cuda.cg
         if module.__name__ in ("math", "numpy"):
             return Module(module)
-        if module.__name__ == "numba" or module.__name__.startswith("numba."):
+        if module is builtins or module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if is_library(module.__name__):
             return watched(module)
