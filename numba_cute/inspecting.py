@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inspect"]
 
-spelled_by(lambda: importlib.import_module(".ir.spelling", __package__))
+spelled_by(lambda: importlib.import_module(".ir.text.spelling", __package__))
 
 
 def load(name: str = "ir") -> ModuleType:

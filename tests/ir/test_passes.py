@@ -256,6 +256,6 @@ def test_an_examples_kernel_issues_the_same_instructions_when_lowered(name):
     arch, make = example_kernels.KERNELS[name]
     kernel, args = make()
     module = ir.from_kernel(kernel, tuple(args), arch)
-    lowered = ir.parse(str(passes.run(module, ["lower-to-nvgpu", "lower-to-ptx"])))
+    lowered = ir.parse(str(passes.run(module, ["lower-to-nvgpu", "lower-to-ptx"])), names=module.names)
     assert {op.name for op in lowered}.isdisjoint({"numba_cute.copy", "numba_cute.gemm"})
     assert instructions(ir.to_kernel(lowered), tuple(args), arch) == instructions(kernel, tuple(args), arch)

@@ -315,7 +315,7 @@ PRINT = """
 import sys
 from tests.ir.example_kernels import descriptions
 from numba_cute.typed.descriptions import Foreign
-from numba_cute.ir.spelling import spell
+from numba_cute.ir.text.spelling import spell
 print(*(spell(d) for d in descriptions("hopper_gemm") if not isinstance(d, Foreign)), sep="\\n")
 """
 
@@ -329,7 +329,7 @@ def test_another_process_prints_the_same_and_reads_it():
     ).stdout  # fmt: skip
     theirs = run(PRINT)
     assert theirs == "".join(f"{spell(d)}\n" for d in mine)
-    read = "import sys\nfrom numba_cute.ir.spelling import spell, parse_description\n"
+    read = "import sys\nfrom numba_cute.ir.text.spelling import spell, parse_description\n"
     read += "for line in sys.stdin: print(spell(parse_description(line.strip())))"
     assert run(read, input=theirs) == theirs
 

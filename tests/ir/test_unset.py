@@ -124,9 +124,7 @@ def structs_in_structs(out, n):
             out[i] = place.at + place.state.index
 
 
-KERNELS = (
-    in_a_for, registers, in_a_while, in_two_loops, in_a_loop_that_breaks, layouts, vectors, structs_in_structs,
-)  # fmt: skip
+KERNELS = (in_a_for, registers, in_a_while, in_two_loops, layouts, vectors, structs_in_structs)
 USUAL = 2
 
 
@@ -144,3 +142,12 @@ def test_what_a_loop_or_a_branch_sets_first(kernel):
         cute.simulate(again)[1, 1](got, n)
         np.testing.assert_array_equal(got, want)
     cute.compile(again, args, arch="sm_80")
+
+
+def test_an_object_that_two_ways_out_of_a_loop_carry_is_refused():
+    """The module keeps the object of the round before for the way on which it is not made again."""
+    args = np.full(8, -1), 7
+    again = ir.to_kernel(read_back(from_kernel(in_a_loop_that_breaks, args, "sm_80")))
+    for run in (lambda: cute.simulate(again)[1, 1](*args), lambda: cute.compile(again, args, arch="sm_80")):
+        with pytest.raises(cute.CuteError, match="may still be that of an earlier round .*Make two before the loop"):
+            run()

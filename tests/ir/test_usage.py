@@ -71,7 +71,7 @@ def test_what_is_wrong_is_said_with_operation_operand_layouts_rule_and_line():
 
 PRINTED = """
 import sys
-from numba_cute.ir.lifting import from_kernel
+from numba_cute.ir.from_kernels.module import from_kernel
 from tests.ir.example_kernels import KERNELS
 arch, make = KERNELS["elementwise"]
 sys.stdout.write(str(from_kernel(*make(), arch)))
