@@ -110,7 +110,7 @@ def loop(w: Lifter, op: scf.ForOp) -> None:
     name = w.local(w.text_name(counter) if not w.text_name(counter).startswith("arg") else "i")
     kind = _range(w, op)
     w.values[counter] = Expr(name, static=kind != "range")
-    w.ordered = False
+    w.enters_loop(op)
     with w.indented(f"for {name} in {kind}({', '.join(bounds)}):"):
         w.block(block)
         _give(w, kept, yielded(block))
@@ -165,7 +165,7 @@ def while_loop(w: Lifter, op: scf.WhileOp) -> None:
         for j, c in kept:
             if given is before.args[j]:
                 w.values[after.args[i]] = w.values[op.results[i]] = c.value()
-    w.ordered = False
+    w.enters_loop(op)
     with w.indented("while True:"):
         w.block(before)
         with w.at(condition):
@@ -197,24 +197,29 @@ def branch(w: Lifter, op: scf.IfOp) -> None:
     made: list[tuple[int, Carried]] = []
     yes, no = op.true_region.block, op.false_region.block if op.false_region.blocks else None
     writes_no = no is not None and any(True for _ in w.flow.walk(no))
+    if w.flow.patterns.arrives_for_warp(op):
+        w.gathers_warp()
     head = len(w.lines)
-    before = w.ordered
+    before, touched = w.ordered, w.touched
     with w.indented(f"if {w.expr(op.cond)}:"):
         w.block(yes)
         made = [(i, Carried(w, [op.output[i]], yielded(yes)[i])) for i in results]
         _give(w, made, yielded(yes))
     w.ordered &= before
+    after_touched, w.touched = w.touched, touched
     if no is not None and (results or writes_no):
         if len(w.lines) > head + 1 and w.lines[head + 1].text == "pass" and not results:
             del w.lines[head:]
             with w.indented(f"if not {w.expr(op.cond).at(NOT)}:"):
                 w.block(no)
+            w.touched |= touched
             return
         after, w.ordered = w.ordered, before
         with w.indented("else:"):
             w.block(no)
             _give(w, made, yielded(no))
         w.ordered &= after
+    w.touched |= after_touched
 
 
 @lifts("scf.yield", "scf.condition", "cuda.return")

@@ -130,6 +130,12 @@ class Patterns:
             name.startswith(_COMMITS) for name in found
         )
 
+    def arrives_for_warp(self, op: scf.IfOp) -> bool:
+        """Whether a branch is one lane's, which arrives at a barrier there: it tells what all lanes have done."""
+        if self.made_by(op.cond, "nvvm.elect.sync") is None:
+            return False
+        return any(map(_arrives, op.true_region.walk()))
+
     def is_uniform(self, op: Operation) -> bool:
         """Whether all lanes of a warp come to an operation: each condition around it is one for the warp."""
         at = op
@@ -164,6 +170,13 @@ class Patterns:
         if name == "arith.muli":
             return [f for v in op.operands for f in self._product(v)]  # type: ignore[union-attr]
         return [name.removeprefix("nvvm.read.ptx.sreg.") if name.startswith("nvvm.read") else "?"]
+
+
+def _arrives(op: Operation) -> bool:
+    """Whether an operation arrives at a barrier, and announces no bytes there."""
+    if op.name == "nvvm.mbarrier.txn":
+        return getattr({**op.attributes, **op.properties}.get("kind"), "data", "") == "arrive"
+    return op.name == "nvvm.mbarrier.arrive"
 
 
 def _of_one(t: Any) -> bool:

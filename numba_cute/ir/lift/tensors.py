@@ -372,19 +372,13 @@ def copy(w: Lifter, op: Any) -> None:
     if len(tensors) > 2:
         args.append(f"pred={copied(w, tensors[2])}")
     fields = found.fields if isinstance(found, Object) else {}
-    way = _tmem_way(atom.type)
+    way = objects.tmem_way(op)
     if way:
         w.access_tmem()
     args += [f"{_TMA_FIELDS[name]}={value}" for name, value in fields.items()]
     w.line(f"{op.name}({', '.join(args)})")
     if way in ("load", "store") and not _waits(w, op, way):
         w.line(f"cute.arch.fence_view_async_tmem_{way}()")
-
-
-def _tmem_way(t: Any) -> str:
-    """How a copy accesses tensor memory: "load", "store", "copy", or not: ""."""
-    name = objects.kind(t.data[0]) if objects.kind(t) == "tiled_copy" else objects.kind(t)
-    return {"tmem_load": "load", "tmem_store": "store", "s2t_copy": "copy"}.get(name, "")
 
 
 def _waits(w: Lifter, op: Any, way: str) -> bool:
@@ -395,7 +389,7 @@ def _waits(w: Lifter, op: Any, way: str) -> bool:
         if at in w.flow.needed:
             if at.name == "nvvm.tcgen05.wait":
                 return str(attributes(at).get("kind")) == way
-            return bool(at.name == "cute.copy" and _tmem_way(at.operands[0].type) == way)
+            return objects.tmem_way(at) == way
         at = at.next_op
     return False
 

@@ -300,6 +300,18 @@ class Lifter(Writer):
             self.touched = False
         self.ordered = False
 
+    def enters_loop(self, op: Operation) -> None:
+        """Let tensor memory be ordered anew in each round: what one round accessed, the next one's barriers tell."""
+        self.ordered = False
+        self.touched |= any(map(objects.tmem_way, op.walk()))
+
+    def gathers_warp(self) -> None:
+        """Let one lane's arrival tell what all lanes of its warp have done. The CuTe DSL says nothing of that."""
+        if self.touched:
+            self.line("cute.arch.tcgen05_fence_before_thread_sync()")
+            self.touched = False
+        self.line("cute.arch.sync_warp()")
+
     def place(self, function: str, axis: int) -> str:
         """Return the variable of a thread's place, or a block's, along an axis: all are read at the beginning."""
         names = self.places.setdefault(function, ["_", "_", "_"])
