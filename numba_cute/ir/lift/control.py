@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from ...dtypes import Boolean
 from ..python.numbers import number_of
 from ..python.writer import Literal
-from . import objects
+from . import objects, vectors
 from .flow import yielded
 from .values import NOT, Expr, Object, Tree, rebuilt
 from .writer import Lifter, lifts, opaque_tree
@@ -75,7 +75,7 @@ class Carried:
             return [str(o) for m, o in zip(mine, other, strict=True) if str(m) in self.variables]
         if isinstance(found, Literal) and found.dtype is not Boolean:
             return [w.cast(str(found), found.dtype)]
-        return [str(w.expr(value))]
+        return [str(vectors.flat(w, value) if w.is_vector(value) else w.expr(value))]
 
 
 def _is_tuple(t: Any) -> bool:

@@ -86,7 +86,7 @@ def init(w: Lifter, op: Any) -> None:
     """A barrier begins. The CuTe DSL lets all lanes of a warp do it at once; PTX has a barrier begin once, so that one
     lane does it here."""
     text = f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})"
-    if not w.flow.patterns.is_uniform(op):
+    if not w.flow.patterns.uniform.comes(op):
         w.line(text)
         return
     if not (w.lines and w.lines[-1].depth == w._depth + 1 and w.lines[-1].text.startswith("cute.arch.mbarrier_init(")):
@@ -373,11 +373,6 @@ REFUSED.update({
     **{f"nvvm.clusterlaunchcontrol.query_cancel.{name}": "the answer of cluster launch control is read by "
        "arch.clc_response as a whole" for name in ("is_canceled", "get_first_ctaid.x", "get_first_ctaid.y",
                                                    "get_first_ctaid.z")},
-    "vector.extract_strided_slice": "parts of vectors are not lifted",
-    "vector.insert_strided_slice": "parts of vectors are not lifted",
-    "vector.bitcast": "vectors of other elements are not lifted",
-    "llvm.bitcast": "the bits of a vector as a number are not lifted",
-    "llvm.mlir.zero": "LLVM's own constants are not lifted",
 })  # fmt: skip
 
 __all__ = ["objects", "objects_name"]

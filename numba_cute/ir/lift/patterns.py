@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from ..dialect.attributes import CuteType
 from ..dialect.printed_types import PrintedType
 from ..dialect.spelled import plain_attributes
+from .uniform import Uniform
 
 Root = Callable[[SSAValue], SSAValue]
 
@@ -25,11 +26,14 @@ class Patterns:
 
     def __init__(self, root: Root) -> None:
         self.root = root
+        self.uniform = Uniform(root)
 
     def read(self, op: Operation) -> Sequence[SSAValue]:
         """List the values that an operation reads, as it is written."""
-        if op.name in ("cute.copy", "cute.prefetch"):
+        if op.name == "cute.copy":
             return [op.operands[0], *map(self.bare, op.operands[1:])]
+        if op.name == "cute.prefetch":
+            return [self.prefetching(op.operands[0]), *map(self.bare, op.operands[1:])]
         if op.name == "cute.make_view":
             tensor = self.tensor_of(op.operands[0], op.operands[1])
             return op.operands if tensor is None else [tensor]
@@ -109,6 +113,13 @@ class Patterns:
             return value
         return tensor
 
+    def prefetching(self, value: SSAValue) -> SSAValue:
+        """Return an atom without what a prefetch takes no notice of: it has no barrier, and no blocks to send to."""
+        op = self.made_by(value, "cute_nvgpu.atom.set_value")
+        if op is None or plain_attributes(op.properties)["field"] not in ("tma_bar", "mcast_mask"):
+            return value
+        return self.prefetching(op.operands[0])
+
     # ------------------------------------------------------------------ threads
 
     def is_warp_index(self, op: Operation) -> bool:
@@ -131,26 +142,11 @@ class Patterns:
         )
 
     def arrives_for_warp(self, op: scf.IfOp) -> bool:
-        """Whether a branch is one lane's, which arrives at a barrier there: it tells what all lanes have done."""
-        if self.made_by(op.cond, "nvvm.elect.sync") is None:
+        """Whether a branch is that of some lanes of a warp, which arrive at a barrier there: they tell what all lanes
+        have done."""
+        if not self.uniform.varies(op.cond) or not self.uniform.comes(op):
             return False
         return any(map(_arrives, op.true_region.walk()))
-
-    def is_uniform(self, op: Operation) -> bool:
-        """Whether all lanes of a warp come to an operation: each condition around it is one for the warp."""
-        at = op
-        while (parent := at.parent_op()) is not None:
-            if isinstance(parent, scf.IfOp) and not self._same_in_warp(parent.cond):
-                return False
-            at = parent
-        return True
-
-    def _same_in_warp(self, value: SSAValue) -> bool:
-        op: Any = self.root(value).owner
-        name = getattr(op, "name", "")
-        if name.startswith(("cute_nvgpu.arch.make_warp_uniform", "arith.constant", "nvvm.read.ptx.sreg.")):
-            return not name.startswith(("nvvm.read.ptx.sreg.tid", "nvvm.read.ptx.sreg.laneid"))
-        return name.startswith("arith.") and all(map(self._same_in_warp, op.operands))
 
     def _constant(self, value: SSAValue) -> int | None:
         op = self.root(value).owner
@@ -183,11 +179,16 @@ def _of_one(t: Any) -> bool:
     return isinstance(t, CuteType) and t.is_static and t.data.shape == 1
 
 
+def layout_of(t: Any) -> Any:
+    """Return the layout of a layout's type, or of a tensor's: of a composed one the outer."""
+    layout = t.data[-1] if isinstance(t, PrintedType) else t.data
+    return getattr(layout, "outer", layout)
+
+
 def rank_of(t: Any) -> int:
     """How many modes a layout or a tensor has."""
-    layout = t.data[-1] if isinstance(t, PrintedType) else t.data
-    shape = getattr(layout, "outer", layout).shape
+    shape = layout_of(t).shape
     return len(shape) if isinstance(shape, tuple) else 1
 
 
-__all__ = ["Patterns", "rank_of"]
+__all__ = ["Patterns", "layout_of", "rank_of"]

@@ -12,9 +12,10 @@ from ..dialect.attributes import CuteType
 from ..dialect.notation import read
 from ..dialect.printed_types import PrintedType
 from . import objects
+from .patterns import layout_of
 from .spelling import layout_text, swizzle_text, tuple_text
 from .tuples import attributes, give
-from .values import PLUS, Expr, Object, Tree
+from .values import PLUS, Expr, Object, Tree, Vector
 from .writer import Lifter, lifts
 
 
@@ -158,8 +159,8 @@ def alloca(w: Lifter, op: Any) -> None:
         return
     if space != "smem":
         w.refuse(op, f"memory in {space} is not allocated so")
-    count = getattr(layout, "outer", layout)
-    text = f"cute.arch.alloc_smem({w.element(elem)}, {_cosize(count)}, {align or 'None'})"
+    count = _cosize(layout_of(op.results[0].type))
+    text = f"cute.arch.alloc_smem({w.element(elem)}, {count}, {align or 'None'})"
     if swizzle is not None:
         text = f"cute.recast_ptr({text}, swizzle_={swizzle_text(swizzle)})"
     w.bind(op.results[0], Expr(f"cute.make_tensor({text}, {layout_text(layout)})"), moves=False)
@@ -192,7 +193,10 @@ def _index(coord: Tree) -> str:
 @lifts("cute.memref.load_vec")
 def load_vec(w: Lifter, op: Any) -> None:
     """All elements."""
-    w.bind(op.results[0], Expr(f"{w.expr(op.operands[0]).at(95)}.load()"), moves=False)
+    tensor = op.operands[0]
+    shape = layout_of(tensor.type).shape
+    text = f"{w.expr(tensor).at(95)}.load()"
+    w.bind(op.results[0], Vector(text, shape=shape if isinstance(shape, tuple) else None), moves=False)
 
 
 @lifts("cute.memref.store_vec")
@@ -200,8 +204,8 @@ def store_vec(w: Lifter, op: Any) -> None:
     """All elements are set."""
     value, tensor = op.operands
     target, source = w.expr(tensor).at(95), w.expr(value)
-    if source.startswith("cute.full("):
-        w.line(f"{target}.fill({source[len('cute.full(') :].split(', ')[1]})")
+    if isinstance(source, Vector) and source.splat:
+        w.line(f"{target}.fill({source.splat[0]})")
         return
     w.line(f"{target}.store({source})")
 
@@ -363,7 +367,17 @@ def copied(w: Lifter, value: SSAValue) -> Expr:
     return w.expr(w.flow.patterns.bare(value))
 
 
-@lifts("cute.copy", "cute.prefetch")
+@lifts("cute.prefetch")
+def prefetch_tile(w: Lifter, op: Any) -> None:
+    """What a copy would load is fetched into the cache."""
+    found = w.get(w.flow.patterns.prefetching(op.operands[0]))
+    if isinstance(found, Object) and found.fields:
+        w.refuse(op, f"a prefetch with {', '.join(found.fields)} is not lifted")
+    atom = found.text if isinstance(found, Object) else found
+    w.line(f"cute.prefetch({atom}, {copied(w, op.operands[1])})")
+
+
+@lifts("cute.copy")
 def copy(w: Lifter, op: Any) -> None:
     """A copy."""
     atom, *tensors = op.operands
@@ -376,7 +390,7 @@ def copy(w: Lifter, op: Any) -> None:
     if way:
         w.access_tmem()
     args += [f"{_TMA_FIELDS[name]}={value}" for name, value in fields.items()]
-    w.line(f"{op.name}({', '.join(args)})")
+    w.line(f"cute.copy({', '.join(args)})")
     if way in ("load", "store") and not _waits(w, op, way):
         w.line(f"cute.arch.fence_view_async_tmem_{way}()")
 

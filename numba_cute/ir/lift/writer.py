@@ -25,7 +25,7 @@ from ..python.text import Text
 from ..python.writer import HANDLERS, Literal, Names, Writer, identifier
 from . import objects
 from .flow import Flow
-from .spelling import dtype_text, element, has_basis, is_dynamic, static_text
+from .spelling import dtype_text, has_basis, is_dynamic, static_text
 from .values import Expr, Object, Tree, names_in, rebuilt
 
 Rule = Callable[["Lifter", Any], None]
@@ -218,11 +218,8 @@ class Lifter(Writer):
         return isinstance(value.type, VectorType)
 
     def element(self, name: str) -> str:
-        """Write an element type by MLIR's name."""
-        found = element(name)
-        if found is None:
-            raise CuteError(f"kernels have no element type {name}")
-        return dtype_text(found)
+        """Write an element type by MLIR's name. Raises NoSuch for one that kernels do not have."""
+        return objects.elements(name)[0]
 
     # ------------------------------------------------------------------ binding
 
@@ -238,9 +235,9 @@ class Lifter(Writer):
         value = self.root(value)
         uses = self.flow.uses[value]
         if not self._stays(value, expr, moves, uses):
-            name = Expr(self.variable(value, hint or None), static=expr.static)
+            name = self.variable(value, hint or None)
             self.line(f"{name} = {expr}")
-            expr = name
+            expr = expr.named(name)
         self.values[value] = opaque_tree(value.type, expr) if tree else expr
 
     def _stays(self, value: SSAValue, expr: Expr, moves: bool, uses: int) -> bool:
