@@ -12,7 +12,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from ...dtypes import Boolean, Int32, Int64
 from ..python import numbers
 from ..python.numbers import number_of
-from ..python.writer import HANDLERS, Literal
+from ..python.writer import Literal
 from . import vectors
 from .values import AND, BIT, COMPARE, NOT, OR, PLUS, SHIFT, TIMES, UNARY, Expr
 from .vectors import SIGNS
@@ -164,7 +164,7 @@ def compare(w: Lifter, op: arith.CmpiOp) -> None:
     signed = predicate in ("eq", "ne") or predicate[0] == "s"
     name = predicate if predicate in SIGNS else predicate[1:]
     if not w.is_vector(op.lhs) and (not signed or w.dtype(op.lhs) is Boolean):
-        HANDLERS[arith.CmpiOp](w, op)
+        w.shared(op)
         return
     if not signed:
         w.refuse(op, "unsigned comparisons of vectors are not lifted")
@@ -225,8 +225,7 @@ def convert(w: Lifter, op: Any) -> None:
     if name == "fptoui":
         text = Expr(w.cast(text, numbers.UNSIGNED[dst.width]))
     if dst is Boolean:
-        w.bind(
-            result, Expr(f"{text.at(SHIFT)} & 1 != 0", COMPARE) if not src.is_float else Expr(f"{text} != 0", COMPARE)
-        )
+        text = Expr(f"{text.at(BIT)} != 0" if src.is_float else f"{text.at(SHIFT)} & 1 != 0", COMPARE)
+        w.bind(result, text)
         return
     w.bind(result, text if w.host and dst is Int64 else Expr(w.cast(text, dst)))

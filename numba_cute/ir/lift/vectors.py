@@ -14,10 +14,9 @@ from xdsl.ir import SSAValue
 from ...dtypes import Boolean, DType
 from ...layout.int_tuple import product
 from ..python.arithmetic import constant as scalar_constant
-from ..python.writer import HANDLERS, Literal
+from ..python.writer import Literal
 from . import objects
 from .spelling import dtype_text, element, tuple_text
-from .tuples import attributes
 from .values import BIT, COMPARE, PLUS, SHIFT, TIMES, UNARY, Expr, Vector
 from .writer import Lifter, lifts
 
@@ -137,16 +136,26 @@ def broadcast(w: Lifter, op: Any) -> None:
 
 # ------------------------------------------------------------------ arithmetic
 
-_OPERATORS = {"arith.addf": "+", "arith.subf": "-", "arith.mulf": "*", "arith.divf": "/"}
+_OPERATORS = {
+    "arith.addf": ("+", PLUS),
+    "arith.subf": ("-", PLUS),
+    "arith.mulf": ("*", TIMES),
+    "arith.divf": ("/", TIMES),
+}
 
 
 @lifts(*_OPERATORS)
 def floats(w: Lifter, op: Any) -> None:
     """Arithmetic of floats, or of vectors of them."""
+    symbol, level = _OPERATORS[op.name]
     if w.is_vector(op.results[0]):
-        operator(w, op, _OPERATORS[op.name])
-    else:
-        HANDLERS[type(op)](w, op)
+        operator(w, op, symbol)
+        return
+    if w.dtype(op.results[0]).width < 32:  # computed as Float32
+        w.shared(op)
+        return
+    a, b = (w.expr(v) for v in op.operands)
+    w.bind(op.results[0], Expr(f"{a.at(level)} {symbol} {b.at(level + 5)}", level))
 
 
 _FUNCTIONS = {
@@ -161,14 +170,14 @@ def functions(w: Lifter, op: Any) -> None:
     if w.is_vector(op.results[0]):
         call(w, op, *_FUNCTIONS[op.name])
     else:
-        HANDLERS[type(op)](w, op)
+        w.shared(op)
 
 
 @lifts("arith.negf")
 def negative(w: Lifter, op: Any) -> None:
     """The negative of a float, or of a vector of them."""
     if not w.is_vector(op.results[0]):
-        HANDLERS[type(op)](w, op)
+        w.shared(op)
         return
     (x,), shape = meeting(w, op.operands)
     w.bind(op.results[0], Vector(f"-{x.at(UNARY)}", UNARY, shape=shape))
@@ -178,7 +187,7 @@ def negative(w: Lifter, op: Any) -> None:
 def compare_floats(w: Lifter, op: Any) -> None:
     """A comparison of floats."""
     if not w.is_vector(op.lhs):
-        HANDLERS[arith.CmpfOp](w, op)
+        w.shared(op)
         return
     predicate = arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
     ordered = predicate[0] == "o" and predicate[1:] in ("eq", "lt", "le", "gt", "ge") or predicate == "une"
@@ -192,14 +201,17 @@ def compare_floats(w: Lifter, op: Any) -> None:
        "math.fma")  # fmt: skip
 def mathematics(w: Lifter, op: Any) -> None:
     """A function of `cute.math`, of a number or a vector."""
-    if not w.is_vector(op.results[0]):
-        HANDLERS[type(op)](w, op)
+    if not w.is_vector(op.results[0]) and w.dtype(op.results[0]).width < 32:
+        w.shared(op)
         return
     name = {"absf": "abs", "powf": "pow"}.get(op.name.rpartition(".")[2], op.name.rpartition(".")[2])
     flags = op.properties.get("fastmath")
     fast = name in ("exp", "exp2", "log", "log2", "log10", "rsqrt", "sin", "cos", "tanh", "sqrt", "pow")
     more = ", fastmath=True" if fast and flags is not None and {"fast", "afn"} & {f.value for f in flags.data} else ""
-    call(w, op, f"cute.math.{name}", more)
+    if w.is_vector(op.results[0]):
+        call(w, op, f"cute.math.{name}", more)
+    else:
+        w.bind(op.results[0], Expr(f"cute.math.{name}({', '.join(map(w.typed, op.operands))}{more})"))
 
 
 _REDUCTIONS = {"add": "ADD", "mul": "MUL", "maximumf": "MAX", "minimumf": "MIN", "maxnumf": "MAX", "minnumf": "MIN",
@@ -256,11 +268,14 @@ def _registers(w: Lifter, op: Any, t: Any) -> str:
     return name
 
 
+def _given(op: Any, name: str) -> Any:
+    return {**op.attributes, **op.properties}[name]
+
+
 def _place(w: Lifter, op: Any, part: Any, whole: Any) -> tuple[int, int, int]:
     """Where a part lies in a vector: the part's size, how many such parts there are, and which it is."""
-    found = attributes(op)
-    offsets, strides = found["offsets"], found["strides"]
-    if len(offsets) != 1 or tuple(strides) != (1,):
+    offsets, strides = ([n.value.data for n in _given(op, name)] for name in ("offsets", "strides"))
+    if len(offsets) != 1 or strides != [1]:
         w.refuse(op, "parts of vectors of several dimensions, or of every other element, are not lifted")
     size, all_, offset = count(part), count(whole), offsets[0]
     if all_ % size or offset % size:

@@ -122,7 +122,7 @@ class Lifter(Writer):
         self.flow = Flow(function)
         self.values: dict[Any, Any] = {}
         self.places: dict[str, list[str]] = {}
-        self.ordered = self.touched = False
+        self.ordered = self.touched = self._shared = False
 
     # ------------------------------------------------------------------ values
 
@@ -202,7 +202,8 @@ class Lifter(Writer):
         found = self.get(value)
         if isinstance(found, Literal):
             return self.cast(str(found), found.dtype) if _narrow(found) else str(_number(found))
-        return str(self.expr(value))
+        made = self.expr(value)
+        return made.at(95) if self._shared else str(made)
 
     def constant(self, value: SSAValue) -> Any:
         """Return what a constant is; None for a value that is none."""
@@ -345,10 +346,17 @@ class Lifter(Writer):
                 return
             if op.name in REFUSED:
                 self.refuse(op, REFUSED[op.name])
-            handlers = [HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS]
-            if not handlers:
-                self.refuse(op, "this library has no function that does what it does")
-            handlers[0](self, op)
+            self.shared(op)
+
+    def shared(self, op: Operation) -> None:
+        """Write an operation by the rule of modules of this library, in which each value is a variable: what is none
+        stands in brackets."""
+        handlers = [HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS]
+        if not handlers:
+            self.refuse(op, "this library has no function that does what it does")
+        self._shared = True
+        handlers[0](self, op)
+        self._shared = False
 
     def refuse(self, op: Operation | None, why: str) -> NoReturn:
         """Raise the error of an operation: where it stands, and why it is not lifted."""
