@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import UnitAttr
@@ -12,7 +13,7 @@ from ..dialect.printed_operations import REGISTERS
 from . import objects
 from .tensors import objects_name
 from .tuples import attributes, give
-from .values import Expr
+from .values import COMPARE, Expr
 from .writer import REFUSED, Lifter, lifts
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -188,7 +189,10 @@ def wait_parity(w: Lifter, op: Any) -> None:
 
 @lifts("nvvm.setmaxregister")
 def set_registers(w: Lifter, op: Any) -> None:
-    """A warpgroup takes registers, or gives them back."""
+    """A warpgroup takes registers, or gives them back: a block that is not all whole warpgroups leaves them as they are
+    launched, which PTX asks for."""
+    if w.flow.threads % 128:
+        return
     found = attributes(op)
     name = {"increase": "setmaxregister_increase", "decrease": "setmaxregister_decrease"}[found["action"]]
     w.line(f"cute.arch.{name}({found['regCount']})")
@@ -341,28 +345,44 @@ _ASSEMBLY = {
 """Inline assembly that this library has a function for."""
 
 
+_VOTE = re.compile(
+    r"{ \.reg \.pred (\w+); \.reg \.pred (\w+); setp\.ne\.b32 \1, \$1, 0; "
+    r"vote\.sync\.(all|any|uni)\.pred \2, \1, \$2; selp\.b32 \$0, 1, 0, \2; }"
+)
+"""How a vote, which PTX gives as a predicate, is written as a number."""
+
+
 @lifts("llvm.inline_asm")
 def inline(w: Lifter, op: Any) -> None:
     """PTX: a function of this library's, if there is one, else the text itself."""
     text = re.sub(r"\s+", " ", op.asm_string.data).strip()
     operands = [str(w.typed(v)) for v in op.operands]
-    form = _ASSEMBLY.get(text)
+    form, vote = _ASSEMBLY.get(text), _VOTE.fullmatch(text)
     if text.startswith("bar"):
         w.synchronises(arrives=True)
     if form is not None:
-        made = form.format(*operands)
+        made = Expr(form.format(*operands))
+    elif vote:
+        made = Expr(f"cute.arch.vote_{vote[3]}_sync({', '.join(operands)})")
     else:
-        if any(
-            c.lstrip("=&+").startswith(("0", "1")) or c.startswith(("+", "~")) for c in op.constraints.data.split(",")
-        ):
-            w.refuse(op, f"inline assembly of the constraints {op.constraints.data!r} is not lifted")
-        results = "".join(f"{w.element(str(r.type))}, " for r in op.results)
-        reads = "".join(f"{x}, " for x in operands)
-        made = f"cute.arch.inline_ptx({text!r}, write_only_types=({results}), read_only_args=({reads}))"
+        made = _as_it_stands(w, op, text, operands)
     if not op.results or has_no_use(w, op):
         w.line(made)
     else:
-        w.bind(op.results[0], Expr(made), moves=not isinstance(op.properties.get("has_side_effects"), UnitAttr))
+        w.bind(op.results[0], made, moves=not isinstance(op.properties.get("has_side_effects"), UnitAttr))
+
+
+def _as_it_stands(w: Lifter, op: Any, text: str, operands: Sequence[str]) -> Expr:
+    """PTX that this library has no function for. A condition is a number there."""
+    for c in op.constraints.data.split(","):
+        if c.lstrip("=&+").startswith(("0", "1")) or c.startswith(("+", "~")):
+            w.refuse(op, f"inline assembly of the constraints {op.constraints.data!r} is not lifted")
+    types = ["i32" if str(r.type) == "i1" else str(r.type) for r in op.results]
+    results = "".join(f"{w.element(t)}, " for t in types)
+    conditions = [str(v.type) == "i1" for v in op.operands]
+    reads = "".join(f"cute.Int32({x}), " if c else f"{x}, " for x, c in zip(operands, conditions, strict=True))
+    made = Expr(f"cute.arch.inline_ptx({text!r}, write_only_types=({results}), read_only_args=({reads}))")
+    return Expr(f"{made} != 0", COMPARE) if [str(r.type) for r in op.results] == ["i1"] else made
 
 
 REFUSED.update({
