@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import UnitAttr
 
 from ..dialect.printed_operations import REGISTERS
 from . import objects
+from .flow import has_effect
 from .tensors import objects_name
 from .tuples import attributes, give
 from .values import COMPARE, Expr
@@ -68,11 +69,8 @@ for _name, _form in {
     "nvvm.cp.async.wait.group": "cute.arch.cp_async_wait_group({n})",
     "nvvm.cp.async.mbarrier.arrive.shared": "cute.arch.cp_async_mbarrier_arrive_noinc({0})",
     "nvvm.elect.sync": "cute.arch.elect_one()",
-    "nvvm.fence.mbarrier.init": "cute.arch.mbarrier_init_fence()",
     "nvvm.mbarrier.expect_tx": "cute.arch.mbarrier_expect_tx({0}, {1})",
     "nvvm.mbarrier.arrive.expect_tx": "cute.arch.mbarrier_arrive_and_expect_tx({0}, {1})",
-    "nvvm.mbarrier.try_wait.parity": "cute.arch.mbarrier_wait({0}, {1})",
-    "nvvm.mbarrier.try_wait.parity.shared": "cute.arch.mbarrier_wait({0}, {1})",
     "nvvm.wgmma.commit.group.sync.aligned": "cute.nvgpu.warpgroup.commit_group()",
     "nvvm.wgmma.fence.aligned": "cute.nvgpu.warpgroup.fence()",
     "nvvm.wgmma.wait.group.sync.aligned": "cute.nvgpu.warpgroup.wait_group({group})",
@@ -95,6 +93,16 @@ def init(w: Lifter, op: Any) -> None:
     w._depth += 1
     w.line(text)
     w._depth -= 1
+
+
+@lifts("nvvm.fence.mbarrier.init")
+def init_fence(w: Lifter, op: Any) -> None:
+    """Barriers have begun for all. Where other blocks arrive at one and the CuTe DSL lets no cluster meet before, it
+    meets here."""
+    w.line("cute.arch.mbarrier_init_fence()")
+    if w.flow.patterns.lacks_cluster(op):
+        w.line("cute.arch.cluster_arrive_relaxed()")
+        w.line("cute.arch.cluster_wait()")
 
 
 @lifts("cute_nvgpu.arch.make_warp_uniform")
@@ -176,6 +184,19 @@ def transaction(w: Lifter, op: Any) -> None:
         w.line(f"cute.arch.mbarrier_{name}({pointer}, {amount}{peer})")
     else:
         w.refuse(op, f"a transaction {kind} is not lifted")
+
+
+@lifts("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.try_wait.parity.shared")
+def wait(w: Lifter, op: Any) -> None:
+    """A thread waits for a phase of a barrier. One that frees the tensor memory of a pair of blocks then learns what
+    both have done there."""
+    w.synchronises()
+    after = op.next_op
+    while after is not None and not has_effect(after):
+        after = after.next_op
+    pair = after is not None and after.name == "cute_nvgpu.arch.sm100.dealloc_tmem" and _two(after)
+    more = ', scope="cluster"' if pair else ""
+    w.line(f"cute.arch.mbarrier_wait({w.expr(op.operands[0])}, {w.expr(op.operands[1])}{more})")
 
 
 @lifts("nvvm.mbarrier.wait.parity")

@@ -148,6 +148,29 @@ class Patterns:
             return False
         return any(map(_arrives, op.true_region.walk()))
 
+    def lacks_cluster(self, fence: Operation) -> bool:
+        """Whether a fence behind barriers that begin lets another block arrive at one of them before it knows: no
+        cluster meets before that. All threads come to a fence in the block of a function."""
+        begun: set[SSAValue] = set()
+        at = fence.prev_op
+        while at is not None and at.name != "nvvm.cluster.wait":
+            begun |= {self._barrier(i.operands[0]) for i in at.walk() if i.name.startswith("nvvm.mbarrier.init")}
+            at = at.prev_op
+        at = fence.next_op
+        while at is not None and not at.name.startswith("nvvm.cluster.") and begun:
+            if any(i.name.startswith("nvvm.mapa") and self._barrier(i.operands[0]) in begun for i in at.walk()):
+                return not isinstance(fence.parent_op(), (scf.IfOp, scf.ForOp, scf.WhileOp))
+            at = at.next_op
+        return False
+
+    def _barrier(self, value: SSAValue) -> SSAValue:
+        """Return where barriers begin of which a pointer is to one."""
+        value = self.root(value)
+        op: Any = value.owner
+        if getattr(op, "name", "") in ("cute.add_offset", "builtin.unrealized_conversion_cast"):
+            return self._barrier(op.operands[0])
+        return value
+
     def _constant(self, value: SSAValue) -> int | None:
         op = self.root(value).owner
         found = op.value if isinstance(op, arith.ConstantOp) else None
