@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -16,10 +17,48 @@ from .values import Expr, Tree
 from .writer import Lifter, lifts
 
 
+def checked(w: Lifter, t: PrintedType, name: str) -> None:
+    """Say what a tensor has to be, as far as its type tells."""
+    if t.name == "cute.memref":
+        w.line(f"assert {name}.element_type is {w.element(t.data[0])}")
+    layout = t.data[-1]
+    layout = getattr(layout, "outer", layout)
+    for path, value in _static_parts(layout.shape):
+        w.line(f"assert {name}.shape{path} == {tuple_text(value)}")
+    for path, extent, stride in _leaves(layout.shape, layout.stride):
+        if is_dynamic(stride) or extent == 1:
+            continue
+        free = f"{name}.shape{path} == 1 or " if is_dynamic(extent) else ""
+        w.line(f"assert {free}{name}.stride{path} == {tuple_text(stride)}")
+
+
+def _leaves(shape: Any, stride: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """List the leaves of a layout, with how they are reached: of an extent of one the stride is nobody's."""
+    if isinstance(shape, tuple):
+        for i, (s, d) in enumerate(zip(shape, stride, strict=True)):
+            yield from _leaves(s, d, f"{path}[{i}]")
+    else:
+        yield path, shape, stride
+
+
+def _static_parts(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """List the largest parts of a tuple that are static, with how they are reached."""
+    if not _any_dynamic(value):
+        yield path, value
+    elif isinstance(value, tuple):
+        for i, x in enumerate(value):
+            yield from _static_parts(x, f"{path}[{i}]")
+
+
+def _any_dynamic(value: Any) -> bool:
+    return any(map(_any_dynamic, value)) if isinstance(value, tuple) else is_dynamic(value)
+
+
 def taken(w: Lifter, argument: SSAValue, name: str) -> Expr:
     """Say what a parameter of the host's is: extents and strides that its type does not say are run-time numbers."""
     t = argument.type
     if isinstance(t, PrintedType) and t.name == "cute.memref" and argument in w.flow.values:
+        checked(w, t, name)
         layout = t.data[-1]
         if isinstance(layout, RawLayout) and any(
             map(is_dynamic, (*Tree(layout.shape).flat(), *Tree(layout.stride).flat()))
@@ -140,4 +179,4 @@ def returned(w: Lifter, op: Any) -> None:
     """The end of the host's function: errors are exceptions here."""
 
 
-__all__ = ["PrintedType", "taken"]
+__all__ = ["checked", "taken"]

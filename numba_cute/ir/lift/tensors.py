@@ -11,7 +11,7 @@ from ...atoms.op import Field
 from ..dialect.attributes import CuteType
 from ..dialect.notation import read
 from ..dialect.printed_types import PrintedType
-from . import objects
+from . import objects, vectors
 from .patterns import layout_of
 from .spelling import layout_text, swizzle_text, tuple_text
 from .tuples import attributes, give
@@ -101,7 +101,11 @@ def ptrtoint(w: Lifter, op: Any) -> None:
 
 @lifts("builtin.unrealized_conversion_cast")
 def address(w: Lifter, op: Any) -> None:
-    """A pointer as LLVM has it: this library's functions take pointers."""
+    """A pointer as LLVM has it: this library's functions take pointers. Or the same vector, of another name for its
+    elements."""
+    if len(op.operands) == 1 and w.is_vector(op.operands[0]) and w.is_vector(op.results[0]):
+        vectors.renamed(w, op)
+        return
     if len(op.operands) != 1 or objects_name(op.operands[0].type) != "cute.ptr":
         w.refuse(op, f"a conversion of {', '.join(str(v.type) for v in op.operands)} is not lifted")
     w.values[w.root(op.results[0])] = w.get(op.operands[0])

@@ -15,7 +15,6 @@ from ...dtypes import Boolean, DType
 from ...layout.int_tuple import product
 from ..python.arithmetic import constant as scalar_constant
 from ..python.writer import Literal
-from . import objects
 from .spelling import dtype_text, element, tuple_text
 from .values import BIT, COMPARE, PLUS, SHIFT, TIMES, UNARY, Expr, Vector
 from .writer import Lifter, lifts
@@ -323,13 +322,24 @@ def bitcast(w: Lifter, op: Any) -> None:
     old, new = _bits(source), _bits(target)
     if not old or not new or max(old, new) > 32 or not (w.is_vector(op.operands[0]) or w.is_vector(op.results[0])):
         w.refuse(op, f"the bits of {source} as {target} are not lifted")
-    if old == new and source != target:
-        x, shape = flat(w, op.operands[0]), None
+    if old == new and w.is_vector(op.operands[0]) and w.is_vector(op.results[0]):
+        (x,), shape = meeting(w, op.operands)
         w.bind(op.results[0], Vector(f"{x.at(95)}.bitcast({w.element(str(target.element_type))})", shape=shape))
     elif old < new:
         _joined(w, op, old, new)
     else:
         _parted(w, op, old, new)
+
+
+def renamed(w: Lifter, op: Any) -> None:
+    """Write a vector whose elements have another name: of as many bits."""
+    source, target = op.operands[0].type, op.results[0].type
+    if not _bits(source) or (_bits(source), count(source)) != (_bits(target), count(target)):
+        w.refuse(op, f"a conversion of {source} to {target} is not lifted")
+    if source == target:
+        w.values[w.root(op.results[0])] = w.get(op.operands[0])
+    else:
+        bitcast(w, op)
 
 
 def _joined(w: Lifter, op: Any, old: int, new: int) -> None:
@@ -372,4 +382,4 @@ def _parted(w: Lifter, op: Any, old: int, new: int) -> None:
     w.bind(result, Vector(f"{name}.load().bitcast({w.element(str(result.type.element_type))})"))
 
 
-__all__ = ["SIGNS", "call", "compared", "convert", "flat", "meeting", "objects", "operator"]
+__all__ = ["SIGNS", "call", "compared", "convert", "flat", "meeting", "operator", "renamed"]
