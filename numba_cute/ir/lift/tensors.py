@@ -13,7 +13,7 @@ from ..dialect.notation import read
 from ..dialect.printed_types import PrintedType
 from . import objects, vectors
 from .patterns import layout_of
-from .spelling import layout_text, swizzle_text, tuple_text
+from .spelling import element, layout_text, swizzle_text, tuple_text
 from .tuples import attributes, give
 from .values import PLUS, Expr, Object, Tree, Vector
 from .writer import Lifter, lifts
@@ -386,6 +386,9 @@ def copy(w: Lifter, op: Any) -> None:
     """A copy."""
     atom, *tensors = op.operands
     found = w.get(atom)
+    if len(tensors) == 2 and objects.kind(atom.type) == "universal_copy" and _more_than_one(atom.type, tensors[0].type):
+        w.line(f"cute.basic_copy({', '.join(str(copied(w, t)) for t in tensors)})")
+        return
     args = [str(found.text if isinstance(found, Object) else w.expr(atom)), *(str(copied(w, t)) for t in tensors[:2])]
     if len(tensors) > 2:
         args.append(f"pred={copied(w, tensors[2])}")
@@ -397,6 +400,14 @@ def copy(w: Lifter, op: Any) -> None:
     w.line(f"cute.copy({', '.join(args)})")
     if way in ("load", "store") and not _waits(w, op, way):
         w.line(f"cute.arch.fence_view_async_tmem_{way}()")
+
+
+def _more_than_one(atom: Any, t: Any) -> bool:
+    """Whether a tensor of one mode has more values than a plain copy moves: they are copied one after the other."""
+    shape = layout_of(t).shape
+    shape = shape[0] if isinstance(shape, tuple) and len(shape) == 1 else shape
+    width = getattr(element(atom.data[0]), "width", 0)
+    return type(shape) is int and shape * width > (atom.data[1] or width)
 
 
 def _waits(w: Lifter, op: Any, way: str) -> bool:
@@ -423,7 +434,31 @@ def gemm(w: Lifter, op: Any) -> None:
         w.access_tmem(holds=False)
     for name, value in found.fields.items():
         text += f".set(cute.nvgpu.{room}.Field.{_MMA_FIELDS[name]}, {value})"
-    w.line(f"cute.gemm({', '.join((text, *(str(w.expr(t)) for t in tensors)))})")
+    d, a, b, c = tensors
+    given = [str(w.expr(d)), _registers(w, a), _registers(w, b), str(w.expr(c))]
+    w.line(f"cute.gemm({', '.join((text, *given))})")
+
+
+def _registers(w: Lifter, value: SSAValue) -> str:
+    """Write a factor of a product: registers that do not lie one after the other, for one instruction, are put so."""
+    t, text = _type(value), str(w.expr(value))
+    if objects_name(t) != "cute.memref" or t.data[1] != "rmem" or _lies_together(layout_of(t)):
+        return text
+    name = w.temporary("packed")
+    w.line(f"{name} = cute.make_rmem_tensor({tuple_text(layout_of(t).shape)}, {w.element(t.data[0])})")
+    w.line(f"{name}.store({w.expr(value).at(95)}.load())")
+    return name
+
+
+def _lies_together(layout: Any) -> bool:
+    """Whether the elements of the first mode lie one after the other."""
+    shape, stride = (x[0] if isinstance(x, tuple) else x for x in (layout.shape, layout.stride))
+    step = 1
+    for s, d in zip(Tree(shape).flat(), Tree(stride).flat(), strict=True):
+        if s != 1 and d != step:
+            return False
+        step *= s
+    return True
 
 
 __all__ = ["copied"]
