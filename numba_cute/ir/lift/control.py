@@ -145,9 +145,14 @@ def _range(w: Lifter, op: scf.ForOp) -> str:
     note = str(op.attributes.get("loop_annotation", ""))
     bounds = [w.constant(b) for b in (op.lb, op.ub, op.step)]
     if "full = true" in note and all(type(b) is int for b in bounds):
-        if len(range(*bounds)) <= 64:
+        rounds = len(range(*bounds))
+        if rounds <= 64 or rounds * sum(1 for _ in op.body.walk()) <= _UNROLLED:
             return "cute.range_constexpr"
     return "range"
+
+
+_UNROLLED = 8192
+"""Of how many operations a loop of many rounds may be that is unrolled."""
 
 
 @lifts("scf.while")

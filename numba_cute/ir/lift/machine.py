@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import UnitAttr
 from ..dialect.printed_operations import REGISTERS
 from . import objects
 from .flow import has_effect
+from .patterns import RESPONSES
 from .tensors import objects_name
 from .tuples import attributes, give
 from .values import COMPARE, Expr
@@ -353,6 +354,30 @@ def popcount(w: Lifter, op: Any) -> None:
     give(w, op, f"cute.arch.popc({w.typed(op.operands[0])})")
 
 
+@lifts("nvvm.clusterlaunchcontrol.try_cancel.multicast")
+def request_cluster(w: Lifter, op: Any) -> None:
+    """A cluster that has not started is asked for."""
+    response, bar = op.operands
+    w.line(f"cute.arch.issue_clc_query({w.expr(bar)}, {w.expr(response)})")
+
+
+_PARTS = ("get_first_ctaid.x", "get_first_ctaid.y", "get_first_ctaid.z", "is_canceled")
+
+
+@lifts(*(RESPONSES + name for name in _PARTS))
+def read_response(w: Lifter, op: Any) -> None:
+    """The answer to that: which block began the cluster, and whether there was one. It is read once for all."""
+    pointer = w.flow.patterns.response(op)
+    if pointer is None:
+        w.refuse(op, "an answer of cluster launch control is lifted where it is loaded, and asked for all at once")
+    key = op.parent, w.root(op.operands[0])
+    if key not in w.values:
+        w.values[key] = [w.local(name) for name in ("cluster_x", "cluster_y", "cluster_z", "taken")]
+        w.line(f"{', '.join(w.values[key])} = cute.arch.clc_response({w.expr(pointer)})")
+    name = w.values[key][_PARTS.index(op.name.removeprefix(RESPONSES))]
+    w.values[w.root(op.results[0])] = Expr(f"{name} != 0", COMPARE) if op.name.endswith("canceled") else Expr(name)
+
+
 _ASSEMBLY = {
     "bar.sync $0, $1;": "cute.arch.barrier(barrier_id={0}, number_of_threads={1})",
     "bar.sync $0;": "cute.arch.barrier(barrier_id={0})",
@@ -409,11 +434,6 @@ def _as_it_stands(w: Lifter, op: Any, text: str, operands: Sequence[str]) -> Exp
 REFUSED.update({
     "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce": "an atom that reduces by TMA is made on the host by "
     "cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), …), and is not lifted",
-    "nvvm.clusterlaunchcontrol.try_cancel.multicast": "cluster launch control is lifted by arch.issue_clc_query of "
-    "whole responses alone",
-    **{f"nvvm.clusterlaunchcontrol.query_cancel.{name}": "the answer of cluster launch control is read by "
-       "arch.clc_response as a whole" for name in ("is_canceled", "get_first_ctaid.x", "get_first_ctaid.y",
-                                                   "get_first_ctaid.z")},
 })  # fmt: skip
 
 __all__ = ["objects", "objects_name"]

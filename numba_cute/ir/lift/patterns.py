@@ -18,6 +18,8 @@ from .uniform import Uniform
 Root = Callable[[SSAValue], SSAValue]
 
 
+RESPONSES = "nvvm.clusterlaunchcontrol.query_cancel."
+"""What reads a response of cluster launch control."""
 _COMMITS = "nvvm.tcgen05.commit"
 
 
@@ -37,6 +39,9 @@ class Patterns:
         if op.name == "cute.make_view":
             tensor = self.tensor_of(op.operands[0], op.operands[1])
             return op.operands if tensor is None else [tensor]
+        if op.name.startswith(RESPONSES):
+            found = self.response(op)
+            return op.operands if found is None else [found]
         if op.name == "arith.floordivsi" and self.is_warp_index(op):
             return []
         if op.name == "cute.append_to_rank" and op.operands[0].type == op.results[0].type:
@@ -119,6 +124,24 @@ class Patterns:
         if op is None or plain_attributes(op.properties)["field"] not in ("tma_bar", "mcast_mask"):
             return value
         return self.prefetching(op.operands[0])
+
+    def response(self, op: Operation) -> SSAValue | None:
+        """Return the pointer to the response of cluster launch control that is read; None where what is read did not
+        come from one, in this block, with nothing between that waits or writes."""
+        value = op.operands[0]
+        loaded: Any = None
+        for name in ("vector.extract", "cute.memref.load_vec", "cute.make_view", "cute.recast_iter"):
+            made = self.made_by(value, name)
+            if made is None:
+                return None
+            loaded = made if name == "cute.memref.load_vec" else loaded
+            value = made.operands[0]
+        at = op.prev_op
+        while at is not None and at is not loaded:
+            if at.regions or at.name.startswith("nvvm.") and not at.name.startswith(RESPONSES):
+                return None
+            at = at.prev_op
+        return None if at is None else value
 
     # ------------------------------------------------------------------ threads
 
@@ -214,4 +237,4 @@ def rank_of(t: Any) -> int:
     return len(shape) if isinstance(shape, tuple) else 1
 
 
-__all__ = ["Patterns", "layout_of", "rank_of"]
+__all__ = ["RESPONSES", "Patterns", "layout_of", "rank_of"]
