@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...atoms.op import Field
+from ...layout.int_tuple import product
 from ..dialect.attributes import CuteType
 from ..dialect.notation import read
 from ..dialect.printed_types import PrintedType
@@ -387,7 +388,11 @@ def copy(w: Lifter, op: Any) -> None:
     atom, *tensors = op.operands
     found = w.get(atom)
     if len(tensors) == 2 and objects.kind(atom.type) == "universal_copy" and _more_than_one(atom.type, tensors[0].type):
-        w.line(f"cute.basic_copy({', '.join(str(copied(w, t)) for t in tensors)})")
+        given = [str(copied(w, t)) for t in tensors]
+        priority = _type(atom).data[2]
+        if priority:
+            given.append(f"l1c_evict_priority=cute.CacheEvictionPriority.{priority.upper()}")
+        w.line(f"cute.{'autovec_copy' if priority else 'basic_copy'}({', '.join(given)})")
         return
     args = [str(found.text if isinstance(found, Object) else w.expr(atom)), *(str(copied(w, t)) for t in tensors[:2])]
     if len(tensors) > 2:
@@ -403,11 +408,13 @@ def copy(w: Lifter, op: Any) -> None:
 
 
 def _more_than_one(atom: Any, t: Any) -> bool:
-    """Whether a tensor of one mode has more values than a plain copy moves: they are copied one after the other."""
+    """Whether the first mode of a tensor has, undivided, more values than a plain copy of so many bits moves: they are
+    copied one after the other."""
     shape = layout_of(t).shape
-    shape = shape[0] if isinstance(shape, tuple) and len(shape) == 1 else shape
+    for _ in range(2):
+        shape = shape[0] if isinstance(shape, tuple) else shape
     width = getattr(element(atom.data[0]), "width", 0)
-    return type(shape) is int and shape * width > (atom.data[1] or width)
+    return atom.data[1] is not None and product(shape) * width > atom.data[1]
 
 
 def _waits(w: Lifter, op: Any, way: str) -> bool:
