@@ -78,14 +78,13 @@ def _stated(value: Any, path: str) -> str:
     return number if value.divisor == 1 else f"cute.assume({number}, divby={value.divisor})"
 
 
-@lifts("cute_nvgpu.atom.make_non_exec_tiled_tma_load", "cute_nvgpu.atom.make_non_exec_tiled_tma_store")
+@lifts("cute_nvgpu.atom.make_non_exec_tiled_tma_load", "cute_nvgpu.atom.make_non_exec_tiled_tma_store",
+       "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce")  # fmt: skip
 def tma_atom(w: Lifter, op: Any) -> None:
     """A TMA atom, and the tensor of its coordinates."""
     tensor, smem, tile = op.operands
     found = attributes(op)
-    store = op.name.endswith("store")
-    kind = "sm_90" if store else found["kind"]
-    made = _tma_op(w, op, store, kind)
+    made = _tma_op(w, op, found)
     multicast = found.get("num_multicast", 1)
     names = [w.local(hint) for hint in ("tma_atom", "tma_tensor")]
     args = [made, str(w.expr(tensor)), str(w.expr(smem)), str(w.expr(tile))]
@@ -110,10 +109,13 @@ def _internal(w: Lifter, op: Any) -> str:
     return f", internal_type={others[fmt]}"
 
 
-def _tma_op(w: Lifter, op: Any, store: bool, kind: str) -> str:
+def _tma_op(w: Lifter, op: Any, found: dict[str, Any]) -> str:
     room = "cute.nvgpu.cpasync"
-    if store:
+    if op.name.endswith("store"):
         return f"{room}.CopyBulkTensorTileS2GOp()"
+    if op.name.endswith("reduce"):
+        return f"{room}.CopyReduceBulkTensorTileS2GOp(cute.ReductionOp.{op.results[0].type.data[0].upper()})"
+    kind = found["kind"]
     two = "2sm" in kind
     group = f"{room}.CtaGroup.TWO" if two else ""
     name = "CopyBulkTensorTileG2SMulticastOp" if "multicast" in kind else "CopyBulkTensorTileG2SOp"

@@ -16,7 +16,7 @@ from .patterns import RESPONSES
 from .tensors import objects_name
 from .tuples import attributes, give
 from .values import COMPARE, Expr
-from .writer import REFUSED, Lifter, lifts
+from .writer import Lifter, lifts
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _VECTORS = {
@@ -430,10 +430,5 @@ def _as_it_stands(w: Lifter, op: Any, text: str, operands: Sequence[str]) -> Exp
     made = Expr(f"cute.arch.inline_ptx({text!r}, write_only_types=({results}), read_only_args=({reads}))")
     return Expr(f"{made} != 0", COMPARE) if [str(r.type) for r in op.results] == ["i1"] else made
 
-
-REFUSED.update({
-    "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce": "an atom that reduces by TMA is made on the host by "
-    "cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), …), and is not lifted",
-})  # fmt: skip
 
 __all__ = ["objects", "objects_name"]

@@ -67,6 +67,9 @@ def add_offset(w: Lifter, op: Any) -> None:
 def recast_iter(w: Lifter, op: Any) -> None:
     """A pointer to elements of another type, or swizzled."""
     old, new = _type(op.operands[0]), _type(op.results[0])
+    widths = [getattr(element(t.data[0]), "width", 0) for t in (old, new)]
+    if new.data[1] == "rmem" and widths[0] != widths[1]:
+        w.refuse(op, f"registers of {old.data[0]} are not viewed as {new.data[0]}: a register has one width here")
     more = []
     if new.data[3] is not None:
         more.append(f"swizzle_={swizzle_text(new.data[3])}")
