@@ -378,6 +378,8 @@ def read_response(w: Lifter, op: Any) -> None:
     w.values[w.root(op.results[0])] = Expr(f"{name} != 0", COMPARE) if op.name.endswith("canceled") else Expr(name)
 
 
+_MAP = "cute.make_ptr(cute.Uint8, {{{}}}, cute.AddressSpace.{}, assumed_align=128)"
+"""A tensor map at an address."""
 _ASSEMBLY = {
     "bar.sync $0, $1;": "cute.arch.barrier(barrier_id={0}, number_of_threads={1})",
     "bar.sync $0;": "cute.arch.barrier(barrier_id={0})",
@@ -385,9 +387,13 @@ _ASSEMBLY = {
     "cvt.rn.f32.s32 $0, $1;": "cute.Float32({0})",
     "tanh.approx.f32 $0, $1;": "cute.math.tanh({0}, fastmath=True)",
     "ex2.approx.ftz.f32 $0, $1;": "cute.arch.exp2({0})",
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;":
+        f"cute.nvgpu.cpasync.cp_fence_tma_desc_release({_MAP.format(0, 'gmem')}, {_MAP.format(1, 'smem')})",
+    "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;":
+        f"cute.nvgpu.cpasync.fence_tma_desc_acquire({_MAP.format(0, 'gmem')})",
     "griddepcontrol.wait;": "cute.arch.griddepcontrol_wait()",
     "griddepcontrol.launch_dependents;": "cute.arch.griddepcontrol_launch_dependents()",
-}
+}  # fmt: skip
 """Inline assembly that this library has a function for."""
 
 

@@ -90,10 +90,11 @@ _SPACES = {"generic": "generic", "gmem": "gmem", "smem": "smem", "rmem": "rmem",
 def inttoptr(w: Lifter, op: Any) -> None:
     """A pointer at an address."""
     elem, space, align, swizzle = _type(op.results[0]).data
-    if space not in _SPACES or swizzle is not None or elem.startswith("!"):
+    if space not in _SPACES or swizzle is not None:
         w.refuse(op, f"a pointer of '{op.results[0].type}' is not lifted")
     aligned = "" if align is None else f", assumed_align={align}"
-    text = f"cute.make_ptr({w.element(elem)}, {w.expr(op.operands[0])}, cute.AddressSpace.{space}{aligned})"
+    dtype = "cute.Uint8" if elem.startswith("!") else w.element(elem)  # a tensor map is 128 bytes
+    text = f"cute.make_ptr({dtype}, {w.expr(op.operands[0])}, cute.AddressSpace.{space}{aligned})"
     give(w, op, text)
 
 
