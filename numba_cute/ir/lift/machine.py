@@ -85,15 +85,7 @@ for _name, _form in {
 def init(w: Lifter, op: Any) -> None:
     """A barrier begins. The CuTe DSL lets all lanes of a warp do it at once; PTX has a barrier begin once, so that one
     lane does it here."""
-    text = f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})"
-    if not w.flow.patterns.uniform.comes(op):
-        w.line(text)
-        return
-    if not (w.lines and w.lines[-1].depth == w._depth + 1 and w.lines[-1].text.startswith("cute.arch.mbarrier_init(")):
-        w.line("if cute.arch.elect_one():")
-    w._depth += 1
-    w.line(text)
-    w._depth -= 1
+    w.by_one_lane(op, f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
 
 
 @lifts("nvvm.fence.mbarrier.init")
@@ -420,6 +412,8 @@ def inline(w: Lifter, op: Any) -> None:
         made = _as_it_stands(w, op, text, operands)
     if not op.results or has_no_use(w, op):
         w.line(made)
+        if text.startswith("tensormap.cp_fenceproxy"):  # each lane copies a part
+            w.line("cute.arch.sync_warp()")
     else:
         w.bind(op.results[0], made, moves=not isinstance(op.properties.get("has_side_effects"), UnitAttr))
 

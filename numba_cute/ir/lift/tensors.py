@@ -8,9 +8,10 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...atoms.op import Field
+from ...layout.basis import ScaledBasis
 from ...layout.int_tuple import product
 from ..dialect.attributes import CuteType
-from ..dialect.notation import read
+from ..dialect.notation import RawLayout, read
 from ..dialect.printed_types import PrintedType
 from . import objects, vectors
 from .patterns import layout_of
@@ -362,13 +363,28 @@ def prefetch(w: Lifter, op: Any) -> None:
 @lifts("cute_nvgpu.copy_tma_desc")
 def copy_descriptor(w: Lifter, op: Any) -> None:
     """A tensor map is copied to memory."""
-    w.line(f"cute.nvgpu.cpasync.copy_tensormap({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
+    w.by_one_lane(op, f"cute.nvgpu.cpasync.copy_tensormap({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
 
 
 @lifts("cute_nvgpu.update_tma_desc")
 def update_descriptor(w: Lifter, op: Any) -> None:
-    """A tensor map is changed to another tensor's."""
-    w.line(f"cute.nvgpu.cpasync.update_tma_descriptor({', '.join(str(w.expr(v)) for v in op.operands)})")
+    """A tensor map is changed to another tensor's, which lies side by side along the map's first dimension: where its
+    type does not say so, the kernel asserts it."""
+    atom, tensor, pointer = op.operands
+    given, layout = w.expr(tensor), layout_of(tensor.type)
+    first = next((x for x in _type(atom).data if isinstance(x, RawLayout)), None)
+    along = Tree(first.stride).flat()[0] if first is not None else None
+    if not isinstance(along, ScaledBasis) or len(along.mode) != 1 or any(isinstance(s, tuple) for s in layout.shape):
+        w.refuse(op, "it is lifted for tensors of flat modes")
+    (mode,) = along.mode
+    if layout.stride[mode] != 1:
+        name = w.temporary("laid")
+        strides = ", ".join("1" if i == mode else f"{given.at(95)}.stride[{i}]" for i in range(len(layout.shape)))
+        w.line(f"assert {given.at(95)}.stride[{mode}] == 1")
+        lay = f"cute.make_layout({given.at(95)}.shape, stride=({strides}))"
+        w.line(f"{name} = cute.make_tensor({given.at(95)}.iterator, {lay})")
+        given = Expr(name)
+    w.by_one_lane(op, f"cute.nvgpu.cpasync.update_tma_descriptor({w.expr(atom)}, {given}, {w.expr(pointer)})")
 
 
 def copied(w: Lifter, value: SSAValue) -> Expr:

@@ -14,6 +14,8 @@ _UNIFORM = ("cute_nvgpu.arch.make_warp_uniform", "nvvm.read.ptx.sreg.", "nvvm.vo
 _VARIES = ("nvvm.read.ptx.sreg.tid", "nvvm.read.ptx.sreg.laneid", "nvvm.elect", "nvvm.shfl", "nvvm.mbarrier",
            "cute.memref.load",
            "llvm.inline_asm")  # fmt: skip
+_OF_WARPS = ("nvvm.elect.sync", "nvvm.wgmma", "cute_nvgpu.arch.sm100.alloc", "cute_nvgpu.arch.sm100.dealloc")
+"""What whole warps execute."""
 _LANES = 32
 
 
@@ -26,9 +28,12 @@ class Uniform:
         self._varies: dict[SSAValue, bool] = {}
 
     def comes(self, op: Operation) -> bool:
-        """Whether all lanes of a warp come to an operation, as often: nothing around it hangs on a lane."""
+        """Whether all lanes of a warp come to an operation, as often: nothing around it hangs on a lane, or what stands
+        beside it asks that of the module."""
         at = op
         while (parent := at.parent_op()) is not None:
+            if at.parent is not None and any(other.name.startswith(_OF_WARPS) for other in at.parent.ops):
+                return True
             if isinstance(parent, scf.IfOp) and self.varies(parent.cond) or self._leaves_early(parent):
                 return False
             at = parent

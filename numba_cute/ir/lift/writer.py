@@ -123,6 +123,7 @@ class Lifter(Writer):
         self.values: dict[Any, Any] = {}
         self.places: dict[str, list[str]] = {}
         self.ordered = self.touched = self._shared = False
+        self._elected = 0
 
     # ------------------------------------------------------------------ values
 
@@ -327,6 +328,18 @@ class Lifter(Writer):
         return re.sub(r"(?<=[A-Za-z_])_\d+$", "", name)
 
     # ------------------------------------------------------------------ statements
+
+    def by_one_lane(self, op: Operation, text: str) -> None:
+        """Write what one lane does alone: of a warp that comes to it as a whole, the elected one."""
+        if not self.flow.patterns.uniform.comes(op):
+            self.line(text)
+            return
+        if self._elected != len(self.lines) or self.lines[-1].depth != self._depth + 1:
+            self.line("if cute.arch.elect_one():")
+        self._depth += 1
+        self.line(text)
+        self._depth -= 1
+        self._elected = len(self.lines)
 
     def block(self, block: Block) -> None:
         """Write the operations of a block that are needed, but for its terminator."""
