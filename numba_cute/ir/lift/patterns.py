@@ -41,7 +41,7 @@ class Patterns:
             return op.operands if tensor is None else [tensor]
         if op.name.startswith(RESPONSES):
             found = self.response(op)
-            return op.operands if found is None else [found]
+            return [] if found is None else [found]
         if op.name == "arith.floordivsi" and self.is_warp_index(op):
             return []
         if op.name == "cute.append_to_rank" and op.operands[0].type == op.results[0].type:
