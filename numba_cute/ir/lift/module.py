@@ -176,7 +176,8 @@ class _Module:
             for function, names in w.places.items():
                 w.line(f"{', '.join(names)} = cute.arch.{function}()")
                 w.lines.insert(begin, w.lines.pop())
-        return f"@cuda.jit\n{_written(w)}"
+        bounds = f"(launch_bounds=({w.flow.threads}, 1))" if w.flow.threads else ""
+        return f"@cuda.jit{bounds}\n{_written(w)}"
 
     def _host(self, f: func.FuncOp) -> str:
         w = self._lifter(f, host=True)
