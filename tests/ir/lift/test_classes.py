@@ -88,7 +88,9 @@ def test_registers_of_another_width_are_refused():
 def test_registers_of_incomplete_warpgroups_stay(threads):
     text = texts.kernel("      nvvm.setmaxregister decrease 40")
     text = text.replace("{cute.kernel}", f"{{cute.kernel, nvvm.reqntid = array<i32: {threads}, 1, 1>}}")
-    assert ("setmaxregister_decrease(40)" in ir.to_python(ir.parse(text))) is (threads == 256)
+    source = ir.to_python(ir.parse(text))
+    assert ("setmaxregister_decrease(40)" in source) is (threads == 256)
+    assert f"@cuda.jit(launch_bounds=({threads}, 1))\n" in source
 
 
 def test_a_module_of_no_kernel_is_lifted(capsys):
