@@ -114,10 +114,13 @@ def mbarrier_expect_tx(mbar_ptr: Pointer | Int, bytes: Int, peer_cta_rank_in_clu
 
 
 @traced
-def mbarrier_wait(mbar_ptr: Pointer | Int, phase: Int) -> None:
-    """Wait until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed. Any thread. PTX
+def mbarrier_wait(mbar_ptr: Pointer | Int, phase: Int, scope: str = "cta") -> None:
+    """Wait until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed. Any thread. scope:
+    "cluster" where other blocks of the cluster tell by their arrivals what they have done, else "cta". PTX
     mbarrier.try_wait, sm_90."""
-    isa.mbarrier_wait_parity(_address(mbar_ptr, "mbarrier_wait"), Uint32(phase))
+    if scope not in ("cta", "cluster"):
+        raise CuteError(f'mbarrier_wait: scope {scope!r} must be "cta" or "cluster"')
+    isa.mbarrier_wait_parity(_address(mbar_ptr, "mbarrier_wait"), Uint32(phase), scope=scope)
 
 
 @traced

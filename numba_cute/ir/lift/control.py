@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from ...dtypes import Boolean
 from ..python.numbers import number_of
 from ..python.writer import Literal
-from . import objects
+from . import objects, vectors
 from .flow import yielded
 from .values import NOT, Expr, Object, Tree, rebuilt
 from .writer import Lifter, lifts, opaque_tree
@@ -75,7 +75,7 @@ class Carried:
             return [str(o) for m, o in zip(mine, other, strict=True) if str(m) in self.variables]
         if isinstance(found, Literal) and found.dtype is not Boolean:
             return [w.cast(str(found), found.dtype)]
-        return [str(w.expr(value))]
+        return [str(vectors.flat(w, value) if w.is_vector(value) else w.expr(value))]
 
 
 def _is_tuple(t: Any) -> bool:
@@ -110,7 +110,7 @@ def loop(w: Lifter, op: scf.ForOp) -> None:
     name = w.local(w.text_name(counter) if not w.text_name(counter).startswith("arg") else "i")
     kind = _range(w, op)
     w.values[counter] = Expr(name, static=kind != "range")
-    w.ordered = False
+    w.enters_loop(op)
     with w.indented(f"for {name} in {kind}({', '.join(bounds)}):"):
         w.block(block)
         _give(w, kept, yielded(block))
@@ -145,9 +145,14 @@ def _range(w: Lifter, op: scf.ForOp) -> str:
     note = str(op.attributes.get("loop_annotation", ""))
     bounds = [w.constant(b) for b in (op.lb, op.ub, op.step)]
     if "full = true" in note and all(type(b) is int for b in bounds):
-        if len(range(*bounds)) <= 64:
+        rounds = len(range(*bounds))
+        if rounds <= 64 or rounds * sum(1 for _ in op.body.walk()) <= _UNROLLED:
             return "cute.range_constexpr"
     return "range"
+
+
+_UNROLLED = 8192
+"""Of how many operations a loop of many rounds may be that is unrolled."""
 
 
 @lifts("scf.while")
@@ -165,7 +170,7 @@ def while_loop(w: Lifter, op: scf.WhileOp) -> None:
         for j, c in kept:
             if given is before.args[j]:
                 w.values[after.args[i]] = w.values[op.results[i]] = c.value()
-    w.ordered = False
+    w.enters_loop(op)
     with w.indented("while True:"):
         w.block(before)
         with w.at(condition):
@@ -197,24 +202,29 @@ def branch(w: Lifter, op: scf.IfOp) -> None:
     made: list[tuple[int, Carried]] = []
     yes, no = op.true_region.block, op.false_region.block if op.false_region.blocks else None
     writes_no = no is not None and any(True for _ in w.flow.walk(no))
+    if w.flow.patterns.arrives_for_warp(op):
+        w.gathers_warp()
     head = len(w.lines)
-    before = w.ordered
+    before, touched = w.ordered, w.touched
     with w.indented(f"if {w.expr(op.cond)}:"):
         w.block(yes)
         made = [(i, Carried(w, [op.output[i]], yielded(yes)[i])) for i in results]
         _give(w, made, yielded(yes))
     w.ordered &= before
+    after_touched, w.touched = w.touched, touched
     if no is not None and (results or writes_no):
         if len(w.lines) > head + 1 and w.lines[head + 1].text == "pass" and not results:
             del w.lines[head:]
             with w.indented(f"if not {w.expr(op.cond).at(NOT)}:"):
                 w.block(no)
+            w.touched |= touched
             return
         after, w.ordered = w.ordered, before
         with w.indented("else:"):
             w.block(no)
             _give(w, made, yielded(no))
         w.ordered &= after
+    w.touched |= after_touched
 
 
 @lifts("scf.yield", "scf.condition", "cuda.return")

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from ...layout.int_tuple import product
 from ..dialect.attributes import CuteType
 from .patterns import Patterns
 
@@ -91,6 +92,12 @@ class Flow:
         self.homes: dict[Block, list[Operation]] = {}
         self.sunk: set[Operation] = set()
         self._sink()
+
+    @property
+    def threads(self) -> int:
+        """How many threads a block has, as the module says; 0 where it does not."""
+        found = {**self.function.attributes, **self.function.properties}.get("nvvm.reqntid")
+        return product(tuple(found.get_values())) if isinstance(found, DenseArrayBase) else 0
 
     # ------------------------------------------------------------------ which values are one
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -16,10 +17,48 @@ from .values import Expr, Tree
 from .writer import Lifter, lifts
 
 
+def checked(w: Lifter, t: PrintedType, name: str) -> None:
+    """Say what a tensor has to be, as far as its type tells."""
+    if t.name == "cute.memref":
+        w.line(f"assert {name}.element_type is {w.element(t.data[0])}")
+    layout = t.data[-1]
+    layout = getattr(layout, "outer", layout)
+    for path, value in _static_parts(layout.shape):
+        w.line(f"assert {name}.shape{path} == {tuple_text(value)}")
+    for path, extent, stride in _leaves(layout.shape, layout.stride):
+        if is_dynamic(stride) or extent == 1:
+            continue
+        free = f"{name}.shape{path} == 1 or " if is_dynamic(extent) else ""
+        w.line(f"assert {free}{name}.stride{path} == {tuple_text(stride)}")
+
+
+def _leaves(shape: Any, stride: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """List the leaves of a layout, with how they are reached: of an extent of one the stride is nobody's."""
+    if isinstance(shape, tuple):
+        for i, (s, d) in enumerate(zip(shape, stride, strict=True)):
+            yield from _leaves(s, d, f"{path}[{i}]")
+    else:
+        yield path, shape, stride
+
+
+def _static_parts(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """List the largest parts of a tuple that are static, with how they are reached."""
+    if not _any_dynamic(value):
+        yield path, value
+    elif isinstance(value, tuple):
+        for i, x in enumerate(value):
+            yield from _static_parts(x, f"{path}[{i}]")
+
+
+def _any_dynamic(value: Any) -> bool:
+    return any(map(_any_dynamic, value)) if isinstance(value, tuple) else is_dynamic(value)
+
+
 def taken(w: Lifter, argument: SSAValue, name: str) -> Expr:
     """Say what a parameter of the host's is: extents and strides that its type does not say are run-time numbers."""
     t = argument.type
     if isinstance(t, PrintedType) and t.name == "cute.memref" and argument in w.flow.values:
+        checked(w, t, name)
         layout = t.data[-1]
         if isinstance(layout, RawLayout) and any(
             map(is_dynamic, (*Tree(layout.shape).flat(), *Tree(layout.stride).flat()))
@@ -39,14 +78,13 @@ def _stated(value: Any, path: str) -> str:
     return number if value.divisor == 1 else f"cute.assume({number}, divby={value.divisor})"
 
 
-@lifts("cute_nvgpu.atom.make_non_exec_tiled_tma_load", "cute_nvgpu.atom.make_non_exec_tiled_tma_store")
+@lifts("cute_nvgpu.atom.make_non_exec_tiled_tma_load", "cute_nvgpu.atom.make_non_exec_tiled_tma_store",
+       "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce")  # fmt: skip
 def tma_atom(w: Lifter, op: Any) -> None:
     """A TMA atom, and the tensor of its coordinates."""
     tensor, smem, tile = op.operands
     found = attributes(op)
-    store = op.name.endswith("store")
-    kind = "sm_90" if store else found["kind"]
-    made = _tma_op(w, op, store, kind)
+    made = _tma_op(w, op, found)
     multicast = found.get("num_multicast", 1)
     names = [w.local(hint) for hint in ("tma_atom", "tma_tensor")]
     args = [made, str(w.expr(tensor)), str(w.expr(smem)), str(w.expr(tile))]
@@ -71,10 +109,13 @@ def _internal(w: Lifter, op: Any) -> str:
     return f", internal_type={others[fmt]}"
 
 
-def _tma_op(w: Lifter, op: Any, store: bool, kind: str) -> str:
+def _tma_op(w: Lifter, op: Any, found: dict[str, Any]) -> str:
     room = "cute.nvgpu.cpasync"
-    if store:
+    if op.name.endswith("store"):
         return f"{room}.CopyBulkTensorTileS2GOp()"
+    if op.name.endswith("reduce"):
+        return f"{room}.CopyReduceBulkTensorTileS2GOp(cute.ReductionOp.{op.results[0].type.data[0].upper()})"
+    kind = found["kind"]
     two = "2sm" in kind
     group = f"{room}.CtaGroup.TWO" if two else ""
     name = "CopyBulkTensorTileG2SMulticastOp" if "multicast" in kind else "CopyBulkTensorTileG2SOp"
@@ -140,4 +181,4 @@ def returned(w: Lifter, op: Any) -> None:
     """The end of the host's function: errors are exceptions here."""
 
 
-__all__ = ["PrintedType", "taken"]
+__all__ = ["checked", "taken"]

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import UnitAttr
 
 from ..dialect.printed_operations import REGISTERS
 from . import objects
+from .flow import has_effect
+from .patterns import RESPONSES
 from .tensors import objects_name
 from .tuples import attributes, give
-from .values import Expr
-from .writer import REFUSED, Lifter, lifts
+from .values import COMPARE, Expr
+from .writer import Lifter, lifts
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _VECTORS = {
@@ -67,11 +70,8 @@ for _name, _form in {
     "nvvm.cp.async.wait.group": "cute.arch.cp_async_wait_group({n})",
     "nvvm.cp.async.mbarrier.arrive.shared": "cute.arch.cp_async_mbarrier_arrive_noinc({0})",
     "nvvm.elect.sync": "cute.arch.elect_one()",
-    "nvvm.fence.mbarrier.init": "cute.arch.mbarrier_init_fence()",
     "nvvm.mbarrier.expect_tx": "cute.arch.mbarrier_expect_tx({0}, {1})",
     "nvvm.mbarrier.arrive.expect_tx": "cute.arch.mbarrier_arrive_and_expect_tx({0}, {1})",
-    "nvvm.mbarrier.try_wait.parity": "cute.arch.mbarrier_wait({0}, {1})",
-    "nvvm.mbarrier.try_wait.parity.shared": "cute.arch.mbarrier_wait({0}, {1})",
     "nvvm.wgmma.commit.group.sync.aligned": "cute.nvgpu.warpgroup.commit_group()",
     "nvvm.wgmma.fence.aligned": "cute.nvgpu.warpgroup.fence()",
     "nvvm.wgmma.wait.group.sync.aligned": "cute.nvgpu.warpgroup.wait_group({group})",
@@ -85,15 +85,17 @@ for _name, _form in {
 def init(w: Lifter, op: Any) -> None:
     """A barrier begins. The CuTe DSL lets all lanes of a warp do it at once; PTX has a barrier begin once, so that one
     lane does it here."""
-    text = f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})"
-    if not w.flow.patterns.is_uniform(op):
-        w.line(text)
-        return
-    if not (w.lines and w.lines[-1].depth == w._depth + 1 and w.lines[-1].text.startswith("cute.arch.mbarrier_init(")):
-        w.line("if cute.arch.elect_one():")
-    w._depth += 1
-    w.line(text)
-    w._depth -= 1
+    w.by_one_lane(op, f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
+
+
+@lifts("nvvm.fence.mbarrier.init")
+def init_fence(w: Lifter, op: Any) -> None:
+    """Barriers have begun for all. Where other blocks arrive at one and the CuTe DSL lets no cluster meet before, it
+    meets here."""
+    w.line("cute.arch.mbarrier_init_fence()")
+    if w.flow.patterns.lacks_cluster(op):
+        w.line("cute.arch.cluster_arrive_relaxed()")
+        w.line("cute.arch.cluster_wait()")
 
 
 @lifts("cute_nvgpu.arch.make_warp_uniform")
@@ -177,6 +179,19 @@ def transaction(w: Lifter, op: Any) -> None:
         w.refuse(op, f"a transaction {kind} is not lifted")
 
 
+@lifts("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.try_wait.parity.shared")
+def wait(w: Lifter, op: Any) -> None:
+    """A thread waits for a phase of a barrier. One that frees the tensor memory of a pair of blocks then learns what
+    both have done there."""
+    w.synchronises()
+    after = op.next_op
+    while after is not None and not has_effect(after):
+        after = after.next_op
+    pair = after is not None and after.name == "cute_nvgpu.arch.sm100.dealloc_tmem" and _two(after)
+    more = ', scope="cluster"' if pair else ""
+    w.line(f"cute.arch.mbarrier_wait({w.expr(op.operands[0])}, {w.expr(op.operands[1])}{more})")
+
+
 @lifts("nvvm.mbarrier.wait.parity")
 def wait_parity(w: Lifter, op: Any) -> None:
     """A barrier is asked whether a phase is done."""
@@ -188,7 +203,10 @@ def wait_parity(w: Lifter, op: Any) -> None:
 
 @lifts("nvvm.setmaxregister")
 def set_registers(w: Lifter, op: Any) -> None:
-    """A warpgroup takes registers, or gives them back."""
+    """A warpgroup takes registers, or gives them back: a block that is not all whole warpgroups leaves them as they are
+    launched, which PTX asks for."""
+    if w.flow.threads % 128:
+        return
     found = attributes(op)
     name = {"increase": "setmaxregister_increase", "decrease": "setmaxregister_decrease"}[found["action"]]
     w.line(f"cute.arch.{name}({found['regCount']})")
@@ -328,6 +346,32 @@ def popcount(w: Lifter, op: Any) -> None:
     give(w, op, f"cute.arch.popc({w.typed(op.operands[0])})")
 
 
+@lifts("nvvm.clusterlaunchcontrol.try_cancel.multicast")
+def request_cluster(w: Lifter, op: Any) -> None:
+    """A cluster that has not started is asked for."""
+    response, bar = op.operands
+    w.line(f"cute.arch.issue_clc_query({w.expr(bar)}, {w.expr(response)})")
+
+
+_PARTS = ("get_first_ctaid.x", "get_first_ctaid.y", "get_first_ctaid.z", "is_canceled")
+
+
+@lifts(*(RESPONSES + name for name in _PARTS))
+def read_response(w: Lifter, op: Any) -> None:
+    """The answer to that: which block began the cluster, and whether there was one. It is read once for all."""
+    pointer = w.flow.patterns.response(op)
+    if pointer is None:
+        w.refuse(op, "an answer of cluster launch control is lifted where it is loaded, and asked for all at once")
+    key = op.parent, w.root(op.operands[0])
+    if key not in w.values:
+        w.values[key] = [w.local(name) for name in ("cluster_x", "cluster_y", "cluster_z", "taken")]
+        w.line(f"{', '.join(w.values[key])} = cute.arch.clc_response({w.expr(pointer)})")
+    name = w.values[key][_PARTS.index(op.name.removeprefix(RESPONSES))]
+    w.values[w.root(op.results[0])] = Expr(f"{name} != 0", COMPARE) if op.name.endswith("canceled") else Expr(name)
+
+
+_MAP = "cute.make_ptr(cute.Uint8, {{{}}}, cute.AddressSpace.{}, assumed_align=128)"
+"""A tensor map at an address."""
 _ASSEMBLY = {
     "bar.sync $0, $1;": "cute.arch.barrier(barrier_id={0}, number_of_threads={1})",
     "bar.sync $0;": "cute.arch.barrier(barrier_id={0})",
@@ -335,10 +379,21 @@ _ASSEMBLY = {
     "cvt.rn.f32.s32 $0, $1;": "cute.Float32({0})",
     "tanh.approx.f32 $0, $1;": "cute.math.tanh({0}, fastmath=True)",
     "ex2.approx.ftz.f32 $0, $1;": "cute.arch.exp2({0})",
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;":
+        f"cute.nvgpu.cpasync.cp_fence_tma_desc_release({_MAP.format(0, 'gmem')}, {_MAP.format(1, 'smem')})",
+    "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;":
+        f"cute.nvgpu.cpasync.fence_tma_desc_acquire({_MAP.format(0, 'gmem')})",
     "griddepcontrol.wait;": "cute.arch.griddepcontrol_wait()",
     "griddepcontrol.launch_dependents;": "cute.arch.griddepcontrol_launch_dependents()",
-}
+}  # fmt: skip
 """Inline assembly that this library has a function for."""
+
+
+_VOTE = re.compile(
+    r"{ \.reg \.pred (\w+); \.reg \.pred (\w+); setp\.ne\.b32 \1, \$1, 0; "
+    r"vote\.sync\.(all|any|uni)\.pred \2, \1, \$2; selp\.b32 \$0, 1, 0, \2; }"
+)
+"""How a vote, which PTX gives as a predicate, is written as a number."""
 
 
 @lifts("llvm.inline_asm")
@@ -346,38 +401,34 @@ def inline(w: Lifter, op: Any) -> None:
     """PTX: a function of this library's, if there is one, else the text itself."""
     text = re.sub(r"\s+", " ", op.asm_string.data).strip()
     operands = [str(w.typed(v)) for v in op.operands]
-    form = _ASSEMBLY.get(text)
+    form, vote = _ASSEMBLY.get(text), _VOTE.fullmatch(text)
     if text.startswith("bar"):
         w.synchronises(arrives=True)
     if form is not None:
-        made = form.format(*operands)
+        made = Expr(form.format(*operands))
+    elif vote:
+        made = Expr(f"cute.arch.vote_{vote[3]}_sync({', '.join(operands)})")
     else:
-        if any(
-            c.lstrip("=&+").startswith(("0", "1")) or c.startswith(("+", "~")) for c in op.constraints.data.split(",")
-        ):
-            w.refuse(op, f"inline assembly of the constraints {op.constraints.data!r} is not lifted")
-        results = "".join(f"{w.element(str(r.type))}, " for r in op.results)
-        reads = "".join(f"{x}, " for x in operands)
-        made = f"cute.arch.inline_ptx({text!r}, write_only_types=({results}), read_only_args=({reads}))"
+        made = _as_it_stands(w, op, text, operands)
     if not op.results or has_no_use(w, op):
         w.line(made)
+        if text.startswith("tensormap.cp_fenceproxy"):  # each lane copies a part
+            w.line("cute.arch.sync_warp()")
     else:
-        w.bind(op.results[0], Expr(made), moves=not isinstance(op.properties.get("has_side_effects"), UnitAttr))
+        w.bind(op.results[0], made, moves=not isinstance(op.properties.get("has_side_effects"), UnitAttr))
 
 
-REFUSED.update({
-    "cute_nvgpu.atom.make_non_exec_tiled_tma_reduce": "an atom that reduces by TMA is made on the host by "
-    "cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), …), and is not lifted",
-    "nvvm.clusterlaunchcontrol.try_cancel.multicast": "cluster launch control is lifted by arch.issue_clc_query of "
-    "whole responses alone",
-    **{f"nvvm.clusterlaunchcontrol.query_cancel.{name}": "the answer of cluster launch control is read by "
-       "arch.clc_response as a whole" for name in ("is_canceled", "get_first_ctaid.x", "get_first_ctaid.y",
-                                                   "get_first_ctaid.z")},
-    "vector.extract_strided_slice": "parts of vectors are not lifted",
-    "vector.insert_strided_slice": "parts of vectors are not lifted",
-    "vector.bitcast": "vectors of other elements are not lifted",
-    "llvm.bitcast": "the bits of a vector as a number are not lifted",
-    "llvm.mlir.zero": "LLVM's own constants are not lifted",
-})  # fmt: skip
+def _as_it_stands(w: Lifter, op: Any, text: str, operands: Sequence[str]) -> Expr:
+    """PTX that this library has no function for. A condition is a number there."""
+    for c in op.constraints.data.split(","):
+        if c.lstrip("=&+").startswith(("0", "1")) or c.startswith(("+", "~")):
+            w.refuse(op, f"inline assembly of the constraints {op.constraints.data!r} is not lifted")
+    types = ["i32" if str(r.type) == "i1" else str(r.type) for r in op.results]
+    results = "".join(f"{w.element(t)}, " for t in types)
+    conditions = [str(v.type) == "i1" for v in op.operands]
+    reads = "".join(f"cute.Int32({x}), " if c else f"{x}, " for x, c in zip(operands, conditions, strict=True))
+    made = Expr(f"cute.arch.inline_ptx({text!r}, write_only_types=({results}), read_only_args=({reads}))")
+    return Expr(f"{made} != 0", COMPARE) if [str(r.type) for r in op.results] == ["i1"] else made
+
 
 __all__ = ["objects", "objects_name"]

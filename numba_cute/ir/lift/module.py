@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import linecache
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,6 @@ from ..python.writer import identifier
 from ..text.python import Text
 from . import control, host, machine, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
 from .layout import folded
-from .spelling import is_dynamic, tuple_text
 from .values import Expr, names_in
 from .writer import Globals, Lifter, opaque_tree
 
@@ -177,7 +176,8 @@ class _Module:
             for function, names in w.places.items():
                 w.line(f"{', '.join(names)} = cute.arch.{function}()")
                 w.lines.insert(begin, w.lines.pop())
-        return f"@cuda.jit\n{_written(w)}"
+        bounds = f"(launch_bounds=({w.flow.threads}, 1))" if w.flow.threads else ""
+        return f"@cuda.jit{bounds}\n{_written(w)}"
 
     def _host(self, f: func.FuncOp) -> str:
         w = self._lifter(f, host=True)
@@ -236,44 +236,7 @@ def _taken(w: Lifter, argument: SSAValue, name: str) -> None:
         return
     w.values[argument] = Expr(name)
     if isinstance(t, PrintedType) and t.name in ("cute.memref", "cute.coord_tensor"):
-        _checked(w, t, name)
-
-
-def _checked(w: Lifter, t: PrintedType, name: str) -> None:
-    """Say what a tensor has to be, as far as its type tells."""
-    if t.name == "cute.memref":
-        w.line(f"assert {name}.element_type is {w.element(t.data[0])}")
-    layout = t.data[-1]
-    layout = getattr(layout, "outer", layout)
-    for path, value in _static_parts(layout.shape):
-        w.line(f"assert {name}.shape{path} == {tuple_text(value)}")
-    for path, extent, stride in _leaves(layout.shape, layout.stride):
-        if is_dynamic(stride) or extent == 1:
-            continue
-        free = f"{name}.shape{path} == 1 or " if is_dynamic(extent) else ""
-        w.line(f"assert {free}{name}.stride{path} == {tuple_text(stride)}")
-
-
-def _leaves(shape: Any, stride: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """List the leaves of a layout, with how they are reached: of an extent of one the stride is nobody's."""
-    if isinstance(shape, tuple):
-        for i, (s, d) in enumerate(zip(shape, stride, strict=True)):
-            yield from _leaves(s, d, f"{path}[{i}]")
-    else:
-        yield path, shape, stride
-
-
-def _static_parts(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """List the largest parts of a tuple that are static, with how they are reached."""
-    if not _any_dynamic(value):
-        yield path, value
-    elif isinstance(value, tuple):
-        for i, x in enumerate(value):
-            yield from _static_parts(x, f"{path}[{i}]")
-
-
-def _any_dynamic(value: Any) -> bool:
-    return any(map(_any_dynamic, value)) if isinstance(value, tuple) else is_dynamic(value)
+        host.checked(w, t, name)
 
 
 __all__ = ["Lifted", "PrintedModule", "is_printed", "lift", "parse", "read", "text_of"]

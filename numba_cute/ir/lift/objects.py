@@ -248,6 +248,15 @@ def is_object(t: Any) -> bool:
     return is_mma(t) or kind(t) in _COPIES or kind(t) == "tiled_copy" and kind(t.data[0]) not in FROM_TENSORS
 
 
+def tmem_way(op: Any) -> str:
+    """Name how an operation copies from or to tensor memory: "load", "store", "copy"; "" for another one."""
+    if op.name != "cute.copy":
+        return ""
+    t = op.operands[0].type
+    name = kind(t.data[0]) if kind(t) == "tiled_copy" else kind(t)
+    return {"tmem_load": "load", "tmem_store": "store", "s2t_copy": "copy"}.get(name, "")
+
+
 def object_text(t: Any) -> str:
     """Write the object that a type says. Raises NoSuch for one that this library does not have."""
     name = kind(t)
@@ -274,4 +283,5 @@ def _ones(layout: Any) -> bool:
     return bool(layout.shape == (1, 1, 1))
 
 
-__all__ = ["FROM_TENSORS", "NAMES", "NoSuch", "elements", "is_mma", "is_object", "kind", "object_text"]
+__all__ = ["FROM_TENSORS", "NAMES", "NoSuch", "elements", "is_mma", "is_object", "kind", "object_text",
+           "tmem_way"]  # fmt: skip

@@ -13,10 +13,13 @@ from xdsl.ir import Operation, SSAValue
 from ..dialect.attributes import CuteType
 from ..dialect.printed_types import PrintedType
 from ..dialect.spelled import plain_attributes
+from .uniform import Uniform
 
 Root = Callable[[SSAValue], SSAValue]
 
 
+RESPONSES = "nvvm.clusterlaunchcontrol.query_cancel."
+"""What reads a response of cluster launch control."""
 _COMMITS = "nvvm.tcgen05.commit"
 
 
@@ -25,14 +28,20 @@ class Patterns:
 
     def __init__(self, root: Root) -> None:
         self.root = root
+        self.uniform = Uniform(root)
 
     def read(self, op: Operation) -> Sequence[SSAValue]:
         """List the values that an operation reads, as it is written."""
-        if op.name in ("cute.copy", "cute.prefetch"):
+        if op.name == "cute.copy":
             return [op.operands[0], *map(self.bare, op.operands[1:])]
+        if op.name == "cute.prefetch":
+            return [self.prefetching(op.operands[0]), *map(self.bare, op.operands[1:])]
         if op.name == "cute.make_view":
             tensor = self.tensor_of(op.operands[0], op.operands[1])
             return op.operands if tensor is None else [tensor]
+        if op.name.startswith(RESPONSES):
+            found = self.response(op)
+            return [] if found is None else [found]
         if op.name == "arith.floordivsi" and self.is_warp_index(op):
             return []
         if op.name == "cute.append_to_rank" and op.operands[0].type == op.results[0].type:
@@ -109,6 +118,31 @@ class Patterns:
             return value
         return tensor
 
+    def prefetching(self, value: SSAValue) -> SSAValue:
+        """Return an atom without what a prefetch takes no notice of: it has no barrier, and no blocks to send to."""
+        op = self.made_by(value, "cute_nvgpu.atom.set_value")
+        if op is None or plain_attributes(op.properties)["field"] not in ("tma_bar", "mcast_mask"):
+            return value
+        return self.prefetching(op.operands[0])
+
+    def response(self, op: Operation) -> SSAValue | None:
+        """Return the pointer to the response of cluster launch control that is read; None where what is read did not
+        come from one, in this block, with nothing between that waits or writes."""
+        value = op.operands[0]
+        loaded: Any = None
+        for name in ("vector.extract", "cute.memref.load_vec", "cute.make_view", "cute.recast_iter"):
+            made = self.made_by(value, name)
+            if made is None:
+                return None
+            loaded = made if name == "cute.memref.load_vec" else loaded
+            value = made.operands[0]
+        at = op.prev_op
+        while at is not None and at is not loaded:
+            if at.regions or at.name.startswith("nvvm.") and not at.name.startswith(RESPONSES):
+                return None
+            at = at.prev_op
+        return None if at is None else value
+
     # ------------------------------------------------------------------ threads
 
     def is_warp_index(self, op: Operation) -> bool:
@@ -130,21 +164,35 @@ class Patterns:
             name.startswith(_COMMITS) for name in found
         )
 
-    def is_uniform(self, op: Operation) -> bool:
-        """Whether all lanes of a warp come to an operation: each condition around it is one for the warp."""
-        at = op
-        while (parent := at.parent_op()) is not None:
-            if isinstance(parent, scf.IfOp) and not self._same_in_warp(parent.cond):
-                return False
-            at = parent
-        return True
+    def arrives_for_warp(self, op: scf.IfOp) -> bool:
+        """Whether a branch is that of some lanes of a warp, which arrive at a barrier there: they tell what all lanes
+        have done."""
+        if not self.uniform.varies(op.cond) or not self.uniform.comes(op):
+            return False
+        return any(map(_arrives, op.true_region.walk()))
 
-    def _same_in_warp(self, value: SSAValue) -> bool:
-        op: Any = self.root(value).owner
-        name = getattr(op, "name", "")
-        if name.startswith(("cute_nvgpu.arch.make_warp_uniform", "arith.constant", "nvvm.read.ptx.sreg.")):
-            return not name.startswith(("nvvm.read.ptx.sreg.tid", "nvvm.read.ptx.sreg.laneid"))
-        return name.startswith("arith.") and all(map(self._same_in_warp, op.operands))
+    def lacks_cluster(self, fence: Operation) -> bool:
+        """Whether a fence behind barriers that begin lets another block arrive at one of them before it knows: no
+        cluster meets before that. All threads come to a fence in the block of a function."""
+        begun: set[SSAValue] = set()
+        at = fence.prev_op
+        while at is not None and at.name != "nvvm.cluster.wait":
+            begun |= {self._barrier(i.operands[0]) for i in at.walk() if i.name.startswith("nvvm.mbarrier.init")}
+            at = at.prev_op
+        at = fence.next_op
+        while at is not None and not at.name.startswith("nvvm.cluster.") and begun:
+            if any(i.name.startswith("nvvm.mapa") and self._barrier(i.operands[0]) in begun for i in at.walk()):
+                return not isinstance(fence.parent_op(), (scf.IfOp, scf.ForOp, scf.WhileOp))
+            at = at.next_op
+        return False
+
+    def _barrier(self, value: SSAValue) -> SSAValue:
+        """Return where barriers begin of which a pointer is to one."""
+        value = self.root(value)
+        op: Any = value.owner
+        if getattr(op, "name", "") in ("cute.add_offset", "builtin.unrealized_conversion_cast"):
+            return self._barrier(op.operands[0])
+        return value
 
     def _constant(self, value: SSAValue) -> int | None:
         op = self.root(value).owner
@@ -166,15 +214,27 @@ class Patterns:
         return [name.removeprefix("nvvm.read.ptx.sreg.") if name.startswith("nvvm.read") else "?"]
 
 
+def _arrives(op: Operation) -> bool:
+    """Whether an operation arrives at a barrier, and announces no bytes there."""
+    if op.name == "nvvm.mbarrier.txn":
+        return getattr({**op.attributes, **op.properties}.get("kind"), "data", "") == "arrive"
+    return op.name == "nvvm.mbarrier.arrive"
+
+
 def _of_one(t: Any) -> bool:
     return isinstance(t, CuteType) and t.is_static and t.data.shape == 1
 
 
+def layout_of(t: Any) -> Any:
+    """Return the layout of a layout's type, or of a tensor's: of a composed one the outer."""
+    layout = t.data[-1] if isinstance(t, PrintedType) else t.data
+    return getattr(layout, "outer", layout)
+
+
 def rank_of(t: Any) -> int:
     """How many modes a layout or a tensor has."""
-    layout = t.data[-1] if isinstance(t, PrintedType) else t.data
-    shape = getattr(layout, "outer", layout).shape
+    shape = layout_of(t).shape
     return len(shape) if isinstance(shape, tuple) else 1
 
 
-__all__ = ["Patterns", "rank_of"]
+__all__ = ["RESPONSES", "Patterns", "layout_of", "rank_of"]

@@ -8,13 +8,16 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...atoms.op import Field
+from ...layout.basis import ScaledBasis
+from ...layout.int_tuple import product
 from ..dialect.attributes import CuteType
-from ..dialect.notation import read
+from ..dialect.notation import RawLayout, read
 from ..dialect.printed_types import PrintedType
-from . import objects
-from .spelling import layout_text, swizzle_text, tuple_text
+from . import objects, vectors
+from .patterns import layout_of
+from .spelling import element, layout_text, swizzle_text, tuple_text
 from .tuples import attributes, give
-from .values import PLUS, Expr, Object, Tree
+from .values import PLUS, Expr, Object, Tree, Vector
 from .writer import Lifter, lifts
 
 
@@ -65,6 +68,9 @@ def add_offset(w: Lifter, op: Any) -> None:
 def recast_iter(w: Lifter, op: Any) -> None:
     """A pointer to elements of another type, or swizzled."""
     old, new = _type(op.operands[0]), _type(op.results[0])
+    widths = [getattr(element(t.data[0]), "width", 0) for t in (old, new)]
+    if new.data[1] == "rmem" and widths[0] != widths[1]:
+        w.refuse(op, f"registers of {old.data[0]} are not viewed as {new.data[0]}: a register has one width here")
     more = []
     if new.data[3] is not None:
         more.append(f"swizzle_={swizzle_text(new.data[3])}")
@@ -85,10 +91,11 @@ _SPACES = {"generic": "generic", "gmem": "gmem", "smem": "smem", "rmem": "rmem",
 def inttoptr(w: Lifter, op: Any) -> None:
     """A pointer at an address."""
     elem, space, align, swizzle = _type(op.results[0]).data
-    if space not in _SPACES or swizzle is not None or elem.startswith("!"):
+    if space not in _SPACES or swizzle is not None:
         w.refuse(op, f"a pointer of '{op.results[0].type}' is not lifted")
     aligned = "" if align is None else f", assumed_align={align}"
-    text = f"cute.make_ptr({w.element(elem)}, {w.expr(op.operands[0])}, cute.AddressSpace.{space}{aligned})"
+    dtype = "cute.Uint8" if elem.startswith("!") else w.element(elem)  # a tensor map is 128 bytes
+    text = f"cute.make_ptr({dtype}, {w.expr(op.operands[0])}, cute.AddressSpace.{space}{aligned})"
     give(w, op, text)
 
 
@@ -100,7 +107,11 @@ def ptrtoint(w: Lifter, op: Any) -> None:
 
 @lifts("builtin.unrealized_conversion_cast")
 def address(w: Lifter, op: Any) -> None:
-    """A pointer as LLVM has it: this library's functions take pointers."""
+    """A pointer as LLVM has it: this library's functions take pointers. Or the same vector, of another name for its
+    elements."""
+    if len(op.operands) == 1 and w.is_vector(op.operands[0]) and w.is_vector(op.results[0]):
+        vectors.renamed(w, op)
+        return
     if len(op.operands) != 1 or objects_name(op.operands[0].type) != "cute.ptr":
         w.refuse(op, f"a conversion of {', '.join(str(v.type) for v in op.operands)} is not lifted")
     w.values[w.root(op.results[0])] = w.get(op.operands[0])
@@ -158,8 +169,8 @@ def alloca(w: Lifter, op: Any) -> None:
         return
     if space != "smem":
         w.refuse(op, f"memory in {space} is not allocated so")
-    count = getattr(layout, "outer", layout)
-    text = f"cute.arch.alloc_smem({w.element(elem)}, {_cosize(count)}, {align or 'None'})"
+    count = _cosize(layout_of(op.results[0].type))
+    text = f"cute.arch.alloc_smem({w.element(elem)}, {count}, {align or 'None'})"
     if swizzle is not None:
         text = f"cute.recast_ptr({text}, swizzle_={swizzle_text(swizzle)})"
     w.bind(op.results[0], Expr(f"cute.make_tensor({text}, {layout_text(layout)})"), moves=False)
@@ -192,7 +203,10 @@ def _index(coord: Tree) -> str:
 @lifts("cute.memref.load_vec")
 def load_vec(w: Lifter, op: Any) -> None:
     """All elements."""
-    w.bind(op.results[0], Expr(f"{w.expr(op.operands[0]).at(95)}.load()"), moves=False)
+    tensor = op.operands[0]
+    shape = layout_of(tensor.type).shape
+    text = f"{w.expr(tensor).at(95)}.load()"
+    w.bind(op.results[0], Vector(text, shape=shape if isinstance(shape, tuple) else None), moves=False)
 
 
 @lifts("cute.memref.store_vec")
@@ -200,8 +214,8 @@ def store_vec(w: Lifter, op: Any) -> None:
     """All elements are set."""
     value, tensor = op.operands
     target, source = w.expr(tensor).at(95), w.expr(value)
-    if source.startswith("cute.full("):
-        w.line(f"{target}.fill({source[len('cute.full(') :].split(', ')[1]})")
+    if isinstance(source, Vector) and source.splat:
+        w.line(f"{target}.fill({source.splat[0]})")
         return
     w.line(f"{target}.store({source})")
 
@@ -349,13 +363,28 @@ def prefetch(w: Lifter, op: Any) -> None:
 @lifts("cute_nvgpu.copy_tma_desc")
 def copy_descriptor(w: Lifter, op: Any) -> None:
     """A tensor map is copied to memory."""
-    w.line(f"cute.nvgpu.cpasync.copy_tensormap({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
+    w.by_one_lane(op, f"cute.nvgpu.cpasync.copy_tensormap({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
 
 
 @lifts("cute_nvgpu.update_tma_desc")
 def update_descriptor(w: Lifter, op: Any) -> None:
-    """A tensor map is changed to another tensor's."""
-    w.line(f"cute.nvgpu.cpasync.update_tma_descriptor({', '.join(str(w.expr(v)) for v in op.operands)})")
+    """A tensor map is changed to another tensor's, which lies side by side along the map's first dimension: where its
+    type does not say so, the kernel asserts it."""
+    atom, tensor, pointer = op.operands
+    given, layout = w.expr(tensor), layout_of(tensor.type)
+    first = next((x for x in _type(atom).data if isinstance(x, RawLayout)), None)
+    along = Tree(first.stride).flat()[0] if first is not None else None
+    if not isinstance(along, ScaledBasis) or len(along.mode) != 1 or any(isinstance(s, tuple) for s in layout.shape):
+        w.refuse(op, "it is lifted for tensors of flat modes")
+    (mode,) = along.mode
+    if layout.stride[mode] != 1:
+        name = w.temporary("laid")
+        strides = ", ".join("1" if i == mode else f"{given.at(95)}.stride[{i}]" for i in range(len(layout.shape)))
+        w.line(f"assert {given.at(95)}.stride[{mode}] == 1")
+        lay = f"cute.make_layout({given.at(95)}.shape, stride=({strides}))"
+        w.line(f"{name} = cute.make_tensor({given.at(95)}.iterator, {lay})")
+        given = Expr(name)
+    w.by_one_lane(op, f"cute.nvgpu.cpasync.update_tma_descriptor({w.expr(atom)}, {given}, {w.expr(pointer)})")
 
 
 def copied(w: Lifter, value: SSAValue) -> Expr:
@@ -363,28 +392,49 @@ def copied(w: Lifter, value: SSAValue) -> Expr:
     return w.expr(w.flow.patterns.bare(value))
 
 
-@lifts("cute.copy", "cute.prefetch")
+@lifts("cute.prefetch")
+def prefetch_tile(w: Lifter, op: Any) -> None:
+    """What a copy would load is fetched into the cache."""
+    found = w.get(w.flow.patterns.prefetching(op.operands[0]))
+    if isinstance(found, Object) and found.fields:
+        w.refuse(op, f"a prefetch with {', '.join(found.fields)} is not lifted")
+    atom = found.text if isinstance(found, Object) else found
+    w.line(f"cute.prefetch({atom}, {copied(w, op.operands[1])})")
+
+
+@lifts("cute.copy")
 def copy(w: Lifter, op: Any) -> None:
     """A copy."""
     atom, *tensors = op.operands
     found = w.get(atom)
+    if len(tensors) == 2 and objects.kind(atom.type) == "universal_copy" and _more_than_one(atom.type, tensors[0].type):
+        given = [str(copied(w, t)) for t in tensors]
+        priority = _type(atom).data[2]
+        if priority:
+            given.append(f"l1c_evict_priority=cute.CacheEvictionPriority.{priority.upper()}")
+        w.line(f"cute.{'autovec_copy' if priority else 'basic_copy'}({', '.join(given)})")
+        return
     args = [str(found.text if isinstance(found, Object) else w.expr(atom)), *(str(copied(w, t)) for t in tensors[:2])]
     if len(tensors) > 2:
         args.append(f"pred={copied(w, tensors[2])}")
     fields = found.fields if isinstance(found, Object) else {}
-    way = _tmem_way(atom.type)
+    way = objects.tmem_way(op)
     if way:
         w.access_tmem()
     args += [f"{_TMA_FIELDS[name]}={value}" for name, value in fields.items()]
-    w.line(f"{op.name}({', '.join(args)})")
+    w.line(f"cute.copy({', '.join(args)})")
     if way in ("load", "store") and not _waits(w, op, way):
         w.line(f"cute.arch.fence_view_async_tmem_{way}()")
 
 
-def _tmem_way(t: Any) -> str:
-    """How a copy accesses tensor memory: "load", "store", "copy", or not: ""."""
-    name = objects.kind(t.data[0]) if objects.kind(t) == "tiled_copy" else objects.kind(t)
-    return {"tmem_load": "load", "tmem_store": "store", "s2t_copy": "copy"}.get(name, "")
+def _more_than_one(atom: Any, t: Any) -> bool:
+    """Whether the first mode of a tensor has, undivided, more values than a plain copy of so many bits moves: they are
+    copied one after the other."""
+    shape = layout_of(t).shape
+    for _ in range(2):
+        shape = shape[0] if isinstance(shape, tuple) else shape
+    width = getattr(element(atom.data[0]), "width", 0)
+    return atom.data[1] is not None and product(shape) * width > atom.data[1]
 
 
 def _waits(w: Lifter, op: Any, way: str) -> bool:
@@ -395,7 +445,7 @@ def _waits(w: Lifter, op: Any, way: str) -> bool:
         if at in w.flow.needed:
             if at.name == "nvvm.tcgen05.wait":
                 return str(attributes(at).get("kind")) == way
-            return bool(at.name == "cute.copy" and _tmem_way(at.operands[0].type) == way)
+            return objects.tmem_way(at) == way
         at = at.next_op
     return False
 
@@ -411,7 +461,31 @@ def gemm(w: Lifter, op: Any) -> None:
         w.access_tmem(holds=False)
     for name, value in found.fields.items():
         text += f".set(cute.nvgpu.{room}.Field.{_MMA_FIELDS[name]}, {value})"
-    w.line(f"cute.gemm({', '.join((text, *(str(w.expr(t)) for t in tensors)))})")
+    d, a, b, c = tensors
+    given = [str(w.expr(d)), _registers(w, a), _registers(w, b), str(w.expr(c))]
+    w.line(f"cute.gemm({', '.join((text, *given))})")
+
+
+def _registers(w: Lifter, value: SSAValue) -> str:
+    """Write a factor of a product: registers that do not lie one after the other, for one instruction, are put so."""
+    t, text = _type(value), str(w.expr(value))
+    if objects_name(t) != "cute.memref" or t.data[1] != "rmem" or _lies_together(layout_of(t)):
+        return text
+    name = w.temporary("packed")
+    w.line(f"{name} = cute.make_rmem_tensor({tuple_text(layout_of(t).shape)}, {w.element(t.data[0])})")
+    w.line(f"{name}.store({w.expr(value).at(95)}.load())")
+    return name
+
+
+def _lies_together(layout: Any) -> bool:
+    """Whether the elements of the first mode lie one after the other."""
+    shape, stride = (x[0] if isinstance(x, tuple) else x for x in (layout.shape, layout.stride))
+    step = 1
+    for s, d in zip(Tree(shape).flat(), Tree(stride).flat(), strict=True):
+        if s != 1 and d != step:
+            return False
+        step *= s
+    return True
 
 
 __all__ = ["copied"]

@@ -11,7 +11,7 @@ from ..dialect.attributes import CuteType
 from ..dialect.notation import read
 from ..dialect.spelled import plain_attributes
 from .spelling import is_dynamic, static_text, tuple_text
-from .values import PLUS, TIMES, UNARY, Expr, Tree, rebuilt
+from .values import COMPARE, PLUS, TIMES, UNARY, Expr, Tree, rebuilt
 from .writer import LAYOUTS, TUPLES, Lifter, lifts, opaque_tree, static_tree
 
 
@@ -190,7 +190,7 @@ def call(w: Lifter, op: Any) -> None:
     if op.name in ("cute.complement", "cute.tile_to_shape") and len(operands) < form.count("{}"):
         form = form.replace(", {})", ")", 1)
     texts = [x.at(95) if form.startswith("{") else str(x) for x in operands]
-    give(w, op, form.format(*texts))
+    give(w, op, form.format(*texts), COMPARE if op.name == "cute.equal" else 100)
 
 
 def check_composition(w: Lifter, op: Any) -> None:

@@ -35,6 +35,29 @@ class Expr(str):
         """Write it as an operand of what holds `level` tightly."""
         return str(self) if self.level >= level else f"({self})"
 
+    def named(self, name: str) -> Expr:
+        """Return the variable that holds it."""
+        return Expr(name, static=self.static)
+
+
+class Vector(Expr):
+    """A vector. shape: how its elements are nested; None for those one after the other. splat: what all of them are,
+    and their type, if they are one."""
+
+    __slots__ = ("shape", "splat")
+    shape: Any
+    splat: tuple[str, str] | None
+
+    def __new__(cls, text: str, level: int = ATOM, shape: Any = None, splat: tuple[str, str] | None = None) -> Vector:
+        """Make one."""
+        made: Any = super().__new__(cls, text, level)
+        made.shape, made.splat = shape, splat
+        return made  # type: ignore[no-any-return]
+
+    def named(self, name: str) -> Vector:
+        """Return the variable that holds it."""
+        return Vector(name, shape=self.shape)
+
 
 Nested = Any
 """A tuple tree: an Expr, None, or a tuple of such."""
@@ -100,5 +123,5 @@ def names_in(text: str) -> set[str]:
 
 __all__ = [
     "AND", "ATOM", "BIT", "CHOICE", "COMPARE", "Expr", "NOT", "OR", "Object", "PLUS", "SHIFT", "TIMES", "Tree",
-    "UNARY", "names_in", "rebuilt",
+    "UNARY", "Vector", "names_in", "rebuilt",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ from ..python.writer import HANDLERS, Literal, Names, Writer, identifier
 from ..text.python import Text
 from . import objects
 from .flow import Flow
-from .spelling import dtype_text, element, has_basis, is_dynamic, static_text
+from .spelling import dtype_text, has_basis, is_dynamic, static_text
 from .values import Expr, Object, Tree, names_in, rebuilt
 
 Rule = Callable[["Lifter", Any], None]
@@ -122,7 +122,8 @@ class Lifter(Writer):
         self.flow = Flow(function)
         self.values: dict[Any, Any] = {}
         self.places: dict[str, list[str]] = {}
-        self.ordered = self.touched = False
+        self.ordered = self.touched = self._shared = False
+        self._elected = 0
 
     # ------------------------------------------------------------------ values
 
@@ -202,7 +203,8 @@ class Lifter(Writer):
         found = self.get(value)
         if isinstance(found, Literal):
             return self.cast(str(found), found.dtype) if _narrow(found) else str(_number(found))
-        return str(self.expr(value))
+        made = self.expr(value)
+        return made.at(95) if self._shared else str(made)
 
     def constant(self, value: SSAValue) -> Any:
         """Return what a constant is; None for a value that is none."""
@@ -218,11 +220,8 @@ class Lifter(Writer):
         return isinstance(value.type, VectorType)
 
     def element(self, name: str) -> str:
-        """Write an element type by MLIR's name."""
-        found = element(name)
-        if found is None:
-            raise CuteError(f"kernels have no element type {name}")
-        return dtype_text(found)
+        """Write an element type by MLIR's name. Raises NoSuch for one that kernels do not have."""
+        return objects.elements(name)[0]
 
     # ------------------------------------------------------------------ binding
 
@@ -238,9 +237,9 @@ class Lifter(Writer):
         value = self.root(value)
         uses = self.flow.uses[value]
         if not self._stays(value, expr, moves, uses):
-            name = Expr(self.variable(value, hint or None), static=expr.static)
+            name = self.variable(value, hint or None)
             self.line(f"{name} = {expr}")
-            expr = name
+            expr = expr.named(name)
         self.values[value] = opaque_tree(value.type, expr) if tree else expr
 
     def _stays(self, value: SSAValue, expr: Expr, moves: bool, uses: int) -> bool:
@@ -300,6 +299,18 @@ class Lifter(Writer):
             self.touched = False
         self.ordered = False
 
+    def enters_loop(self, op: Operation) -> None:
+        """Let tensor memory be ordered anew in each round: what one round accessed, the next one's barriers tell."""
+        self.ordered = False
+        self.touched |= any(map(objects.tmem_way, op.walk()))
+
+    def gathers_warp(self) -> None:
+        """Let one lane's arrival tell what all lanes of its warp have done. The CuTe DSL says nothing of that."""
+        if self.touched:
+            self.line("cute.arch.tcgen05_fence_before_thread_sync()")
+            self.touched = False
+        self.line("cute.arch.sync_warp()")
+
     def place(self, function: str, axis: int) -> str:
         """Return the variable of a thread's place, or a block's, along an axis: all are read at the beginning."""
         names = self.places.setdefault(function, ["_", "_", "_"])
@@ -317,6 +328,18 @@ class Lifter(Writer):
         return re.sub(r"(?<=[A-Za-z_])_\d+$", "", name)
 
     # ------------------------------------------------------------------ statements
+
+    def by_one_lane(self, op: Operation, text: str) -> None:
+        """Write what one lane does alone: of a warp that comes to it as a whole, the elected one."""
+        if not self.flow.patterns.uniform.comes(op):
+            self.line(text)
+            return
+        if self._elected != len(self.lines) or self.lines[-1].depth != self._depth + 1:
+            self.line("if cute.arch.elect_one():")
+        self._depth += 1
+        self.line(text)
+        self._depth -= 1
+        self._elected = len(self.lines)
 
     def block(self, block: Block) -> None:
         """Write the operations of a block that are needed, but for its terminator."""
@@ -336,10 +359,17 @@ class Lifter(Writer):
                 return
             if op.name in REFUSED:
                 self.refuse(op, REFUSED[op.name])
-            handlers = [HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS]
-            if not handlers:
-                self.refuse(op, "this library has no function that does what it does")
-            handlers[0](self, op)
+            self.shared(op)
+
+    def shared(self, op: Operation) -> None:
+        """Write an operation by the rule of modules of this library, in which each value is a variable: what is none
+        stands in brackets."""
+        handlers = [HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS]
+        if not handlers:
+            self.refuse(op, "this library has no function that does what it does")
+        self._shared = True
+        handlers[0](self, op)
+        self._shared = False
 
     def refuse(self, op: Operation | None, why: str) -> NoReturn:
         """Raise the error of an operation: where it stands, and why it is not lifted."""

@@ -156,3 +156,83 @@ COUNTING = kernel(
       }""".replace("OUT", OUT),
     f"%arg0: {OUT}, %arg1: i32",
 )
+
+FLOATS = '!cute.memref<f32, gmem, align<16>, "(?):(1)">'
+QUOTIENT = kernel(
+    """      %0 = nvvm.read.ptx.sreg.tid.x : i32
+      %coord = cute.make_coord(%0) : (i32) -> !cute.coord<"?">
+      %1 = cute.memref.load(%arg0, %coord) : (MEM, !cute.coord<"?">) -> f32
+      %2 = arith.addf %1, %arg1 : f32
+      %3 = arith.divf %2, %arg2 : f32
+      %4 = arith.subf %arg1, %3 : f32
+      %5 = arith.negf %4 : f32
+      %6 = math.sqrt %5 : f32
+      cute.memref.store(%arg0, %coord, %6) : (MEM, !cute.coord<"?">, f32) -> ()""".replace("MEM", FLOATS),
+    f"%arg0: {FLOATS}, %arg1: f32, %arg2: f32",
+)
+NESTED = '!cute.memref<f32, gmem, align<16>, "((2,2),2):((1,2),4)">'
+BYTES = '!cute.memref<i8, gmem, align<16>, "(8):(1)">'
+VECTORS = kernel(
+    """      %0 = cute.memref.load_vec(%arg0) : (NESTED) -> vector<8xf32>
+      %1 = vector.broadcast %arg2 : f32 to vector<8xf32>
+      %2 = arith.mulf %1, %0 : vector<8xf32>
+      %3 = vector.extract_strided_slice %2 {offsets = [4], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      %4 = arith.constant dense<0.0> : vector<8xf32>
+      %5 = vector.insert_strided_slice %3, %4 {offsets = [0], strides = [1]} : vector<4xf32> into vector<8xf32>
+      %6 = vector.insert_strided_slice %3, %5 {offsets = [4], strides = [1]} : vector<4xf32> into vector<8xf32>
+      %7 = arith.addf %6, %2 : vector<8xf32>
+      cute.memref.store_vec(%7, %arg0) : (vector<8xf32>, NESTED) -> ()
+      %8 = arith.fptosi %0 : vector<8xf32> to vector<8xi4>
+      %9 = vector.bitcast %8 : vector<8xi4> to vector<4xi8>
+      %10 = vector.bitcast %9 : vector<4xi8> to vector<1xi32>
+      %11 = vector.extract %10[0] : i32 from vector<1xi32>
+      %12 = arith.addi %11, %arg3 : i32
+      %13 = llvm.bitcast %12 : i32 to vector<4xi8>
+      %14 = vector.bitcast %13 : vector<4xi8> to vector<2xi16>
+      %15 = vector.bitcast %14 : vector<2xi16> to vector<4xi8>
+      %16 = vector.from_elements %arg3, %11 : vector<2xi32>
+      %17 = vector.bitcast %16 : vector<2xi32> to vector<8xi8>
+      %18 = vector.insert_strided_slice %15, %17 {offsets = [0], strides = [1]} : vector<4xi8> into vector<8xi8>
+      cute.memref.store_vec(%18, %arg1) : (vector<8xi8>, BYTES) -> ()""".replace("NESTED", NESTED).replace(
+        "BYTES", BYTES
+    ),
+    f"%arg0: {NESTED}, %arg1: {BYTES}, %arg2: f32, %arg3: i32",
+)
+RELEASED = """      %0 = nvvm.read.ptx.sreg.ctaid.x : i32
+      %c0_i32 = arith.constant 0 : i32
+      %c1_i32 = arith.constant 1 : i32
+      %1 = scf.while (%arg1 = %0) : (i32) -> i32 {
+        %2 = arith.cmpi sgt, %arg1, %c0_i32 : i32
+        scf.condition(%2) %arg1 : i32
+      } do {
+      ^bb0(%arg1: i32):
+        %2 = LEADS
+        scf.if %2 {
+          nvvm.mbarrier.txn %arg0, %c1_i32 {kind = #nvvm.mbar_txn_kind<arrive>} : !llvm.ptr<3>, i32
+        }
+        %3 = arith.subi %arg1, %c1_i32 : i32
+        scf.yield %3 : i32
+      }"""
+CLUSTERS = kernel(
+    """      %ptr = cute.recast_iter(%arg0) : !cute.ptr<i32, smem, align<16>> to !cute.ptr<i128, smem>
+      %lay = cute.static : !cute.layout<"1:0">
+      %view = cute.make_view(%ptr, %lay) : !cute.memref<i128, smem, "1:0">
+      %0 = cute.memref.load_vec(%view) : (!cute.memref<i128, smem, "1:0">) -> vector<1xi128>
+      %1 = vector.extract %0[0] : i128 from vector<1xi128>
+      %2 = nvvm.clusterlaunchcontrol.query_cancel.is_canceled %1 : i128 -> i1
+      BETWEEN
+      %3 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x %1 : i128 -> i32
+      %coord = cute.make_coord(%3) : (i32) -> !cute.coord<"?">
+      %4 = arith.extui %2 : i1 to i32
+      cute.memref.store(%arg1, %coord, %4) : (OUT, !cute.coord<"?">, i32) -> ()""".replace("OUT", OUT),
+    f"%arg0: !cute.ptr<i32, smem, align<16>>, %arg1: {OUT}",
+)
+PRINTING = """module attributes {gpu.container_module} {
+  gpu.module @kernels {
+  }
+  func.func @cutlass_show(%arg0: MEM) attributes {llvm.emit_c_interface} {
+    cute.print_view(%arg0) {is_signed = false, verbose = false} : MEM
+    return
+  }
+}
+""".replace("MEM", '!cute.memref<f32, generic, "(2,3):(3,1)">')

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several printed kernels had in common, each by a small text: brackets, shapes and bits of vectors, lanes that
+arrive for a warp, answers of cluster launch control, and what the host's functions ask."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("xdsl")
+
+import numba_cute as cute  # noqa: E402
+from numba_cute import ir  # noqa: E402
+from tests.ir.lift import texts  # noqa: E402
+
+BAR = "%arg0: !llvm.ptr<3>"
+
+
+def python(body, parameters=""):
+    return ir.to_python(ir.parse(texts.kernel(body, parameters)))
+
+
+def test_a_sum_within_a_quotient_keeps_its_brackets():
+    x = np.arange(7, 39, dtype=np.float32)
+    want = np.sqrt((x.astype(np.float64) + 2) / 4 - 2)
+    kernel = ir.to_kernel(ir.parse(texts.QUOTIENT))
+    cute.simulate(kernel)[1, 32](cute.runtime.from_dlpack(x), np.float32(2), np.float32(4))
+    np.testing.assert_allclose(x, want, rtol=1e-6)
+
+
+def test_vectors_meet_in_one_shape_and_their_bits_are_those_of_memory():
+    x = np.arange(-3, 5, dtype=np.float32)
+    out = np.zeros(8, np.int8)
+    nested = cute.make_tensor(cute.runtime.from_dlpack(x).iterator, cute.make_layout(((2, 2), 2)))
+    args = nested, cute.runtime.from_dlpack(out), np.float32(2), 3
+    nibbles = x.astype(np.int8).view(np.uint8) & 15
+    joined = (nibbles[::2] | nibbles[1::2] << 4).view(np.int32)
+    kernel = ir.to_kernel(ir.parse(texts.VECTORS))
+    want = np.tile(2 * x[4:], 2) + 2 * x
+    cute.simulate(kernel)[1, 1](*args)
+    np.testing.assert_array_equal(x, want)
+    np.testing.assert_array_equal(out.view(np.int32), [joined[0] + 3, joined[0]])
+    assert cute.compile(kernel, *args, arch="sm_80").resources.local == 0
+
+
+LEADERS = {
+    "nvvm.elect.sync -> i1": True,
+    "arith.cmpi eq, %0, %c1_i32 : i32": False,
+}
+
+
+@pytest.mark.parametrize("leads", LEADERS)
+def test_a_warp_meets_before_one_lane_arrives_for_it(leads):
+    source = python(texts.RELEASED.replace("LEADS", leads), BAR)
+    lines = [line.strip() for line in source.splitlines()]
+    at = lines.index("cute.arch.mbarrier_arrive(arg0)")
+    assert (lines[at - 2] == "cute.arch.sync_warp()") is LEADERS[leads]
+
+
+def test_a_warp_of_which_only_some_lanes_come_does_not_meet():
+    body = texts.RELEASED.replace("nvvm.read.ptx.sreg.ctaid.x", "nvvm.read.ptx.sreg.tid.x")
+    assert "sync_warp" not in python(body.replace("LEADS", "arith.cmpi eq, %0, %c1_i32 : i32"), BAR)
+
+
+def test_an_answer_of_cluster_launch_control_is_read_once():
+    source = ir.to_python(ir.parse(texts.CLUSTERS.replace("BETWEEN", "")))
+    assert source.count("cute.arch.clc_response(arg0)") == 1
+    assert "arg1[cluster_x] = cute.Int32(taken != 0)" in source
+
+
+def test_an_answer_that_may_have_changed_is_refused():
+    module = ir.parse(texts.CLUSTERS.replace("BETWEEN", "nvvm.cluster.wait"))
+    with pytest.raises(cute.CuteError, match="is lifted where it is loaded"):
+        ir.to_python(module)
+
+
+def test_registers_of_another_width_are_refused():
+    body = """      %rmem = cute.memref.alloca() : !cute.memref<f32, rmem, align<32>, "4:1">
+      %iter = cute.get_iter(%rmem) : !cute.memref<f32, rmem, align<32>, "4:1">
+      %ptr = cute.recast_iter(%iter) : !cute.ptr<f32, rmem, align<32>> to !cute.ptr<f16, rmem, align<32>>
+      %lay = cute.static : !cute.layout<"8:1">
+      %view = cute.make_view(%ptr, %lay) : !cute.memref<f16, rmem, align<32>, "8:1">
+      %0 = vector.broadcast %arg0 : f16 to vector<8xf16>
+      cute.memref.store_vec(%0, %view) : (vector<8xf16>, !cute.memref<f16, rmem, align<32>, "8:1">) -> ()"""
+    with pytest.raises(cute.CuteError, match="registers of f32 are not viewed as f16"):
+        python(body, "%arg0: f16")
+
+
+@pytest.mark.parametrize("threads", [160, 256])
+def test_registers_of_incomplete_warpgroups_stay(threads):
+    text = texts.kernel("      nvvm.setmaxregister decrease 40")
+    text = text.replace("{cute.kernel}", f"{{cute.kernel, nvvm.reqntid = array<i32: {threads}, 1, 1>}}")
+    source = ir.to_python(ir.parse(text))
+    assert ("setmaxregister_decrease(40)" in source) is (threads == 256)
+    assert f"@cuda.jit(launch_bounds=({threads}, 1))\n" in source
+
+
+def test_a_module_of_no_kernel_is_lifted(capsys):
+    show = ir.to_host(ir.parse(texts.PRINTING))
+    show(cute.runtime.from_dlpack(np.arange(6, dtype=np.float32).reshape(2, 3)))
+    assert "3.0 4.0 5.0" in capsys.readouterr().out
+
+
+def test_the_host_asks_of_a_tensor_what_its_type_says():
+    host = ir.to_host(ir.parse(texts.ELEMENTWISE))
+    x = np.zeros((6, 20), np.float32)
+    good, turned, wide = (
+        cute.runtime.from_dlpack(a, assumed_align=16) for a in (x, x.T.copy().T, x.astype(np.float64))
+    )
+    for wrong in (turned, wide):
+        with pytest.raises(AssertionError):
+            host(good, wrong, None, launch=lambda *_, **__: pytest.fail("launched"))
+
+
+def test_a_barrier_is_waited_for_by_a_block_or_a_cluster():
+    with pytest.raises(cute.CuteError, match="scope 'gpu'"):
+        cute.arch.mbarrier_wait(0, 0, scope="gpu")
