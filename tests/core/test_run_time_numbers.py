@@ -10,6 +10,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute.sim import simulate
 
+from ..compiler import three_ways
 from ..native import Native
 
 DIVIDENDS = (-200, -129, -64, -63, -1, 0, 1, 63, 64, 65, 1000)
@@ -147,3 +148,22 @@ def test_what_neither_engine_has(engine):
                           (of_bool, "float.bool.: kernels have no such function")):  # fmt: skip
         with pytest.raises(cute.CuteError, match=f"(?s){words}.*in kernel"):
             results(cuda.jit(kernel), np.int32(3), engine=engine)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Uint64"])
+def test_integers_that_no_double_holds_compare_with_constants_by_their_values(kind):
+    lines = f"""
+x = cute.{kind}(2**53 + n - 4)
+for i in range(2):
+    y = x + i
+    o[i] = (1 if y == EDGE else 0) + (2 if y > EDGE else 0) + (4 if y <= 9007199254740992.0 else 0)
+    o[2 + i] = (1 if EDGE < y else 0) + (2 if EDGE >= y else 0) + (4 if y < 2.0**63 else 0) + (8 if y != EDGE else 0)
+"""
+    python, simulated, compiled = three_ways.results("import numba_cute as cute\nEDGE = 2.0**53", lines)
+    assert simulated == python and compiled == python
+
+
+def test_the_extreme_of_an_unsigned_number_and_zero():
+    lines = "x = cute.Uint64(n)\no[0] = min(x, 0) + max(0, x) * 100"
+    python, simulated, compiled = three_ways.results("import numba_cute as cute", lines)
+    assert simulated == python and compiled == python
