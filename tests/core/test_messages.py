@@ -330,3 +330,13 @@ def test_the_compiler_tells_where_a_value_became_run_time(body, told):
         cute.compile(cuda.jit(body), np.int32(4), np.zeros(4, np.float32))
     told_of = str(e.value).partition("\n  in kernel ")[2]
     assert all(words in told_of for words in told) and "columns" not in told_of.split("\n", 2)[2]
+
+
+def test_a_type_of_tuples_deeper_than_python_goes_is_refused():
+    tiler = 8
+    for _ in range(3000):
+        tiler = (tiler,)
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
+    made = cute.TiledCopy(atom, cute.make_layout((4, 8), stride=(1, 4)), tiler)
+    with pytest.raises(cute.CuteError, match="TiledCopy: it holds a tuple of more levels than Python goes down"):
+        made.type  # noqa: B018

@@ -16,7 +16,15 @@ _ADDRESSES = {"gmem": dtypes.Int64, "generic": dtypes.Uint64, "tmem": dtypes.Uin
 
 
 def described_object(x: Any) -> Description:
-    """Describe an object that traced code has, whoever runs it. An address is known at run time alone."""
+    """Describe an object that traced code has, whoever runs it. An address is known at run time alone. CuteError: it
+    holds tuples of more levels than Python goes down."""
+    try:
+        return _described(x)
+    except RecursionError:
+        raise seam.CuteError(f"{type(x).__name__}: it holds a tuple of more levels than Python goes down") from None
+
+
+def _described(x: Any) -> Description:
     if isinstance(x, (Number, RegFile, VectorLeaf, dtypes.Scalar)):
         return described(leaf_type(x))
     if isinstance(x, seam.Leaf):
@@ -24,10 +32,10 @@ def described_object(x: Any) -> Description:
         dtype = None if backend is None else backend.type_of(x)
         return Scalar(dtype, x.divisor) if isinstance(dtype, dtypes.DType) else TensorMap()
     if isinstance(x, tuple) and not hasattr(x, "_fields"):
-        return Group(tuple(map(described_object, x)))
+        return Group(tuple(map(_described, x)))
     if not seam.is_static_class(type(x)):
         return Constant(x)
-    fields = {f: described_object(getattr(x, f)) for f in fields_of(type(x))}
+    fields = {f: _described(getattr(x, f)) for f in fields_of(type(x))}
     if "address" in fields and "space" in fields:
         fields["address"] = Scalar(_ADDRESSES.get(getattr(x.space, "name", ""), dtypes.Int32))
     return Object(type(x), tuple(fields.values()))
