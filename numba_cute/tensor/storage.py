@@ -209,13 +209,19 @@ def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType |
     return swizzled_tensor(at, lay, swizzle, "get_tensor")
 
 
+MOST_SHARED = 1 << 20
+"""More bytes than the shared memory of any target has."""
+
+
 def bytes_of(lay: Any, dtype: DType, swizzle: Any = None) -> int:
     """Count the bytes that a static layout of `dtype` takes in memory, wherever a swizzle of its bytes puts them."""
     size = -(-reach(lay) * dtype.width // 8)
     if not isinstance(swizzle, Swizzle) or not swizzle.bits or size % _mixed(swizzle) == 0:
         return size
     found = of_elements(swizzle, dtype)
-    if found is None or not isinstance(lay, Layout):
+    if (
+        found is None or not isinstance(lay, Layout) or size > MOST_SHARED
+    ):  # which is refused: each element is looked at
         return -(-size // _mixed(swizzle)) * _mixed(swizzle)
     return -(-reach(layout.make_composed_layout(found, 0, lay)) * dtype.width // 8)
 

@@ -82,3 +82,20 @@ def test_packed_fp4_is_seen_as_elements_and_unpacked_is_refused():
     assert t.element_type == cute.Float4E2M1FN and t.shape == (4, 16) and t.stride == (16, 1)
     with pytest.raises(cute.CuteError, match=r"pack it: .*runtime\.pack\(x\)"):
         runtime.from_dlpack(np.zeros((4, 8), ml_dtypes.float4_e2m1fn))
+
+
+@cute.kernel
+def beyond(out):
+    r = cute.make_rmem_tensor(8, cute.Float16)
+    r.fill(1)
+    tiled = cute.make_tiled_copy_tv(
+        cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16), cute.make_layout(32), cute.make_layout(2)
+    )
+    tid = cute.arch.thread_idx()[0]
+    out[tid] = tiled.get_slice(tid).partition_D(r).load()[0]
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_registers_beyond_a_tensors_are_reported(checks):
+    with pytest.raises(cute.sim.OutOfBoundsError, match="accesses elements 8 to 9 of a tensor of 8"):
+        cute.simulate(beyond, checks=checks)[1, 32](np.zeros(32, np.float32))

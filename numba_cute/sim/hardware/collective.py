@@ -12,7 +12,7 @@ from ...isa.form.instr import CLUSTER, TCGEN05_LOADS, WARP, WARPGROUP, WGMMA_GRO
 from ...isa.form.kinds import Operand
 from ...seam import CuteError, Leaf, Regs
 from ...seam.ground.naming import described
-from ..ground.report import DivergenceError
+from ..ground.report import DivergenceError, OutOfBoundsError
 from ..python.arithmetic.number import CLASSES, Number
 from .machine import Machine
 from .tmem import one_group
@@ -60,10 +60,18 @@ def scalar(kind: str, value: Any) -> Any:
     return float(np.float32(value)) if kind == "f32" else float(value)
 
 
+def check_registers(regs: Regs, size: int) -> None:
+    """Raise an OutOfBoundsError for registers that a register tensor of so many elements does not have."""
+    if not 0 <= regs.start <= size - regs.count:
+        last = regs.start + regs.count - 1
+        raise OutOfBoundsError(f"registers: a thread accesses elements {regs.start} to {last} of a tensor of {size}")
+
+
 def span(regs: Regs, dtype: Any = None) -> Any:
     """A span of one thread's registers as an array that shares their memory."""
     if not isinstance(regs.file, np.ndarray):
         raise CuteError(f"a pointer to registers has {described(regs.file)} for them; cute.make_rmem_tensor makes some")
+    check_registers(regs, len(regs.file))
     part = regs.file[regs.start : regs.start + regs.count]
     want = np.dtype(dtype if dtype is not None else regs.dtype.numpy)
     return part if part.dtype == want else part.view(want)

@@ -10,7 +10,18 @@ import numpy as np
 from ...isa.form.instr import Instr
 from ...isa.form.kinds import Operand
 from ...seam import Regs
-from ..hardware.collective import BITS, MAKE, MASK, REGISTER, check_size, result_type, scalar, span, vector
+from ..hardware.collective import (
+    BITS,
+    MAKE,
+    MASK,
+    REGISTER,
+    check_registers,
+    check_size,
+    result_type,
+    scalar,
+    span,
+    vector,
+)
 from ..python.arithmetic.lanes import LaneFile, Lanes
 
 
@@ -56,6 +67,7 @@ def as_lanes(f: Any, kind: str, values: Any) -> Any:
 def spans(f: Any, regs: Regs, dtype: Any = None) -> Any:
     """A span of registers of all lanes of a convoy: shape (lanes, count)."""
     file: LaneFile = regs.file
+    check_registers(regs, file.base.shape[1])
     part = file.base[file.rows(f), regs.start : regs.start + regs.count]
     want = np.dtype(dtype if dtype is not None else regs.dtype.numpy)
     return part if part.dtype == want else part.view(want)
