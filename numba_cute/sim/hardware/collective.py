@@ -61,8 +61,8 @@ def scalar(kind: str, value: Any) -> Any:
 
 
 def check_registers(regs: Regs, size: int) -> None:
-    """Raise an OutOfBoundsError for registers that a register tensor of so many elements does not have."""
-    if not 0 <= regs.start <= size - regs.count:
+    """Raise an OutOfBoundsError for registers that begin where a register tensor of so many elements has none."""
+    if regs.count and not 0 <= regs.start < size:
         last = regs.start + regs.count - 1
         raise OutOfBoundsError(f"registers: a thread accesses elements {regs.start} to {last} of a tensor of {size}")
 
