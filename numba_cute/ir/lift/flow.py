@@ -95,7 +95,7 @@ class Flow:
 
     @property
     def threads(self) -> int:
-        """How many threads a block has, as the module says; 0 where it does not."""
+        """Count the threads of a block; 0 where the module does not say."""
         found = {**self.function.attributes, **self.function.properties}.get("nvvm.reqntid")
         return product(tuple(found.get_values())) if isinstance(found, DenseArrayBase) else 0
 

@@ -393,7 +393,7 @@ _VOTE = re.compile(
     r"{ \.reg \.pred (\w+); \.reg \.pred (\w+); setp\.ne\.b32 \1, \$1, 0; "
     r"vote\.sync\.(all|any|uni)\.pred \2, \1, \$2; selp\.b32 \$0, 1, 0, \2; }"
 )
-"""How a vote, which PTX gives as a predicate, is written as a number."""
+"""Writes a vote, which PTX gives as a predicate, as a number."""
 
 
 @lifts("llvm.inline_asm")

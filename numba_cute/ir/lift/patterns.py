@@ -19,7 +19,7 @@ Root = Callable[[SSAValue], SSAValue]
 
 
 RESPONSES = "nvvm.clusterlaunchcontrol.query_cancel."
-"""What reads a response of cluster launch control."""
+"""Begins the names of operations that read a response of cluster launch control."""
 _COMMITS = "nvvm.tcgen05.commit"
 
 
@@ -165,15 +165,14 @@ class Patterns:
         )
 
     def arrives_for_warp(self, op: scf.IfOp) -> bool:
-        """Whether a branch is that of some lanes of a warp, which arrive at a barrier there: they tell what all lanes
-        have done."""
+        """Say whether some lanes of a warp arrive at a barrier in a branch, for all lanes of it."""
         if not self.uniform.varies(op.cond) or not self.uniform.comes(op):
             return False
         return any(map(_arrives, op.true_region.walk()))
 
     def lacks_cluster(self, fence: Operation) -> bool:
-        """Whether a fence behind barriers that begin lets another block arrive at one of them before it knows: no
-        cluster meets before that. All threads come to a fence in the block of a function."""
+        """Say whether another block may arrive at a barrier before it has begun: no cluster meets between the fence
+        and that. All threads come to a fence in the block of a function."""
         begun: set[SSAValue] = set()
         at = fence.prev_op
         while at is not None and at.name != "nvvm.cluster.wait":
@@ -187,7 +186,7 @@ class Patterns:
         return False
 
     def _barrier(self, value: SSAValue) -> SSAValue:
-        """Return where barriers begin of which a pointer is to one."""
+        """Return the pointer to the first of several barriers, given one to any of them."""
         value = self.root(value)
         op: Any = value.owner
         if getattr(op, "name", "") in ("cute.add_offset", "builtin.unrealized_conversion_cast"):
@@ -215,7 +214,7 @@ class Patterns:
 
 
 def _arrives(op: Operation) -> bool:
-    """Whether an operation arrives at a barrier, and announces no bytes there."""
+    """Say whether an operation arrives at a barrier without announcing bytes."""
     if op.name == "nvvm.mbarrier.txn":
         return getattr({**op.attributes, **op.properties}.get("kind"), "data", "") == "arrive"
     return op.name == "nvvm.mbarrier.arrive"

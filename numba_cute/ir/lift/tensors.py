@@ -394,7 +394,7 @@ def copied(w: Lifter, value: SSAValue) -> Expr:
 
 @lifts("cute.prefetch")
 def prefetch_tile(w: Lifter, op: Any) -> None:
-    """What a copy would load is fetched into the cache."""
+    """Fetch into the cache what a copy would load."""
     found = w.get(w.flow.patterns.prefetching(op.operands[0]))
     if isinstance(found, Object) and found.fields:
         w.refuse(op, f"a prefetch with {', '.join(found.fields)} is not lifted")
@@ -428,8 +428,7 @@ def copy(w: Lifter, op: Any) -> None:
 
 
 def _more_than_one(atom: Any, t: Any) -> bool:
-    """Whether the first mode of a tensor has, undivided, more values than a plain copy of so many bits moves: they are
-    copied one after the other."""
+    """Say whether the first mode of a tensor has more values than one plain copy moves, so that several are needed."""
     shape = layout_of(t).shape
     for _ in range(2):
         shape = shape[0] if isinstance(shape, tuple) else shape
@@ -478,7 +477,7 @@ def _registers(w: Lifter, value: SSAValue) -> str:
 
 
 def _lies_together(layout: Any) -> bool:
-    """Whether the elements of the first mode lie one after the other."""
+    """Say whether the elements of the first mode lie one after the other."""
     shape, stride = (x[0] if isinstance(x, tuple) else x for x in (layout.shape, layout.stride))
     step = 1
     for s, d in zip(Tree(shape).flat(), Tree(stride).flat(), strict=True):

@@ -15,21 +15,21 @@ _VARIES = ("nvvm.read.ptx.sreg.tid", "nvvm.read.ptx.sreg.laneid", "nvvm.elect", 
            "cute.memref.load",
            "llvm.inline_asm")  # fmt: skip
 _OF_WARPS = ("nvvm.elect.sync", "nvvm.wgmma", "cute_nvgpu.arch.sm100.alloc", "cute_nvgpu.arch.sm100.dealloc")
-"""What whole warps execute."""
+"""Begins the names of operations that whole warps execute."""
 _LANES = 32
 
 
 class Uniform:
-    """Knows it of one function. root: which value one is. A number is taken to be alike until it is found to depend on
-    a lane."""
+    """Finds it in one function. root: gives the value that another one stands for. A number is alike in all lanes until
+    it is found to depend on one."""
 
     def __init__(self, root: Callable[[SSAValue], SSAValue]) -> None:
         self.root = root
         self._varies: dict[SSAValue, bool] = {}
 
     def comes(self, op: Operation) -> bool:
-        """Whether all lanes of a warp come to an operation, as often: nothing around it hangs on a lane, or what stands
-        beside it asks that of the module."""
+        """Say whether all lanes of a warp come to an operation equally often: nothing around it depends on a lane, or
+        an operation beside it needs whole warps."""
         at = op
         while (parent := at.parent_op()) is not None:
             if at.parent is not None and any(other.name.startswith(_OF_WARPS) for other in at.parent.ops):
@@ -40,7 +40,7 @@ class Uniform:
         return True
 
     def _leaves_early(self, op: Operation) -> bool:
-        """Whether an operation is a loop that some lanes leave before others."""
+        """Say whether an operation is a loop that some lanes leave before others."""
         if isinstance(op, scf.ForOp):
             return any(map(self.varies, (op.lb, op.ub, op.step)))
         if isinstance(op, scf.WhileOp):
@@ -49,7 +49,7 @@ class Uniform:
         return False
 
     def varies(self, value: SSAValue) -> bool:
-        """Whether a value may differ between the lanes of a warp."""
+        """Say whether a value may differ between the lanes of a warp."""
         value = self.root(value)
         if value not in self._varies:
             self._settle(value)
@@ -79,7 +79,7 @@ class Uniform:
         return isinstance(op, Operation) and op.name.startswith(_VARIES)
 
     def _sources(self, value: SSAValue) -> list[SSAValue]:
-        """What a value is made of, the conditions on which it hangs among it."""
+        """List what a value is made of, with the conditions that it depends on."""
         owner: Any = value.owner
         if isinstance(owner, Block):
             return self._carried(value, owner.parent_op())
@@ -109,7 +109,7 @@ class Uniform:
         return []
 
     def _is_of_whole_warps(self, op: Operation) -> bool:
-        """Whether an operation divides a thread's place, in a block that is a row of whole warps, by whole warps."""
+        """Say whether an operation divides a thread's index by whole warps, in a block that is a row of them."""
         if op.name not in ("arith.floordivsi", "arith.divsi"):
             return False
         place, divisor = (self.root(v).owner for v in op.operands)

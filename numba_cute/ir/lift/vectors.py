@@ -31,7 +31,7 @@ def elements(w: Lifter, op: Any, t: Any) -> DType:
 
 
 def count(t: Any) -> int:
-    """How many elements a vector's type has."""
+    """Count the elements of a vector's type."""
     return int(product(tuple(t.get_shape())))
 
 
@@ -272,7 +272,7 @@ def _given(op: Any, name: str) -> Any:
 
 
 def _place(w: Lifter, op: Any, part: Any, whole: Any) -> tuple[int, int, int]:
-    """Where a part lies in a vector: the part's size, how many such parts there are, and which it is."""
+    """Return where a part lies in a vector: its size, how many such parts there are, and which one it is."""
     offsets, strides = ([n.value.data for n in _given(op, name)] for name in ("offsets", "strides"))
     if len(offsets) != 1 or strides != [1]:
         w.refuse(op, "parts of vectors of several dimensions, or of every other element, are not lifted")
