@@ -81,6 +81,19 @@ class Tensor(InIR):
             return dtypes.Int32
         return self.iterator.dtype  # type: ignore[no-any-return]
 
+    @element_type.setter
+    def element_type(self, dtype: DType) -> None:
+        """Have the memory hold elements of another type, under the same layout. On the host; for types that the
+        array's library does not have.
+
+        dtype: the new type. CuteError: no element type, a tensor without memory, a tensor of a kernel.
+        """
+        if not isinstance(dtype, DType):
+            raise CuteError(f"element_type = {described(dtype)}: give an element type, as cute.Float8E4M3FN")
+        if not isinstance(self.iterator, Pointer):
+            raise CuteError(f"element_type = {dtype}: the elements of {self!r} are coordinates, or descriptors")
+        self._changed(Tensor(recast_ptr(self.iterator, dtype=dtype), self.layout), "element_type = …")
+
     @property
     def dtype(self) -> DType:
         """The same as `element_type`."""
@@ -180,18 +193,27 @@ class Tensor(InIR):
         return layout.leading_dim(self.shape, self.stride)
 
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
-        """Return the tensor with all extents and strides as run-time values, but for the stride 1 of mode `leading_dim`
-        (default: the mode that has it). On the host; one compiled kernel then serves all shapes."""
-        return derived(_dynamic, self, leading_dim)  # type: ignore[no-any-return]
+        """Make all extents and strides run-time values, but for the stride 1 of mode `leading_dim` (default: the mode
+        that has it); gives the tensor itself. On the host; one compiled kernel then serves all shapes."""
+        return self._changed(derived(_dynamic, self, leading_dim), "mark_layout_dynamic")
 
     def mark_compact_shape_dynamic(self, mode: int, stride_order: Any = None, divisibility: int = 1) -> Tensor:
-        """Return the tensor with the extent of `mode` as a run-time value, and the strides that depend on it. On the
-        host.
+        """Make the extent of `mode` a run-time value, and the strides that depend on it; gives the tensor itself. On
+        the host.
 
         stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: a number
         that divides the extent, which is checked.
         """
-        return derived(_shape_dynamic, self, mode, stride_order, divisibility)  # type: ignore[no-any-return]
+        made = derived(_shape_dynamic, self, mode, stride_order, divisibility)
+        return self._changed(made, "mark_compact_shape_dynamic")
+
+    def _changed(self, made: Tensor, what: str) -> Tensor:
+        """This tensor, which has become as `made`: on the host alone, where who made it has named it."""
+        if seam.current_or(None) is not None:
+            raise CuteError(f"{what}: a tensor is changed on the host, before the launch, and not in a kernel")
+        vars(self).clear()  # with what is remembered of it
+        vars(self).update(iterator=made.iterator, layout=made.layout)
+        return self
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
         """(address, bytes, name, owner, whether it is read-only) of the memory that this tensor refers to. owner:
@@ -244,6 +266,20 @@ class Tensor(InIR):
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
+
+
+_frozen = Tensor.__setattr__
+
+
+def _set(t: Tensor, name: str, value: Any) -> None:
+    """Set what may be set of a tensor of the host: its element type."""
+    if name == "element_type":
+        object.__setattr__(t, name, value)
+    else:
+        _frozen(t, name, value)
+
+
+Tensor.__setattr__ = _set  # type: ignore[method-assign, assignment] - a frozen dataclass has its own
 
 
 def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:

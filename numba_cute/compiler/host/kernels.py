@@ -294,12 +294,18 @@ def _both(kind: Any) -> Any:
             if call is not None:
                 return call(self, args, named)
             function = getattr(self, "py_func", None) or self.fn
+            converts = getattr(function, CONVERTS, None)
+            if converts is not None:
+                args, named = [converts(a) for a in args], {n: converts(a) for n, a in named.items()}
             args, named = call_as_annotated(function, args, named)
             return function(*args, **named)
 
     Function.__name__ = Function.__qualname__ = kind.__name__
     return Function
 
+
+CONVERTS = "__cute_converts__"
+"""On a function of `jit`, what makes the arguments of a call of the host: `compat` has it make tensors of arrays."""
 
 NUMBA_CUDA = cuda
 """The `numba.cuda` whose names kernels say."""

@@ -35,6 +35,16 @@ class Resources:
     group_registers: tuple[int, ...] = ()
 
 
+@functools.cache
+def version() -> tuple[int, int]:
+    """Ask the assembler for its version: that of the CUDA toolkit."""
+    said = subprocess.run([tool("ptxas"), "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"release (\d+)\.(\d+)", said)
+    if found is None:
+        raise CuteError(f"ptxas --version says no release: {said!r}")
+    return int(found[1]), int(found[2])
+
+
 def tool(name: str) -> str:
     """Find the path of a CUDA tool ("ptxas", "nvdisasm"): the one that is set, or the first that is found."""
     named = getattr(config.current(), name)

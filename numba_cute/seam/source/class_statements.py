@@ -52,6 +52,7 @@ class _Calls(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        body = _without_names(body)
         fields = [
             s for s in body if isinstance(s, ast.AnnAssign) and s.value is None and isinstance(s.target, ast.Name)
         ]
@@ -68,6 +69,29 @@ class _Calls(ast.NodeTransformer):
         )
         made = ast.copy_location(ast.Assign([ast.Name(node.name, ast.Store())], call), node)
         return ast.fix_missing_locations(made)
+
+
+def _without_names(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a class without those that give a name to an expression: it stands where the name is read."""
+    given: dict[str, ast.expr] = {}
+    left: list[ast.stmt] = []
+    for s in body:
+        s = _Written(given).visit(s)
+        if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name):
+            given[s.targets[0].id] = s.value
+        else:
+            left.append(s)
+    return left
+
+
+class _Written(ast.NodeTransformer):
+    """Puts an expression in the place of each name that is read and was given to one. given: those names."""
+
+    def __init__(self, given: dict[str, ast.expr]) -> None:
+        self._given = given
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self._given.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
 
 
 def _remade(function: Any, definition: ast.FunctionDef) -> Any:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of `cutlass.cute` that are not those of this library's own modules."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Union
+
+from ...compiler import jit as _jit
+from ...compiler.host.kernels import CONVERTS
+from ...dtypes import Scalar
+from ...runtime import from_dlpack
+from .options import *
+from .options import __all__ as _OPTIONS
+
+__all__ = ["Int", "jit", "native_struct", *_OPTIONS]
+
+Int = Union[int, Scalar]  # noqa: UP007 - files subscribe and unite it as a class
+
+
+def native_struct(cls: Any) -> Any:
+    """Decorate a class of run-time values: here a dataclass, as kernels take them."""
+    return cls if dataclasses.is_dataclass(cls) else dataclasses.dataclass(cls)
+
+
+def jit(function: Any = None, **options: Any) -> Any:
+    """Mark a function of the host or of a kernel, as `numba_cute.jit`: of the arrays that the host gives, tensors are
+    made, whose extents and strides are run-time values.
+
+    function: the Python. options: those of `cuda.jit(device=True)`; the CuTe DSL's `preprocess` is taken.
+    """
+    options.pop("preprocess", None)
+    if function is None:
+        return functools.partial(jit, **options)
+    vars(getattr(function, "py_func", function))[CONVERTS] = _tensors
+    return _jit(function, **options)
+
+
+def _tensors(value: Any) -> Any:
+    """Return what a host function is given: tensors for arrays, to any depth."""
+    if type(value) in (tuple, list):
+        return type(value)(map(_tensors, value))
+    if not hasattr(value, "__dlpack__"):
+        return value
+    made = from_dlpack(value)
+    ones = [i for i, d in enumerate(made.stride) if d == 1]
+    wide = [i for i in ones if made.shape[i] != 1]
+    lead = (wide or ones or [None])[-1]
+    return made if len(made.shape) == 0 else made.mark_layout_dynamic(leading_dim=lead)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of `cutlass.cute.runtime`: stand-ins for compiling, and switches of other launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...runtime import from_dlpack as _from_dlpack
+from ...seam import CuteError
+from ...tensor.tensor import Tensor
+
+__all__ = ["from_dlpack", "load_module", "make_fake_stream"]
+
+
+def from_dlpack(
+    tensor_dlpack: Any, assumed_align: int | None = None, use_32bit_stride: bool = False, *,
+    enable_tvm_ffi: bool = False, force_tf32: bool = False,
+) -> Tensor:  # fmt: skip
+    """Make a tensor over the memory of an array, as `numba_cute.runtime.from_dlpack`.
+
+    tensor_dlpack, assumed_align: as there. use_32bit_stride: taken; offsets have the width that they need.
+    enable_tvm_ffi: taken; launches are as fast. force_tf32: elements of 32 bits are TFloat32.
+    """
+    made = _from_dlpack(tensor_dlpack, assumed_align)
+    if force_tf32:
+        from ... import TFloat32
+
+        made.element_type = TFloat32
+    return made
+
+
+def make_fake_stream(*, use_tvm_ffi_env_stream: bool = False) -> int:
+    """Make a stream to compile with: the default one. use_tvm_ffi_env_stream: taken; a launch that names no stream runs
+    in torch's current one."""
+    return 0
+
+
+def load_module(file_path: str, *, enable_tvm_ffi: bool = False) -> Any:
+    """Refuse: kernels are kept and shipped by `python -m numba_cute cache`."""
+    raise CuteError(
+        f"load_module({file_path!r}): there are no files of compiled functions here; kernels are kept on disk by "
+        "themselves, and `python -m numba_cute cache export FILE` ships them"
+    )

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of `cutlass.cute.testing`: errors of tests, and times, which a simulated run has none of."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from ...testing import benchmark as _benchmark, get_workspace_count as _workspaces
+from ..runs import RUN
+
+__all__ = [
+    "CantImplementError", "add_tensor_init_args", "benchmark", "get_workspace_count", "validate_tensor_init_args",
+]  # fmt: skip
+
+
+class CantImplementError(Exception):
+    """A configuration that a kernel does not have: what files raise."""
+
+
+def benchmark(callable: Any, **named: Any) -> float:
+    """Time a function that launches, as `numba_cute.testing.benchmark`; in a simulated run, where a time says nothing,
+    call nothing and return NaN."""
+    if RUN.get() is not None:
+        return math.nan
+    return _benchmark(callable, **named)
+
+
+def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
+    """Return how many sets of buffers `benchmark` needs, as `numba_cute.testing.get_workspace_count`; 1 in a simulated
+    run."""
+    if RUN.get() is not None:
+        return 1
+    return _workspaces(one_workspace_bytes, warmup_iterations, iterations)
+
+
+def add_tensor_init_args(parser: argparse.ArgumentParser, supports_int_dtypes: bool = False) -> None:
+    """Add the options that say how tensors are filled: `--init_normal`, `--normal_mean`, `--normal_std`.
+
+    parser: they are added to it. supports_int_dtypes: whether the help says that integers are uniform at all times.
+    """
+    but = "; integers are uniform at all times" if supports_int_dtypes else ""
+    parser.add_argument("--init_normal", action="store_true", help=f"fill tensors with normal numbers{but}")
+    parser.add_argument("--normal_mean", type=float, default=0.0, help="their mean")
+    parser.add_argument("--normal_std", type=float, default=1.0, help="their standard deviation")
+
+
+def validate_tensor_init_args(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Judge what was given for the options of `add_tensor_init_args`, and end the program by `parser.error` if it is
+    wrong. args: what `parser` read."""
+    if args.normal_std < 0 or not math.isfinite(args.normal_std) or not math.isfinite(args.normal_mean):
+        parser.error("--normal_mean and --normal_std are finite, and --normal_std is not negative")

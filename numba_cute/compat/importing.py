@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`install`: an import hook that answers for the modules of the CuTe DSL.
+
+Each is a `Mirror`: a module of that name whose attributes are those of modules here (`MODULES`), first of the file in
+`numba_cute/compat/cutlass` that has what only the CuTe DSL has a name for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from ..seam import CuteError
+from .modules import MODULES
+
+ROOT = "cutlass"
+
+
+def install() -> None:
+    """Have `import cutlass` and its modules answered by this library, in this process. CuteError: the CuTe DSL itself
+    was imported before."""
+    loaded = sys.modules.get(ROOT)
+    if loaded is not None and not isinstance(loaded, Mirror):
+        raise CuteError(
+            "compat.install: cutlass has been imported already, from "
+            f"{getattr(loaded, '__file__', None)!r}: call install() before the first `import cutlass`"
+        )
+    if not any(isinstance(f, Finder) for f in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+
+
+def uninstall() -> None:
+    """Undo `install`: later imports of cutlass are Python's own. Modules that were imported keep what they have."""
+    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, Finder)]
+    for name in [n for n, m in sys.modules.items() if isinstance(m, Mirror)]:
+        del sys.modules[name]
+
+
+class Mirror(ModuleType):
+    """A module of the CuTe DSL, whose names are those of modules here."""
+
+    def __init__(self, name: str, sources: Sequence[str]) -> None:
+        super().__init__(name, f"The CuTe DSL's {name}, answered by numba_cute.")
+        self.__sources__ = tuple(map(importlib.import_module, sources))
+        self.__all__ = sorted({n for m in self.__sources__ for n in _public(m)})
+
+    def __getattr__(self, name: str) -> Any:
+        why = ""
+        if not name.startswith("__") or name == "__version__":
+            for module in self.__sources__:
+                try:
+                    found = getattr(module, name)
+                except AttributeError as e:
+                    why = f": {e}"
+                    continue
+                if not isinstance(found, ModuleType):
+                    return self.__dict__.setdefault(name, found)
+            if f"{self.__name__}.{name}" in MODULES:
+                return importlib.import_module(f"{self.__name__}.{name}")
+        raise AttributeError(f"{self.__name__} has no {name!r} in numba_cute{why}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *self.__all__})
+
+
+def _public(module: ModuleType) -> list[str]:
+    return [
+        n for n in getattr(module, "__all__", None) or dir(module)
+        if not n.startswith("_") and n in vars(module) and not isinstance(vars(module)[n], ModuleType)
+    ]  # fmt: skip
+
+
+class Finder:
+    """The finder of the modules in `MODULES`."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Return how the module `name` is made; None if it is none of the CuTe DSL's."""
+        if name not in MODULES:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: Any) -> ModuleType:
+        """Make the module of a spec."""
+        return Mirror(spec.name, MODULES[spec.name])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: a mirror has no code of its own."""

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a file that is written for the CuTe DSL: what its launches and its `cute.compile` do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from ..compiler import compile
+from ..compiler.host.result import Compiled, CompiledHost
+from ..isa.form.targets import answering_for
+from ..seam import CuteError
+from ..seam.marks.constexpr import LAUNCHER, is_host
+
+
+@dataclasses.dataclass
+class Run:
+    """A run on the CPU. arch: the target whose GPU it stands for. simulates: whether launches are simulated. compiles:
+    whether `cute.compile` compiles. checks: those of the simulator. keeps_going: note what is refused while kernels are
+    compiled, and go on. launched: how many kernels were simulated. kernels, refused: what was compiled, and the errors
+    of what was not."""
+
+    arch: str
+    simulates: bool = True
+    compiles: bool = True
+    checks: Any = True
+    seed: int | None = None
+    keeps_going: bool = False
+    launched: int = 0
+    kernels: list[Compiled] = dataclasses.field(default_factory=list)
+    refused: list[Exception] = dataclasses.field(default_factory=list)
+
+
+RUN: ContextVar[Run | None] = ContextVar("RUN", default=None)
+
+
+@contextmanager
+def running(run: Run) -> Iterator[Run]:
+    """Have launches and `cute.compile` be a run's."""
+    from ..sim import simulate
+
+    def launch(kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if not run.simulates:
+            return
+        simulated = simulate(
+            kernel, arch=run.arch, checks=run.checks, seed=run.seed, cluster=options["cluster"],
+            cooperative=options["cooperative"], fallback_cluster=options["fallback_cluster"],
+        )  # fmt: skip
+        run.launched += 1
+        simulated[options["grid"], options["block"], 0, options["smem"]](*args)
+
+    tokens = RUN.set(run), LAUNCHER.set(launch)
+    try:
+        with answering_for(run.arch):
+            yield run
+    finally:
+        RUN.reset(tokens[0])
+        LAUNCHER.reset(tokens[1])
+
+
+def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
+    """Compile for the run that there is, or else for a GPU."""
+    run = RUN.get()
+    if run is None:
+        return compile(func, *args, arch=arch)
+    if run.compiles:
+        try:
+            made = compile(func, *args, arch=run.arch)
+        except CuteError as e:
+            if not run.keeps_going:
+                raise
+            run.refused.append(e)
+        else:
+            run.kernels.extend(made.kernels if isinstance(made, CompiledHost) else [made])
+            return made
+    return CompiledHost(func, args, ()) if is_host(func) else func

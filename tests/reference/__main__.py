@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run NVIDIA's files, unchanged, with `import cutlass` answered by this library: `python -m tests.reference PATH [FILE…]`.
+
+PATH is a checkout's folder, as examples/python/CuTeDSL of NVIDIA/cutlass; FILE is a part of paths below it. Of each it
+says how far it comes: `compiler`: its kernels are compiled for its target, `simulator`: it runs to its end, its own
+comparison with its reference included, with all checks of the simulator; `gpu` runs it as it is. Needs torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .child import MARK
+from .files import File, files
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.reference", description=__doc__)
+    parser.add_argument("path", type=Path, help="the folder of a checkout")
+    parser.add_argument("file", nargs="*", help="parts of paths of files; all by default")
+    parser.add_argument("--engine", nargs="+", default=["compiler", "simulator"], choices=("compiler", "simulator", "gpu"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at once")
+    parser.add_argument("--seconds", type=float, default=300, help="the longest that one takes")
+    parser.add_argument("--output", type=Path, help="a file for the records, as JSON")
+    given = parser.parse_args()
+    root = given.path.resolve()
+    work = [(f, e) for f in files(root, given.file) for e in given.engine]
+    records: dict[str, dict[str, Any]] = {}
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for (file, engine), record in zip(work, pool.map(lambda w: run(root, *w, given.seconds), work)):
+            records.setdefault(file.name, {"target": file.target})[engine] = record
+            print(f"{engine:<10}{file.name}: {_summary(record)}", flush=True)
+            if given.output is not None:
+                given.output.write_text(json.dumps(records, indent=1) + "\n")
+    for engine in given.engine:
+        print(f"{engine}: {sum('error' not in r[engine] for r in records.values())} of {len(records)}")
+
+
+def run(root: Path, file: File, engine: str, seconds: float) -> dict[str, Any]:
+    """Run one file in a process of its own; gives its record."""
+    command = [sys.executable, "-m", "tests.reference.child", str(root), file.name, file.target, engine, *file.arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"it takes longer than {seconds:.0f} s"}
+    line = next((ln for ln in reversed(done.stdout.splitlines()) if ln.startswith(MARK)), None)
+    if line is None:
+        return {"error": f"the process ended with {done.returncode}: {done.stderr[-600:]}"}
+    record: dict[str, Any] = json.loads(line.removeprefix(MARK))
+    if record.get("refused"):
+        record.setdefault("error", record["refused"][0]["error"])
+        record.setdefault("at", record["refused"][0]["at"])
+    return record
+
+
+def _summary(record: dict[str, Any]) -> str:
+    if "error" in record:
+        return f"{record['error'][:160]!r} at {record.get('at')}"
+    kernels = ", ".join(f"{k['registers']} registers, {k['spills']} spilled" for k in record.get("kernels", ()))
+    return f"{record.get('seconds')} s {kernels}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which files of a checkout are run, for which target, and on which small problem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+LEFT_OUT = ("experimental", "task_scheduling", "jax", "export", "distributed", "nvshmem", "aot_", "/cudnn")
+"""Parts of paths that are out of scope: other programming models, JAX, C export, several GPUs."""
+TARGETS = (
+    ("sm103", "sm_103a"), ("blackwell_geforce", "sm_120a"), ("blackwell", "sm_100a"), ("hopper", "sm_90a"),
+    ("ampere", "sm_80"), ("fp16_gemm_4_iket", "sm_100a"), ("tour_to_sol", "sm_100a"), ("", "sm_90a"),
+)  # fmt: skip
+"""By a part of a path, the target."""
+PROBLEMS: dict[str, list[str]] = json.loads(Path(__file__).with_name("problems.json").read_text())
+"""By the end of a path, the arguments of a small problem; of others there are none."""
+
+
+class File(NamedTuple):
+    """A file that is run. name: its path in the checkout. target: the GPU. arguments: of the small problem."""
+
+    name: str
+    target: str
+    arguments: tuple[str, ...]
+
+
+def files(root: Path, chosen: list[str]) -> Iterator[File]:
+    """Yield the files below `root` in scope, or the `chosen` ones: parts of their paths."""
+    for path in sorted((*root.rglob("*.py"), *root.rglob("*.ipynb"))):
+        name = str(path.relative_to(root))
+        if any(part in f"/{name}" for part in LEFT_OUT) or (chosen and not any(c in name for c in chosen)):
+            continue
+        target = next(t for part, t in TARGETS if part in name)
+        yield File(name, target, tuple(next((a for n, a in PROBLEMS.items() if name.endswith(n)), ())))
