@@ -60,6 +60,11 @@ class DType(_Base):
         """True of integers, signed or not; Boolean is none."""
         return self.kind in ("int", "uint")
 
+    def is_same_kind(self, other: DType) -> bool:
+        """Return whether both are integers, signed or not, both are floats, or both are booleans. other: another
+        type."""
+        return (self.is_integer, self.is_float) == (other.is_integer, other.is_float)
+
     @property
     def signed(self) -> bool:
         """True of floats and signed integers."""

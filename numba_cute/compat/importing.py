@@ -57,8 +57,9 @@ class Mirror(ModuleType):
                 except AttributeError as e:
                     why = f": {e}"
                     continue
-                if not isinstance(found, ModuleType):
-                    return self.__dict__.setdefault(name, found)
+                if isinstance(found, ModuleType) and f"{self.__name__}.{name}" in MODULES:
+                    break
+                return self.__dict__.setdefault(name, found)
             if f"{self.__name__}.{name}" in MODULES:
                 return importlib.import_module(f"{self.__name__}.{name}")
         raise AttributeError(f"{self.__name__} has no {name!r} in numba_cute{why}", name=name, obj=self)

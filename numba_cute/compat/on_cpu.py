@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..isa.form.targets import named
 from ..seam import CuteError
+from .on_host import replaced
 
 _CPU = torch.device("cpu")
 
@@ -24,33 +25,52 @@ def _is_cuda(value: Any) -> bool:
     return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
 
 
+_ON_GPU = "_numba_cute_on_gpu"
+"""Set on a tensor that stands for one on the GPU: what is made of it does so too."""
+_DEVICE, _IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
+
+
 class _OnHost(TorchFunctionMode):
-    """Names of a GPU are those of the CPU; a copy to or from it is a copy."""
+    """A tensor on a GPU is one of the CPU that is marked; a copy to or from the GPU is a copy."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        if func in (torch.Tensor.cuda, torch.Tensor.cpu):
-            return _copied(args[0])
-        moved = any(map(_is_cuda, (*args, *kwargs.values()))) or (
-            func is torch.Tensor.to and any(_names_host(x) for x in (*args[1:], *kwargs.values()))
-        )
-        if "device" in kwargs and type(kwargs["device"]) is int:
-            kwargs["device"] = _CPU
+        named = dict(kwargs or {})
+        if func in (_DEVICE, _IS_CUDA):
+            marked = _marked(args[0])
+            return marked if func is _IS_CUDA else torch.device("cuda", 0) if marked else func(args[0])
+        to_gpu = func is torch.Tensor.cuda or any(map(_is_cuda, (*args, *named.values())))
+        if type(named.get("device")) is int:
+            to_gpu, named["device"] = True, _CPU
+        to_host = not to_gpu and (func is torch.Tensor.cpu or any(map(_is_host, (*args[1:], *named.values()))))
+        named = {n: _CPU if _is_cuda(v) else v for n, v in named.items() if n != "pin_memory"}
         args = tuple(_CPU if _is_cuda(a) else a for a in args)
-        kwargs = {n: _CPU if _is_cuda(v) else v for n, v in kwargs.items() if n != "pin_memory"}
-        made = func(*args, **kwargs)
-        if moved and args and made is args[0] and isinstance(made, torch.Tensor):
-            return _copied(made)
+        came_marked = any(map(_marked, _tensors((args, named))))
+        made = args[0] if func is torch.Tensor.cuda else func(*args, **named)
+        goes_marked = to_gpu or (came_marked and not to_host)
+        if isinstance(made, torch.Tensor) and args and made is args[0] and goes_marked != _marked(made):
+            made = made.detach().clone(memory_format=torch.preserve_format).requires_grad_(made.requires_grad)
+        for t in _tensors(made):
+            setattr(t, _ON_GPU, goes_marked)
         return made
 
 
-def _names_host(value: Any) -> bool:
+def _marked(value: Any) -> bool:
+    return getattr(value, _ON_GPU, False) is True
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in a value, to any depth."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _tensors(one)
+    elif isinstance(value, dict):
+        yield from _tensors(tuple(value.values()))
+
+
+def _is_host(value: Any) -> bool:
     return value == "cpu" if isinstance(value, str) else isinstance(value, torch.device) and value.type == "cpu"
-
-
-def _copied(t: torch.Tensor) -> torch.Tensor:
-    """A copy with the strides of a tensor."""
-    return t.detach().clone(memory_format=torch.preserve_format).requires_grad_(t.requires_grad)
 
 
 class _Stream:
@@ -77,7 +97,7 @@ class _Stream:
 class _Event:
     """An event: what came before it is done."""
 
-    cuda_event = 0
+    cuda_event = 1
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
 
@@ -123,8 +143,8 @@ def _replacements(arch: str) -> dict[str, Any]:
         "current_stream": lambda _=None: stream, "default_stream": lambda _=None: stream, "Stream": _Stream,
         "ExternalStream": _Stream, "stream": lambda _: nullcontext(), "Event": _Event, "CUDAGraph": _no_graph,
         "graph": _no_graph, "get_device_capability": lambda _=None: capability, "get_device_properties": properties,
-        "get_device_name": lambda _=None: properties().name, "manual_seed": torch.manual_seed,
-        "manual_seed_all": torch.manual_seed,
+        "get_device_name": lambda _=None: properties().name, "manual_seed": lambda _: None,
+        "manual_seed_all": lambda _: None,
     }  # fmt: skip
 
 
@@ -132,17 +152,11 @@ def _replacements(arch: str) -> dict[str, Any]:
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
 
-    arch: the target, as "sm_90a". A copy to or from the GPU is a copy, and `.device` of what is on it says "cpu".
+    arch: the target, as "sm_90a". A copy to or from the GPU is a copy, and what is made of a tensor that is on it is on it.
     """
-    instead = _replacements(arch)
-    before = {name: getattr(torch.cuda, name) for name in instead}
     default = torch.get_default_device()
     try:
-        for name, value in instead.items():
-            setattr(torch.cuda, name, value)
-        with _OnHost():
+        with replaced(torch.cuda, _replacements(arch)), _OnHost():
             yield
     finally:
-        for name, value in before.items():
-            setattr(torch.cuda, name, value)
         torch.set_default_device(default)

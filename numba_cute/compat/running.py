@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..seam import CuteError
 from .importing import install
+from .on_host import on_host
 from .runs import Run, running
 
 
@@ -31,6 +32,7 @@ def run_file(file: str | Path, arguments: Sequence[str] = (), run: Run | None = 
         with ExitStack() as stack:
             if run is not None:
                 stack.enter_context(running(run))
+                stack.enter_context(on_host())
                 if importlib.util.find_spec("torch") is not None:
                     from .on_cpu import on_cpu
 

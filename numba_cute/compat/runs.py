@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -44,6 +44,7 @@ def running(run: Run) -> Iterator[Run]:
 
     def launch(kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         if not run.simulates:
+            _noting(run, lambda: compile(kernel, *args, arch=run.arch))
             return
         simulated = simulate(
             kernel, arch=run.arch, checks=run.checks, seed=run.seed, cluster=options["cluster"],
@@ -66,14 +67,20 @@ def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
     run = RUN.get()
     if run is None:
         return compile(func, *args, arch=arch)
-    if run.compiles:
-        try:
-            made = compile(func, *args, arch=run.arch)
-        except CuteError as e:
-            if not run.keeps_going:
-                raise
-            run.refused.append(e)
-        else:
-            run.kernels.extend(made.kernels if isinstance(made, CompiledHost) else [made])
-            return made
-    return CompiledHost(func, args, ()) if is_host(func) else func
+    made = _noting(run, lambda: compile(func, *args, arch=run.arch)) if run.compiles else None
+    return made or (CompiledHost(func, args, ()) if is_host(func) else func)
+
+
+def _noting(run: Run, make: Callable[[], Any]) -> Any:
+    """Compile, and note of a run what was compiled, or refused; gives the result, None of what was refused."""
+    try:
+        made = make()
+    except CuteError as e:
+        if not run.keeps_going:
+            raise
+        run.refused.append(e)
+        return None
+    known = {k.ptx for k in run.kernels}
+    found = made.kernels if isinstance(made, CompiledHost) else (made,)
+    run.kernels.extend(k for k in found if k.ptx not in known)
+    return made

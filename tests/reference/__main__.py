@@ -55,9 +55,16 @@ def run(root: Path, file: File, engine: str, seconds: float) -> dict[str, Any]:
     if line is None:
         return {"error": f"the process ended with {done.returncode}: {done.stderr[-600:]}"}
     record: dict[str, Any] = json.loads(line.removeprefix(MARK))
-    if record.get("refused"):
-        record.setdefault("error", record["refused"][0]["error"])
-        record.setdefault("at", record["refused"][0]["at"])
+    return _of_compiler(record) if engine == "compiler" else record
+
+
+def _of_compiler(record: dict[str, Any]) -> dict[str, Any]:
+    """A record in which an error is one of compiling: what was launched has computed nothing, which the file's own
+    comparison notices."""
+    if record["refused"]:
+        return record | record["refused"][0]
+    if record["kernels"] and "error" in record:
+        record["after"] = record.pop("error")
     return record
 
 

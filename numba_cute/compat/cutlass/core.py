@@ -33,8 +33,14 @@ def jit(function: Any = None, **options: Any) -> Any:
     options.pop("preprocess", None)
     if function is None:
         return functools.partial(jit, **options)
-    vars(getattr(function, "py_func", function))[CONVERTS] = _tensors
+    vars(getattr(function, "py_func", function))[CONVERTS] = _given
     return _jit(function, **options)
+
+
+def _given(args: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the arguments that the Python takes, of those of a call. `no_cache` is for the compiler."""
+    named.pop("no_cache", None)
+    return [_tensors(a) for a in args], {n: _tensors(a) for n, a in named.items()}
 
 
 def _tensors(value: Any) -> Any:

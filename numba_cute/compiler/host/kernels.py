@@ -296,7 +296,7 @@ def _both(kind: Any) -> Any:
             function = getattr(self, "py_func", None) or self.fn
             converts = getattr(function, CONVERTS, None)
             if converts is not None:
-                args, named = [converts(a) for a in args], {n: converts(a) for n, a in named.items()}
+                args, named = converts(args, named)
             args, named = call_as_annotated(function, args, named)
             return function(*args, **named)
 
