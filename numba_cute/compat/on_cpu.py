@@ -13,8 +13,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..isa.form.targets import named
-from ..seam import CuteError
 from .on_host import replaced
+from .runs import RUN
 
 _CPU = torch.device("cpu")
 
@@ -51,7 +51,26 @@ class _OnHost(TorchFunctionMode):
             made = made.detach().clone(memory_format=torch.preserve_format).requires_grad_(made.requires_grad)
         for t in _tensors(made):
             setattr(t, _ON_GPU, goes_marked)
+            if goes_marked:
+                _align(t)
         return made
+
+
+ALIGNMENT = 256
+"""Bytes at whose multiples a GPU's allocations begin."""
+
+
+def _align(t: torch.Tensor) -> None:
+    """Move a new tensor's memory to where a GPU's would begin."""
+    storage = t.untyped_storage()
+    if not storage.nbytes() or storage.data_ptr() % ALIGNMENT == 0 or t._base is not None or t.requires_grad:
+        return
+    wide = torch.empty(storage.nbytes() + ALIGNMENT, dtype=torch.uint8)
+    first = -wide.data_ptr() % ALIGNMENT
+    held = wide[first : first + storage.nbytes()]
+    held.copy_(torch.empty(0, dtype=torch.uint8).set_(storage))
+    offset = first // t.itemsize + t.storage_offset()
+    t.set_(wide.untyped_storage(), offset, t.shape, t.stride())
 
 
 def _marked(value: Any) -> bool:
@@ -118,8 +137,31 @@ class _Event:
         return float("nan")
 
 
-def _no_graph(*_: Any, **__: Any) -> Any:
-    raise CuteError("torch.cuda.CUDAGraph: a graph is launched by a GPU, and this run is simulated")
+class _Graph:
+    """A graph: the launches while it was captured. What torch itself did then was done at once."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.launches: list[Any] = []
+
+    def replay(self) -> None:
+        """Launch them."""
+        for launch in self.launches:
+            launch()
+
+    def reset(self) -> None:
+        """Forget them."""
+        self.launches = []
+
+
+@contextmanager
+def _capturing(graph: _Graph, *_: Any, **__: Any) -> Iterator[None]:
+    run = RUN.get()
+    assert run is not None
+    run.captured = graph.launches
+    try:
+        yield
+    finally:
+        run.captured = None
 
 
 def _replacements(arch: str) -> dict[str, Any]:
@@ -141,8 +183,8 @@ def _replacements(arch: str) -> dict[str, Any]:
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "init": lambda: None,
         "set_device": lambda _: None, "synchronize": lambda _=None: None, "empty_cache": lambda: None,
         "current_stream": lambda _=None: stream, "default_stream": lambda _=None: stream, "Stream": _Stream,
-        "ExternalStream": _Stream, "stream": lambda _: nullcontext(), "Event": _Event, "CUDAGraph": _no_graph,
-        "graph": _no_graph, "get_device_capability": lambda _=None: capability, "get_device_properties": properties,
+        "ExternalStream": _Stream, "stream": lambda _: nullcontext(), "Event": _Event, "CUDAGraph": _Graph,
+        "graph": _capturing, "get_device_capability": lambda _=None: capability, "get_device_properties": properties,
         "get_device_name": lambda _=None: properties().name, "manual_seed": lambda _: None,
         "manual_seed_all": lambda _: None,
     }  # fmt: skip

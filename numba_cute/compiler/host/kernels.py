@@ -152,6 +152,7 @@ class Call:
         cooperative: bool = False, fallback_cluster: Any = None, preferred_smem_carveout: int | None = None,
         launch_completion_event: Any = None, launch_completion_event_flags: int = 0, programmatic_event: Any = None,
         programmatic_event_flags: int = 0, programmatic_event_trigger_at_block_start: int = 0,
+        smem_merge_branch_allocs: bool = False, hint_smem_base_uniform: bool = False,
     ) -> None:  # fmt: skip
         """Launch the kernel on its arguments: on the GPU, or in the simulator where `cute.simulate` runs the host
         function that calls this.
