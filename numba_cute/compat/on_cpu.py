@@ -44,14 +44,15 @@ class _OnHost(TorchFunctionMode):
         to_host = not to_gpu and (func is torch.Tensor.cpu or any(map(_is_host, (*args[1:], *named.values()))))
         named = {n: _CPU if _is_cuda(v) else v for n, v in named.items() if n != "pin_memory"}
         args = tuple(_CPU if _is_cuda(a) else a for a in args)
-        came_marked = any(map(_marked, _tensors((args, named))))
+        given = list(_tensors((args, named)))
+        came_marked, known = any(map(_marked, given)), {t.untyped_storage()._cdata for t in given}
         made = args[0] if func is torch.Tensor.cuda else func(*args, **named)
         goes_marked = to_gpu or (came_marked and not to_host)
         if isinstance(made, torch.Tensor) and args and made is args[0] and goes_marked != _marked(made):
             made = made.detach().clone(memory_format=torch.preserve_format).requires_grad_(made.requires_grad)
         for t in _tensors(made):
             setattr(t, _ON_GPU, goes_marked)
-            if goes_marked:
+            if goes_marked and t.untyped_storage()._cdata not in known:
                 _align(t)
         return made
 
@@ -63,7 +64,7 @@ ALIGNMENT = 256
 def _align(t: torch.Tensor) -> None:
     """Move a new tensor's memory to where a GPU's would begin."""
     storage = t.untyped_storage()
-    if not storage.nbytes() or storage.data_ptr() % ALIGNMENT == 0 or t._base is not None or t.requires_grad:
+    if not storage.nbytes() or storage.data_ptr() % ALIGNMENT == 0 or t.requires_grad:
         return
     wide = torch.empty(storage.nbytes() + ALIGNMENT, dtype=torch.uint8)
     first = -wide.data_ptr() % ALIGNMENT
