@@ -14,6 +14,7 @@ from ..ground.bytecode import opnames
 from ..ground.error import CuteError
 from ..ground.places import at_line, source_of
 from ..marks.decorators import traced
+from .with_statements import Elect
 
 _DESCRIBE = "__cute_describe__"
 
@@ -40,6 +41,7 @@ def without_classes(function: Any) -> Any:
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
+    Elect(code.co_filename).visit(definition)  # the source has its `with` still
     definition.body = [_Calls(code.co_filename).visit(s) for s in definition.body]
     return _remade(function, definition)
 
