@@ -109,8 +109,8 @@ def no_setitem(kind: str) -> str:
 
 
 NO_REPETITION = (
-    "a tuple times a number that is known only at run time: how many items a tuple has is static; repeat it by a static "
-    "number, or write a loop"
+    "a tuple times a number that is known only at run time: how many items a tuple has is static; repeat it by a "
+    "static number, or write a loop"
 )
 
 
@@ -249,6 +249,9 @@ def no_value(name: str) -> str:
 def immutable(cls: str, name: str) -> str:
     """Write the message for `x.name = y` of an object of an immutable class."""
     return f"{cls}.{name} cannot be assigned: a {cls} is immutable"
+
+
+NOT_SET = "a field of `self` that is not set is used: give it a value on every way to this line, or at the launch"
 
 
 RAISED = "`raise` takes an exception's class or instance, as ValueError('why')"
