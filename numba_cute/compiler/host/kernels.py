@@ -219,11 +219,12 @@ def kernel(function: Any = None, **options: Any) -> Any:
 
     In a class it is a method: `self.k(x).launch(…)`. Of its `self` a kernel reads the fields as they are at the launch
     (numbers, texts, tuples and lists, enumerations, element types, layouts, atoms, tensors, storage classes; what is
-    static in them compiles anew), and calls the methods. It cannot set them.
+    static in them compiles anew), and calls the methods. What it sets by `self.f = …` in its own body is its own: the
+    next launch, and the host, see what the field was.
     """
     if function is None:
         return functools.partial(kernel, **options)
-    made = printing(without_classes(_function("kernel", function)))
+    made = printing(without_classes(_function("kernel", function), is_kernel=True))
     return Kernel(cuda.jit(**options)(with_ordinary_parameters(_own(made))))
 
 

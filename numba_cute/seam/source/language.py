@@ -108,6 +108,12 @@ def no_setitem(kind: str) -> str:
     return f"`x[i] = y` of {kind}: its elements cannot be set; those of arrays and tensors can"
 
 
+NO_REPETITION = (
+    "a tuple times a number that is known only at run time: how many items a tuple has is static; repeat it by a "
+    "static number, or write a loop"
+)
+
+
 LIST_CHANGED = (
     "a list changes where another function made it, or an object or a tuple holds it: in a kernel such a list stays as "
     "it was; make a list of the new items, and give it back"
@@ -243,6 +249,9 @@ def no_value(name: str) -> str:
 def immutable(cls: str, name: str) -> str:
     """Write the message for `x.name = y` of an object of an immutable class."""
     return f"{cls}.{name} cannot be assigned: a {cls} is immutable"
+
+
+NOT_SET = "a field of `self` that is not set is used: give it a value on every way to this line, or at the launch"
 
 
 RAISED = "`raise` takes an exception's class or instance, as ValueError('why')"
