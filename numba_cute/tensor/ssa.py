@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, layout, seam
@@ -38,6 +39,10 @@ ReductionKind = ReductionOp
 """The CuTe DSL's name for what a reducing copy does."""
 
 
+def _comparing(op: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: elementwise(op, self, other)
+
+
 @static
 class TensorSSA:
     """An immutable vector in registers: `vector` holds the elements of a tensor of `shape` in colexicographic
@@ -54,11 +59,8 @@ class TensorSSA:
     dtype: DType
 
     def __post_init__(self) -> None:
-        if isinstance(self.vector, TensorSSA):  # its elements, under another shape
-            held = self.vector
-            if held.dtype != self.dtype or layout.size(held.shape) != layout.size(self.shape):
-                raise CuteError(f"TensorSSA: vector {held!r} does not make {self.shape} elements of {self.dtype}")
-            object.__setattr__(self, "vector", held.vector)
+        if isinstance(held := self.vector, TensorSSA):  # its elements, under another shape
+            object.__setattr__(self, "vector", _elements_of(held, self.shape, self.dtype))
 
     @property
     def element_type(self) -> DType:
@@ -237,17 +239,7 @@ class TensorSSA:
     def __invert__(self) -> Any:
         return elementwise("not", self)
 
-    def __lt__(self, o: Any) -> Any:
-        return elementwise("<", self, o)
-
-    def __le__(self, o: Any) -> Any:
-        return elementwise("<=", self, o)
-
-    def __gt__(self, o: Any) -> Any:
-        return elementwise(">", self, o)
-
-    def __ge__(self, o: Any) -> Any:
-        return elementwise(">=", self, o)
+    __lt__, __le__, __gt__, __ge__ = map(_comparing, ("<", "<=", ">", ">="))
 
     def __eq__(self, o: Any) -> Any:
         return elementwise("==", self, o)
@@ -404,6 +396,12 @@ def _scalar_type(op: str, operands: tuple[Any, ...]) -> DType:
     for d in found[1:]:
         dtype = promote(dtype, d)
     return _computed(op, dtype)
+
+
+def _elements_of(held: TensorSSA, shape: Any, dtype: DType) -> Any:
+    if held.dtype != dtype or layout.size(held.shape) != layout.size(shape):
+        raise CuteError(f"TensorSSA: vector {held!r} does not make {shape} elements of {dtype}")
+    return held.vector
 
 
 def bitcast(value: Any, src: DType, dst: DType) -> Any:

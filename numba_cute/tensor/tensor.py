@@ -18,6 +18,7 @@ from ..seam.hooks.casting import derived
 from . import dynamic
 from .address import Address
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
+from .no_arithmetic import NotThat, no_operand, refuse_operators, settable
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
@@ -30,11 +31,6 @@ __all__ = [
 
 ATOMICS: dict[str, Callable[..., Any]] = {}
 """By the names of `numba.cuda.atomic`, what they do to the element at a pointer: arch.atomic fills this in."""
-
-
-class NotThat(CuteError, TypeError):
-    """The error for asking a tensor for its length or its number: who tries that, as `list(t)` does, expects a
-    TypeError."""
 
 
 @static
@@ -83,11 +79,7 @@ class Tensor(InIR):
 
     @element_type.setter
     def element_type(self, dtype: DType) -> None:
-        """Have the memory hold elements of another type, under the same layout. On the host; for types that the
-        array's library does not have.
-
-        dtype: the new type. CuteError: no element type, a tensor without memory, a tensor of a kernel.
-        """
+        """Have the memory hold elements of another type, `dtype`, under the same layout. On the host."""
         if not isinstance(dtype, DType):
             raise CuteError(f"element_type = {described(dtype)}: give an element type, as cute.Float8E4M3FN")
         if not isinstance(self.iterator, Pointer):
@@ -249,7 +241,7 @@ class Tensor(InIR):
             return bool((self.iterator, self.layout) == (other.iterator, other.layout))
         if other is None or isinstance(other, (str, type)):
             return NotImplemented
-        raise _no_operand(self, "{} == x")
+        raise no_operand(self, "{} == x")
 
     def __bool__(self) -> bool:
         raise CuteError(
@@ -272,18 +264,8 @@ class Tensor(InIR):
         return f"Tensor({self.iterator!r}, {self.layout})"
 
 
-_frozen = Tensor.__setattr__
-
-
-def _set(t: Tensor, name: str, value: Any) -> None:
-    """Set what may be set of a tensor of the host: its element type."""
-    if name == "element_type":
-        object.__setattr__(t, name, value)
-    else:
-        _frozen(t, name, value)
-
-
-Tensor.__setattr__ = _set  # type: ignore[method-assign, assignment] - a frozen dataclass has its own
+settable(Tensor, "element_type")
+refuse_operators(Tensor)
 
 
 def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:
@@ -292,32 +274,6 @@ def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:
 
 def _shape_dynamic(t: Tensor, mode: int, stride_order: Any, divisibility: int) -> Tensor:
     return Tensor(t.iterator, dynamic.compact_shape_dynamic(t.layout, mode, stride_order, divisibility))
-
-
-def _no_operand(t: Tensor, expression: str) -> CuteError:
-    return CuteError(
-        f"`{expression.format('t')}` of {t!r}: a tensor is memory and has no arithmetic; load its elements, "
-        f"`{expression.format('t.load()')}`, or one, `{expression.format('t[i]')}`"
-    )
-
-
-def _refuse(name: str, expression: str) -> None:
-    def refuse(self: Tensor, *_: Any) -> Any:
-        raise _no_operand(self, expression)
-
-    setattr(Tensor, f"__{name}__", refuse)
-
-
-_SIGNS = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
-    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-}  # fmt: skip
-for _name, _sign in _SIGNS.items():
-    _refuse(_name, f"{{}} {_sign} x")
-    if _name not in ("lt", "le", "gt", "ge"):
-        _refuse(f"r{_name}", f"x {_sign} {{}}")
-for _name, _expression in (("neg", "-{}"), ("pos", "+{}"), ("abs", "abs({})"), ("invert", "~{}")):
-    _refuse(_name, _expression)
 
 
 def extent(t: Tensor) -> tuple[int, int]:

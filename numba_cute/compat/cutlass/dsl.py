@@ -27,19 +27,19 @@ class _Ordered(StaticEnum):
 
     @traced
     def __lt__(self, other: Any) -> bool:
-        return self.value < other.value
+        return bool(self.value < other.value)
 
     @traced
     def __le__(self, other: Any) -> bool:
-        return self.value <= other.value
+        return bool(self.value <= other.value)
 
     @traced
     def __gt__(self, other: Any) -> bool:
-        return self.value > other.value
+        return bool(self.value > other.value)
 
     @traced
     def __ge__(self, other: Any) -> bool:
-        return self.value >= other.value
+        return bool(self.value >= other.value)
 
 
 def _value(name: str) -> tuple[int, int, str]:
@@ -47,7 +47,8 @@ def _value(name: str) -> tuple[int, int, str]:
     return int(digits[:-1]), int(digits[-1]), name.removeprefix("sm_" + digits)
 
 
-Arch: Any = _Ordered("Arch", {name: _value(name) for name in TARGETS})  # type: ignore[call-overload]
+_named: Any = _Ordered
+Arch = _named("Arch", {name: _value(name) for name in TARGETS})
 Arch.__doc__ = "The targets that there are, as `sm_90a`."
 
 
