@@ -169,9 +169,12 @@ def lines(text):
     return text.strip().splitlines()
 
 
+def name_of(line):
+    return re.search(r"(?<!!)\b(cute|cute_nvgpu)\.[\w.]*\w", line)[0]
+
+
 def problems(line):
-    name = re.search(r"(?<!!)\b(cute|cute_nvgpu)\.[\w.]*\w", line)[0]
-    found = printed_ir.read(printed_ir.module_of(name, line))
+    found = printed_ir.read(printed_ir.module_of(name_of(line), line))
     assert {d.line for d in found.problems} <= {3}
     return [d.message for d in found.problems]
 

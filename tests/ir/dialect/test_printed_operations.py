@@ -272,6 +272,13 @@ def test_operations_whose_lines_leave_types_out_print_as_they_are_written():
     assert modules.printed(printed_ir.read(generic).op) == modules.printed(found.op)
 
 
+def test_results_have_their_names_behind_the_generic_form():
+    line = '%itup = cute.to_int_tuple(%a) : !cute.shape<"?"> to !cute.int_tuple<"?">'
+    generic = modules.printed(printed_ir.read(printed_ir.module_of(name_of(line), line)).op, generic=True)
+    assert modules.printed(printed_ir.read(generic).op, generic=True) == generic
+    assert "%itup = " in generic
+
+
 def test_every_operation_is_written_here():
     registers = {name for name in ROWS if name.startswith("nvvm.read.ptx.sreg.")}
     assert set(ROWS) - registers <= {*map(name_of, lines(WRITTEN)), *re.findall(r"[a-z_]+\.[\w.]+(?=[ (])", UNTYPED)}
