@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of the published dialect and of what the CuTe DSL prints beside it, and what reads, verifies and prints them."""
+"""Texts of the published dialect and of what the CuTe DSL prints beside it, and what reads and prints them."""
 
 from __future__ import annotations
 

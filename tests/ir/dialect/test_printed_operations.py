@@ -279,6 +279,32 @@ def test_results_have_their_names_behind_the_generic_form():
     assert "%itup = " in generic
 
 
+OLDER = """func.func @f(%arg0: RMEM) {
+  %0 = cute.memref.load_vec %arg0 : RMEM
+  cute.memref.store_vec %0, %arg0 : RMEM
+  return
+}
+"""
+
+
+def test_vectors_as_an_older_release_wrote_them_are_printed_as_the_present_one_does():
+    source = OLDER.replace("RMEM", TYPES["RMEM"])
+    found = printed_ir.read(source)
+    assert found.problems == []
+    printed = modules.printed(found.op)
+    assert f"%0 = cute.memref.load_vec(%arg0) : ({TYPES['RMEM']}) -> vector<8xf32>" in printed
+    assert f"cute.memref.store_vec(%0, %arg0) : (vector<8xf32>, {TYPES['RMEM']}) -> ()" in printed
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("load_vec %arg0", "load_vec %arg0, row_major", "Expected ':'"), ("vec %0, %arg0", "vec %arg0", "operand types"),
+    ("f32", "f8E4M3FN", "gives no type"),
+])  # fmt: skip
+def test_older_line_that_says_more_or_less_is_refused(old, new, words):
+    source = OLDER.replace("RMEM", TYPES["RMEM"]).replace(old, new)
+    assert words in printed_ir.read(source).problems[0].message
+
+
 def test_every_operation_is_written_here():
     registers = {name for name in ROWS if name.startswith("nvvm.read.ptx.sreg.")}
     assert set(ROWS) - registers <= {*map(name_of, lines(WRITTEN)), *re.findall(r"[a-z_]+\.[\w.]+(?=[ (])", UNTYPED)}
