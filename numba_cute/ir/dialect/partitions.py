@@ -4,6 +4,7 @@ gives None where the types do not tell which layout it is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -233,8 +234,10 @@ def _partition(types: Types, attributes: Attributes) -> list[Attribute] | None:
     def divided(layout: Layout) -> Layout:
         return tiled.divided(part, layout)
 
-    found = on_domain(layout_of(tensor), "partition", divided).layout
-    rest = canonical.parts(canonical.parts(found)[1])[1]
+    whole = on_domain(layout_of(tensor), "partition", divided)
+    if isinstance(whole.value, ComposedLayout) and type(thread.data) is int and thread.data:  # type: ignore[attr-defined]
+        return None
+    rest = canonical.parts(canonical.parts(whole.layout)[1])[1]
     coord = (tiled.thread(part, thread.data), (None, _nones(rest)))  # type: ignore[attr-defined]
     return _part(tensor, "partition", divided, coord)
 
@@ -263,12 +266,12 @@ def _fragment(types: Types, attributes: Attributes) -> list[Attribute] | None:
     if elements is None or isinstance(given, PrintedType) and has_fraction(given):
         return None
     element = elements["ABC".index(part)]
-    kind = atom.data[-2] if name == "sm100.mma" else atom.data[-1] if name == "sm90.mma" else ""
+    kind = atom.data[-2] if name.startswith("sm100.") else atom.data[-1] if name == "sm90.mma" else ""
     in_registers = name in ("atom.universal_fma", "sm80.mma") or name == "sm90.mma" and (
         part == "C" or part == "A" and kind == "rs"
     )  # fmt: skip
     if in_registers:
-        return _registers(part, element, given)
+        return _registers(part, element, given) if re.match("b?f", element) else None
     if part == "C":
         return _accumulator(atom, element, given)
     if part == "A" and kind == "ts" or not isinstance(given, PrintedType):
@@ -285,7 +288,7 @@ def _accumulator(atom: Any, element: str, given: Any) -> list[Attribute] | None:
     """128 lanes of tensor memory: words of 32 bits by column, and behind those of one instruction the next stage's."""
     traits = mma_traits(_name(atom), atom.data)
     shape = given.data if isinstance(given, CuteType) else layout_of(given).layout.shape
-    if traits is None or bits_of(element) != 32 or not isinstance(shape, tuple) or not is_static(shape):
+    if traits is None or element != "f32" or not isinstance(shape, tuple) or not is_static(shape):
         return None
     m, n = traits.layouts["C"].shape[1]
     if m != 128 or len(shape) < 3 or shape[:3] != ((m, n), 1, 1):
@@ -343,7 +346,7 @@ def _refilled(shape: Any, leaves: Any) -> Any:
 
 def _descriptors(given: Any) -> list[Attribute] | None:
     """Descriptors of shared memory: one for each instruction, counted in 128 bits."""
-    found, bits = layout_of(given).value, bits_of(given.data[0]) if given.name == "cute.memref" else 0
+    found, bits = layout_of(given).value, bits_of(given.data[0]) if given.data[1] == "smem" else 0
     if not isinstance(found, Layout) or not isinstance(found.shape, tuple) or not is_static(found) or bits < 8:
         return None
     words = [recast(x, 128, bits) for x in canonical.parts(found)[1:]]
@@ -362,7 +365,9 @@ def tma_partition(types: Types, attributes: Attributes) -> list[Attribute] | Non
     bits = next((x for x in atom.data if type(x) is int), 0)  # type: ignore[attr-defined]
     width = bits_of(smem.data[0])  # type: ignore[attr-defined]
     held, shared = layout_of(smem).value, groups.data  # type: ignore[attr-defined]
-    if not isinstance(held, Layout) or not isinstance(held.shape, tuple) or has_fraction(gmem) or not width:
+    if not _name(atom).startswith("atom.non_exec_tiled_tma_"):
+        return None
+    if not isinstance(held, Layout) or not isinstance(held.shape, tuple) or has_fraction(gmem) or width < 8:
         return None
     first, count = canonical.parts(held)[0], bits // width
     if not is_static((first, shared)) or product(shared.shape) != 1 or not count:

@@ -167,6 +167,8 @@ def _blocks(extents: tuple[int, int, int], blocks: int) -> MmaTraits | None:
 def mma_traits(name: str, data: Any) -> MmaTraits | None:
     """Return the layouts of a matrix instruction. name, data: of its type, "sm80.mma" and the fields as they are
     written."""
+    if name != "atom.universal_fma" and not name.endswith((".mma", ".mma_bs")):
+        return None
     numbers = tuple(map(int, data[0].split("x")))
     if len(numbers) != 3 or min(numbers) < 1:
         return None
