@@ -156,6 +156,8 @@ def _cache(what: str, file: str | None) -> str:
 
     if (file is None) == (what in ("export", "import", "why")):
         raise CuteError(f"cache {what} takes {'a file' if file is None else 'no file'}")
+    if file is not None and (not file or "\0" in file):
+        raise CuteError(f"cache {what}: {file!r} is no name of a file")
     if file is not None and what == "why":
         return _why(*_kernel_of(file))
     if what == "path":
