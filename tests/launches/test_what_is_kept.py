@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import gc
 import pickle
@@ -14,11 +15,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import cuda
+from numba.cuda import types
 
 import numba_cute as cute
 from numba_cute import arch, config
 from numba_cute.compiler.bridge.exact import Changes, exact
-from numba_cute.compiler.host import mapped
+from numba_cute.compiler.host import launching, mapped
 from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.runtime import from_dlpack, remembered
 from numba_cute.seam import static
@@ -248,6 +250,32 @@ def test_integers_beyond_63_bits_are_launched_as_what_they_are(way):
         for n in (1 << 64, -(1 << 63) - 1):
             with pytest.raises((ValueError, OverflowError)):
                 site(n)
+
+
+Two = collections.namedtuple("Two", "x y")
+
+
+@pytest.mark.parametrize("ns", [(1 << 63, -5, 5, 1 << 63), (-5, 1 << 63, 5)], ids=["beyond first", "within first"])
+@pytest.mark.parametrize("name", ["tuple", "nested", "named"])
+@pytest.mark.parametrize("way", ["numba", "cute", "bound"])
+def test_integers_in_tuples_are_launched_as_what_they_are(way, name, ns):
+    """Numba has one type for all tuples of a process that are like the first such one, whatever ints are in them."""
+    more = (0,) * (2 + 2 * ["numba", "cute", "bound"].index(way) + len(ns) % 2)  # a tuple that no other test has
+    held = {"tuple": lambda n: (n, *more), "nested": lambda n: ((n, *more), 1), "named": lambda n: Two(n, more)}[name]
+    with a_gpu() as gpu:
+        made = cute.kernel(takes_one) if way == "cute" else cute.kernel(takes_one).dispatcher
+        site = cute.launch(made, grid=1, block=32) if way == "bound" else made[1, 32]
+        for n in ns * 4:
+            site(held(n))
+            (of,) = gpu._of[gpu.seen[-1][0]]
+            found = of[0][0] if name == "nested" else of[0]
+            assert str(found) == ("uint64" if n >= 1 << 63 else "int64")
+            assert gpu.seen[-1][-1][0] == (n % (1 << 64)).to_bytes(8, "little")
+
+
+def test_a_kernel_with_a_signature_takes_the_integers_that_it_names():
+    named = SimpleNamespace(argument_types=(types.Tuple((types.uint64, types.int64)),))
+    assert launching.fitting(SimpleNamespace(_can_compile=False), named, ((5, 2),)) is named
 
 
 def test_a_check_finds_a_plan_that_launches_something_else():
