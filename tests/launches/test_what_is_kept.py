@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import gc
 import pickle
@@ -16,11 +17,12 @@ import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda import types
+from numba.cuda.cudadrv import devices
 
 import numba_cute as cute
 from numba_cute import arch, config
 from numba_cute.compiler.bridge.exact import Changes, exact
-from numba_cute.compiler.host import launching, mapped
+from numba_cute.compiler.host import configured, launching, mapped
 from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.runtime import from_dlpack, remembered
 from numba_cute.seam import static
@@ -28,7 +30,7 @@ from tests.compiler.casts import Array, Host
 from tests.compiler.noting import launches, packed, planned
 
 from .cases import Data, Frozen, Holds, HoldsMore, Plain, _closing, _gives, tensor
-from .gpu import a_gpu
+from .gpu import CONTEXT, a_gpu
 from .of_arrays import array
 from .slow import casts
 
@@ -250,6 +252,45 @@ def test_integers_beyond_63_bits_are_launched_as_what_they_are(way):
         for n in (1 << 64, -(1 << 63) - 1):
             with pytest.raises((ValueError, OverflowError)):
                 site(n)
+
+
+def test_a_launch_beside_the_making_of_machine_code_is_made(monkeypatch):
+    with a_gpu() as gpu:
+        site = cuda.jit(takes_one)[1, 32]
+
+        def beside(*args):
+            """Launch as another thread would, at its turn."""
+            monkeypatch.setattr(configured, "Site", sites.Site)
+            site(7)
+            return sites.Site(*args)
+
+        monkeypatch.setattr(configured, "Site", beside)
+        for n in range(5):
+            site(n)
+        assert [int.from_bytes(values[0], "little") for _, _, values in gpu.seen] == [0, 1, 7, 2, 3, 4]
+        assert configured.Site is sites.Site and sum(p.launched for p in site._cute_site.plans) >= 2
+
+
+def test_each_launch_is_made_on_the_gpu_of_its_arrays(monkeypatch):
+    current, on = [0], []
+
+    def context(*_):
+        return SimpleNamespace(handle=CONTEXT, device=SimpleNamespace(id=current[-1]))
+
+    @contextlib.contextmanager
+    def other():
+        current.append(1)
+        yield
+        current.pop()
+
+    real = configured.launched
+    with a_gpu() as gpu:
+        monkeypatch.setattr(devices, "get_context", context)
+        monkeypatch.setattr(devices, "gpus", {1: other()})
+        monkeypatch.setattr(configured, "launched", lambda *args: on.append(current[-1]) or real(*args))
+        x = Array(0x10000, device=(2, 1))
+        cuda.jit(takes_one)[1, 32](from_dlpack(x))
+        assert on == [1] and current == [0] and len(gpu.seen) == 1
 
 
 Two = collections.namedtuple("Two", "x y")
