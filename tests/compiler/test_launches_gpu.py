@@ -394,7 +394,7 @@ def test_an_event_of_a_launch_is_recorded(name, more):
         assert driver.cuEventSynchronize(event) == (driver.CUresult.CUDA_SUCCESS,)
         early.append(not stream.query())
         torch().cuda.synchronize()
-    # The host may see a programmatic event long after it was recorded: CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT. And where
+    # The host may see a programmatic event long after it was recorded: CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT. Where
     # other processes use the GPU or the host's cores, it may see any late.
     if name == "launch_completion_event":
         assert any(early), "the event waited for the end of the kernel"
