@@ -57,6 +57,7 @@ with _seldom:  # what an import makes stays
         range_constexpr as range_constexpr,
     )
     from .seam.ground import names as _names
+    from .seam.ground.backend import computed_by as _computed_by
     from .seam.guards import facade as _facade
     from .tensor.algebra import *
     from .tensor.blas import *
@@ -69,6 +70,8 @@ with _seldom:  # what an import makes stays
     from .tensor.tensor import *
     from .tensor.whole import *
     from .timelines import *
+
+_computed_by(lambda trial: _facade.demanded(__name__, "HostBackend", "sim.python.on_host")(trial))
 
 __version__ = "0.1.0"
 

@@ -60,6 +60,11 @@ class DType(_Base):
         """True of integers, signed or not; Boolean is none."""
         return self.kind in ("int", "uint")
 
+    @property
+    def mlir_type(self) -> DType:
+        """The type itself: what texts of PTX are given in the place of MLIR's."""
+        return self
+
     def is_same_kind(self, other: DType) -> bool:
         """Return whether both are integers, signed or not, both are floats, or both are booleans. other: another
         type."""

@@ -29,6 +29,7 @@ from .int_tuple import (
     wrap,
 )
 from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, on_outer, outer_of, rank, size
+from .leaves import valued
 from .pure import pure
 from .swizzle import Swizzle
 
@@ -76,6 +77,9 @@ def compose(lhs: Layout, rhs: Layout) -> Layout:
     try:
         return compose_modes(merged(modes_of(lhs), keep_last=True), rhs, lhs)
     except Inadmissible as e:
+        a, b = valued(lhs), valued(rhs)
+        if a is not lhs or b is not rhs:
+            return compose(a, b)
         raise CuteError(f"composition: {lhs} o {rhs} is not a layout: {e}") from None
 
 

@@ -9,9 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..seam import CuteError, InIR, Int, Leaf, UnknownName, divisor, static, traced
+from ..seam import CuteError, InIR, Int, Leaf, UnknownName, current_or, divisor, static, traced
 from ..seam.ground.naming import shown
 from ..seam.guards.kinds import Domain
+from ..seam.marks.of_host import keep_on_host
 from .basis import ScaledBasis, add_coord, checked, is_basis
 from .int_tuple import (
     IntTuple,
@@ -143,8 +144,8 @@ class Layout(InIR):
 @static
 @dataclasses.dataclass(frozen=True)
 class ComposedLayout(InIR):
-    """The function c -> inner(offset + outer(c)). inner: a Swizzle, a Layout, or another such function; offset: an
-    index or coordinate; outer: the Layout whose shape and coordinates it has."""
+    """The function c -> inner(offset + outer(c)). inner: a Swizzle, a Layout, or another such function, on the host one
+    of Python's too; offset: an index or coordinate; outer: the Layout whose shape and coordinates it has."""
 
     inner: Any
     offset: Any
@@ -153,7 +154,8 @@ class ComposedLayout(InIR):
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, (Swizzle, Layout, ComposedLayout)):
-            raise CuteError(f"inner={shown(self.inner)}: give a Swizzle or a layout")
+            _check_function(self.inner)
+            keep_on_host(self, "a layout made of a function of Python's is the host's: fill a tensor with what it gives")
         if not isinstance(self.outer, (Layout, ComposedLayout)):
             raise CuteError(f"outer={shown(self.outer)}: give a layout")
         if type(self.offset) is not int:
@@ -183,8 +185,23 @@ class ComposedLayout(InIR):
     def __len__(self) -> int:
         return rank(self)
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.inner, self.offset, self.outer)
+
     def __repr__(self) -> str:
-        return f"{self.inner} o {text(self.offset)} o {self.outer}"
+        inner = getattr(self.inner, "__name__", self.inner)
+        return f"{inner} o {text(self.offset)} o {self.outer}"
+
+
+def _check_function(inner: Any) -> None:
+    """Refuse what no composed layout has inside, and in a kernel a function of Python's."""
+    if not callable(inner) or isinstance(inner, type):
+        raise CuteError(f"inner={shown(inner)}: give a Swizzle or a layout")
+    if current_or(None) is not None:
+        raise CuteError(
+            f"inner={shown(inner)}: a function of Python's makes a layout on the host alone: in a kernel give a Swizzle "
+            "or a layout, or call the function itself"
+        )
 
 
 LAYOUTS = (Layout, ComposedLayout)
@@ -268,8 +285,8 @@ def _bases(shape: IntTuple, path: tuple[int, ...]) -> IntTuple:
 
 @traced
 def make_composed_layout(inner: Any, offset: Any, outer: Layout) -> ComposedLayout:
-    """Compose the function c -> inner(offset + outer(c)). inner: a Swizzle or a layout; offset: an index or a
-    coordinate of `inner`; outer: a layout."""
+    """Compose the function c -> inner(offset + outer(c)). inner: a Swizzle or a layout, on the host a function of
+    Python's too, of an index or coordinate; offset: an index or a coordinate of `inner`; outer: a layout."""
     return ComposedLayout(inner, offset, outer)
 
 

@@ -76,6 +76,22 @@ def known(layout: Any) -> Any:
     return found
 
 
+def valued(layout: Any) -> Any:
+    """Return a layout with plain numbers for the leaves of a host function, which knows them; the layout itself where
+    there are none, or where nobody knows them."""
+    if not seam.computes_on_host() or seam.is_static(layout):
+        return layout
+    return type(layout)(*(_valued(getattr(layout, f.name)) for f in dataclasses.fields(layout)))
+
+
+def _valued(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(map(_valued, x))
+    if isinstance(x, (Layout, ComposedLayout)):
+        return valued(x)
+    return x.checked(simulated=True) if isinstance(x, Leaf) else x
+
+
 @traced
 def find_if(t: IntTuple, pred_fn: UserFunction, *, hierarchical: bool = True) -> Any:
     """Find the first leaf of `t` for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an

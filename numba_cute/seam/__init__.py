@@ -25,6 +25,8 @@ from numba_cute.seam.ground.backend import (
     UNARY_MATH as UNARY_MATH,
     Backend as Backend,
     Regs as Regs,
+    computed_by as computed_by,
+    computes_on_host as computes_on_host,
     current as current,
     current_or as current_or,
     following as following,
@@ -33,6 +35,7 @@ from numba_cute.seam.ground.backend import (
     running as running,
     settled as settled,
     signalled as signalled,
+    trying as trying,
 )
 from numba_cute.seam.ground.error import (
     CuteError as CuteError,

@@ -21,7 +21,7 @@ from .hardware.tma_table import TensorMaps
 from .lanes.lane_memory import stepped
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, array_of, tracked
-from .python.backend import cast
+from .python.values import cast
 
 
 class Arguments:

@@ -65,6 +65,26 @@ class Address(Scalar):
         first, end = max(address, self.memory[0]), min(address + nbytes, self.memory[1])
         return first, max(0, end - first)
 
+    def reached(self, nbytes: int) -> tuple[int, int] | None:
+        """Return where the array begins and ends, of whose memory a host function accesses so many bytes from here on;
+        None if the address was given as a number. CuteError: they are not all the array's, or lie on a GPU."""
+        if self._on_gpu():
+            raise CuteError(
+                f"{self._whose()} lies on a GPU, where a @cute.jit function that the host calls cannot read or write it: "
+                "do that in a kernel which it launches, or pass a copy of the CPU (x.cpu())"
+            )
+        if not self.value or self.owner is None and self.memory is not None:
+            raise CuteError("a tensor without memory is read or written: it stands for one, to compile for")
+        if self.memory is None:
+            return None
+        first, end = self.memory
+        if not first <= self.value <= self.value + nbytes <= end:
+            raise CuteError(
+                f"out of bounds: {nbytes} bytes at {self.value:#x} are read or written, and the memory of "
+                f"{self._whose()} begins at {first:#x} and ends at {end:#x}: keep coordinates within its shape"
+            )
+        return self.memory
+
     def _moved(self, found: Any) -> Any:
         return Address(found.value, self.owner, found.divisor, self.memory) if isinstance(found, Scalar) else found
 

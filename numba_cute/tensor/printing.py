@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from .address import Address
 from .dlpack import on_host
 from .pointer import AddressSpace, Pointer
 from .ssa import TensorSSA
-from .tensor import Tensor, element, extent
+from .tensor import Tensor, element, extent, make_rmem_tensor
 
 __all__ = ["pretty_str", "print_tensor", "printf"]
 
@@ -79,6 +80,8 @@ def _flat(x: Any) -> list[Any]:
         return list(x.described())
     if isinstance(x, (Tensor, Pointer)):
         return [repr(x)]
+    if isinstance(x, layout.Layout) and not seam.is_static(x) and not layout.is_basis(x.stride):
+        return [*_flat(x.shape), ":", *_flat(x.stride)]
     return [x] if _is_number(x) else [str(x)]
 
 
@@ -276,17 +279,23 @@ def pretty_str(arg: Any) -> str:
 
 
 @traced
-def print_tensor(tensor: Tensor, *, verbose: bool = False) -> None:
+def print_tensor(tensor: Tensor | TensorSSA, *, verbose: bool = False) -> None:
     """Print a tensor of static shape: its type and layout, then its elements, a line for each row of mode 0 (mode 1
     along the line; further modes one block after the other).
 
-    tensor: in a kernel, any; each thread that calls this prints. On the host, one made by `from_dlpack`, which is
-    copied from the GPU if it is there. verbose: print the coordinate of each element too.
+    tensor: in a kernel, any, or a register vector; each thread that calls this prints. On the host, one made by
+    `from_dlpack`, which is copied from the GPU if it is there; in a function of `cute.jit` any that a kernel prints.
+    verbose: print the coordinate of each element too.
     """
+    if isinstance(tensor, TensorSSA):
+        held = make_rmem_tensor(tensor.shape, tensor.dtype)
+        held.store(tensor)
+        tensor = held
     if not isinstance(tensor, Tensor):
         raise CuteError(f"print_tensor: {tensor!r} is not a tensor")
     if seam.current_or(None) is None:
-        print(_on_host(tensor, verbose))
+        if not seam.computes_on_host() or seam.current().tells():
+            print(_on_host(tensor, verbose))
         return
     if not seam.is_static(tensor.shape):
         raise CuteError(
@@ -318,16 +327,31 @@ def _rows(tensor: Tensor) -> list[list[Any]]:
 
 def _on_host(tensor: Tensor, verbose: bool) -> str:
     lines = [repr(tensor)]
+    number: Any = text
     if isinstance(tensor.iterator, Pointer):
-        start, raw = _contents(tensor)
+        number = _loaded if seam.computes_on_host() and not _on_gpu(tensor.iterator) else _in_memory(tensor)
     for coords in _rows(tensor):
         parts = []
         for c in coords:
-            p = element(tensor, c)
-            value = _number_at(p, start, raw) if isinstance(p, Pointer) else text(p)
-            parts.append(f"{value}" + (f" @{c}" if verbose else ""))
+            parts.append(f"{number(element(tensor, c))}" + (f" @{c}" if verbose else ""))
         lines.append(" ".join(parts))
     return "\n".join(lines)
+
+
+def _on_gpu(p: Pointer) -> bool:
+    """Return whether a pointer's array is known to lie on a GPU."""
+    return isinstance(p.address, Address) and p.address.owner is not None and not on_host(p.address.owner)
+
+
+def _loaded(p: Pointer) -> Any:
+    """The element that a pointer of a host function points at, as NumPy prints it."""
+    return np.array(p.load().value).astype(p.dtype.numpy)[()]
+
+
+def _in_memory(tensor: Tensor) -> Callable[[Pointer], Any]:
+    """Return what gives the element of a tensor's memory that a pointer points at."""
+    start, raw = _contents(tensor)
+    return lambda p: _number_at(p, start, raw)
 
 
 def _contents(tensor: Tensor) -> tuple[int, Any]:

@@ -14,6 +14,7 @@ from numba import cuda
 
 from ... import seam
 from ...seam import CuteError, current_or
+from ...seam.ground.backend import RUNNING
 from ...seam.ground.naming import described, shown
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
@@ -274,7 +275,7 @@ def _both(kind: Any) -> Any:
     """The class of functions of host and device, of a class of Numba's device functions."""
 
     class Function(kind):
-        """A function that the host calls as Python, and a kernel as a device function."""
+        """A function that the host calls as Python, which computes at once, and a kernel as a device function."""
 
         __cute_host__ = True
 
@@ -300,7 +301,11 @@ def _both(kind: Any) -> Any:
             if converts is not None:
                 args, named = converts(args, named)
             args, named = call_as_annotated(function, args, named)
-            return function(*args, **named)
+            RUNNING.host_calls += 1
+            try:
+                return function(*args, **named)
+            finally:
+                RUNNING.host_calls -= 1
 
     Function.__name__ = Function.__qualname__ = kind.__name__
     return Function

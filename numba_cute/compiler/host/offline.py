@@ -11,6 +11,7 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import sigutils
 
+from ... import seam
 from ...isa.form.limits import (
     check_cluster,
     check_launch,
@@ -89,7 +90,7 @@ def _compile_host(host: Any, args: Any, arch: str, notes: str) -> CompiledHost:
 
     token = LAUNCHER.set(take)
     try:
-        with answering_for(arch):
+        with answering_for(arch), seam.trying():
             host(*args)
     finally:
         LAUNCHER.reset(token)

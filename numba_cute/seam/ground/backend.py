@@ -196,26 +196,56 @@ class Backend(Protocol):
 class _Stack(threading.local):
     def __init__(self) -> None:
         self.backends: list[Any] = []
+        self.host_calls = 0
+        self.computes: Any = None
 
 
 RUNNING = _Stack()
-"""What runs code of this thread: nothing, on the host."""
+"""What runs code of this thread: nothing, on the host. host_calls: how many calls of host functions (`cute.jit`) are
+under way. computes: what computes for these at once; None if it was not asked for yet."""
+_computing: list[Callable[[bool], Any]] = []
+
+
+def computed_by(make: Callable[[bool], Any]) -> None:
+    """Have host functions compute with the backend that `make(trial)` makes. trial: what is stored and printed is to be
+    for nobody, as while `cute.compile` runs the function."""
+    _computing[:] = [make]
 
 
 def current() -> Backend:
-    """Return the backend that runs the code now; an error on the host, where there are no registers, threads or
-    instructions."""
-    if not RUNNING.backends:
-        raise CuteError(
-            "this works only inside a kernel: call it from a @cuda.jit function, on a GPU or in cute.simulate (Numba's "
-            "own simulator, NUMBA_ENABLE_CUDASIM=1, does not know it)"
-        )
-    return RUNNING.backends[-1]  # type: ignore[no-any-return]
+    """Return the backend that runs the code now; in a host function what computes there. An error on the host outside
+    of one, where there are no registers, threads or instructions."""
+    if RUNNING.backends:
+        return RUNNING.backends[-1]  # type: ignore[no-any-return]
+    if RUNNING.host_calls and _computing:
+        if RUNNING.computes is None:
+            RUNNING.computes = _computing[0](False)
+        return RUNNING.computes  # type: ignore[no-any-return]
+    raise CuteError(
+        "this works only inside a kernel or a @cute.jit function: call it from one, on a GPU or in cute.simulate "
+        "(Numba's own simulator, NUMBA_ENABLE_CUDASIM=1, does not know it)"
+    )
 
 
 def current_or(default: Any) -> Any:
-    """Return `current()`, or `default` on the host."""
+    """Return `current()`, or `default` on the host, in a host function too."""
     return RUNNING.backends[-1] if RUNNING.backends else default
+
+
+def computes_on_host() -> bool:
+    """Say whether the code that runs is a host function's, which computes at once."""
+    return RUNNING.host_calls > 0 and not RUNNING.backends
+
+
+@contextmanager
+def trying() -> Any:
+    """Have host functions run for what they launch alone: nothing that they store or print is seen."""
+    before = RUNNING.computes
+    RUNNING.computes = _computing[0](True) if _computing else None
+    try:
+        yield
+    finally:
+        RUNNING.computes = before
 
 
 def loses(why: Callable[[], str | None]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from ..ground.error import CuteError
 from ..ground.naming import shown
 from .host_objects import as_argument, python_of, snapshot
+from .of_host import refuse_of_host
 
 if TYPE_CHECKING:
     Known = Any  # a parameter that is marked Constexpr has what its value has, and is computed with
@@ -51,6 +52,7 @@ def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] 
     if getattr(kernel, "__self__", None) is not None:
         args = (snapshot(kernel.__self__), *args)
     args = tuple(map(as_argument, in_order(fn, args, named or {})))
+    refuse_of_host(args)
     if getattr(kernel, "__cute_kernel__", False):
         args = as_annotated(fn, args)
         shapes = _of_shapes(fn)

@@ -23,7 +23,8 @@ from ..python.arithmetic.elementwise import bits_as
 from ..python.arithmetic.lanes import LaneFile, Lanes, LaneVector, compared
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arithmetic.traced import join, joined
-from ..python.backend import SimBackend, as_array, as_number, cast, type_of
+from ..python.backend import SimBackend
+from ..python.values import as_array, as_number, cast, type_of
 from .convoy import Convoy
 from .operands import as_lanes, scalars, spans
 

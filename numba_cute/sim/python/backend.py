@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import builtins
-import math
-import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,125 +11,27 @@ from typing import Any
 import numpy as np
 
 from ... import seam
-from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
+from ...dtypes import DType, Scalar, Uint32
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.targets import lacks
-from ...seam import COMPARISONS, CuteError, Regs
-from ...seam.ground.naming import shown
+from ...seam import CuteError, Regs
 from ...seam.guards import facade
-from ...seam.guards.messages import SMEM_TWICE, no_number
+from ...seam.guards.messages import SMEM_TWICE
 from ...seam.hooks.recording import KINDS, Event, recording
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
 from ..hardware.collective import issue_alone, issue_together, span
 from ..hardware.machine import Machine
 from ..hardware.special import special_register
-from .arithmetic.compute import limits, rounder
-from .arithmetic.elementwise import bits_as, compute, computed_in
-from .arithmetic.number import CLASSES, Number, elements, leaf_type, typed
+from .arithmetic.number import CLASSES, elements, leaf_type
 from .arithmetic.operators import cast as numba_cast
-from .arithmetic.traced import compared, joined
 from .arrays import OwnArray
 from .dropped import check_used
 from .unrolled import copy_of
-
-_STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
-
-
-def as_number(value: Any, dtype: DType) -> Any:
-    """Convert a scalar to an element of a type, as the GPU converts it (see `dtypes.converted`)."""
-    if isinstance(value, (Number, Scalar)):
-        value = value.value
-    if type(value) is float and dtype.width >= 32 and dtype.is_float:
-        return rounder(Float64 if dtype.width == 64 else Float32)(value)
-    return number(value, dtype)
+from .values import Values, as_number, printed
 
 
-def cast(value: Any, dtype: DType) -> Any:
-    """A scalar as a run-time number of the type in which elements of `dtype` travel."""
-    return _CASTS[dtype](value)
-
-
-class _Casts(dict[DType, Callable[[Any], Any]]):
-    """By an element's type, what makes a number of one."""
-
-    def __missing__(self, dtype: DType) -> Callable[[Any], Any]:
-        held = CLASSES[leaf_type(dtype)]
-        found = self[dtype] = _to_integer(dtype, held) if dtype.is_integer else _to_other(dtype, held)
-        return found
-
-
-def _to_other(dtype: DType, held: type[Number]) -> Callable[[Any], Any]:
-    def call(value: Any) -> Any:
-        if type(value) is held and held.dtype is dtype:
-            return value
-        return held.make(as_number(value, dtype))
-
-    return call
-
-
-def _to_integer(dtype: DType, held: type[Number]) -> Callable[[Any], Any]:
-    low, high = limits(dtype)
-    make = held.make
-
-    def call(value: Any) -> Any:
-        kind = type(value)
-        if kind is held and held.dtype is dtype:
-            return value
-        plain = value.value if isinstance(value, (Number, Scalar)) else value
-        if type(plain) is not int:
-            return make(as_number(plain, dtype))
-        known = seam.divisor(value) or 1
-        if isinstance(value, Number) and dtype.width < value.dtype.width:  # it may wrap
-            known &= -known
-        return make(plain if low <= plain <= high else as_number(plain, dtype), known)
-
-    return call
-
-
-_CASTS = _Casts()
-
-
-def type_of(scalar: Any) -> DType:
-    """The type of a scalar; a static one has that of its kind."""
-    if isinstance(scalar, (Scalar, Number)):
-        return scalar.dtype
-    found = _STATIC_TYPES.get(type(scalar))
-    if found is None and not isinstance(scalar, np.generic):
-        raise CuteError(no_number(scalar))
-    return found or from_numpy(scalar.dtype)
-
-
-def chosen(cond: Any, a: Any, b: Any) -> Any:
-    """`a` or `b`, in the type in which both meet."""
-    if isinstance(cond, Number) and type(a) is type(b) and isinstance(a, Number) and a.divisor == b.divisor:
-        return a if cond.value else b
-    if not isinstance(cond, Number) or not isinstance(a, _SCALARS) or not isinstance(b, _SCALARS):
-        return a if cond else b
-    if not isinstance(a, Number) and not isinstance(b, Number):
-        if a == b:
-            return a
-        a = cast(a, Int32 if isinstance(a, int) else Float32)
-    t, value = joined(a, b), a if cond else b
-    known = math.gcd(seam.divisor(a), seam.divisor(b)) or 1
-    return CLASSES[t].make(as_number(value, t), *((known,) if t.is_integer else ()))
-
-
-_SCALARS = (int, float, Number)
-_CASTABLE = (*_SCALARS, Scalar, np.generic)
-
-
-def as_array(values: Any, dtype: DType) -> Any:
-    """An array converted as the GPU does (see `dtypes.converted`)."""
-    a = np.asarray(values)
-    return converted(a, dtype) if a.dtype != dtype.numpy else a.copy()
-
-
-def _elements(x: Any, dtype: DType) -> Any:
-    return x if isinstance(x, np.ndarray) else as_number(x, dtype)
-
-
-class SimBackend:
+class SimBackend(Values):
     """Answers traced code in the simulator; `run.thread` is the thread that asks."""
 
     def __init__(self, run: Any) -> None:
@@ -172,9 +72,6 @@ class SimBackend:
         if instr.issuer == THREAD:
             return issue_alone(self.run, instr, statics, operands)
         return issue_together(self.run, instr, statics, operands)
-
-    def either(self, compiled: Callable[[], Any], simulated: Callable[[], Any]) -> Any:
-        return simulated()
 
     def _machine(self) -> Machine:
         return Machine(self.run, None, [self.run.thread])
@@ -245,9 +142,6 @@ class SimBackend:
         self._bytes(space, address, part.nbytes, align, True)[...] = part.view(np.uint8)
 
     # registers
-    def same_registers(self, a: Any, b: Any) -> bool:
-        return a is b
-
     def registers(self, dtype: DType, count: int) -> Any:
         """One row of a slab that the threads of a warpgroup share, so that its instructions gather nothing."""
         t = self.run.thread
@@ -272,83 +166,6 @@ class SimBackend:
         for tell in self.run.watch.touches:
             tell(self.run.thread, regs, verb)
         return span(regs)
-
-    def read(self, regs: Regs) -> Any:
-        return typed(regs.dtype, elements(self._registers(regs, "read")[:1])[0])
-
-    def write(self, regs: Regs, value: Any) -> None:
-        self._registers(regs, "written")[0] = as_number(value, regs.dtype)
-
-    def fill(self, regs: Regs, value: Any) -> None:
-        self._registers(regs, "written")[...] = as_number(value, regs.dtype)
-
-    def vector(self, regs: Regs) -> Any:
-        return self._registers(regs, "read").copy()
-
-    def unvector(self, vector: Any, regs: Regs) -> None:
-        self._registers(regs, "written")[...] = vector
-
-    def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
-        return as_array(vector, dst)
-
-    def pack(self, dtype: DType, values: Sequence[Any]) -> Any:
-        if len(values) > 1 and all(v is values[0] for v in values):
-            return np.full(len(values), as_number(values[0], dtype), dtype.numpy)
-        return np.array([as_number(v, dtype) for v in values], dtype.numpy)
-
-    def lane(self, vector: Any, index: int) -> Any:
-        return typed(from_numpy(vector.dtype), elements(vector[index : index + 1])[0])
-
-    def bitcast(self, vector: Any, dtype: DType) -> Any:
-        return bits_as(vector, dtype)
-
-    def take(self, vector: Any, indices: Sequence[int]) -> Any:
-        return vector[list(indices)]
-
-    def elementwise(self, op: Any, dtype: DType, *operands: Any) -> Any:
-        out = self.computed(op, dtype, operands, _elements)
-        if any(isinstance(x, np.ndarray) for x in operands):
-            return out
-        return typed(Boolean if op in COMPARISONS else dtype, elements(out.reshape(1))[0])
-
-    def computed(self, op: Any, dtype: DType, operands: Sequence[Any], of: Callable[[Any, DType], Any]) -> Any:
-        """Compute an operation on arrays. of: gives the elements of an operand as they are in a type."""
-        inner = computed_in(dtype)
-        arrays = []
-        for i, x in enumerate(operands):
-            condition = op == "where" and i == 0
-            arrays.append(np.asarray(of(x, Boolean if condition else dtype), (Boolean if condition else inner).numpy))
-        if isinstance(op, Instr):
-            names = [o.name for o in op.operands if o.reads]
-            out = np.asarray(op.perform(self._machine(), op.case({}), dict(zip(names, arrays))))
-        else:
-            out = np.asarray(compute(op, dtype, arrays))
-        return out if op in COMPARISONS else as_array(out, dtype)
-
-    def type_of(self, scalar: Any) -> DType:
-        return type_of(scalar)
-
-    # scalars
-    def cast(self, value: Any, dtype: DType) -> Any:
-        if not isinstance(value, _CASTABLE):
-            raise CuteError(f"{dtype}({shown(value)}): only numbers convert to an element type")
-        return cast(value, dtype)
-
-    def select(self, cond: Any, a: Any, b: Any) -> Any:
-        return chosen(cond, a, b)
-
-    def compare(self, op: str, a: Any, b: Any) -> Any:
-        return compared(op, a, b)
-
-    def when(self, cond: Any, then: Callable[[], None]) -> None:
-        if cond:
-            then()
-
-    def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
-        run_time = isinstance(start, Number) or isinstance(stop, Number)
-        make = CLASSES[joined(start, stop) if run_time else Int32].make
-        for i in range(start, stop):
-            body(make(i))
 
     def flag(self) -> Regs:
         t = self.run.thread
@@ -442,5 +259,4 @@ class SimBackend:
         return self.run.thread.index == 0 and not any(self.run.thread.cta.index)
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
-        plain = tuple(a.value if isinstance(a, Number) else a for a in args)
-        print(re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|ll|[hlqjzt])?([a-zA-Z])", r"%\1\2", fmt) % plain, end="")
+        print(printed(fmt, args), end="")

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that are the host's alone: no kernel can be given one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ground.error import CuteError
+from .decorators import field_names, is_static_class
+
+_WHY = "__cute_of_host__"
+_SOME: list[bool] = []
+
+
+def keep_on_host(obj: Any, why: str) -> None:
+    """Mark an object of a static class as the host's alone, whose results are not remembered (`pure`), for they may
+    change. why: for who gives it to a kernel."""
+    vars(obj).update({_WHY: why, "__cute_all_static__": False, "__cute_all_kept__": False})
+    _SOME[:] = [True]
+
+
+def refuse_of_host(args: Any) -> None:
+    """Raise a CuteError if a kernel's arguments hold such an object. As long as there is none, nobody looks."""
+    if _SOME:
+        for arg in args:
+            _refuse(arg)
+
+
+def _refuse(x: Any) -> None:
+    if isinstance(x, (tuple, list)):
+        for one in x:
+            _refuse(one)
+    elif is_static_class(type(x)):
+        if _WHY in vars(x):
+            raise CuteError(f"{x!r}, an argument of a kernel: {vars(x)[_WHY]}")
+        for name in field_names(type(x)):
+            _refuse(getattr(x, name, None))
