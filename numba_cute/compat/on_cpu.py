@@ -5,6 +5,7 @@ kernel finds it there."""
 from __future__ import annotations
 
 import types
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -15,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from ..isa.form.targets import named
 from .on_host import replaced
 from .runs import RUN
+from .scaled import is_block_scaled, scaled_mm
 
 _CPU = torch.device("cpu")
 
@@ -46,6 +48,8 @@ class _OnHost(TorchFunctionMode):
         args = tuple(_CPU if _is_cuda(a) else a for a in args)
         given = list(_tensors((args, named)))
         came_marked, known = any(map(_marked, given)), {t.untyped_storage()._cdata for t in given}
+        if func is torch._scaled_mm and is_block_scaled(args, named):
+            func = scaled_mm
         made = args[0] if func is torch.Tensor.cuda else func(*args, **named)
         goes_marked = to_gpu or (came_marked and not to_host)
         if isinstance(made, torch.Tensor) and args and made is args[0] and goes_marked != _marked(made):
@@ -54,7 +58,32 @@ class _OnHost(TorchFunctionMode):
             setattr(t, _ON_GPU, goes_marked)
             if goes_marked and t.untyped_storage()._cdata not in known:
                 _align(t)
+            if goes_marked:
+                ON_GPU.append(weakref.ref(t))
+        if len(ON_GPU) > _MOST_NOTED:
+            _forget()
         return made
+
+
+_MOST_NOTED = 10_000
+ON_GPU: list[weakref.ref[torch.Tensor]] = []
+"""The tensors whose memory stands for a GPU's."""
+
+
+def memory_of(address: int) -> tuple[torch.Tensor, tuple[int, int]] | None:
+    """Return a tensor that stands for one on the GPU in whose memory an address lies, and where that memory begins and
+    ends; None if there is none."""
+    for held in (r() for r in reversed(ON_GPU)):
+        if held is not None:
+            first, nbytes = held.untyped_storage().data_ptr(), held.untyped_storage().nbytes()
+            if first <= address < first + nbytes:
+                return held, (first, first + nbytes)
+    return None
+
+
+def _forget() -> None:
+    """Forget tensors that are gone."""
+    ON_GPU[:] = [r for r in ON_GPU if r() is not None]
 
 
 ALIGNMENT = 256

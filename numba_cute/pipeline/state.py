@@ -23,6 +23,10 @@ class PipelineState:
     index: Int32
     phase: Int32
 
+    @property
+    def _index(self) -> Int32:  # by this name files of the CuTe DSL reach it
+        return self.index
+
     @traced
     def advance(self) -> None:
         """Go to the next stage; the phase flips when the index wraps."""

@@ -53,6 +53,13 @@ class TensorSSA:
     shape: Any
     dtype: DType
 
+    def __post_init__(self) -> None:
+        if isinstance(self.vector, TensorSSA):  # its elements, under another shape
+            held = self.vector
+            if held.dtype != self.dtype or layout.size(held.shape) != layout.size(self.shape):
+                raise CuteError(f"TensorSSA: vector {held!r} does not make {self.shape} elements of {self.dtype}")
+            object.__setattr__(self, "vector", held.vector)
+
     @property
     def element_type(self) -> DType:
         """The same as `dtype`."""

@@ -100,6 +100,10 @@ class Tensor(InIR):
         return self.element_type
 
     @property
+    def _dtype(self) -> DType:  # by this name files of the CuTe DSL reach it
+        return self.element_type
+
+    @property
     def memspace(self) -> AddressSpace:
         """The AddressSpace of the memory; an error for coordinates and descriptors."""
         if not isinstance(self.iterator, Pointer):

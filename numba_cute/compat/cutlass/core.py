@@ -11,12 +11,19 @@ from ...compiler import jit as _jit
 from ...compiler.host.kernels import CONVERTS
 from ...dtypes import Scalar
 from ...runtime import from_dlpack
+from ...seam import traced
 from .options import *
 from .options import __all__ as _OPTIONS
 
 __all__ = ["Int", "jit", "native_struct", *_OPTIONS]
 
 Int = Union[int, Scalar]  # noqa: UP007 - files subscribe and unite it as a class
+
+
+@traced
+def _pack_shape(shape: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Return a shape: in the CuTe DSL as its compiler has it."""
+    return shape
 
 
 def native_struct(cls: Any) -> Any:

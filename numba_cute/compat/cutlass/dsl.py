@@ -4,13 +4,12 @@ of objects."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from typing import Any
 
 from ...dtypes import BFloat16, Boolean, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS
-from ...seam import CuteError
+from ...seam import CuteError, StaticEnum, traced
 from .options import target_here
 
 __all__ = [
@@ -23,18 +22,22 @@ class DSLCudaRuntimeError(CuteError):
     """The error of a launch in the CuTe DSL."""
 
 
-class _Ordered(enum.Enum):
+class _Ordered(StaticEnum):
     """Targets, ordered by chip and then by suffix: none, "a", "f"."""
 
+    @traced
     def __lt__(self, other: Any) -> bool:
         return self.value < other.value
 
+    @traced
     def __le__(self, other: Any) -> bool:
         return self.value <= other.value
 
+    @traced
     def __gt__(self, other: Any) -> bool:
         return self.value > other.value
 
+    @traced
     def __ge__(self, other: Any) -> bool:
         return self.value >= other.value
 

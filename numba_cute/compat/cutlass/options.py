@@ -105,7 +105,7 @@ class _Compile:
         return _Compile([*self.options, *(o() if isinstance(o, type) else o for o in given)])
 
     def __call__(
-        self, func: Any, *args: Any, options: str = "", no_cache: bool = False, **named: Any
+        self, func: Any, *args: Any, options: str | None = None, no_cache: bool = False, **named: Any
     ) -> Any:
         """Compile a host function, or a kernel, for the GPU that is here or the target that a run names.
 
@@ -113,7 +113,7 @@ class _Compile:
         no_cache: taken; what is kept is never stale. CuteError: an option that is none, or one of what would be another
         program here (`--link-libraries`).
         """
-        given = [*self.options, *_read(options)]
+        given = [*self.options, *_read(options or "")]
         for option in given:
             if isinstance(option, _REFUSED):
                 raise cute.CuteError(f"compile: {type(option).__name__}: {type(option).__doc__}")

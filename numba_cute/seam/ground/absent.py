@@ -190,7 +190,6 @@ FOREIGN = {
     "*.with_stream": "the launch takes it: `kernel[grid, block, stream](…)`, or `.launch(…, stream=stream)`",
     "*.__c_pointers__": _COMPILER,
     "*.__extract_mlir_values__": _COMPILER,
-    "Tensor._dtype": "`tensor.element_type`",
     "Tensor.size": "`cute.size(tensor)`",
     "Tensor.rank": "`cute.rank(tensor)`",
     "Tensor.ndim": "`cute.rank(tensor)`",

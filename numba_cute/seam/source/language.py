@@ -8,6 +8,7 @@ import functools
 import inspect
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from types import CodeType
 from typing import Any
 
@@ -63,13 +64,13 @@ def _first_refused(code: CodeType, texts: bool) -> tuple[str, int] | None:
 def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
     """What is refused, and its line; texts: f-strings too."""
     line = code.co_firstlineno
-    for o in operations(code):
+    for o, after in zip_longest(found := list(operations(code)), found[1:]):
         line = o.line or line
         words = _TEXT if texts and o.name in _TEXTS else _OPCODES.get(o.name)
         if o.name == "PUSH_EXC_INFO":
             line = _try_line(code, o.offset) or line
         elif o.name == "LOAD_CONST" and isinstance(o.value, frozenset):
-            words = _SET
+            words = None if after is not None and after.name == "CONTAINS_OP" else _SET  # `x in {1, 2}`
         elif o.name == "LOAD_CONST" and type(o.value) is int and not -(1 << 63) <= o.value < 1 << 64:
             words = too_large(o.value)
         if words is not None:
