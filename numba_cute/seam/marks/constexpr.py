@@ -24,8 +24,8 @@ class Constexpr(Known):  # type: ignore[misc]
     """A parameter or argument of a kernel that is known when the kernel is compiled: each value compiles anew.
 
     `n: cute.Constexpr` or `n: cute.Constexpr[int]` marks a kernel's parameter: whatever a launch gives for it is
-    static. `cute.Constexpr(3)` is such an argument of a parameter without a mark. value: an int, a bool, a float, which a
-    kernel holds as it does a float that is a global, or what is static anyway (a layout, an atom, an element type).
+    static. `cute.Constexpr(3)` is such an argument of a parameter without a mark. value: an int, a bool, a float, which
+    a kernel holds as it does a float that is a global, or what is static anyway (a layout, an atom, an element type).
     CuteError: anything else; close over it, or make it a global.
     """
 
