@@ -9,17 +9,20 @@ from typing import Any, ClassVar
 from .. import dtypes, layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, IntTuple, Layout
-from ..layout.leaves import known as known_layout
+from ..layout.int_tuple import values
+from ..layout.leaves import known as known_layout, valued
 from ..layout.recast import recast_elements
-from ..seam import CuteError, InIR, Leaf, static, traced
-from ..seam.ground.naming import described, shown
+from ..seam import CuteError, InIR, static, traced
+from ..seam.ground.naming import described
 from ..seam.guards.messages import how_static
 from ..seam.hooks.casting import derived
 from . import dynamic
 from .address import Address
+from .at_once import pointer_at
+from .beginnings import array_view, is_origin, layout_of, origin, start_of
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
-from .no_arithmetic import NotThat, no_operand, refuse_operators, settable
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
+from .operators import NotThat, no_operand, refuse_operators, settable
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
 from .swizzled import by_address, reach, swizzled_once
@@ -50,7 +53,7 @@ class Tensor(InIR):
         kind = type(self.layout)
         if kind is not Layout and kind is not ComposedLayout:
             raise CuteError(f"Tensor: layout {described(self.layout)}: give a layout; make_tensor takes a shape")
-        if type(self.iterator) is not Pointer and not _is_origin(self.iterator):
+        if type(self.iterator) is not Pointer and not is_origin(self.iterator):
             raise CuteError(f"Tensor: iterator {described(self.iterator)}: give a Pointer or a coordinate")
         if kind is ComposedLayout:
             swizzled_once(self.iterator, self.layout)
@@ -103,6 +106,9 @@ class Tensor(InIR):
         return self.iterator.space
 
     def __getitem__(self, coord: Any) -> Any:
+        at = pointer_at(self, coord)
+        if at is not None:
+            return at.load()
         lay, coord = _located(self, coord)
         coord = check_coord(coord, lay, self._ends(coord))
         if has_none(coord):
@@ -111,6 +117,10 @@ class Tensor(InIR):
         return at.load() if isinstance(at, Pointer) else at
 
     def __setitem__(self, coord: Any, value: Any) -> None:
+        at = pointer_at(self, coord)
+        if at is not None:
+            at.store(value)
+            return
         lay, coord = _located(self, coord)
         coord = check_coord(coord, lay, isinstance(self.iterator, Pointer))
         if has_none(coord):
@@ -314,6 +324,8 @@ def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:
     needs no types where the numbers are known; what is made of coordinates keeps theirs."""
     if isinstance(t.iterator, tuple):
         return t.layout, coord
+    if seam.computes_on_host():
+        return valued(t.layout), values(coord)
     return known_layout(t.layout), seam.known(coord)
 
 
@@ -357,53 +369,14 @@ def make_tensor(iterator: Any, layout: Any = None) -> Tensor:
     """Make a tensor. iterator: a Pointer, a coordinate tuple, a descriptor, or in a kernel an array: the tensor is in
     shared memory if `cuda.shared.array` gave it, whose `alignment` it has. layout: a Layout, or a shape, then compact
     and column-major; of an array it may be left out: its own shape and strides."""
-    view = _array_view(iterator)
+    view = array_view(iterator)
     if layout is None:
         if view is None:
             raise CuteError(
                 f"make_tensor: layout is missing; only an array has one of its own, and {iterator!r} is none"
             )
-        return Tensor(_start(view), _layout_of(view))
-    return Tensor(_start(view) if view is not None else _iterator(iterator), _layout(layout))
-
-
-def _layout_of(view: seam.ArrayView) -> Layout:
-    """An array's shape and strides."""
-    return layout.make_layout(view.shape, stride=view.stride)
-
-
-def _start(view: seam.ArrayView) -> Pointer:
-    """Where an array begins."""
-    space = AddressSpace.smem if view.shared else AddressSpace.generic
-    align = max(view.dtype.bytes, view.alignment)
-    return Pointer(view.dtype, space, view.address, alignment=align, readonly=view.readonly)
-
-
-def _is_origin(x: Any) -> bool:
-    """Return whether a tensor may begin at `x`: a coordinate, or an object that moves by `+`."""
-    return isinstance(x, (int, Leaf, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x))
-
-
-def _iterator(x: Any) -> Any:
-    if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
-        return x
-    raise CuteError(f"make_tensor: iterator {shown(x)} is neither a Pointer nor a coordinate tuple")
-
-
-def _array_view(x: Any) -> seam.ArrayView | None:
-    """A Numba array that a kernel passes, as compiled code sees it or (NumPy's) as the simulator does."""
-    if isinstance(x, seam.ArrayView):
-        return x
-    if isinstance(x, (Pointer, tuple)):
-        return None
-    made = getattr(x, "__cute_view__", None)
-    if made is not None:
-        return made()  # type: ignore[no-any-return]
-    if isinstance(x, type) or not hasattr(x, "__array_interface__"):
-        return None
-    strides = tuple(s // x.itemsize for s in x.strides)
-    address, readonly = x.__array_interface__["data"]
-    return seam.ArrayView(dtypes.from_numpy(x.dtype), address, x.shape, strides, readonly)
+        return Tensor(start_of(view), layout_of(view))
+    return Tensor(start_of(view) if view is not None else origin(iterator), _layout(layout))
 
 
 def _layout(x: Any) -> Any:

@@ -13,7 +13,7 @@ from ...seam import CuteError, StaticEnum, traced
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "extract_mlir_values", "for_generate", "if_generate",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "if_generate",
     "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
@@ -73,6 +73,12 @@ class T:
     bool, i1 = (staticmethod(lambda: Boolean),) * 2
     i8, i16, i32, i64 = (staticmethod(lambda t=t: t) for t in (Int8, Int16, Int32, Int64))
     f16, bf16, f32, f64 = (staticmethod(lambda t=t: t) for t in (Float16, BFloat16, Float32, Float64))
+
+
+@traced
+def dynamic_expr(value: Any) -> Any:
+    """Return `value`: the CuTe DSL has it to mark a condition of run time, which here each is that is not static."""
+    return value
 
 
 def _refusing(name: str, instead: str) -> Callable[..., Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of arithmetic on tensors: they are memory, and their elements are computed with."""
+"""Operators that a tensor has none of, for it is memory: what each says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def settable(cls: type, settable: str) -> None:
 
 
 def no_operand(t: Any, expression: str) -> CuteError:
-    """Make the error of an operator on a tensor. expression: as it is written, with {} for the tensor."""
+    """Make the error for an operator on a tensor. expression: what was written, with {} for the tensor."""
     return CuteError(
         f"`{expression.format('t')}` of {t!r}: a tensor is memory and has no arithmetic; load its elements, "
         f"`{expression.format('t.load()')}`, or one, `{expression.format('t[i]')}`"
@@ -40,18 +40,18 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def refuse_operators(cls: type) -> None:
-    """Have all arithmetic on objects of a class raise that error."""
-
-    def refuse(name: str, expression: str) -> None:
-        def operator(self: Any, *_: Any) -> Any:
-            raise no_operand(self, expression)
-
-        setattr(cls, f"__{name}__", operator)
-
+def refuse_operators(cls: Any) -> None:
+    """Have the operators of a class say what to do instead."""
     for name, sign in _SIGNS.items():
-        refuse(name, f"{{}} {sign} x")
+        _refuse(cls, name, f"{{}} {sign} x")
         if name not in ("lt", "le", "gt", "ge"):
-            refuse(f"r{name}", f"x {sign} {{}}")
+            _refuse(cls, f"r{name}", f"x {sign} {{}}")
     for name, expression in (("neg", "-{}"), ("pos", "+{}"), ("abs", "abs({})"), ("invert", "~{}")):
-        refuse(name, expression)
+        _refuse(cls, name, expression)
+
+
+def _refuse(cls: Any, name: str, expression: str) -> None:
+    def refuse(self: Any, *_: Any) -> Any:
+        raise no_operand(self, expression)
+
+    setattr(cls, f"__{name}__", refuse)
