@@ -32,7 +32,7 @@ _ON_GPU = "_numba_cute_on_gpu"
 _DEVICE, _IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__
 
 
-class _OnHost(TorchFunctionMode):  # type: ignore[misc] - torch need not be there
+class _OnHost(TorchFunctionMode):  # type: ignore[misc]  # torch need not be there
     """A tensor on a GPU is one of the CPU that is marked; a copy to or from the GPU is a copy."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
