@@ -200,7 +200,7 @@ def _convert(r: _Registers, step: Step) -> bool:
     if narrow is None or step.words[-1] != "f32" or not set(step.words[1:-2]) <= {"rn", "satfinite"}:
         return False
     target, high, low = step.operands
-    halves = [as_type(narrow(r.read(s, "f32")), _BITS[narrow.width]) for s in (low, high)]
+    halves = [bitcast(narrow(r.read(s, "f32")), narrow, _BITS[narrow.width]) for s in (low, high)]
     whole = _UNSIGNED[2 * narrow.width]
     r.held[target] = whole(halves[0]) | (whole(halves[1]) << narrow.width)
     return True
