@@ -10,9 +10,9 @@ import types
 import pytest
 
 import numba_cute as cute
+from numba_cute import CuteError
 from numba_cute.compat import install, uninstall
 from numba_cute.compat.modules import MODULES
-from numba_cute import CuteError
 
 
 @pytest.fixture
