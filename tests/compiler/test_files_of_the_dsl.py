@@ -16,7 +16,8 @@ HEAD = "import numba_cute as cute\nfrom typing import Tuple, Callable\nSIZE = 64
 
 
 @pytest.mark.parametrize("lines", [
-    "o[0] = 1 if n in {5, 7} else 0\no[1] = 1 if m not in {5, 7} else 0\no[2] = 1 if cute.const_expr(SIZE in {64, 192}) else 0",
+    "o[0] = 1 if n in {5, 7} else 0\no[1] = 1 if m not in {5, 7} else 0",
+    "o[2] = 1 if cute.const_expr(SIZE in {64, 192}) else 0",
     "def f(x: Tuple, g: Callable) -> Tuple[int, int]:\n    return g(x[0]), x[1]\n"
     "def h(y: int) -> int:\n    return y * 3\na, b = f((n, m), h)\no[0] = a\no[1] = b",
 ])  # fmt: skip
