@@ -170,3 +170,24 @@ def test_a_tensor_is_not_changed_in_a_kernel():
 ])  # fmt: skip
 def test_kinds_of_element_types(a, b, same):
     assert a.is_same_kind(b) is same and b.is_same_kind(a) is same
+
+
+def test_an_atom_of_a_tuple_that_a_loop_sets():
+    """A variable that takes an atom with static fields from a tuple, and has fields known at run time elsewhere."""
+    from numba_cute.nvgpu import warpgroup
+
+    major = warpgroup.OperandMajorMode.K
+    op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 64, 16), warpgroup.OperandSource.SMEM, major, major)
+
+    @cute.kernel
+    def k(x: cute.Tensor, n: cute.Int32):
+        args = (cute.make_tiled_mma(op), 3)
+        for i in range(n):
+            mma, t = args
+            for j in range(i):
+                mma.set(warpgroup.Field.ACCUMULATE, j != 0)
+            x[i] = t if mma.get(warpgroup.Field.ACCUMULATE) else i
+
+    x = np.zeros(4, np.int32)
+    both(k, from_dlpack(x), cute.Int32(4))
+    assert x.tolist() == [0, 1, 3, 3]
