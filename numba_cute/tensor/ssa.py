@@ -68,6 +68,10 @@ class TensorSSA:
         """The same as `dtype`."""
         return self.dtype
 
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """Return the vector itself, as of a number. loc, ip: taken."""
+        return self
+
     def to(self, dtype: DType) -> TensorSSA:
         """Convert each element to `dtype`: to nearest even where it must be rounded, from floats to integers towards
         zero, to 8-bit floats saturating, to Boolean False for zero and else True."""

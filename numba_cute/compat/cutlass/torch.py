@@ -49,8 +49,7 @@ class TensorInitType(enum.Enum):
 
 @dataclasses.dataclass
 class RandomInitConfig:
-    """Uniform numbers. min_val, max_val: integers from the first to below the second, or, of a type with fractions,
-    integers from the first to the second."""
+    """Uniform integers. min_val, max_val: from the first to below the second."""
 
     min_val: int = -2
     max_val: int = 2
@@ -103,13 +102,12 @@ def _filled(shape: tuple[int, ...], dtype: torch.dtype, config: Any) -> torch.Te
     """A contiguous tensor of the host."""
     if config is None:
         return torch.empty(shape, dtype=dtype)
-    whole = not dtype.is_floating_point
     if isinstance(config, ScalarInitConfig):
         return torch.full(shape, config.value, dtype=torch.float32).to(dtype)
     if isinstance(config, GaussianInitConfig):
         return (torch.randn(shape) * config.std + config.mean).mul_(config.scale).to(dtype)
     low, high = int(config.min_val), int(config.max_val)
-    return torch.randint(low, max(high, low + 1) if whole else high + 1, shape).to(dtype)
+    return torch.randint(low, max(high, low + 1), shape).to(dtype)
 
 
 def matrix(
