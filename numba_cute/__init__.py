@@ -46,6 +46,7 @@ with _seldom:  # what an import makes stays
     from .layout.recast import *
     from .layout.show import *
     from .layout.swizzle import *
+    from .layout.tuples import *
     from .math import *
     from .nvgpu.common import CacheEvictionPriority as CacheEvictionPriority
     from .seam import (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch without a GPU: what a program puts on "cuda" lies in the host's memory while `on_cpu` lasts, so that a simulated
-kernel finds it there."""
+"""torch without a GPU: what a program puts on "cuda" lies in the host's memory while `on_cpu` lasts, so that a
+simulated kernel finds it there."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _CPU = torch.device("cpu")
 
 def _is_cuda(value: Any) -> bool:
     if isinstance(value, torch.device):
-        return value.type == "cuda"
+        return bool(value.type == "cuda")
     return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
 
 
 _ON_GPU = "_numba_cute_on_gpu"
 """Set on a tensor that stands for one on the GPU: what is made of it does so too."""
-_DEVICE, _IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
+_DEVICE, _IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__
 
 
-class _OnHost(TorchFunctionMode):
+class _OnHost(TorchFunctionMode):  # type: ignore[misc]  # torch need not be there
     """A tensor on a GPU is one of the CPU that is marked; a copy to or from the GPU is a copy."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -224,7 +224,8 @@ def _replacements(arch: str) -> dict[str, Any]:
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
 
-    arch: the target, as "sm_90a". A copy to or from the GPU is a copy, and what is made of a tensor that is on it is on it.
+    arch: the target, as "sm_90a". A copy to or from the GPU is a copy, and what is made of a tensor that is on it is
+    on it.
     """
     default = torch.get_default_device()
     try:

@@ -24,6 +24,7 @@ from ..dtypes import (
     Int16,
     Int32,
     Int64,
+    Uint8,
     Uint16,
     Uint32,
     Uint64,
@@ -34,10 +35,10 @@ from ..tensor.ssa import bitcast
 
 _TYPES = {
     "s16": Int16, "u16": Uint16, "b16": Uint16, "f16": Float16, "bf16": BFloat16, "s32": Int32, "u32": Uint32,
-    "b32": Uint32, "f32": Float32, "s64": Int64, "u64": Uint64, "b64": Uint64, "f64": Float64, "pred": None,
+    "b32": Uint32, "f32": Float32, "s64": Int64, "u64": Uint64, "b64": Uint64, "f64": Float64,
 }  # fmt: skip
 _NARROW = {"e4m3x2": Float8E4M3FN, "e5m2x2": Float8E5M2, "f16x2": Float16, "bf16x2": BFloat16}
-_UNSIGNED = {8: None, 16: Uint16, 32: Uint32, 64: Uint64}
+_UNSIGNED: dict[int, Any] = {16: Uint16, 32: Uint32, 64: Uint64}
 _TOKEN = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^,\s][^,]*")
 
 
@@ -66,8 +67,8 @@ def steps(text: str) -> tuple[Step, ...]:
 
 def _unknown(what: str, text: str) -> CuteError:
     return CuteError(
-        f"inline_asm: the simulator knows no {what!r} of {text!r}: call the function of cute.arch or cute.math that does "
-        "it, or cute.arch.inline_ptx with a meaning="
+        f"inline_asm: the simulator knows no {what!r} of {text!r}: call the function of cute.arch or cute.math that "
+        "does it, or cute.arch.inline_ptx with a meaning="
     )
 
 
@@ -107,10 +108,9 @@ class _Registers:
         self.held = held
 
     def read(self, name: str, kind: str) -> Any:
-        """Return an operand as a number of a type: "s32"; "pred" as it is."""
+        """Return an operand as a number of a type, as "s32"."""
         x = self.held[name] if name in self.held else _literal(name)
-        dtype = _TYPES[kind]
-        return x if dtype is None else as_type(x, dtype)
+        return as_type(x, _TYPES[kind])
 
     def pointer(self, operand: str, dtype: DType, space: AddressSpace) -> Any:
         """Return the pointer that an operand in brackets is."""
@@ -200,14 +200,13 @@ def _convert(r: _Registers, step: Step) -> bool:
     if narrow is None or step.words[-1] != "f32" or not set(step.words[1:-2]) <= {"rn", "satfinite"}:
         return False
     target, high, low = step.operands
-    halves = [as_type(narrow(r.read(s, "f32")), _BITS[narrow.width]) for s in (low, high)]
+    halves = [bitcast(narrow(r.read(s, "f32")), narrow, _BITS[narrow.width]) for s in (low, high)]
     whole = _UNSIGNED[2 * narrow.width]
-    assert whole is not None
     r.held[target] = whole(halves[0]) | (whole(halves[1]) << narrow.width)
     return True
 
 
-_BITS: dict[int, Any] = {16: Uint16}
+_BITS: dict[int, Any] = {8: Uint8, 16: Uint16}
 
 
 def _load(r: _Registers, step: Step) -> bool:
@@ -250,7 +249,12 @@ def _map(r: _Registers, step: Step) -> bool:
 def _store(r: _Registers, step: Step) -> bool:
     """st.async: to the shared memory of another block, whose barrier is told."""
     *words, kind = step.words[1:]
-    if words != ["async", "shared::cluster", "mbarrier::complete_tx::bytes"] or kind not in ("f32", "b32", "u32", "s32"):
+    if words != ["async", "shared::cluster", "mbarrier::complete_tx::bytes"] or kind not in (
+        "f32",
+        "b32",
+        "u32",
+        "s32",
+    ):
         return False
     place, value, bar = (s.strip("[] ") for s in step.operands)
     isa.st_async(r.read(place, "u32"), [as_type(r.read(value, kind), Uint32)], r.read(bar, "u32"), count=1)

@@ -19,9 +19,9 @@ from ..seam.marks.constexpr import LAUNCHER, is_host
 @dataclasses.dataclass
 class Run:
     """A run on the CPU. arch: the target whose GPU it stands for. simulates: whether launches are simulated. compiles:
-    whether `cute.compile` compiles. checks: those of the simulator, as for `simulate`. keeps_going: note what is refused while kernels are
-    compiled, and go on. captured: where launches go while a graph is captured. launched: how many kernels were simulated. kernels, refused: what was compiled, and the errors
-    of what was not."""
+    whether `cute.compile` compiles. checks, seed: those of the simulator. keeps_going: note what is refused while
+    kernels are compiled, and go on. captured: where launches go while a graph is captured. launched: how many kernels
+    were simulated. kernels, refused: what was compiled, and the errors of what was not."""
 
     arch: str
     simulates: bool = True

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`torch._scaled_mm` of block-scaled matrices on the CPU, which torch has on a GPU alone: files compare with it.
 
-Scale factors lie as cuBLAS has them ("1D Block Scaling Factors Layout"): tiles of 128 rows by 4 factors, 512 bytes each,
-one after the other along K; in a tile row r and factor c are at (r % 32) * 16 + (r // 32) * 4 + c.
+Scale factors lie as cuBLAS has them ("1D Block Scaling Factors Layout"): tiles of 128 rows by 4 factors, 512 bytes
+each, one after the other along K; in a tile row r and factor c are at (r % 32) * 16 + (r // 32) * 4 + c.
 """
 
 from __future__ import annotations

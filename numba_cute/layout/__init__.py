@@ -60,5 +60,6 @@ from .products import *
 from .recast import *
 from .show import *
 from .swizzle import *
+from .tuples import *
 
 _facade.publish(globals())

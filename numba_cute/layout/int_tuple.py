@@ -15,6 +15,7 @@ from typing import Any
 from ..seam import (
     CuteError,
     Leaf,
+    computes_on_host,
     current_or,
     divisor,
     is_static,
@@ -88,6 +89,17 @@ def whole(x: Any, name: str) -> Any:
             raise CuteError(f"{name}={text(x)} is not an integer")
         return x
     return x if type(x) is int else int(static_int(x, name))
+
+
+def values(x: Any) -> Any:
+    """Return a shape, a coordinate or the like of a host function with plain numbers for its leaves, which the host
+    knows; those without a value yet, of what stands for a tensor, as they are. Elsewhere it is as it was."""
+    if type(x) is int or not computes_on_host():
+        return x
+    if isinstance(x, tuple):
+        new = tuple(map(values, x))
+        return x if all(map(operator.is_, x, new)) else new
+    return getattr(x, "value", x) if isinstance(x, Leaf) and not hasattr(type(x), "symbol") else x
 
 
 def refuse_layout(x: Any, name: str) -> None:

@@ -24,6 +24,7 @@ from .int_tuple import (
     product,
     static_int,
     text,
+    values,
     weakly_congruent,
 )
 from .mapping import coordinate_of, index, offset
@@ -32,8 +33,8 @@ from .swizzle import IDENTITY, Swizzle
 
 __all__ = [
     "ComposedLayout", "Layout", "crd2idx", "get", "get_nonswizzle_portion", "get_swizzle_portion", "is_congruent",
-    "is_major", "is_weakly_congruent", "make_composed_layout", "make_coord", "make_identity_layout", "make_layout",
-    "make_shape", "make_stride", "make_tile", "shape_at", "stride_at",
+    "is_major", "is_weakly_congruent", "make_composed_layout", "make_identity_layout", "make_layout",
+    "shape_at", "stride_at",
 ]  # fmt: skip
 
 
@@ -127,15 +128,16 @@ class Layout(InIR):
     @traced
     def get_hier_coord(self, idx: Int) -> IntTuple:
         """Return the coordinate, with the profile of the shape, that maps to `idx`; the layout must be compact."""
-        return coordinate_of(idx, self.shape, self.stride)
+        return coordinate_of(*values((idx, self.shape, self.stride)))
 
     @traced
     def get_flat_coord(self, idx: Int) -> IntTuple:
         """Return the coordinate that maps to `idx`, one integer for each mode; the layout must be compact."""
-        crd = coordinate_of(idx, self.shape, self.stride)
-        if not isinstance(self.shape, tuple):
+        idx, shape, stride = values((idx, self.shape, self.stride))
+        crd = coordinate_of(idx, shape, stride)
+        if not isinstance(shape, tuple):
             return crd
-        return tuple(index(c, s, compact(s)) for c, s in zip(crd, self.shape))
+        return tuple(index(c, s, compact(s)) for c, s in zip(crd, shape))
 
     def __repr__(self) -> str:
         return f"{text(self.shape)}:{text(self.stride)}"
@@ -155,7 +157,9 @@ class ComposedLayout(InIR):
     def __post_init__(self) -> None:
         if not isinstance(self.inner, (Swizzle, Layout, ComposedLayout)):
             _check_function(self.inner)
-            keep_on_host(self, "a layout made of a function of Python's is the host's: fill a tensor with what it gives")
+            keep_on_host(
+                self, "a layout made of a function of Python's is the host's: fill a tensor with what it gives"
+            )
         if not isinstance(self.outer, (Layout, ComposedLayout)):
             raise CuteError(f"outer={shown(self.outer)}: give a layout")
         if type(self.offset) is not int:
@@ -199,8 +203,8 @@ def _check_function(inner: Any) -> None:
         raise CuteError(f"inner={shown(inner)}: give a Swizzle or a layout")
     if current_or(None) is not None:
         raise CuteError(
-            f"inner={shown(inner)}: a function of Python's makes a layout on the host alone: in a kernel give a Swizzle "
-            "or a layout, or call the function itself"
+            f"inner={shown(inner)}: a function of Python's makes a layout on the host alone: in a kernel give a "
+            "Swizzle or a layout, or call the function itself"
         )
 
 
@@ -224,30 +228,6 @@ def compact(shape: IntTuple, start: Any = 1) -> IntTuple:
         out.append(compact(s, start))
         start = mul(start, product(s))
     return tuple(out)
-
-
-@traced
-def make_shape(*modes: IntTuple) -> IntTuple:
-    """Make a shape of `modes`: the tuple of them, checked."""
-    return checked(modes, "shape")
-
-
-@traced
-def make_stride(*modes: IntTuple) -> IntTuple:
-    """Make strides of `modes`: the tuple of them, checked."""
-    return checked(modes, "stride")
-
-
-@traced
-def make_coord(*modes: IntTuple) -> IntTuple:
-    """Make a coordinate of `modes`: integers, nested tuples of them, and None where a slice keeps a mode."""
-    return modes
-
-
-@traced
-def make_tile(*modes: Any) -> tuple[Any, ...]:
-    """Make a tiler of `modes`: an integer, a layout, None or another tiler for each."""
-    return modes
 
 
 @pure

@@ -13,7 +13,7 @@ from ..seam import CuteError, Leaf, traced
 from ..seam.guards.kinds import UserFunction
 from ..seam.guards.messages import how_static
 from .basis import ScaledBasis
-from .int_tuple import IntTuple, flatten_to_tuple
+from .int_tuple import IntTuple, flatten_to_tuple, values
 from .layout import ComposedLayout, Layout
 
 __all__ = [
@@ -81,15 +81,17 @@ def valued(layout: Any) -> Any:
     there are none, or where nobody knows them."""
     if not seam.computes_on_host() or seam.is_static(layout):
         return layout
-    return type(layout)(*(_valued(getattr(layout, f.name)) for f in dataclasses.fields(layout)))
+    found = layout.__dict__.get("_cute_valued")
+    if found is None:
+        old = tuple(getattr(layout, f.name) for f in dataclasses.fields(layout))
+        new = tuple(map(_values, old))
+        found = layout if all(map(operator.is_, old, new)) else type(layout)(*new)
+        layout.__dict__["_cute_valued"] = found
+    return found
 
 
-def _valued(x: Any) -> Any:
-    if isinstance(x, tuple):
-        return tuple(map(_valued, x))
-    if isinstance(x, (Layout, ComposedLayout)):
-        return valued(x)
-    return x.checked(simulated=True) if isinstance(x, Leaf) else x
+def _values(x: Any) -> Any:
+    return valued(x) if isinstance(x, (Layout, ComposedLayout)) else values(x)
 
 
 @traced

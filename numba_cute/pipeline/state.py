@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..dtypes import Int32
 from ..seam import CuteError, current, struct, traced
 from ..seam.guards.messages import how_static
@@ -24,7 +26,7 @@ class PipelineState:
     phase: Int32
 
     @property
-    def _index(self) -> Int32:  # by this name files of the CuTe DSL reach it
+    def _index(self) -> Any:  # by this name files of the CuTe DSL reach it
         return self.index
 
     @traced

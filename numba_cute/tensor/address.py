@@ -57,6 +57,14 @@ class Address(Scalar):
     def __sub__(self, o: Any) -> Any:
         return self._moved(super().__sub__(o))
 
+    def plus(self, nbytes: int) -> Address:
+        """Return the address so many bytes on, as `+` does, at once."""
+        new = object.__new__(Address)
+        Scalar.__init__(new, Int64, self.value + nbytes, math.gcd(self.divisor, nbytes) or 1)
+        _set_owner(new, self.owner)
+        _set_memory(new, self.memory)
+        return new
+
     def within(self, address: int, nbytes: int) -> tuple[int, int]:
         """Return the first address, and how many bytes, of what of these bytes is the array's: a tile of it may reach
         past its end."""
@@ -70,8 +78,8 @@ class Address(Scalar):
         None if the address was given as a number. CuteError: they are not all the array's, or lie on a GPU."""
         if self._on_gpu():
             raise CuteError(
-                f"{self._whose()} lies on a GPU, where a @cute.jit function that the host calls cannot read or write it: "
-                "do that in a kernel which it launches, or pass a copy of the CPU (x.cpu())"
+                f"{self._whose()} lies on a GPU, where a @cute.jit function that the host calls cannot read or write "
+                "it: do that in a kernel which it launches, or pass a copy of the CPU (x.cpu())"
             )
         if not self.value or self.owner is None and self.memory is not None:
             raise CuteError("a tensor without memory is read or written: it stands for one, to compile for")

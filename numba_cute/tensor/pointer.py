@@ -216,7 +216,9 @@ def _moved(ptr: Pointer, address: Any, offset: Any, alignment: int) -> Pointer:
 def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
     """`ptr` moved by `units` of `size` bytes."""
     units, start = seam.known(units), seam.known(ptr.address)
-    if seam.is_exact(units):
+    if type(start) is Address and type(units) is int:
+        address: Any = start.plus(units * size)
+    elif seam.is_exact(units):
         address = start + units * size
     elif type(units) is dtypes.Scalar:  # of the host, which knows it
         address = start + int(units) * size
@@ -226,6 +228,11 @@ def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
         address = dtypes.Uint32(ptr.address + dtypes.Int32(units) * size)
     align = math.gcd(ptr.alignment, seam.divisor(units) * size)
     return _moved(ptr, address, ptr.offset, align)
+
+
+def moved_bytes(ptr: Pointer, nbytes: int) -> Pointer:
+    """Return a pointer to an array of the host, moved by so many bytes."""
+    return _moved(ptr, ptr.address.plus(nbytes), ptr.offset, math.gcd(ptr.alignment, nbytes))
 
 
 def _advance_words(ptr: Pointer, offset: Any) -> Pointer:

@@ -9,16 +9,20 @@ from typing import Any, ClassVar
 from .. import dtypes, layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, IntTuple, Layout
-from ..layout.leaves import known as known_layout
+from ..layout.int_tuple import values
+from ..layout.leaves import known as known_layout, valued
 from ..layout.recast import recast_elements
-from ..seam import CuteError, InIR, Leaf, static, traced
-from ..seam.ground.naming import described, shown
+from ..seam import CuteError, InIR, static, traced
+from ..seam.ground.naming import described
 from ..seam.guards.messages import how_static
 from ..seam.hooks.casting import derived
 from . import dynamic
 from .address import Address
+from .at_once import pointer_at
+from .beginnings import array_view, is_origin, layout_of, origin, start_of
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
+from .operators import NotThat, no_operand, refuse_operators, settable
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
 from .swizzled import by_address, reach, swizzled_once
@@ -30,11 +34,6 @@ __all__ = [
 
 ATOMICS: dict[str, Callable[..., Any]] = {}
 """By the names of `numba.cuda.atomic`, what they do to the element at a pointer: arch.atomic fills this in."""
-
-
-class NotThat(CuteError, TypeError):
-    """The error for asking a tensor for its length or its number: who tries that, as `list(t)` does, expects a
-    TypeError."""
 
 
 @static
@@ -54,7 +53,7 @@ class Tensor(InIR):
         kind = type(self.layout)
         if kind is not Layout and kind is not ComposedLayout:
             raise CuteError(f"Tensor: layout {described(self.layout)}: give a layout; make_tensor takes a shape")
-        if type(self.iterator) is not Pointer and not _is_origin(self.iterator):
+        if type(self.iterator) is not Pointer and not is_origin(self.iterator):
             raise CuteError(f"Tensor: iterator {described(self.iterator)}: give a Pointer or a coordinate")
         if kind is ComposedLayout:
             swizzled_once(self.iterator, self.layout)
@@ -83,11 +82,7 @@ class Tensor(InIR):
 
     @element_type.setter
     def element_type(self, dtype: DType) -> None:
-        """Have the memory hold elements of another type, under the same layout. On the host; for types that the
-        array's library does not have.
-
-        dtype: the new type. CuteError: no element type, a tensor without memory, a tensor of a kernel.
-        """
+        """Have the memory hold elements of another type, `dtype`, under the same layout. On the host."""
         if not isinstance(dtype, DType):
             raise CuteError(f"element_type = {described(dtype)}: give an element type, as cute.Float8E4M3FN")
         if not isinstance(self.iterator, Pointer):
@@ -111,6 +106,9 @@ class Tensor(InIR):
         return self.iterator.space
 
     def __getitem__(self, coord: Any) -> Any:
+        at = pointer_at(self, coord)
+        if at is not None:
+            return at.load()
         lay, coord = _located(self, coord)
         coord = check_coord(coord, lay, self._ends(coord))
         if has_none(coord):
@@ -119,6 +117,10 @@ class Tensor(InIR):
         return at.load() if isinstance(at, Pointer) else at
 
     def __setitem__(self, coord: Any, value: Any) -> None:
+        at = pointer_at(self, coord)
+        if at is not None:
+            at.store(value)
+            return
         lay, coord = _located(self, coord)
         coord = check_coord(coord, lay, isinstance(self.iterator, Pointer))
         if has_none(coord):
@@ -249,7 +251,7 @@ class Tensor(InIR):
             return bool((self.iterator, self.layout) == (other.iterator, other.layout))
         if other is None or isinstance(other, (str, type)):
             return NotImplemented
-        raise _no_operand(self, "{} == x")
+        raise no_operand(self, "{} == x")
 
     def __bool__(self) -> bool:
         raise CuteError(
@@ -272,18 +274,8 @@ class Tensor(InIR):
         return f"Tensor({self.iterator!r}, {self.layout})"
 
 
-_frozen = Tensor.__setattr__
-
-
-def _set(t: Tensor, name: str, value: Any) -> None:
-    """Set what may be set of a tensor of the host: its element type."""
-    if name == "element_type":
-        object.__setattr__(t, name, value)
-    else:
-        _frozen(t, name, value)
-
-
-Tensor.__setattr__ = _set  # type: ignore[method-assign, assignment] - a frozen dataclass has its own
+settable(Tensor, "element_type")
+refuse_operators(Tensor)
 
 
 def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:
@@ -292,32 +284,6 @@ def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:
 
 def _shape_dynamic(t: Tensor, mode: int, stride_order: Any, divisibility: int) -> Tensor:
     return Tensor(t.iterator, dynamic.compact_shape_dynamic(t.layout, mode, stride_order, divisibility))
-
-
-def _no_operand(t: Tensor, expression: str) -> CuteError:
-    return CuteError(
-        f"`{expression.format('t')}` of {t!r}: a tensor is memory and has no arithmetic; load its elements, "
-        f"`{expression.format('t.load()')}`, or one, `{expression.format('t[i]')}`"
-    )
-
-
-def _refuse(name: str, expression: str) -> None:
-    def refuse(self: Tensor, *_: Any) -> Any:
-        raise _no_operand(self, expression)
-
-    setattr(Tensor, f"__{name}__", refuse)
-
-
-_SIGNS = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
-    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-}  # fmt: skip
-for _name, _sign in _SIGNS.items():
-    _refuse(_name, f"{{}} {_sign} x")
-    if _name not in ("lt", "le", "gt", "ge"):
-        _refuse(f"r{_name}", f"x {_sign} {{}}")
-for _name, _expression in (("neg", "-{}"), ("pos", "+{}"), ("abs", "abs({})"), ("invert", "~{}")):
-    _refuse(_name, _expression)
 
 
 def extent(t: Tensor) -> tuple[int, int]:
@@ -358,6 +324,8 @@ def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:
     needs no types where the numbers are known; what is made of coordinates keeps theirs."""
     if isinstance(t.iterator, tuple):
         return t.layout, coord
+    if seam.computes_on_host():
+        return valued(t.layout), values(coord)
     return known_layout(t.layout), seam.known(coord)
 
 
@@ -401,53 +369,14 @@ def make_tensor(iterator: Any, layout: Any = None) -> Tensor:
     """Make a tensor. iterator: a Pointer, a coordinate tuple, a descriptor, or in a kernel an array: the tensor is in
     shared memory if `cuda.shared.array` gave it, whose `alignment` it has. layout: a Layout, or a shape, then compact
     and column-major; of an array it may be left out: its own shape and strides."""
-    view = _array_view(iterator)
+    view = array_view(iterator)
     if layout is None:
         if view is None:
             raise CuteError(
                 f"make_tensor: layout is missing; only an array has one of its own, and {iterator!r} is none"
             )
-        return Tensor(_start(view), _layout_of(view))
-    return Tensor(_start(view) if view is not None else _iterator(iterator), _layout(layout))
-
-
-def _layout_of(view: seam.ArrayView) -> Layout:
-    """An array's shape and strides."""
-    return layout.make_layout(view.shape, stride=view.stride)
-
-
-def _start(view: seam.ArrayView) -> Pointer:
-    """Where an array begins."""
-    space = AddressSpace.smem if view.shared else AddressSpace.generic
-    align = max(view.dtype.bytes, view.alignment)
-    return Pointer(view.dtype, space, view.address, alignment=align, readonly=view.readonly)
-
-
-def _is_origin(x: Any) -> bool:
-    """Return whether a tensor may begin at `x`: a coordinate, or an object that moves by `+`."""
-    return isinstance(x, (int, Leaf, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x))
-
-
-def _iterator(x: Any) -> Any:
-    if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
-        return x
-    raise CuteError(f"make_tensor: iterator {shown(x)} is neither a Pointer nor a coordinate tuple")
-
-
-def _array_view(x: Any) -> seam.ArrayView | None:
-    """A Numba array that a kernel passes, as compiled code sees it or (NumPy's) as the simulator does."""
-    if isinstance(x, seam.ArrayView):
-        return x
-    if isinstance(x, (Pointer, tuple)):
-        return None
-    made = getattr(x, "__cute_view__", None)
-    if made is not None:
-        return made()  # type: ignore[no-any-return]
-    if isinstance(x, type) or not hasattr(x, "__array_interface__"):
-        return None
-    strides = tuple(s // x.itemsize for s in x.strides)
-    address, readonly = x.__array_interface__["data"]
-    return seam.ArrayView(dtypes.from_numpy(x.dtype), address, x.shape, strides, readonly)
+        return Tensor(start_of(view), layout_of(view))
+    return Tensor(start_of(view) if view is not None else origin(iterator), _layout(layout))
 
 
 def _layout(x: Any) -> Any:

@@ -167,7 +167,7 @@ def test_an_argument_may_be_static_on_a_gpu():
 
 
 def test_what_cannot_be_a_static_argument_is_refused():
-    for wrong in (1.5, "text", np.zeros(3)):
+    for wrong in (np.float32(1.5), "text", np.zeros(3)):
         with pytest.raises(cute.CuteError, match="an argument that is static is an int"):
             cute.Constexpr(wrong)
     assert repr(cute.Constexpr(cute.Constexpr(3))) == "Constexpr(3)"

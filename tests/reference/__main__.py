@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run NVIDIA's files, unchanged, with `import cutlass` answered by this library: `python -m tests.reference PATH [FILE…]`.
+"""Run NVIDIA's files, unchanged, with `import cutlass` answered by this library:
+`python -m tests.reference PATH [FILE…]`.
 
 PATH is a checkout's folder, as examples/python/CuTeDSL of NVIDIA/cutlass; FILE is a part of paths below it. Of each it
 says how far it comes: `compiler`: its kernels are compiled for its target, `simulator`: it runs to its end, its own

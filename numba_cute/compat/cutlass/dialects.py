@@ -42,7 +42,9 @@ def inline_asm(
     writes = [_register(c[1:], asm_string) for c in given if c.startswith("=")]
     reads = [c for c in given if not c.startswith("=")]
     if len(reads) != len(operands_):
-        raise CuteError(f"inline_asm: constraints {constraints!r} have {len(reads)} operands, and {len(operands_)} come")
+        raise CuteError(
+            f"inline_asm: constraints {constraints!r} have {len(reads)} operands, and {len(operands_)} come"
+        )
     read = [_read(x, c, asm_string) for x, c in zip(operands_, reads)]
     made = arch.inline_ptx(
         _numbered(asm_string), write_only_types=tuple(writes), read_only_args=tuple(read),

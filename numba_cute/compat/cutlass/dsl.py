@@ -13,7 +13,7 @@ from ...seam import CuteError, StaticEnum, traced
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "extract_mlir_values", "for_generate", "if_generate",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "if_generate",
     "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
@@ -27,19 +27,19 @@ class _Ordered(StaticEnum):
 
     @traced
     def __lt__(self, other: Any) -> bool:
-        return self.value < other.value
+        return bool(self.value < other.value)
 
     @traced
     def __le__(self, other: Any) -> bool:
-        return self.value <= other.value
+        return bool(self.value <= other.value)
 
     @traced
     def __gt__(self, other: Any) -> bool:
-        return self.value > other.value
+        return bool(self.value > other.value)
 
     @traced
     def __ge__(self, other: Any) -> bool:
-        return self.value >= other.value
+        return bool(self.value >= other.value)
 
 
 def _value(name: str) -> tuple[int, int, str]:
@@ -47,7 +47,8 @@ def _value(name: str) -> tuple[int, int, str]:
     return int(digits[:-1]), int(digits[-1]), name.removeprefix("sm_" + digits)
 
 
-Arch: Any = _Ordered("Arch", {name: _value(name) for name in TARGETS})  # type: ignore[call-overload]
+_named: Any = _Ordered
+Arch = _named("Arch", {name: _value(name) for name in TARGETS})
 Arch.__doc__ = "The targets that there are, as `sm_90a`."
 
 
@@ -72,6 +73,12 @@ class T:
     bool, i1 = (staticmethod(lambda: Boolean),) * 2
     i8, i16, i32, i64 = (staticmethod(lambda t=t: t) for t in (Int8, Int16, Int32, Int64))
     f16, bf16, f32, f64 = (staticmethod(lambda t=t: t) for t in (Float16, BFloat16, Float32, Float64))
+
+
+@traced
+def dynamic_expr(value: Any) -> Any:
+    """Return `value`: the CuTe DSL has it to mark a condition of run time, which here each is that is not static."""
+    return value
 
 
 def _refusing(name: str, instead: str) -> Callable[..., Any]:

@@ -25,6 +25,7 @@ from ...seam.marks.host_objects import as_argument
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.ownership import owns
 from . import tree
+from .given_floats import GivenFloat
 from .leaf_types import leaf_type
 from .object_types import Value
 
@@ -136,6 +137,8 @@ def _of_method(obj: MethodType, c: Any) -> Any:
 def _of_static_argument(obj: Constexpr, c: Any) -> Any:
     if isinstance(obj.value, (bool, int)):
         return types.literal(obj.value)
+    if isinstance(obj.value, float):
+        return GivenFloat(obj.value)
     if callable(obj.value) and not isinstance(obj.value, type) and not seam.is_static_class(type(obj.value)):
         return _of_constant(obj.value, c)
     return typeof_impl(obj.value, c)

@@ -20,6 +20,7 @@ from ...isa.form.targets import named
 from ...seam import CuteError
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
+from ..bridge.given_floats import GivenFloat
 from ..bridge.object_types import Value
 from ..ground.building import building
 from ..ground.memory import memory
@@ -65,6 +66,8 @@ class CuteKernel(_Kernel):
             val = as_argument(val)
         if isinstance(ty, types.Literal):  # the value is in the type, and the parameter not read
             kernelargs.append(scalar_argument(types.unliteral(ty), val))
+        elif isinstance(ty, GivenFloat):
+            kernelargs.append(scalar_argument(types.float64, val))
         elif isinstance(ty, Value):
             kernelargs.extend(value_arguments(ty, val))
         elif isinstance(val, dtypes.Scalar):

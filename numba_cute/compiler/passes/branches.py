@@ -95,12 +95,12 @@ def _is_constexpr(var: Any, place: Place, known: Constants) -> bool:
     made, at = known.assignment(var, place) or (None, place)
     if isinstance(made, ir.Expr) and made.op == "unary" and made.fn is operator.not_:
         return _is_constexpr(made.value, at, known)
-    binary = made.fn if isinstance(made, ir.Expr) and made.op == "binop" else None
-    if binary in (operator.is_, operator.is_not) or _calls(made, seam.const_expr, at, known):
-        return True
-    if binary in _COMPARES and _is_known(made.lhs, at, known) != _is_known(made.rhs, at, known):
-        return _is_size(made.lhs, at, known) or _is_size(made.rhs, at, known)
-    return _is_field(made, at, known)
+    if isinstance(made, ir.Expr) and made.op == "binop":
+        if made.fn in (operator.is_, operator.is_not):
+            return True
+        if made.fn in _COMPARES and _is_known(made.lhs, at, known) != _is_known(made.rhs, at, known):
+            return _is_size(made.lhs, at, known) or _is_size(made.rhs, at, known)
+    return _calls(made, seam.const_expr, at, known) or _is_field(made, at, known)
 
 
 _COMPARES = frozenset((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne))
@@ -131,7 +131,6 @@ def _is_size(var: Any, place: Place, known: Constants) -> bool:
         return bool(seam.is_for_result(known.of(made.func, at)))
     except NotConstant:
         return False
-
 
 
 def _is_field(made: Any, place: Place, known: Constants) -> bool:

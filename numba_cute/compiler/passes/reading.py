@@ -17,6 +17,7 @@ from numba.cuda.core import bytecode, ir, postproc
 from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.core.interpreter import Interpreter
 
+from ..bridge.given_floats import put_in
 from ..ground.lifted import all_set_free
 from .inlining import IN_CLOSURES
 from .uses import read_in
@@ -28,6 +29,7 @@ class ReadCode(CUDATranslateBytecode):
 
     def run_pass(self, state: Any) -> bool:
         state.func_ir = _Reader(state.func_id).interpret(state.bc)
+        put_in(state.func_ir, state.args)
         return True
 
 

@@ -184,7 +184,6 @@ FOREIGN = {
     "math.exp10": "`cute.math.exp2(x * 3.321928094887362)`",
     "math.sigmoid": "`1 / (1 + cute.math.exp(-x))`",
     "math.relu": "`cute.max(x, 0)`, or `cute.where(x > 0, x, 0)` of a vector",
-    "*.ir_value": "of the DSL's compiler, which is Numba here: use the number or vector itself",
     "*.llvm_ptr": "of the DSL's compiler, which is Numba here: use the pointer itself",
     "*.to_llvm_ptr": "of the DSL's compiler, which is Numba here: use the pointer itself",
     "*.with_stream": "the launch takes it: `kernel[grid, block, stream](…)`, or `.launch(…, stream=stream)`",

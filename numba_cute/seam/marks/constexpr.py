@@ -24,16 +24,17 @@ class Constexpr(Known):  # type: ignore[misc]
     """A parameter or argument of a kernel that is known when the kernel is compiled: each value compiles anew.
 
     `n: cute.Constexpr` or `n: cute.Constexpr[int]` marks a kernel's parameter: whatever a launch gives for it is
-    static. `cute.Constexpr(3)` is such an argument of a parameter without a mark. value: an int, a bool, or what is
-    static anyway (a layout, an atom, an element type). CuteError: anything else; close over it, or make it a global.
+    static. `cute.Constexpr(3)` is such an argument of a parameter without a mark. value: an int, a bool, a float, which
+    a kernel holds as it does a float that is a global, or what is static anyway (a layout, an atom, an element type).
+    CuteError: anything else; close over it, or make it a global.
     """
 
     def __init__(self, value: Any) -> None:
         self.value: Any = value.value if isinstance(value, Constexpr) else value
-        if isinstance(self.value, (float, str)) or hasattr(self.value, "__array_interface__"):
+        if isinstance(self.value, str) or hasattr(self.value, "__array_interface__"):
             raise CuteError(
-                f"Constexpr({shown(self.value)}): an argument that is static is an int, a bool or a CuTe object; close "
-                "over it, or make it a global"
+                f"Constexpr({shown(self.value)}): an argument that is static is an int, a bool, a float or a CuTe "
+                "object; close over it, or make it a global"
             )
 
     def __class_getitem__(cls, kind: Any) -> Any:

@@ -33,5 +33,6 @@ def _refuse(x: Any) -> None:
     elif is_static_class(type(x)):
         if _WHY in vars(x):
             raise CuteError(f"{x!r}, an argument of a kernel: {vars(x)[_WHY]}")
-        for name in field_names(type(x)):
+        cls: Any = type(x)
+        for name in field_names(cls):
             _refuse(getattr(x, name, None))

@@ -105,6 +105,6 @@ class _Probe:
 
 def _absent(address: int, nbytes: int, verb: str) -> CuteError:
     return CuteError(
-        f"{nbytes} bytes at {address:#x} cannot be {verb} by a host function: they are not the host's memory. A pointer "
-        "that it follows must point to memory of the CPU; what lies on a GPU is for the kernels that it launches"
+        f"{nbytes} bytes at {address:#x} cannot be {verb} by a host function: they are not the host's memory. A "
+        "pointer that it follows must point to memory of the CPU; what lies on a GPU is for its kernels"
     )

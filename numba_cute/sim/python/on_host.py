@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What host functions (`cute.jit`, called by the host) compute with: on the CPU, at once. Leaves are `dtypes.Scalar`."""
+"""What functions of `cute.jit` compute with that the host calls: on the CPU, at once. Leaves are `dtypes.Scalar`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .values import CASTABLE, Values, as_number, printed
 
 def _needs_threads(what: str) -> CuteError:
     return CuteError(
-        f"{what}: a @cute.jit function that the host calls runs on the CPU, where there are no threads, blocks or shared "
-        "memory: call it in a @cute.kernel, which the function launches"
+        f"{what}: a @cute.jit function that the host calls runs on the CPU, where there are no threads, blocks or "
+        "shared memory: call it in a @cute.kernel, which the function launches"
     )
 
 
@@ -68,7 +68,7 @@ class HostBackend(Values):
         self.memory = HostMemory(trial)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(seam.Backend, name):
+        if name not in {*dir(seam.Backend), *seam.Backend.__annotations__} or name.startswith("_"):
             raise AttributeError(name)
         raise _needs_threads(_WORDS.get(name, name))
 
@@ -174,6 +174,6 @@ def _check_space(space: str) -> None:
 _WORDS = {
     "static_smem": "shared memory", "smem_base": "shared memory", "smem_needs": "shared memory",
     "allocate_smem": "shared memory", "known_launch": "the launch", "flag": "a carry", "at_exit": "the kernel's end",
-    "tensor_map": "a tensor map", "told": "an event", "timeline": "an event",
+    "arch": "the target", "tensor_map": "a tensor map", "told": "an event", "timeline": "an event",
 }  # fmt: skip
 """What a request of `seam.Backend` is about."""

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floats that a kernel is given as static arguments: its code holds each as a constant, as it does a global."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from llvmlite import ir as llvm
+from numba.cuda import types
+from numba.cuda.core import ir
+from numba.cuda.datamodel import models
+from numba.cuda.extending import register_model
+
+
+class GivenFloat(types.Type):
+    """The type of one float: 0.0 and -0.0 are two, and each NaN is one of its own. A parameter of it is not read."""
+
+    def __init__(self, value: float) -> None:
+        self.bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+        super().__init__(name=f"float {value.hex()} {self.bits & (1 << 64) - 1:x}")
+
+    @property
+    def key(self) -> Any:
+        return self.bits
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return struct.unpack("<d", struct.pack("<q", self.bits))[0]  # type: ignore[no-any-return]
+
+
+@register_model(GivenFloat)
+class _Model(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, llvm.DoubleType())
+
+
+def put_in(func_ir: Any, args: Any) -> None:
+    """Put the numbers of such arguments into a function's IR. args: its arguments' types."""
+    for block in func_ir.blocks.values():
+        for inst in block.find_insts(ir.Assign):
+            if isinstance(inst.value, ir.Arg) and isinstance(args[inst.value.index], GivenFloat):
+                inst.value = ir.Const(args[inst.value.index].value, inst.loc)
