@@ -14,6 +14,7 @@ from ..compiler.host.result import Compiled, CompiledHost
 from ..isa.form.targets import answering_for
 from ..seam import CuteError
 from ..seam.marks.constexpr import LAUNCHER, is_host
+from .launch_errors import launching
 
 
 @dataclasses.dataclass
@@ -55,7 +56,8 @@ def running(run: Run) -> Iterator[Run]:
             cooperative=options["cooperative"], fallback_cluster=options["fallback_cluster"],
         )  # fmt: skip
         run.launched += 1
-        simulated[options["grid"], options["block"], 0, options["smem"]](*args)
+        with launching():
+            simulated[options["grid"], options["block"], 0, options["smem"]](*args)
 
     tokens = RUN.set(run), LAUNCHER.set(launch)
     try:

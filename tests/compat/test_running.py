@@ -43,3 +43,71 @@ def test_wrong_options_are_refused(word, said):
     done = run("--simulate", word, said, str(FILE))
     assert done.returncode == 1
     assert said in done.stderr
+
+
+COOPERATIVE = """
+import cutlass.cute as cute
+from cuda.bindings import runtime
+from cutlass.cutlass_dsl import DSLCudaRuntimeError
+
+@cute.kernel
+def kernel():
+    pass
+
+@cute.jit
+def launch():
+    kernel().launch(grid=(10000, 1, 1), block=(1024, 1, 1), cooperative=True)
+
+try:
+    launch()
+except DSLCudaRuntimeError as e:
+    assert e.error_code == runtime.cudaError_t.cudaErrorCooperativeLaunchTooLarge
+    print("refused")
+"""
+
+
+def test_a_launch_that_has_no_room_raises_what_the_cuda_runtime_says(tmp_path):
+    file = tmp_path / "cooperative.py"
+    file.write_text(COOPERATIVE)
+    done = run("--simulate", str(file))
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+KINDS = """
+import inspect
+from inspect import isclass
+import cutlass
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack
+
+@cute.jit
+def number(dtype):
+    if cutlass.const_expr(not isclass(dtype) or not issubclass(dtype, cutlass.Numeric)):
+        raise TypeError(f"no element type: {dtype}")
+    return dtype.width
+
+class Kinds:
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    @cute.kernel
+    def kernel(self, out):
+        out[0] = number(self.dtype)
+
+out = np.zeros(1, np.int32)
+
+@cute.jit
+def launch(x: cute.Tensor):
+    Kinds(cutlass.Float16).kernel(x).launch(grid=1, block=1)
+
+launch(from_dlpack(out))
+print(out[0], isclass(cutlass.Int8), isclass(3), inspect.isclass(int))
+"""
+
+
+def test_element_types_are_classes_to_a_file(tmp_path):
+    file = tmp_path / "kinds.py"
+    file.write_text(KINDS)
+    done = run("--simulate", str(file))
+    assert (done.returncode, done.stdout) == (0, "16 True False True\n"), done.stderr
