@@ -14,6 +14,7 @@ from ..compiler.host.result import Compiled, CompiledHost
 from ..isa.form.targets import answering_for
 from ..seam import CuteError
 from ..seam.marks.constexpr import LAUNCHER, is_host
+from .as_compiled import CompiledFor
 from .launch_errors import launching
 
 
@@ -72,9 +73,14 @@ def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
     """Compile for the run that there is, or else for a GPU."""
     run = RUN.get()
     if run is None:
-        return compile(func, *args, arch=arch)
+        return _called_as_compiled(compile(func, *args, arch=arch))
     made = _noting(run, lambda: compile(func, *args, arch=run.arch)) if run.compiles else None
-    return made or (CompiledHost(func, args, ()) if is_host(func) else func)
+    return _called_as_compiled(made or (CompiledHost(func, args, ()) if is_host(func) else func))
+
+
+def _called_as_compiled(made: Any) -> Any:
+    """Return what was compiled, with its arguments of each call made what it was compiled for."""
+    return CompiledFor(made.host, made.args, made.kernels) if type(made) is CompiledHost else made
 
 
 def _noting(run: Run, make: Callable[[], Any]) -> Any:
