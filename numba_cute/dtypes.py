@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
+from .seam.ground.element_classes import OfElements, OfKind
 from .seam.ground.names import Speaking, UnknownName
 from .seam.guards import element_values
 
@@ -32,15 +33,8 @@ else:
     _Base = Speaking
 
 
-class _Numeric(type):
-    """The class of `DType`: element types count as its subclasses, for in the CuTe DSL they are classes."""
-
-    def __subclasscheck__(cls, other: Any) -> bool:
-        return isinstance(other, cls) or super().__subclasscheck__(other)
-
-
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
-class DType(_Base, metaclass=_Numeric):
+class DType(_Base, metaclass=OfElements):
     """One element type. Called with `value`, it converts that number to a value of the type, known only at run time.
 
     name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or "bool";
@@ -139,28 +133,16 @@ Numeric = DType
 """The CuTe DSL's name for element types in annotations."""
 
 
-class _OfKind(type):
-    """The class of what names some element types: `isinstance` and `issubclass` say which."""
-
-    kinds: tuple[str, ...]
-
-    def __instancecheck__(cls, other: Any) -> bool:
-        return isinstance(other, DType) and other.kind in cls.kinds
-
-    def __subclasscheck__(cls, other: Any) -> bool:
-        return isinstance(other, cls) or not isinstance(other, DType) and super().__subclasscheck__(other)
-
-
 if TYPE_CHECKING:
     Float = Integer = DType
 else:
 
-    class Float(metaclass=_OfKind):
+    class Float(metaclass=OfKind):
         """The CuTe DSL's name for the types of floats."""
 
         kinds = ("float",)
 
-    class Integer(metaclass=_OfKind):
+    class Integer(metaclass=OfKind):
         """The CuTe DSL's name for the types of integers, signed or not."""
 
         kinds = ("int", "uint")

@@ -27,7 +27,10 @@ from numba_cute.seam import CuteError, traced
 from numba_cute.sim import RaceError, SimError, Trace, launch, name_range, simulate
 from numba_cute.utils import sm80, sm90
 """
-MODULES = sorted({"numba_cute", *(info.name for info in pkgutil.walk_packages(numba_cute.__path__, "numba_cute."))})
+ALL = {"numba_cute", *(info.name for info in pkgutil.walk_packages(numba_cute.__path__, "numba_cute."))}
+OF_TORCH = {"numba_cute.compat.cutlass.torch", "numba_cute.compat.on_cpu", "numba_cute.compat.scaled"}
+"""Modules that import torch."""
+MODULES = sorted(ALL if importlib.util.find_spec("torch") else ALL - OF_TORCH)
 if importlib.util.find_spec("xdsl") is None:  # there is none for Python 3.10, and no IR
     MODULES = [m for m in MODULES if not f"{m}.".startswith("numba_cute.ir.")]
 

@@ -7,7 +7,7 @@ Nothing here knows a particular instruction: `op.MmaOp` says what is asked of on
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import layout
 from ..layout import ComposedLayout, Layout
@@ -59,6 +59,8 @@ class MmaAtom(InIR):
     collector: Any = None
     disabled_lanes: Any = None
     scale_d: int | None = None
+    __cute_unset__: ClassVar[tuple[str, ...]] = ("sfa", "sfb", "metadata")
+    """Fields that may be set on one way to a place and not on another."""
 
     @property
     def traits(self) -> MmaTraits:

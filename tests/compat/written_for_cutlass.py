@@ -74,9 +74,7 @@ def main():
     n = parser.parse_args().n
     x, out = np.linspace(1, 2, n, dtype=np.float32), np.zeros(n, np.float32)
     tensors = [from_dlpack(a, assumed_align=4).mark_layout_dynamic() for a in (x, out)]
-    run = cute.compile[cute.GenerateLineInfo(True)](
-        Scale(32), *tensors, 3, make_fake_stream(), options="--opt-level 2"
-    )
+    run = cute.compile[cute.GenerateLineInfo(True)](Scale(32), *tensors, 3, make_fake_stream(), options="--opt-level 2")
     run(*tensors, make_fake_stream())
     np.testing.assert_array_equal(out, x * 8)
     print("PASS", n)

@@ -7,7 +7,6 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.seam.guards.messages import FalseAssertion
-
 from tests.native import Native
 
 from . import asserting

@@ -14,8 +14,8 @@ from ..launch_errors import DSLCudaRuntimeError
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "if_generate",
-    "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values",
+    "for_generate", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
 

@@ -42,6 +42,10 @@ def value_cast(context: Any, builder: Any, fromty: Value, toty: Value, val: Any)
     tree.align(abstract(fromty, val, tracer), toty.spec, leaves)
     value = ir.Constant(context.get_value_type(toty), ir.Undefined)
     for i, (leaf, t) in enumerate(zip(leaves, toty.leaves)):
+        if leaf is tree.UNSET:  # an address that there is not: who uses it ends with an error
+            member = ir.Constant(context.get_value_type(t), -1)
+            value = builder.insert_value(value, member, i)
+            continue
         member = tracer.ir(leaf, types.unliteral(t)) if isinstance(leaf, (int, Number)) else leaf.ir
         value = builder.insert_value(value, member, i)
     return value

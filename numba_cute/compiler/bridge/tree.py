@@ -226,8 +226,27 @@ def join(a: Spec, b: Spec) -> Spec | None:
         return ("leaf", multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
     if a[0] != b[0] or a[0] not in ("tuple", "node", "partial") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
         return None
-    parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
+    if a[0] == "node":
+        unset = getattr(a[1], "__cute_unset__", ())
+        parts = [_join_field(n in unset, x, y) for n, x, y in zip(fields_of(a[1]), a[-1], b[-1])]
+    else:
+        parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
     return None if None in parts else (*a[:-1], tuple(parts))
+
+
+def _join_field(may_be_unset: bool, a: Spec, b: Spec) -> Spec | None:
+    """Join what a field has. One that may be unset, as None, is what it is where it is set."""
+    if may_be_unset and _is_none(a) != _is_none(b):
+        return b if _is_none(a) else a
+    return join(a, b)
+
+
+def _is_none(spec: Spec) -> bool:
+    return spec[0] == "const" and spec[2] is None
+
+
+UNSET = object()
+"""Stands for a leaf of a field that is not set."""
 
 
 def _is_bool(spec: Spec) -> bool:
@@ -248,7 +267,9 @@ def _divisor(spec: Spec) -> int:
 
 def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
     """Append what `obj` has in the places of the leaves of `spec`, which it converts to."""
-    if spec[0] == "leaf":
+    if obj is None and spec[0] != "const":
+        leaves.extend(UNSET for _ in leaf_types(spec))
+    elif spec[0] == "leaf":
         leaves.append(obj)
     elif spec[0] == "tuple":
         for x, s in zip(obj, spec[1]):

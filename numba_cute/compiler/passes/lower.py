@@ -15,6 +15,7 @@ from numba.cuda.debuginfo import DummyDIBuilder
 from numba.cuda.lowering import CUDALower
 
 from ..bridge import returns
+from ..bridge.object_types import Value
 from ..ground.memory import memory
 from .definitions import instructions
 from .uses import uses_and_definitions
@@ -42,6 +43,16 @@ def _let_wrap(function: Any) -> None:
 
 class Lower(CUDALower):
     """Lowers as Numba does, but lets integers wrap around. All else gives the same in less time."""
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        """Lower an expression; what is taken from a tuple becomes what the variable is that takes it, where that is
+        something else on other ways."""
+        if expr.op == "static_getitem" and type(expr.index) is int:
+            held = self.typeof(expr.value.name)
+            own = held[expr.index] if isinstance(held, types.BaseTuple) else resty
+            if isinstance(own, Value) and own != resty:
+                return self.context.cast(self.builder, super().lower_expr(own, expr), own, resty)
+        return super().lower_expr(resty, expr)
 
     def _find_singly_assigned_variable(self) -> None:
         """Find the variables that need no slot: each assigned by one statement, and used in that one's block alone."""

@@ -302,6 +302,8 @@ def _object(casts: dict[str, Callable[[Any], Any]]) -> Callable[[Any], Any]:
     """Return what makes an immutable object anew, with fields cast."""
 
     def cast(x: Any) -> Any:
+        if x is None:  # a field that is not set here, and elsewhere is an object
+            return None
         made = copy.copy(x)
         for name, f in casts.items():
             object.__setattr__(made, name, f(getattr(x, name)))
