@@ -14,6 +14,8 @@ from ..compiler.host.result import Compiled, CompiledHost
 from ..isa.form.targets import answering_for
 from ..seam import CuteError
 from ..seam.marks.constexpr import LAUNCHER, is_host
+from .as_compiled import CompiledFor
+from .launch_errors import launching
 
 
 @dataclasses.dataclass
@@ -55,7 +57,8 @@ def running(run: Run) -> Iterator[Run]:
             cooperative=options["cooperative"], fallback_cluster=options["fallback_cluster"],
         )  # fmt: skip
         run.launched += 1
-        simulated[options["grid"], options["block"], 0, options["smem"]](*args)
+        with launching():
+            simulated[options["grid"], options["block"], 0, options["smem"]](*args)
 
     tokens = RUN.set(run), LAUNCHER.set(launch)
     try:
@@ -70,9 +73,14 @@ def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
     """Compile for the run that there is, or else for a GPU."""
     run = RUN.get()
     if run is None:
-        return compile(func, *args, arch=arch)
+        return _called_as_compiled(compile(func, *args, arch=arch))
     made = _noting(run, lambda: compile(func, *args, arch=run.arch)) if run.compiles else None
-    return made or (CompiledHost(func, args, ()) if is_host(func) else func)
+    return _called_as_compiled(made or (CompiledHost(func, args, ()) if is_host(func) else func))
+
+
+def _called_as_compiled(made: Any) -> Any:
+    """Return what was compiled, with its arguments of each call made what it was compiled for."""
+    return CompiledFor(made.host, made.args, made.kernels) if type(made) is CompiledHost else made
 
 
 def _noting(run: Run, make: Callable[[], Any]) -> Any:

@@ -58,9 +58,10 @@ def simulate(
     seed: None for a fixed order of threads; an int permutes it, and copies then complete at random. arch: the target
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
-    checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or the names of some
-    (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline. compile: True to compile the
-    kernel for `arch` too, before each launch, or another target for that: what libNVVM and the assembler refuse.
+    checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); the names of some
+    (see `sim.checks`), or names after a "-", as "-exits": all but these. trace: a `sim.Trace`, which collects counters
+    and a timeline. compile: True to compile the kernel for `arch` too, before each launch, or another target for that:
+    what libNVVM and the assembler refuse.
     cooperative, fallback_cluster: as for `cute.launch`: a grid of which no GPU of the target holds all CTAs at once is
     refused; clusters have the shape `cluster` where the target has such, else the other, and with a seed either.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).

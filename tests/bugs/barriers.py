@@ -6,6 +6,7 @@ from numba import cuda
 
 from numba_cute.isa.rows import bulk, cluster, fence, mbarrier, registers, sync
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
+from numba_cute.sim.checks.initialised import Initialised
 from numba_cute.sim.checks.phases import Phases
 from numba_cute.sim.checks.races import Races
 
@@ -161,7 +162,7 @@ def expect_tx_of_one_of_two_copies(mended):
     "missing fence.mbarrier_init",
     "cp_async_bulk_g2s",
     "fence_mbarrier_init",
-    check=Races,
+    check=Initialised,
     arguments=ints(64),
 )
 def barrier_initialised_without_a_fence(mended):
@@ -285,7 +286,7 @@ def cluster_barrier_that_one_block_skips(mended):
     BarrierError,
     "nothing orders that after its initialisation|is not initialised",
     "mbarrier_arrive",
-    check=Races,
+    check=Initialised,
     blocks=2,
     cluster=2,
 )

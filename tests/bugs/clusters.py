@@ -8,6 +8,7 @@ from numba_cute.isa import atom
 from numba_cute.isa.rows import bulk, clc, cluster, fence, mbarrier, memory, sync
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.initialised import Initialised
 from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
@@ -144,7 +145,7 @@ def multicast(*missing):
     return kernel
 
 
-@pair(SimError, "has started|is not initialised|nothing orders", "cluster", check=Races, n=128)
+@pair(SimError, "has started|is not initialised|nothing orders", "cluster", check=Initialised, n=128)
 def multicast_before_the_peers_barrier_is_made(mended):
     return multicast() if mended else multicast("meet")
 

@@ -7,7 +7,7 @@ from numba import cuda
 
 from numba_cute.isa.rows import bulk, cluster, fence, matrix, mbarrier, memory, sync, tma
 from numba_cute.sim import OutOfBoundsError, RaceError, SimError, UninitializedReadError
-from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.exits import Exits, ExitStores
 from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
@@ -121,7 +121,7 @@ def result_of_a_store_read_after_wait_group_read_only(mended):
     "cp_async_bulk_s2g",
     "may still use its shared memory",
     "wait_group.read 0",
-    check=Exits,
+    check=ExitStores,
     arguments=results,
 )
 def exit_while_a_store_reads(mended):

@@ -9,7 +9,7 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import DeadlockError, RaceError, SimError
-from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.exits import ExitStores
 from numba_cute.sim.checks.phases import Phases
 from numba_cute.sim.checks.races import Races
 
@@ -333,7 +333,7 @@ def store_pipeline_that_never_commits(mended):
     return stored() if mended else stored("commit")
 
 
-@store_bug(RaceError, "exit: CTA 0", "cp_async_bulk_tensor_s2g", "producer_tail", check=Exits)
+@store_bug(RaceError, "exit: CTA 0", "cp_async_bulk_tensor_s2g", "producer_tail", check=ExitStores)
 def store_pipeline_without_a_tail(mended):
     return stored() if mended else stored("tail")
 

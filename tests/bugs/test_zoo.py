@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     clusters,
     copies,
     grids,
+    lax,
     lives,
     maps,
     matrix_unit,

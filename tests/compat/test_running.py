@@ -43,3 +43,126 @@ def test_wrong_options_are_refused(word, said):
     done = run("--simulate", word, said, str(FILE))
     assert done.returncode == 1
     assert said in done.stderr
+
+
+COOPERATIVE = """
+import cutlass.cute as cute
+from cuda.bindings import runtime
+from cutlass.cutlass_dsl import DSLCudaRuntimeError
+
+@cute.kernel
+def kernel():
+    pass
+
+@cute.jit
+def launch():
+    kernel().launch(grid=(10000, 1, 1), block=(1024, 1, 1), cooperative=True)
+
+try:
+    launch()
+except DSLCudaRuntimeError as e:
+    assert e.error_code == runtime.cudaError_t.cudaErrorCooperativeLaunchTooLarge
+    print("refused")
+"""
+
+
+def test_a_launch_that_has_no_room_raises_what_the_cuda_runtime_says(tmp_path):
+    file = tmp_path / "cooperative.py"
+    file.write_text(COOPERATIVE)
+    done = run("--simulate", str(file))
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+KINDS = """
+import inspect
+from inspect import isclass
+import cutlass
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack
+
+@cute.jit
+def number(dtype):
+    if cutlass.const_expr(not isclass(dtype) or not issubclass(dtype, cutlass.Numeric)):
+        raise TypeError(f"no element type: {dtype}")
+    return dtype.width
+
+class Kinds:
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    @cute.kernel
+    def kernel(self, out):
+        out[0] = number(self.dtype)
+
+out = np.zeros(1, np.int32)
+
+@cute.jit
+def launch(x: cute.Tensor):
+    Kinds(cutlass.Float16).kernel(x).launch(grid=1, block=1)
+
+launch(from_dlpack(out))
+print(out[0], isclass(cutlass.Int8), isclass(3), inspect.isclass(int))
+"""
+
+
+def test_element_types_are_classes_to_a_file(tmp_path):
+    file = tmp_path / "kinds.py"
+    file.write_text(KINDS)
+    done = run("--simulate", str(file))
+    assert (done.returncode, done.stdout) == (0, "16 True False True\n"), done.stderr
+
+
+COMPILED = """
+import cutlass
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_ptr
+
+@cute.kernel
+def kernel(x, out):
+    r = cute.make_rmem_tensor(4, cutlass.Float32)
+    cute.autovec_copy(cute.make_tensor(x.iterator, cute.make_layout(4)), r)
+    out[0] = r[3] + cute.size(x)
+
+@cute.jit
+def of_tensors(x: cute.Tensor, out: cute.Tensor):
+    print(x.iterator.alignment, x.layout)
+    kernel(x, out).launch(grid=1, block=1)
+
+@cute.jit
+def of_pointers(x: cute.Pointer, out: cute.Tensor):
+    print(x.alignment, x.memspace)
+    kernel(cute.make_tensor(x, cute.make_layout(4)), out).launch(grid=1, block=1)
+
+memory = np.zeros(16, np.float32)
+skip = -memory.ctypes.data % 16 // 4
+x, out = memory[skip : skip + 8], np.zeros(1, np.float32)
+x[3] = 5
+run = cute.compile(of_tensors, from_dlpack(x, assumed_align=16), from_dlpack(out))
+run(x, out)
+assert out[0] == 13
+fake = make_fake_compact_tensor(cutlass.Float32, (cute.sym_int(divisibility=4),), assumed_align=16)
+run_any = cute.compile(of_tensors, fake, from_dlpack(out))
+run_any(x[:4], out)
+assert out[0] == 9
+ints = np.zeros(8, np.int32)
+for wrong in (lambda: run(x[:4], out), lambda: run(x[1:], out), lambda: run_any(x[:6], out), lambda: run(ints, out)):
+    try:
+        wrong()
+    except Exception as e:
+        print(type(e).__name__, str(e).splitlines()[0][:60])
+    else:
+        raise AssertionError("it is not refused")
+print("PASS")
+"""
+
+
+def test_what_was_compiled_is_called_with_what_it_was_compiled_for(tmp_path):
+    file = tmp_path / "compiled.py"
+    file.write_text(COMPILED)
+    done = run("--simulate", str(file))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[-1] == "PASS", done.stderr + done.stdout
+    assert lines.count("16 (8):(1)") >= 1 and any(line.startswith("16 (?{div=4})") for line in lines), lines
+    assert sum(line.startswith("CuteError") for line in lines) == 4, lines

@@ -49,16 +49,8 @@ def main() -> None:
 
 def run(root: Path, file: File, engine: str, seconds: float) -> dict[str, Any]:
     """Run one file in a process of its own; gives its record."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.reference.child",
-        str(root),
-        file.name,
-        file.target,
-        engine,
-        *file.arguments,
-    ]
+    of_file = [file.name, file.target, engine, ",".join(file.without)]
+    command = [sys.executable, "-m", "tests.reference.child", str(root), *of_file, *file.arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

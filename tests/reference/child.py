@@ -19,14 +19,15 @@ from numba_cute.compat.runs import Run
 MARK = "reference file: "
 
 
-def main(root: str, name: str, target: str, engine: str, arguments: list[str]) -> None:
+def main(root: str, name: str, target: str, engine: str, without: str, arguments: list[str]) -> None:
     """Run a file below `root`, and print its record.
 
-    engine: "simulator", "compiler" or "gpu".
+    engine: "simulator", "compiler" or "gpu". without: checks of the simulator that are left out, with commas.
     """
     path = Path(root, name)
     simulates = engine == "simulator"
-    run = None if engine == "gpu" else Run(target, simulates=simulates, compiles=not simulates, keeps_going=True)
+    checks = tuple(f"-{c}" for c in without.split(",") if c) or True
+    run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True)
     sys.path[:0] = [root, str(Path(root, "cute"))]
     began, said, record = time.perf_counter(), io.StringIO(), dict[str, Any]()
     try:
@@ -38,6 +39,8 @@ def main(root: str, name: str, target: str, engine: str, arguments: list[str]) -
     except BaseException as e:  # whatever the file raises is what is told
         record |= _told(e, root)
     record |= {"seconds": round(time.perf_counter() - began, 1), "said": said.getvalue()[-300:]}
+    if without:
+        record["without"] = without.split(",")
     if run is not None:
         record |= {
             "launched": run.launched,
@@ -72,4 +75,4 @@ def _told(e: BaseException, root: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], sys.argv[5:])
+    main(*sys.argv[1:6], sys.argv[6:])

@@ -10,16 +10,13 @@ from typing import Any
 from ...dtypes import BFloat16, Boolean, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS
 from ...seam import CuteError, StaticEnum, traced
+from ..launch_errors import DSLCudaRuntimeError
 from .options import target_here
 
 __all__ = [
     "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values",
     "for_generate", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
-
-
-class DSLCudaRuntimeError(CuteError):
-    """The error of a launch in the CuTe DSL."""
 
 
 class _Ordered(StaticEnum):

@@ -31,7 +31,7 @@ from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
 from ..ground.ownership import is_own_type
-from . import devices
+from . import devices, tree
 from .list_types import is_list
 from .object_types import BoundTraced, StructRef, Value
 from .shared_arrays import in_shared_memory
@@ -205,6 +205,8 @@ class CuteTypingContext(CUDATypingContext):
             or plain.is_named_tuple(val)
         ):
             return Value(("const", type(val), val))
+        if type(val) is functools.partial:
+            return Value(tree.flatten(val, []))
         if is_struct_class(type(val)):
             raise ValueError(f"Cannot determine Numba type of {type(val)}")  # which Numba says of the line
         if val is NotImplemented or any(val is cls for cls in _CLASSES):

@@ -146,15 +146,19 @@ def blocks_on_sm(target: Target, threads: int, smem: int = 0, registers: int = 0
     return room[least], least
 
 
+class NoRoomAtOnce(CuteError):
+    """A cooperative launch of more CTAs than a GPU holds at once."""
+
+
 def check_cooperative(target: Target, grid: Any, block: Any, smem: int = 0, registers: int = 0) -> None:
-    """Raise a CuteError if no known GPU of the target holds all CTAs of a grid at once. grid, block: an int or up to
+    """Raise a NoRoomAtOnce if no known GPU of the target holds all CTAs of a grid at once. grid, block: an int or up to
     three. smem: bytes of a CTA, static ones too. registers: of a thread, 0 if they are not known."""
     if not target.products:
         return
     ctas, gpu = math.prod(_extents(grid)), max(target.products, key=lambda p: p.sms)
     each, why = blocks_on_sm(target, threads_in(block), smem, registers)
     if ctas > each * gpu.sms:
-        raise CuteError(
+        raise NoRoomAtOnce(
             f"cooperative launch: all {ctas} CTAs of the grid are to run at once, and no known GPU of {target.name} "
             f"holds more than {each * gpu.sms} of them: {each} on each of the {gpu.sms} SMs of {gpu.name}, since "
             f"{why}; launch fewer, each of which does the work of several"

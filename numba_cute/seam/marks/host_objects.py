@@ -193,6 +193,12 @@ def _kept(value: Any) -> Any:
         return value
     if isinstance(value, MethodType):
         return _of_method(value) if is_kept_method(value) else _ABSENT
+    if type(value) is functools.partial:
+        held = _kept((value.func, *value.args, *value.keywords.values()))
+        if held is _ABSENT:
+            return _ABSENT
+        named = zip(value.keywords, held[1 + len(value.args) :])
+        return functools.partial(held[0], *held[1 : 1 + len(value.args)], **dict(named))
     if python_of(value) is not None:  # of a device function
         return value
     if is_library(type(value).__module__) and not is_struct_class(type(value)):

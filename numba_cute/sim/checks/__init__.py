@@ -33,14 +33,20 @@ CHECKS = _found()
 
 
 def chosen(checks: Any) -> tuple[type[Check], ...]:
-    """The checks that `simulate(checks=)` asks for: True for all, False for none, or some by name. Those that they need
-    come with them. A CuteError says which names there are."""
+    """The checks that `simulate(checks=)` asks for: True for all, False for none, or some by name, with those that they
+    need; names after a "-" are left out of all, with those that need them. A CuteError says which names there are."""
     if isinstance(checks, bool):
         return tuple(CHECKS.values()) if checks else ()
     try:
         wanted = frozenset((checks,) if isinstance(checks, str) else checks)
     except TypeError:
         raise CuteError(f"simulate: checks {checks!r} is neither True, False nor some of {sorted(CHECKS)}") from None
+    out = {n[1:] for n in wanted if isinstance(n, str) and n.startswith("-")}
+    if out and len(out) < len(wanted):
+        names = sorted(wanted, key=repr)
+        raise CuteError(f"simulate: checks {names}: name those that are on, or with - those that are off")
+    if out and out <= CHECKS.keys():
+        return tuple(c for c in CHECKS.values() if not out & {n.name for n in _with_needs([c])})
     if not wanted <= CHECKS.keys():
         raise CuteError(f"simulate: checks {sorted(wanted - CHECKS.keys(), key=repr)} are none of {sorted(CHECKS)}")
     needed = _with_needs(CHECKS[name] for name in wanted)

@@ -17,7 +17,7 @@ class Exits(Check):
     """Follows who uses the shared memory of each CTA: the CTA must know of it before it exits."""
 
     name = "exits"
-    summary = "a CTA that exits while a peer, a copy or a commit may still use its shared memory"
+    summary = "a CTA that exits while a peer, a copy to it or a commit may still use its shared memory"
     needs = (Races,)
 
     def __init__(self, run: Any) -> None:
@@ -39,8 +39,11 @@ class Exits(Check):
 
     def issues(self, m: Any, op: Any) -> None:
         for cta, _, _, access in op.uses:
-            if access is not None:
+            if access is not None and self._watches(access):
                 self._touched(cta, access)
+
+    def _watches(self, access: Access) -> bool:
+        return access.group != BULK_GROUP
 
     def _touched(self, cta: Any, access: Access) -> None:
         if not cta.live:
@@ -52,6 +55,18 @@ class Exits(Check):
         for a in self._touches.get(cta, {}).values():
             if not any(a.known(t, READS) for t in clocks) and not any(t.clock.agent == a.lo for t in cta.threads):
                 raise _may_still_touch(cta, a)
+
+
+class ExitStores(Exits):
+    """The same of bulk stores and reductions, which read it."""
+
+    name = "exit_stores"
+    summary = "a CTA that exits while a bulk store of its own may still read its shared memory"
+
+    reaches, uses_barrier, commits = Check.reaches, Check.uses_barrier, Check.commits
+
+    def _watches(self, access: Access) -> bool:
+        return access.group == BULK_GROUP
 
 
 def _may_still_touch(cta: Any, a: Any) -> RaceError:

@@ -207,3 +207,11 @@ def _noun(noun: str, numbers: Sequence[int]) -> str:
 
 def count(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def no_warpgroup(thread: Any, what: str) -> SimError:
+    """Return the error of an instruction of whole warpgroups in an incomplete one."""
+    return SimError(
+        f"{what} is issued by a warpgroup of 128 threads, but thread {thread.index} is in an incomplete one: "
+        f"the block has {count(len(thread.cta.threads), 'thread')}; use a multiple of 128"
+    )

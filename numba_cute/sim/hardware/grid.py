@@ -21,7 +21,7 @@ from ...isa.form.instr import CTA, WARP, WARPGROUP
 from ...isa.form.limits import check_cooperative, launched_registers, too_many_registers
 from ...isa.form.targets import named
 from ..ground.clocks import Clock, ThreadClock
-from ..ground.report import BarrierError, Place, SimError, count, place_of
+from ..ground.report import BarrierError, Place, SimError, no_warpgroup, place_of
 from .address_spaces import GlobalMemory, SharedMemory
 from .barrier import ClusterBarrier, MBarrier, NamedBarriers
 from .deadlock import deadlock
@@ -106,12 +106,11 @@ class Thread:
         if issuer == WARP:
             return self.warp
         if issuer == WARPGROUP:
-            if self.warpgroup is None:
-                raise SimError(
-                    f"{what} is issued by a warpgroup of 128 threads, but thread {self.index} is in an incomplete one: "
-                    f"the block has {count(len(self.cta.threads), 'thread')}; use a multiple of 128"
-                )
-            return self.warpgroup
+            if self.warpgroup is None and what != "setmaxnreg":
+                raise no_warpgroup(self, what)
+            for tell in self.cta.cluster.run.watch.lacks_warpgroup if self.warpgroup is None else ():
+                tell(self, what)
+            return self.warpgroup or self.cta.last_warps
         return self.cta.unit if issuer == CTA else self.cta.cluster.unit
 
     def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
@@ -143,6 +142,7 @@ class Cta:
         self.unit = Unit(CTA, self.threads)
         self.warps = [self._unit(WARP, at, 32) for at in range(0, self.live, 32)]
         self.warpgroups = [self._unit(WARPGROUP, at, 128) for at in range(0, self.live - 127, 128)]
+        self.last_warps = Unit(WARPGROUP, self.threads[128 * len(self.warpgroups) :])  # those that are none
         self.names: list[tuple[int, int, str]] = []
         self.slabs: dict[Any, list[Any]] = {}
         self.tmem: Any = None
@@ -162,11 +162,12 @@ class Cta:
     @property
     def register_pool(self) -> int:
         """The registers that the warpgroups share out among them."""
-        return 128 * len(self.warpgroups) * self.default_registers
+        return len(self.threads) * self.default_registers
 
     def registers_without(self, unit: Unit) -> int:
         """Count the registers that the other warpgroups hold."""
-        return sum(128 * (g.registers or self.default_registers) for g in self.warpgroups if g is not unit)
+        sharing = (*self.warpgroups, self.last_warps)
+        return sum(len(g.threads) * (g.registers or self.default_registers) for g in sharing if g is not unit)
 
     def too_many_registers(self) -> str | None:
         """Say that the warpgroups ask for more registers than there are; None if they do not."""

@@ -174,7 +174,7 @@ class Machine:
             others = [g for g in cta.warpgroups if g is not unit]
             held = ", ".join(f"{g.registers or cta.default_registers} each in {who(g.threads)}" for g in others)
             why = f"setmaxnreg.inc to {count} registers (of the block's {cta.register_pool}; {held})"
-            self.block(lambda: cta.registers_without(unit) + 128 * count <= cta.register_pool, why)
+            self.block(lambda: cta.registers_without(unit) + len(unit.threads) * count <= cta.register_pool, why)
         unit.registers, unit.wanted = count, None
 
     # memory

@@ -37,6 +37,10 @@ class Check:
         """Machine `m` accesses a region of a memory. atomic: the scope of an atomic. asynchronous: it is the operation
         under way that does it, not the threads. remember: whether later accesses must be ordered after it."""
 
+    def writes_unordered(self, m: Any, error: Exception) -> None:
+        """`m` writes where another thread has written, and nothing orders the two (told by the check `races`); if no
+        check raises the error, it does so where the values differ."""
+
     def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         """A thread has computed `address` by the swizzle of a pointer, to access elements of `width` bits there."""
 
@@ -137,6 +141,9 @@ class Check:
         """A thread itself reads or writes a span of its registers. verb: "read" or "written"."""
 
     # threads
+    def lacks_warpgroup(self, thread: Any, what: str) -> None:
+        """A thread shares out registers, `what`, whose warps are no whole warpgroup."""
+
     def performs(self, meet: Any, m: Any, values: dict[str, Any]) -> Any:
         """Threads that meet issue an instruction, some with undefined operands; gives what its body gives."""
 

@@ -41,6 +41,9 @@ class Races(BarrierUse):
             by.atomic = atomic
         self.history.check(m, memory, region, write, by=by, atomic=atomic, remember=remember)
 
+    def exits(self, cta: Any) -> None:
+        self.history.settle()
+
     def reads_constant(self, m: Any, memory: Any, region: Region) -> None:
         self.history.never_written(m, memory, region)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Barriers in order: their users know that they were initialised, and whoever ends them knows of all users."""
+"""Barriers in order: whoever ends them knows of all users (`initialised` asks for the beginning)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...ground.access import Region
-from ...ground.clocks import FULL, INIT, READS, SMEM
+from ...ground.clocks import READS
 from ...ground.report import BarrierError, DivergenceError, Place, who
 from ...hardware.barrier import Rally
 from ...hardware.watch import Check
@@ -39,10 +39,6 @@ class BarrierUse(Check):
                     f"it meet first (cuda.syncthreads()); {m.describe()} at {m.place}"
                 )
         self.history.check(m, bar.cta.smem, Region(bar.address, bar.address + 8), True)
-
-    def uses_barrier(self, m: Any, bar: Any, what: str, asynchronous: bool) -> None:
-        if not _is_born(bar, m, asynchronous):
-            raise _unborn(bar, m, what, asynchronous)
 
     def arrives(self, m: Any, bar: Any) -> None:
         self._uses(m, bar, "arrives")
@@ -91,27 +87,3 @@ class BarrierUse(Check):
                 f"  but {who([first])} of the same warp is at another one, at {at}\n"
                 f"  fix: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
             )
-
-
-def _is_born(bar: Any, m: Any, is_async: bool) -> bool:
-    """Tell whether the initialisation of an mbarrier is known to who uses it: to the async proxy and to peers through
-    fence.mbarrier_init (or a proxy fence), to threads of the CTA through any synchronisation."""
-    a = bar.born
-    if a.cluster is not m.cta.cluster:
-        return True
-    rows = [INIT, SMEM] if is_async else [INIT, FULL]
-    return all(any(a.known(t, row) for row in rows) for t in m.clocks())
-
-
-def _unborn(bar: Any, m: Any, what: str, asynchronous: bool) -> BarrierError:
-    born = bar.born
-    if asynchronous and all(born.known(t, READS) for t in m.clocks()):
-        lacks = "its initialisation is not visible to the async proxy: missing fence.mbarrier_init"
-        fix = "the initialising thread executes fence_mbarrier_init (mbarrier_init_fence) after it"
-    else:
-        lacks = "nothing orders that after its initialisation"
-        fix = "fence_mbarrier_init in the initialising thread, then a barrier of the CTA or cluster"
-    return BarrierError(
-        f"{bar}: {m.row.name} of {m.describe()} {what} at {m.place}, but {lacks}\n"
-        f"  it was initialised by {who(born.threads)} at {born.place}; {fix}"
-    )

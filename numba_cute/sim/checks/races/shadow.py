@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
-from ...ground.access import Access, Ids, Region
+from ...ground.access import Access, Box, Ids, Region
 from ...ground.clocks import FULL, READS, ThreadClock
 from .explain import Conflict, constant_written, over_barrier, race
 
@@ -61,6 +61,8 @@ class History:
         self._set_ids: dict[frozenset[int], int] = {frozenset(): 0}
         self._added: dict[tuple[int, int], int] = {}
         self._recent: dict[Any, int] = {}
+        self._to_be_same: list[tuple[Any, Region, Any, Exception]] = []
+        """Writes whose values must be those that were there: they are written when the next access is checked."""
 
     def by_threads(self, m: Any, atomic: str | None = None) -> int:
         """The access of the issuing threads at their current epochs."""
@@ -85,6 +87,7 @@ class History:
     ) -> None:  # fmt: skip
         """Check one access, and remember it. by: the asynchronous access that it is; else the threads' own. atomic: the
         scope of one."""
+        self.settle()
         shadow, clocks = shadow_of(memory), m.clocks()
         me = self.by_threads(m, atomic) if by is None else by.number
         is_async = m.row is not None and m.row.proxy == ASYNC
@@ -102,13 +105,29 @@ class History:
             if i != me and not a.one_step(atomic, m) and not self.ordered(a, m, clocks, row):
                 at = region.address(int(np.flatnonzero(writers == i)[0]))
                 why = self._why(a, m, clocks, is_async)
-                raise race(m, memory, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
+                error = race(m, memory, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
+                if not write or atomic or a.atomic or by is not None or a.group is not None or isinstance(region, Box):
+                    raise error
+                self._write_the_same(m, memory, region, error)
         if write or shadow.updated:
             self._check_others(m, shadow, region, me, write, atomic, clocks)
         if write:
             self._overwrite(shadow, region, me, atomic)
         elif remember:
             self._add_reader(m, shadow, region, me, clocks)
+
+    def _write_the_same(self, m: Any, memory: Any, region: Region, error: Exception) -> None:
+        """Take a plain write after an unordered one for none if its values are those that are there."""
+        for tell in self.run.watch.writes_unordered:
+            tell(m, error)
+        self._to_be_same.append((memory, region, region.get(memory.data).copy(), error))
+
+    def settle(self) -> None:
+        """Raise the error of a write whose values are others."""
+        while self._to_be_same:
+            memory, region, before, error = self._to_be_same.pop()
+            if (region.get(memory.data) != before).any():
+                raise error
 
     def never_written(self, m: Any, memory: Any, region: Region) -> None:
         """Check a read through the read-only cache: nobody has written there, whatever orders the two."""

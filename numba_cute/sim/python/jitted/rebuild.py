@@ -235,6 +235,9 @@ class Rebuilder:
                 raise seam.CuteError(f"{shown(value)}: a tuple of more levels than Python goes down") from None
         if isinstance(getattr(value, "py_func", None), FunctionType):
             return self.jitted(value.py_func)
+        if type(value) is functools.partial:
+            held = {n: self.replace(x) for n, x in value.keywords.items()}
+            return functools.partial(self.replace(value.func), *map(self.replace, value.args), **held)
         found = declared(value, NumbaType)
         if found is not None:
             return found

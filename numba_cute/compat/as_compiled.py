@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of what `cute.compile` gave. In the CuTe DSL the arguments are of the types that it was compiled for: an array is
+a tensor of that layout, as static and as aligned, and a pointer has that alignment and memory space."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..compiler.host.result import CompiledHost
+from ..dtypes import Scalar
+from ..layout import Layout
+from ..runtime import from_dlpack
+from ..seam import CuteError
+from ..seam.marks.constexpr import parameters_of, with_static
+from ..tensor.pointer import Pointer
+from ..tensor.tensor import Tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class CompiledFor(CompiledHost):
+    """A compiled host function that makes its arguments what it was compiled for."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run the host function, as `CompiledHost`. CuteError: an argument that is not as when it was compiled."""
+        like = dict(zip(parameters_of(self.host), self.args))
+        given = with_static(self.host, self.args, args, named)
+        return self.host(**{n: as_compiled(x, like.get(n), n) for n, x in given.items()})
+
+
+def as_compiled(value: Any, like: Any, name: str) -> Any:
+    """Return an argument as a parameter `name` has it that was compiled for `like`; itself, where that says nothing."""
+    if isinstance(like, Pointer) and isinstance(value, Pointer):
+        return _pointer(value, like, name)
+    if not isinstance(like, Tensor) or not isinstance(like.iterator, Pointer) or not isinstance(like.layout, Layout):
+        return value
+    if hasattr(value, "__dlpack__"):
+        value = from_dlpack(value, assumed_align=like.iterator.alignment)
+    if not isinstance(value, Tensor) or not isinstance(value.iterator, Pointer):
+        return value
+    given, wanted = _modes(value, name), _modes(like, name)
+    apart = CuteError(f"{name}: {value.layout} is given, and {like.layout} was compiled for")
+    if len(given) != len(wanted):
+        raise apart
+    shape, stride = [], []
+    for (n, d), (extent, step) in zip(given, wanted):
+        shape.append(_leaf(n, extent, apart))
+        stride.append(step if type(step) is int and _is_one(n) else _leaf(d, step, apart))
+    return Tensor(_pointer(value.iterator, like.iterator, name), Layout(tuple(shape), tuple(stride)))
+
+
+def _pointer(value: Pointer, like: Pointer, name: str) -> Pointer:
+    if value.dtype != like.dtype:
+        raise CuteError(f"{name}: elements of {value.dtype} are given, and {like.dtype} was compiled for")
+    at = getattr(value.address, "value", value.address)
+    if type(at) is int and at % like.alignment:
+        raise CuteError(f"{name}: address {at:#x} is no multiple of {like.alignment} bytes, for which it was compiled")
+    return dataclasses.replace(value, alignment=like.alignment, space=like.space)
+
+
+def _modes(t: Tensor, name: str) -> list[tuple[Any, Any]]:
+    """Return the extent and stride of each mode: numbers of the one that is given, and what was compiled for."""
+    shape, stride = t.layout.shape, t.layout.stride
+    if not isinstance(shape, tuple) or any(isinstance(n, tuple) for n in shape):
+        raise CuteError(f"{name}: layout {t.layout} of an argument of a compiled function must be flat")
+    return list(zip(shape, stride))
+
+
+def _leaf(x: Any, like: Any, apart: CuteError) -> Any:
+    """Return a number as it was compiled for: static, or of that type with that divisor."""
+    number = int(getattr(x, "value", x))
+    if not isinstance(like, Scalar):
+        if number != like:
+            raise apart
+        return like
+    if number % like.divisor:
+        raise CuteError(f"{apart}: {number} is no multiple of {like.divisor}")
+    return like.dtype(number).assumed(like.divisor)
+
+
+def _is_one(n: Any) -> bool:
+    return bool(getattr(n, "value", n) == 1)
