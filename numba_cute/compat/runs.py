@@ -14,6 +14,7 @@ from ..compiler.host.result import Compiled, CompiledHost
 from ..isa.form.targets import answering_for
 from ..seam import CuteError
 from ..seam.marks.constexpr import LAUNCHER, is_host
+from .as_compiled import CompiledForArrays
 
 
 @dataclasses.dataclass
@@ -66,9 +67,13 @@ def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
     """Compile for the run that there is, or else for a GPU."""
     run = RUN.get()
     if run is None:
-        return compile(func, *args, arch=arch)
+        return _for_arrays(compile(func, *args, arch=arch))
     made = _noting(run, lambda: compile(func, *args, arch=run.arch)) if run.compiles else None
-    return made or (CompiledHost(func, args, ()) if is_host(func) else func)
+    return _for_arrays(made or (CompiledHost(func, args, ()) if is_host(func) else func))
+
+
+def _for_arrays(made: Any) -> Any:
+    return CompiledForArrays(made.host, made.args, made.kernels) if isinstance(made, CompiledHost) else made
 
 
 def _noting(run: Run, make: Callable[[], Any]) -> Any:

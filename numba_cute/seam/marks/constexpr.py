@@ -170,13 +170,17 @@ def in_order(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[An
 def with_static(host: Any, first: Sequence[Any], args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a host function's call by name. Those that are static are as in its `first` call: `args`
     has none of them."""
+    names, marked = parameters_of(host)
+    known = {n: v for n, v in zip(names, first) if n in marked and n not in named}
+    return {**known, **dict(zip((n for n in names if n not in known), args)), **named}
+
+
+def parameters_of(host: Any) -> tuple[tuple[str, ...], set[str]]:
+    """Return the names of the parameters that a host function's caller gives, and of those that are marked."""
     bound = getattr(host, "__self__", None) is not None or not getattr(host, "__cute_host__", False)
     fn = python_of(host if getattr(host, "__cute_host__", False) else type(host).__call__)
     names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
-    marked = {names[i] for i in _marked(fn)}
-    names = names[1:] if bound else names
-    known = {n: v for n, v in zip(names, first) if n in marked and n not in named}
-    return {**known, **dict(zip((n for n in names if n not in known), args)), **named}
+    return names[1:] if bound else names, {names[i] for i in _marked(fn)}
 
 
 def _marked(fn: Any) -> frozenset[int]:
