@@ -30,13 +30,15 @@ class CompiledForArrays(CompiledHost):
 def tensor_as(first: Tensor, array: Any, name: str) -> Tensor:
     """Make a tensor of an array with the alignment, and what is static and what divides extents and strides, of a
     `first` one. name: the argument. CuteError: the array is not so."""
-    made = from_dlpack(array, assumed_align=first.iterator.alignment)
+    made = from_dlpack(array)
     if made.element_type.width == first.element_type.width:
         made.element_type = first.element_type
     if made.element_type is not first.element_type or type(first.layout) is not Layout:
         raise CuteError(f"{name}: compiled with {first!r}, and called with an array of {made.element_type}")
     if not isinstance(first.shape, tuple) or len(first.shape) != len(made.shape):
         raise CuteError(f"{name}: compiled with {first!r}, and called with an array of shape {made.shape}")
+    made = from_dlpack(array, assumed_align=first.iterator.alignment)
+    made.element_type = first.element_type
     shape, stride = [], []
     for i, old in enumerate(first.shape):
         n = made.shape[i]

@@ -31,7 +31,7 @@ def test_arrays_have_what_was_promised_of_the_tensors():
 
 
 @pytest.mark.parametrize("first, array, said", [
-    (fake((4, 8), (8, 1)), aligned((4, 4)), "x: extent 1 is 4, .* compiled for 8"),
+    (fake((4, 8), (8, 1)), aligned((4, 4)), "x: stride 0 is 4, .* compiled for 8"),
     (fake((cute.sym_int(divisibility=4), 8), (8, 1)), aligned((6, 8)), "x: extent 0 is 6, .* a multiple of 4"),
     (fake((4, 8), (8, 1)), aligned((4, 16))[:, ::2], "x: stride 0 is 16"),
     (fake((4, 8), (8, 1), 64), aligned((4, 8), 4), "not a multiple of assumed_align = 64"),
