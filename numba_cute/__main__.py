@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it, or
 writes it as Python (`ir lift`); `opt` does so for the dialect that NVIDIA published, with the options of MLIR's tools;
-`run` runs its programs; `cache` lists the kernels that are kept on disk, removes them, or ships them."""
+`run` runs its programs, and Python files that are written for the CuTe DSL; `cache` lists the kernels that are kept on
+disk, removes them, or ships them."""
 
 from __future__ import annotations
 
@@ -24,9 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_ir(commands.add_parser("ir", help="read a module of the CuTe IR, run passes over it, and print it"))
     commands.add_parser("opt", help="the same for the dialect as NVIDIA published it: -split-input-file and the like")
-    run = commands.add_parser("run", help="run a program of that dialect on the host, and show what it prints")
-    run.add_argument("file", metavar="FILE", help="the program's text; - is what comes in")
-    run.add_argument("-e", "--entry", default="main", metavar="NAME", help="the function that is run: main")
+    _add_run(commands.add_parser("run", help="run a Python file of the CuTe DSL, or a program of its IR"))
     _add_cache(commands.add_parser("cache", help="list the kernels that are kept on disk, remove or ship them"))
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["opt"]:
@@ -35,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words[1] = "--lift"
     given = parser.parse_args(words)
     if given.command == "run":
-        return _run(given.file, given.entry)
+        return _run_python(given) if given.file.endswith(".py") else _run(given.file, given.entry)
     try:
         if given.command == "cache":
             print(_cache(given.what, given.file), end="")
@@ -74,8 +73,42 @@ def _opt(words: Sequence[str]) -> int:
     return 1 if made.problems else 0
 
 
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.add_argument("file", metavar="FILE", help="FILE.py, whose `import cutlass` is this library; or the text of a "
+                     "program of the IR, which is run on the host; - is what comes in")  # fmt: skip
+    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENTS", help="what FILE.py finds in sys.argv")
+    run.add_argument("--simulate", action="store_true", help="of FILE.py: simulate its kernels; there need be no GPU")
+    run.add_argument("--arch", default="sm_90a", metavar="ARCH", help='of --simulate: the GPU, as "sm_100a"')
+    run.add_argument("--checks", metavar="NAME[,NAME]", help="of --simulate: these checks of the simulator alone; none")
+    run.add_argument("--seed", type=int, metavar="N", help="of --simulate: another order of threads")
+    run.add_argument("--compile", action="store_true", help="of --simulate: compile what cute.compile is given, too")
+    run.add_argument("-e", "--entry", default="main", metavar="NAME", help="of the IR: the function that is run")
+
+
+def _run_python(given: argparse.Namespace) -> int:
+    """Run a Python file; gives the exit code. What it raises is shown as Python shows it."""
+    from .compat.running import run_file
+    from .compat.runs import Run
+
+    run = None
+    if given.simulate:
+        names = None if given.checks is None else [n for n in given.checks.split(",") if n not in ("", "none")]
+        checks = True if names is None else names or False
+        run = Run(given.arch, compiles=given.compile, checks=checks, seed=given.seed)
+    try:
+        run_file(given.file, given.arguments, run)
+    except CuteError as e:
+        print(e, file=sys.stderr)
+        return 1
+    for kernel in run.kernels if run is not None else ():
+        used = kernel.resources
+        print(f"{kernel.name}: {used.registers} registers, {used.spill_stores} bytes spilled, {used.shared} static and "
+              f"{used.dynamic_shared} dynamic bytes of shared memory", file=sys.stderr)  # fmt: skip
+    return 0
+
+
 def _run(file: str, entry: str) -> int:
-    """Run `run`; gives the exit code."""
+    """Run a program of the IR; gives the exit code."""
     try:
         load()
         from .ir.dialect import modules, running
@@ -123,6 +156,8 @@ def _cache(what: str, file: str | None) -> str:
 
     if (file is None) == (what in ("export", "import", "why")):
         raise CuteError(f"cache {what} takes {'a file' if file is None else 'no file'}")
+    if file is not None and (not file or "\0" in file):
+        raise CuteError(f"cache {what}: {file!r} is no name of a file")
     if file is not None and what == "why":
         return _why(*_kernel_of(file))
     if what == "path":

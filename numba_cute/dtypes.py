@@ -32,8 +32,15 @@ else:
     _Base = Speaking
 
 
+class _Numeric(type):
+    """The class of `DType`: element types count as its subclasses, for in the CuTe DSL they are classes."""
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return isinstance(other, cls) or super().__subclasscheck__(other)
+
+
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
-class DType(_Base):
+class DType(_Base, metaclass=_Numeric):
     """One element type. Called with `value`, it converts that number to a value of the type, known only at run time.
 
     name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or "bool";
@@ -59,6 +66,11 @@ class DType(_Base):
     def is_integer(self) -> bool:
         """True of integers, signed or not; Boolean is none."""
         return self.kind in ("int", "uint")
+
+    @property
+    def mlir_type(self) -> DType:
+        """The type itself: what texts of PTX are given in the place of MLIR's."""
+        return self
 
     def is_same_kind(self, other: DType) -> bool:
         """Return whether both are integers, signed or not, both are floats, or both are booleans. other: another
@@ -125,10 +137,35 @@ class DType(_Base):
 
 Numeric = DType
 """The CuTe DSL's name for element types in annotations."""
-Float = DType
-"""The CuTe DSL's name for the types of floats in annotations."""
-Integer = DType
-"""The CuTe DSL's name for the types of integers in annotations."""
+
+
+class _OfKind(type):
+    """The class of what names some element types: `isinstance` and `issubclass` say which."""
+
+    kinds: tuple[str, ...]
+
+    def __instancecheck__(cls, other: Any) -> bool:
+        return isinstance(other, DType) and other.kind in cls.kinds
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return isinstance(other, cls) or not isinstance(other, DType) and super().__subclasscheck__(other)
+
+
+if TYPE_CHECKING:
+    Float = Integer = DType
+else:
+
+    class Float(metaclass=_OfKind):
+        """The CuTe DSL's name for the types of floats."""
+
+        kinds = ("float",)
+
+    class Integer(metaclass=_OfKind):
+        """The CuTe DSL's name for the types of integers, signed or not."""
+
+        kinds = ("int", "uint")
+KINDS: tuple[type, ...] = (DType, Float, Integer)
+"""The classes that `issubclass` may ask element types for."""
 
 
 class Scalar(seam.Leaf):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import layout, seam
@@ -57,26 +59,41 @@ def _split(t: Tensor, values: int, name: str, how: str) -> list[Tensor]:
     out = []
     for path in instruction_paths(t.layout, values, name, how):
         part = t
-        for opened, coord in path:
-            part = (Tensor(part.iterator, part.layout[0]) if opened else part)[coord]
+        for how_opened, coord in path:
+            part = Tensor(part.iterator, _OPENED[how_opened](part.layout))[coord]
         out.append(part if isinstance(part.layout, layout.Layout) else Tensor(*by_address(part.iterator, part.layout)))
     return out
 
 
+def _by_elements(lay: Any) -> Any:
+    """A layout of one mode as one of its elements, each by itself."""
+    if isinstance(lay, layout.ComposedLayout):
+        return dataclasses.replace(lay, outer=_by_elements(lay.outer))
+    return layout.Layout((1, layout.unwrap(lay.shape)), (0, layout.unwrap(lay.stride)))
+
+
+_OPENED: dict[str, Callable[[Any], Any]] = {
+    "nothing": lambda lay: lay, "mode 0": lambda lay: lay[0], "elements": _by_elements,
+}  # fmt: skip
+"""By what is opened of a layout, how."""
+
+
 @pure
-def instruction_paths(lay: Any, values: int, name: str, how: str = "") -> tuple[tuple[tuple[bool, Any], ...], ...]:
-    """For each part its slices, one after the other: (whether mode 0 is opened first, the coordinate taken)."""
-    opened = False
+def instruction_paths(lay: Any, values: int, name: str, how: str = "") -> tuple[tuple[tuple[str, Any], ...], ...]:
+    """For each part its slices, one after the other: (what is opened first, of `_OPENED`, and the coordinate taken)."""
+    opened = "nothing"
     if layout.rank(lay) == 1:
         if int(layout.size(lay)) == values:
             return ((),)
         inner = layout.unwrap(lay.shape)
+        if values == 1 and not isinstance(inner, tuple):
+            return tuple((("elements", (None, i)),) for i in range(int(layout.size(lay))))
         if not isinstance(inner, tuple) or len(inner) < 2:
             raise CuteError(
                 f"copy: {name} has {layout.size(lay)} values, {lay}, but the atom copies {values}"
                 + (f": partition src and dst with {how}" if how else "")
             )
-        lay, opened = lay[0], True
+        lay, opened = lay[0], "mode 0"
     paths: list[Any] = []
     count = int(layout.size(lay.shape[1:]))
     if count > MOST_INSTRUCTIONS:

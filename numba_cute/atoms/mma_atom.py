@@ -257,6 +257,9 @@ class TiledMma(InIR):
         threads = (layout.size(thr, (x + 1,)), layout.size(thr, (y + 1,)))
         return thread_fragments(lay, (self._tile(x), self._tile(y, stored)), atom_tile, tv, threads)
 
+    def _thrfrg_A(self, lay: Any) -> Any:  # noqa: N802 - by this name files of the CuTe DSL reach it
+        return self.thrfrg("A", lay)
+
     def layout_tv(self, operand: str, tv: Layout | None = None) -> Layout:
         """Give the layout from (thread, value) to the elements of the tile of `operand`. tv: as of `thrfrg`."""
         x, y = OPERAND_MODES[operand]

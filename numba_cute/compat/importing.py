@@ -46,7 +46,13 @@ class Mirror(ModuleType):
     def __init__(self, name: str, sources: Sequence[str]) -> None:
         super().__init__(name, f"The CuTe DSL's {name}, answered by numba_cute.")
         self.__sources__ = tuple(map(importlib.import_module, sources))
-        self.__all__ = sorted({n for m in self.__sources__ for n in _public(m)})
+        names = [n for m in self.__sources__ for n in _public(m)]
+        self.__all__ = sorted({n for n in names if not isinstance(self._found(n), ModuleType)})
+        vars(self).update((n, self._found(n)) for n in self.__all__)  # what is looked up later would change the module
+
+    def _found(self, name: str) -> Any:
+        """What the first module that has a name has by it."""
+        return next(vars(m)[name] for m in self.__sources__ if name in vars(m))
 
     def __getattr__(self, name: str) -> Any:
         why = ""
@@ -59,7 +65,7 @@ class Mirror(ModuleType):
                     continue
                 if isinstance(found, ModuleType) and f"{self.__name__}.{name}" in MODULES:
                     break
-                return self.__dict__.setdefault(name, found)
+                return found
             if f"{self.__name__}.{name}" in MODULES:
                 return importlib.import_module(f"{self.__name__}.{name}")
         raise AttributeError(f"{self.__name__} has no {name!r} in numba_cute{why}", name=name, obj=self)

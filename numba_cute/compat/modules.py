@@ -31,7 +31,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.cute.arch.tmem": _ARCH,
     "cutlass.cute.atom": _CORE,
     "cutlass.cute.core": _CORE,
-    "cutlass.cute.experimental": ("numba_cute.experimental",),
+    "cutlass.cute.experimental": (f"{_OWN}.experimental", "numba_cute.experimental"),
     "cutlass.cute.math": ("numba_cute.math",),
     "cutlass.cute.nvgpu": ("numba_cute.nvgpu", "numba_cute"),
     "cutlass.cute.nvgpu.common": ("numba_cute.nvgpu", "numba_cute.nvgpu.tcgen05", "numba_cute"),

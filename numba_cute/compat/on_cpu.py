@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch without a GPU: what a program puts on "cuda" lies in the host's memory while `on_cpu` lasts, so that a simulated
-kernel finds it there."""
+"""torch without a GPU: what a program puts on "cuda" lies in the host's memory while `on_cpu` lasts, so that a
+simulated kernel finds it there."""
 
 from __future__ import annotations
 
 import types
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -13,24 +14,25 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..isa.form.targets import named
-from ..seam import CuteError
 from .on_host import replaced
+from .runs import RUN
+from .scaled import is_block_scaled, scaled_mm
 
 _CPU = torch.device("cpu")
 
 
 def _is_cuda(value: Any) -> bool:
     if isinstance(value, torch.device):
-        return value.type == "cuda"
+        return bool(value.type == "cuda")
     return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
 
 
 _ON_GPU = "_numba_cute_on_gpu"
 """Set on a tensor that stands for one on the GPU: what is made of it does so too."""
-_DEVICE, _IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
+_DEVICE, _IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__
 
 
-class _OnHost(TorchFunctionMode):
+class _OnHost(TorchFunctionMode):  # type: ignore[misc]  # torch need not be there
     """A tensor on a GPU is one of the CPU that is marked; a copy to or from the GPU is a copy."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -44,14 +46,61 @@ class _OnHost(TorchFunctionMode):
         to_host = not to_gpu and (func is torch.Tensor.cpu or any(map(_is_host, (*args[1:], *named.values()))))
         named = {n: _CPU if _is_cuda(v) else v for n, v in named.items() if n != "pin_memory"}
         args = tuple(_CPU if _is_cuda(a) else a for a in args)
-        came_marked = any(map(_marked, _tensors((args, named))))
+        given = list(_tensors((args, named)))
+        came_marked, known = any(map(_marked, given)), {t.untyped_storage()._cdata for t in given}
+        if func is torch._scaled_mm and is_block_scaled(args, named):
+            func = scaled_mm
         made = args[0] if func is torch.Tensor.cuda else func(*args, **named)
         goes_marked = to_gpu or (came_marked and not to_host)
         if isinstance(made, torch.Tensor) and args and made is args[0] and goes_marked != _marked(made):
             made = made.detach().clone(memory_format=torch.preserve_format).requires_grad_(made.requires_grad)
         for t in _tensors(made):
             setattr(t, _ON_GPU, goes_marked)
+            if goes_marked and t.untyped_storage()._cdata not in known:
+                _align(t)
+            if goes_marked:
+                ON_GPU.append(weakref.ref(t))
+        if len(ON_GPU) > _MOST_NOTED:
+            _forget()
         return made
+
+
+_MOST_NOTED = 10_000
+ON_GPU: list[weakref.ref[torch.Tensor]] = []
+"""The tensors whose memory stands for a GPU's."""
+
+
+def memory_of(address: int) -> tuple[torch.Tensor, tuple[int, int]] | None:
+    """Return a tensor that stands for one on the GPU in whose memory an address lies, and where that memory begins and
+    ends; None if there is none."""
+    for held in (r() for r in reversed(ON_GPU)):
+        if held is not None:
+            first, nbytes = held.untyped_storage().data_ptr(), held.untyped_storage().nbytes()
+            if first <= address < first + nbytes:
+                return held, (first, first + nbytes)
+    return None
+
+
+def _forget() -> None:
+    """Forget tensors that are gone."""
+    ON_GPU[:] = [r for r in ON_GPU if r() is not None]
+
+
+ALIGNMENT = 256
+"""Bytes at whose multiples a GPU's allocations begin."""
+
+
+def _align(t: torch.Tensor) -> None:
+    """Move a new tensor's memory to where a GPU's would begin."""
+    storage = t.untyped_storage()
+    if not storage.nbytes() or storage.data_ptr() % ALIGNMENT == 0 or t.requires_grad:
+        return
+    wide = torch.empty(storage.nbytes() + ALIGNMENT, dtype=torch.uint8)
+    first = -wide.data_ptr() % ALIGNMENT
+    held = wide[first : first + storage.nbytes()]
+    held.copy_(torch.empty(0, dtype=torch.uint8).set_(storage))
+    offset = first // t.itemsize + t.storage_offset()
+    t.set_(wide.untyped_storage(), offset, t.shape, t.stride())
 
 
 def _marked(value: Any) -> bool:
@@ -118,8 +167,31 @@ class _Event:
         return float("nan")
 
 
-def _no_graph(*_: Any, **__: Any) -> Any:
-    raise CuteError("torch.cuda.CUDAGraph: a graph is launched by a GPU, and this run is simulated")
+class _Graph:
+    """A graph: the launches while it was captured. What torch itself did then was done at once."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.launches: list[Any] = []
+
+    def replay(self) -> None:
+        """Launch them."""
+        for launch in self.launches:
+            launch()
+
+    def reset(self) -> None:
+        """Forget them."""
+        self.launches = []
+
+
+@contextmanager
+def _capturing(graph: _Graph, *_: Any, **__: Any) -> Iterator[None]:
+    run = RUN.get()
+    assert run is not None
+    run.captured = graph.launches
+    try:
+        yield
+    finally:
+        run.captured = None
 
 
 def _replacements(arch: str) -> dict[str, Any]:
@@ -141,8 +213,8 @@ def _replacements(arch: str) -> dict[str, Any]:
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "init": lambda: None,
         "set_device": lambda _: None, "synchronize": lambda _=None: None, "empty_cache": lambda: None,
         "current_stream": lambda _=None: stream, "default_stream": lambda _=None: stream, "Stream": _Stream,
-        "ExternalStream": _Stream, "stream": lambda _: nullcontext(), "Event": _Event, "CUDAGraph": _no_graph,
-        "graph": _no_graph, "get_device_capability": lambda _=None: capability, "get_device_properties": properties,
+        "ExternalStream": _Stream, "stream": lambda _: nullcontext(), "Event": _Event, "CUDAGraph": _Graph,
+        "graph": _capturing, "get_device_capability": lambda _=None: capability, "get_device_properties": properties,
         "get_device_name": lambda _=None: properties().name, "manual_seed": lambda _: None,
         "manual_seed_all": lambda _: None,
     }  # fmt: skip
@@ -152,7 +224,8 @@ def _replacements(arch: str) -> dict[str, Any]:
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
 
-    arch: the target, as "sm_90a". A copy to or from the GPU is a copy, and what is made of a tensor that is on it is on it.
+    arch: the target, as "sm_90a". A copy to or from the GPU is a copy, and what is made of a tensor that is on it is
+    on it.
     """
     default = torch.get_default_device()
     try:

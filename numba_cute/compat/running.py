@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ..seam import CuteError
+from .classes import element_classes
 from .importing import install
 from .on_host import on_host
 from .runs import Run, running
@@ -30,6 +31,7 @@ def run_file(file: str | Path, arguments: Sequence[str] = (), run: Run | None = 
     sys.argv, sys.path[:] = [str(path), *arguments], [str(path.resolve().parent), *sys.path]
     try:
         with ExitStack() as stack:
+            stack.enter_context(element_classes())
             if run is not None:
                 stack.enter_context(running(run))
                 stack.enter_context(on_host())

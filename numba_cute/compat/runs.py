@@ -20,9 +20,9 @@ from .as_compiled import CompiledForArrays
 @dataclasses.dataclass
 class Run:
     """A run on the CPU. arch: the target whose GPU it stands for. simulates: whether launches are simulated. compiles:
-    whether `cute.compile` compiles. checks: those of the simulator. keeps_going: note what is refused while kernels are
-    compiled, and go on. launched: how many kernels were simulated. kernels, refused: what was compiled, and the errors
-    of what was not."""
+    whether `cute.compile` compiles. checks, seed: those of the simulator. keeps_going: note what is refused while
+    kernels are compiled, and go on. captured: where launches go while a graph is captured. launched: how many kernels
+    were simulated. kernels, refused: what was compiled, and the errors of what was not."""
 
     arch: str
     simulates: bool = True
@@ -30,6 +30,7 @@ class Run:
     checks: Any = True
     seed: int | None = None
     keeps_going: bool = False
+    captured: list[Callable[[], None]] | None = None
     launched: int = 0
     kernels: list[Compiled] = dataclasses.field(default_factory=list)
     refused: list[Exception] = dataclasses.field(default_factory=list)
@@ -44,6 +45,9 @@ def running(run: Run) -> Iterator[Run]:
     from ..sim import simulate
 
     def launch(kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if run.captured is not None:
+            run.captured.append(lambda: launch(kernel, args, options))
+            return
         if not run.simulates:
             _noting(run, lambda: compile(kernel, *args, arch=run.arch))
             return

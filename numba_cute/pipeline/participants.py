@@ -63,6 +63,10 @@ class PipelineProducer:
     state: PipelineState
     group: Any
 
+    @property
+    def __state(self) -> PipelineState:  # by its mangled name files of the CuTe DSL reach the state
+        return self.state
+
     @traced
     def acquire(self, try_acquire_token: Int | None = None) -> Any:
         """Wait until the stage is empty, unless `try_acquire_token` is true, and return a handle of it. It does not

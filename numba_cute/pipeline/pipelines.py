@@ -237,7 +237,8 @@ class PipelineTmaAsync(PipelineAsync):
         consumer warps times the CTAs whose copies meet here: n of the cluster if A is multicast, m if B is, n + m - 1
         if both. tx_count: bytes delivered to this CTA for each stage; None: who issues the copies announces them, and
         `producer_commit` is called. barrier_storage: as in `PipelineAsync.create`.
-        cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. mcast_mode_mn: whether A is multicast, and
+        cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA; a static 0, in a single CTA, says that
+        each thread arrives for itself: consumer_group is then the threads. mcast_mode_mn: whether A is multicast, and
         B. enable_multicast_signaling: consumer_group is the consuming threads of one CTA instead, and their arrivals
         are counted here. defer_sync: the caller calls `pipeline_init_arrive` and `pipeline_init_wait`.
         threads_per_arrival: consumers that release as one: 32 (a warp) or 128 (a warpgroup, whose wgmma waits make it
@@ -253,13 +254,16 @@ class PipelineTmaAsync(PipelineAsync):
         check_elected(what, "producer_group", producer_group)
         if threads_per_arrival not in (32, 128):
             raise CuteError(f"{what}: threads_per_arrival {threads_per_arrival} must be 32 (warp) or 128 (warpgroup)")
-        check_warps(what, "consumer_group", consumer_group, cluster, mcast_mode_mn, threads_per_arrival)
+        each = type(tidx) is int and tidx % threads_per_arrival == 0 and cluster.size == 1
+        if not each:
+            check_warps(what, "consumer_group", consumer_group, cluster, mcast_mode_mn, threads_per_arrival)
         full, empty = make_barriers(
             name, num_stages, barrier_storage,
             (PipelineOp.TmaLoad, producer_group), (PipelineOp.AsyncThread, consumer_group), tx_count,
         )  # fmt: skip
         tidx = sreg(register="tid.x") if tidx is None else tidx
-        rank, signals = arrive_signal(cluster, tidx, mcast_mode_mn, False, threads_per_arrival)
+        signal = (None, True) if each else arrive_signal(cluster, tidx, mcast_mode_mn, False, threads_per_arrival)
+        rank, signals = signal
         if not defer_sync:
             publish(cluster.size)
         return PipelineTmaAsync(full, empty, num_stages, None, rank, signals)

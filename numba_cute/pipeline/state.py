@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..dtypes import Int32
 from ..seam import CuteError, current, struct, traced
 from ..seam.guards.messages import how_static
@@ -22,6 +24,10 @@ class PipelineState:
     count: Int32
     index: Int32
     phase: Int32
+
+    @property
+    def _index(self) -> Any:  # by this name files of the CuTe DSL reach it
+        return self.index
 
     @traced
     def advance(self) -> None:

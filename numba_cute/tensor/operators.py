@@ -8,6 +8,24 @@ from typing import Any
 from ..seam import CuteError
 
 
+class NotThat(CuteError, TypeError):
+    """The error for asking a tensor for its length or its number: who tries that, as `list(t)` does, expects a
+    TypeError."""
+
+
+def settable(cls: type, settable: str) -> None:
+    """Let one property of a frozen class be set."""
+    frozen: Any = cls.__setattr__
+
+    def set(self: Any, name: str, value: Any) -> None:
+        if name == settable:
+            object.__setattr__(self, name, value)
+        else:
+            frozen(self, name, value)
+
+    setattr(cls, "__setattr__", set)  # noqa: B010 - a frozen dataclass has its own
+
+
 def no_operand(t: Any, expression: str) -> CuteError:
     """Make the error for an operator on a tensor. expression: what was written, with {} for the tensor."""
     return CuteError(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, layout, seam
@@ -12,6 +13,7 @@ from ..seam import CuteError, Number, StaticEnum, static, traced
 from ..seam.ground.naming import described
 from ..seam.guards.kinds import Vector
 from ..seam.guards.messages import how_static
+from .broadcast import broadcast_shape, broadcast_strides
 from .move import fits_a_thread
 
 __all__ = [
@@ -38,6 +40,10 @@ ReductionKind = ReductionOp
 """The CuTe DSL's name for what a reducing copy does."""
 
 
+def _comparing(op: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: elementwise(op, self, other)
+
+
 @static
 class TensorSSA:
     """An immutable vector in registers: `vector` holds the elements of a tensor of `shape` in colexicographic
@@ -52,6 +58,10 @@ class TensorSSA:
     vector: Vector
     shape: Any
     dtype: DType
+
+    def __post_init__(self) -> None:
+        if seam.is_static_class(type(self.vector)):
+            object.__setattr__(self, "vector", _elements_of(self.vector, self.shape, self.dtype))
 
     @property
     def element_type(self) -> DType:
@@ -230,17 +240,7 @@ class TensorSSA:
     def __invert__(self) -> Any:
         return elementwise("not", self)
 
-    def __lt__(self, o: Any) -> Any:
-        return elementwise("<", self, o)
-
-    def __le__(self, o: Any) -> Any:
-        return elementwise("<=", self, o)
-
-    def __gt__(self, o: Any) -> Any:
-        return elementwise(">", self, o)
-
-    def __ge__(self, o: Any) -> Any:
-        return elementwise(">=", self, o)
+    __lt__, __le__, __gt__, __ge__ = map(_comparing, ("<", "<=", ">", ">="))
 
     def __eq__(self, o: Any) -> Any:
         return elementwise("==", self, o)
@@ -284,51 +284,6 @@ def _marked(profile: Any, keep: bool) -> Any:
     if isinstance(profile, tuple):
         return tuple(_marked(p, keep) for p in profile)
     return None if (profile is None) is keep else 0
-
-
-def broadcast_strides(shape: IntTuple, target: Any) -> Any:
-    """Return the strides by which a compact vector of `shape` is read under the shape `target`: 0 along repeated
-    modes."""
-    if not seam.is_static(target):
-        raise CuteError(f"broadcast_to: shape {target} must be static, for registers are{how_static(target)}")
-    return _strides(shape, layout.make_layout(shape).stride, target, (shape, target))
-
-
-def _strides(shape: Any, stride: Any, target: Any, whole: Any, top: bool = True) -> Any:
-    if shape == 1:
-        return layout.repeat_like(0, target)
-    if isinstance(target, tuple):
-        if top and not isinstance(shape, tuple):
-            shape, stride = (shape,), (stride,)
-        if isinstance(shape, tuple) and (len(shape) == len(target) or (top and len(shape) < len(target))):
-            more = len(target) - len(shape)
-            each = zip((*shape, *(1,) * more), (*stride, *(0,) * more), target)
-            return tuple(_strides(s, d, t, whole, False) for s, d, t in each)
-    elif shape == target:
-        return stride
-    raise CuteError(f"broadcast: shape {whole[0]} does not fit {whole[1]}: each mode must be equal, or of one element")
-
-
-def broadcast_shape(a: Any, b: Any, whole: Any = None) -> Any:
-    """Return the shape to which both broadcast; missing last modes count as of one element. whole: both shapes, where
-    these are modes of them."""
-    top, whole = whole is None, whole or (a, b)
-    if top:
-        a, b = layout.unwrap(a), layout.unwrap(b)
-    if a == b or b == 1:
-        return a
-    if a == 1:
-        return b
-    if top:
-        a, b = layout.wrap(a), layout.wrap(b)
-        n = max(len(a), len(b))
-        a, b = a + (1,) * (n - len(a)), b + (1,) * (n - len(b))
-    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-        return tuple(broadcast_shape(x, y, whole) for x, y in zip(a, b))
-    raise CuteError(
-        f"broadcast: modes of {a} and {b} do not meet: each must be equal, or of one element; the shapes are "
-        f"{whole[0]} and {whole[1]}"
-    )
 
 
 def promote(a: DType, b: DType) -> DType:
@@ -397,6 +352,15 @@ def _scalar_type(op: str, operands: tuple[Any, ...]) -> DType:
     for d in found[1:]:
         dtype = promote(dtype, d)
     return _computed(op, dtype)
+
+
+def _elements_of(held: Any, shape: Any, dtype: DType) -> Any:
+    """The vector of another TensorSSA, for another shape."""
+    if not isinstance(held, TensorSSA):
+        raise CuteError(f"`vector` of `TensorSSA` is {described(held)}: expected is a vector of registers")
+    if held.dtype != dtype or layout.size(held.shape) != layout.size(shape):
+        raise CuteError(f"TensorSSA: vector {held!r} does not make {shape} elements of {dtype}")
+    return held.vector
 
 
 def bitcast(value: Any, src: DType, dst: DType) -> Any:

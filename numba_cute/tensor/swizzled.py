@@ -12,7 +12,7 @@ from ..dtypes import DType
 from ..layout import ComposedLayout, Layout, Swizzle
 from ..layout.pure import pure
 from ..seam import CuteError
-from .pointer import AddressSpace, Pointer, advance
+from .pointer import AddressSpace, Pointer, advance, physical
 
 
 def swizzle_of(lay: Any) -> Swizzle | None:
@@ -71,12 +71,22 @@ def by_address(pointer: Any, lay: Any) -> tuple[Any, Any]:
         return pointer, lay
     if not isinstance(lay.inner, Swizzle):
         return pointer, lay
-    if not lay.inner.bits or _together(lay):
-        return advance(pointer, lay.inner(lay.offset)), lay.outer
     found = of_bytes(lay.inner, pointer.dtype) if pointer.space is AddressSpace.smem else None
-    if found is None or pointer.alignment % found.period:
+    is_of_addresses = found is not None and pointer.alignment % found.period == 0
+    if not lay.inner.bits or _together(lay):
+        if is_of_addresses and lay.inner.bits:
+            _tell(advance(replace(pointer, swizzle=found), lay.offset))
+        return advance(pointer, lay.inner(lay.offset)), lay.outer
+    if not is_of_addresses:
         return pointer, lay
     return advance(replace(pointer, swizzle=found), lay.offset), lay.outer
+
+
+def _tell(pointer: Pointer) -> None:
+    """Let the simulator know that an address is by a swizzle, where it is computed apart."""
+    running = seam.current_or(None)
+    if running is not None:
+        running.either(lambda: None, lambda: physical(pointer))
 
 
 @pure

@@ -22,7 +22,7 @@ from .at_once import elements_at_once, pointer_at
 from .beginnings import array_view, is_origin, layout_of, origin, start_of
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
-from .operators import no_operand, refuse_operators
+from .operators import NotThat, no_operand, refuse_operators, settable
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
 from .swizzled import by_address, reach, swizzled_once
@@ -34,11 +34,6 @@ __all__ = [
 
 ATOMICS: dict[str, Callable[..., Any]] = {}
 """By the names of `numba.cuda.atomic`, what they do to the element at a pointer: arch.atomic fills this in."""
-
-
-class NotThat(CuteError, TypeError):
-    """The error for asking a tensor for its length or its number: who tries that, as `list(t)` does, expects a
-    TypeError."""
 
 
 @static
@@ -87,11 +82,7 @@ class Tensor(InIR):
 
     @element_type.setter
     def element_type(self, dtype: DType) -> None:
-        """Have the memory hold elements of another type, under the same layout. On the host; for types that the
-        array's library does not have.
-
-        dtype: the new type. CuteError: no element type, a tensor without memory, a tensor of a kernel.
-        """
+        """Have the memory hold elements of another type, `dtype`, under the same layout. On the host."""
         if not isinstance(dtype, DType):
             raise CuteError(f"element_type = {described(dtype)}: give an element type, as cute.Float8E4M3FN")
         if not isinstance(self.iterator, Pointer):
@@ -101,6 +92,10 @@ class Tensor(InIR):
     @property
     def dtype(self) -> DType:
         """The same as `element_type`."""
+        return self.element_type
+
+    @property
+    def _dtype(self) -> DType:  # by this name files of the CuTe DSL reach it
         return self.element_type
 
     @property
@@ -290,18 +285,8 @@ class Tensor(InIR):
         return f"Tensor({self.iterator!r}, {self.layout})"
 
 
-_frozen = Tensor.__setattr__
-
-
-def _set(t: Tensor, name: str, value: Any) -> None:
-    """Set what may be set of a tensor of the host: its element type."""
-    if name == "element_type":
-        object.__setattr__(t, name, value)
-    else:
-        _frozen(t, name, value)
-
-
-Tensor.__setattr__ = _set  # type: ignore[method-assign, assignment] - a frozen dataclass has its own
+settable(Tensor, "element_type")
+refuse_operators(Tensor)
 
 
 def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:
@@ -310,9 +295,6 @@ def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:
 
 def _shape_dynamic(t: Tensor, mode: int, stride_order: Any, divisibility: int) -> Tensor:
     return Tensor(t.iterator, dynamic.compact_shape_dynamic(t.layout, mode, stride_order, divisibility))
-
-
-refuse_operators(Tensor)
 
 
 def extent(t: Tensor) -> tuple[int, int]:

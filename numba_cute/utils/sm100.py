@@ -21,6 +21,7 @@ from ..dtypes import (
     Float8E4M3FN,
     Float8E5M2,
     Float16,
+    Float32,
     Int8,
     Int32,
     TFloat32,
@@ -435,7 +436,7 @@ def make_trivial_tiled_mma(
     elif a_dtype == b_dtype and a_dtype in (Int8, Uint8):
         _need(acc_dtype == Int32, what, f"acc_dtype {acc_dtype!r} must be Int32 for {a_dtype!r}")
         op = tcgen05.MmaI8Op(a_dtype, *rest)
-    elif a_dtype == b_dtype == TFloat32:
+    elif a_dtype == b_dtype and a_dtype in (TFloat32, Float32):  # of floats the low bits are ignored
         _need(acc_dtype.name == "Float32", what, f"acc_dtype {acc_dtype!r} must be Float32 for TFloat32")
         op = tcgen05.MmaTF32Op(*rest)
     elif a_dtype in _FLOATS and b_dtype in _FLOATS:

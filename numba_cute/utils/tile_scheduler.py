@@ -18,14 +18,18 @@ __all__ = [
 
 @static
 class WorkTileInfo:
-    """One piece of work: the CTA's tile coordinate `tile_idx` (m, n, l), and `is_valid_tile`, False where there is no
-    such tile.
+    """One piece of work: the CTA's tile coordinate `tile_idx`, (m, n, l) or nested as a kernel's own scheduler has it,
+    and `is_valid_tile`, False where there is no such tile.
 
     In a cluster the tile may lie beyond the problem's last row or column of tiles: peers still need its copies.
     """
 
-    tile_idx: tuple[Int, Int, Int]
+    tile_idx: Any
     is_valid_tile: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tile_idx, tuple):
+            raise CuteError(f"WorkTileInfo: tile_idx {self.tile_idx!r}: give a coordinate, as (m, n, l)")
 
 
 @static

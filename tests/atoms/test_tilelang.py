@@ -147,6 +147,14 @@ def test_boxes_are_loaded_stored_and_added(run, rng):
     run(boxes, 1, 32, args, outputs=[out], inouts=[sums], check=check)
 
 
+def test_what_leaves_no_trace_in_memory_is_in_the_ptx(rng):
+    ops = cpasync.CopyBulkTensorTileG2SOp, cpasync.CopyBulkTensorTileS2GOp, cpasync.CopyReduceBulkTensorTileS2GOp
+    sums = source(rng)
+    args = [*(atom(sums, op()) for op in ops), tensor(sums)]
+    ptx = cute.compile(boxes, tuple(a(lambda array: array) for a in args), arch="sm_90a").ptx
+    assert "prefetch.tensormap" in ptx and "mbarrier.expect_tx" in ptx
+
+
 @cuda.jit
 def plain_bytes(src, dst):
     t, _, _ = arch.thread_idx()

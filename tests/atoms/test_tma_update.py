@@ -300,3 +300,31 @@ def test_maps_are_changed_on_later_families_too(arch_name):
     assert "tensormap.replace.tile.global_stride.global" in cute.compile(kernel, args, arch=arch_name).ptx
     with pytest.raises(CuteError, match="needs sm_90a or sm_100f"):
         cute.compile(kernel, args, arch="sm_90")
+
+
+@cuda.jit
+def strided(load, src, maps, a, stride, layout):
+    """Copy a tile of a tensor whose strides only the launch knows, the contiguous mode's too."""
+    own = cute.make_tensor(a.iterator, cute.make_layout((8, 64), stride=(64, stride)))
+    changed_to(load, src, maps, own, layout)
+
+
+@cute.jit
+def changed_to(load, src, maps, a, layout):
+    ptr = maps.iterator
+    if arch.elect_one():
+        cpasync.copy_tensormap(load, ptr)
+        cpasync.update_tma_descriptor(load, a, ptr)
+        cpasync.fence_tma_desc_release()
+
+
+def test_a_contiguous_stride_of_run_time_is_checked_by_the_simulator():
+    lay = cute.make_layout((8, 32), stride=(32, 1))
+    a = aligned((8, 64), np.float32)
+    atom, coords = cpasync.make_tiled_tma_atom(LOAD, from_dlpack(a, assumed_align=16), lay, (8, 32))
+    maps = from_dlpack(aligned((128,), np.uint8), assumed_align=128)
+    args = (atom, coords, maps, from_dlpack(a, assumed_align=16))
+    cute.simulate(strided)[1, 32](*args, 1, lay)
+    with pytest.raises(CuteError, match=r"must have the stride 1 in mode 1.*it has 2 there"):
+        cute.simulate(strided)[1, 32](*args, 2, lay)
+    assert "tensormap.replace.tile.global_dim" in cute.compile(strided, (*args, 1, lay), arch="sm_90a").ptx

@@ -88,6 +88,13 @@ def test_rows_lie_in_the_lanes_of_each_data_path(run, rng, cls, types, m, ctas, 
     check_product(run, rng, op, (m, 32, 4 * op.shape_mnk[2]))
 
 
+@pytest.mark.parametrize("run", ["simulator"], indirect=True)
+def test_a_pair_takes_bytes_of_both_ctas_where_one_says_that_they_are_meant(run, rng):
+    """Both CTAs write bytes; the one that multiplies reads them as halves."""
+    op = operation(*FORMS[0], (128, 32), 2, TMEM)
+    check_product(run, rng, op, (128, 32, op.shape_mnk[2]), swizzles=("SW32", "SW32"))
+
+
 @pytest.mark.parametrize(
     ("make", "rule"),
     [

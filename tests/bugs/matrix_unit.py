@@ -80,11 +80,13 @@ def rounds(*missing):
                 umma.tcgen05_ld(dst=regs, taddr=d + quarter(t), shape="32x32b", num=N)
                 if "wait::ld" not in missing:
                     umma.tcgen05_wait_ld()
-                if "read" not in missing:
+                if "read" not in missing and "read early" not in missing:
                     out[t, i] = b.vector(regs)[0]
                 if "before in the reader" not in missing:
                     umma.tcgen05_fence_before()
                 mbarrier.mbarrier_arrive(FREE)
+                if "read early" in missing:
+                    out[t, i] = b.vector(regs)[0]
         if t < 128:
             umma.tcgen05_wait_ld()
         if "barrier before dealloc" not in missing:
@@ -128,6 +130,11 @@ def no_fence_before_the_reader_arrives(mended):
 @unit_bug(RaceError, "tensor memory", "tcgen05_ld", "missing tcgen05.wait::ld")
 def accumulator_handed_back_before_the_load_is_done(mended):
     return rounds() if mended else rounds("wait::ld", "read")
+
+
+@unit_bug(RaceError, "tensor memory", "tcgen05_ld", "missing tcgen05.wait::ld")
+def accumulator_handed_back_before_what_was_loaded_is_used(mended):
+    return rounds("read early") if mended else rounds("wait::ld", "read early")
 
 
 @unit_bug(

@@ -160,3 +160,38 @@ def guarded_at_run_time(a, n):
     if n > 5:
         assert a.shape[0] == 31
     a[0, 0] = n
+
+
+@cute.jit
+def checked(x, n):
+    assert n > -100, ("no", n)
+    if cute.const_expr(cute.size(x) == 4):
+        return n
+    raise ValueError(f"a layout of {cute.size(x)} elements, for {n}")
+
+
+class Raising:
+    """Kernels that say what only a run knows, where they raise."""
+
+    LAYOUT = cute.make_layout((2, 2))
+
+    @cute.kernel
+    def a_text(out, n):
+        assert n > 0, f"n is {n}"
+        out[0] = n
+
+    @cute.kernel
+    def a_number(out, n):
+        assert n > 0, n
+        out[0] = n
+
+    @cute.kernel
+    def several(out, n):
+        if n <= 0:
+            raise ValueError("n is", n)
+        out[0] = n
+
+    @cute.kernel
+    def static_and_not(out, n):
+        assert cute.size(Raising.LAYOUT) == 4, f"size {cute.size(Raising.LAYOUT)} {n}"
+        out[0] = checked(Raising.LAYOUT, n)

@@ -7,6 +7,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.seam.guards.messages import FalseAssertion
+from tests.native import Native
 
 from . import asserting
 
@@ -62,3 +63,23 @@ def test_without_its_source_the_line_is_named():
     ):
         with pytest.raises(FalseAssertion, match=r"assert … is false\n.*<string>:2"):
             run()
+
+
+@pytest.mark.parametrize("name", [n for n in vars(asserting.Raising) if n.islower() and not n.startswith("_")])
+def test_a_message_may_hold_what_a_run_knows(name):
+    kernel, out = getattr(asserting.Raising, name), np.zeros(1, np.int64)
+    kernel = getattr(kernel, "dispatcher", kernel)
+    cute.simulate(kernel)[1, 1](out, 5)
+    assert out[0] == 5
+    native = Native(kernel, (out, 7))
+    native.run(1, out, 7)
+    assert out[0] == 7
+    assert "trap" not in cute.compile(kernel, (out, 5), arch="sm_90a").ptx
+    if name != "static_and_not":
+        cute.compile(cute.kernel(kernel.py_func, debug=True, opt=False), (out, 5), arch="sm_90a")
+
+
+@pytest.mark.parametrize("name", ["a_text", "a_number", "several"])
+def test_the_simulator_tells_the_whole_message(name):
+    with pytest.raises((AssertionError, ValueError), match="-3"):
+        cute.simulate(getattr(asserting.Raising, name).dispatcher)[1, 1](np.zeros(1, np.int64), -3)

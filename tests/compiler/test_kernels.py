@@ -321,7 +321,8 @@ class Wrong:
 
     @cute.kernel
     def sets(self, out):
-        self.n = 2
+        this = self
+        this.n = 2
 
     @cute.kernel
     def launches(self, out):
@@ -331,7 +332,7 @@ class Wrong:
 @pytest.mark.parametrize("name, said", [
     ("held", "Wrong.array is of type ndarray, which a kernel cannot hold"),
     ("absent", "Wrong has no attribute 'absent_field'"),
-    ("sets", "Wrong.n cannot be assigned: a Wrong is immutable"),
+    ("sets", "Wrong.n cannot be assigned here: a Wrong is immutable"),
     ("launches", "held is a kernel, and a kernel calls none"),
 ])  # fmt: skip
 def test_what_a_kernel_cannot_do_with_its_object(name, said):

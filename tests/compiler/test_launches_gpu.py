@@ -388,13 +388,16 @@ def test_an_event_of_a_launch_is_recorded(name, more):
     run = cute.launch(lasting, grid=1, block=32, stream=stream.cuda_stream, **{name: event}, **more)
     run(out, 0)
     torch().cuda.synchronize()
+    early = []
     for _ in range(4):
         run(out, 200_000_000)
         assert driver.cuEventSynchronize(event) == (driver.CUresult.CUDA_SUCCESS,)
-        # The host may see a programmatic event long after it was recorded: CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT.
-        if name == "launch_completion_event":
-            assert not stream.query(), "the event waited for the end of the kernel"
+        early.append(not stream.query())
         torch().cuda.synchronize()
+    # The host may see a programmatic event long after it was recorded: CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT. Where
+    # other processes use the GPU or the host's cores, it may see any late.
+    if name == "launch_completion_event":
+        assert any(early), "the event waited for the end of the kernel"
     assert out.tolist() == [1] * 32
     driver.cuEventDestroy(event)
 

@@ -106,6 +106,21 @@ def test_what_costs_nothing_or_is_meant_is_not_noted(kernel):
     assert compiled(kernel, notes="error").notes == ()
 
 
+@pytest.mark.parametrize("columns, noted", [(256, True), (512, False)])
+def test_shared_memory_is_not_noted_where_tensor_memory_lets_no_other_cta_in(columns, noted):
+    def kernel(o, x, y):
+        i, _, _ = cute.arch.thread_idx()
+        smem = cute.utils.SmemAllocator()
+        held = smem.allocate_tensor(cute.Float32, cute.make_layout(114 * 256 - 8))
+        slot = smem.allocate_array(cute.Int32, 1)
+        if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == 0:
+            cute.arch.alloc_tmem(columns, slot)
+        held[i] = x[i]
+        o[i] = held[i]
+
+    assert any("hold 1 of the kernel's CTAs" in note for note in compiled(kernel, arch="sm_100a").notes) is noted
+
+
 def test_a_device_function_that_is_taken_again_is_noted_again():
     assert compiled(calls).notes == compiled(calls).notes != ()
 

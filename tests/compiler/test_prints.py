@@ -64,6 +64,30 @@ def test_types_are_told_in_the_notation_of_the_ir():
     assert t.type == '!cute.memref<f16, gmem, "(4,2):(2,1)">' and t.layout.type == '!cute.layout<"(4,2):(2,1)">'
 
 
+@cute.kernel
+def types_of_registers(n):
+    r = cute.make_rmem_tensor((4, 2), cute.Boolean)
+    print(f"{r.type}")
+    half = cute.make_rmem_tensor((4, 2), cute.Float16)
+    half.fill(n)
+    print(half.type, half[None, 1].type, cute.zipped_divide(half, (2, 1)).type, sep="\n")
+    print(cute.make_tensor(half.iterator + 4, cute.make_layout(4)).type)
+    print(cute.make_rmem_tensor(8, cute.Float4E2M1FN).type)
+
+
+def test_types_of_registers_are_told_alike_in_every_engine(capsys):
+    told = []
+    for run in (
+        lambda: cute.simulate(types_of_registers)[1, 32](5),
+        lambda: cute.simulate(types_of_registers, checks=False)[1, 32](5),
+        lambda: cute.compile(types_of_registers, (5,), arch="sm_90a"),
+    ):
+        run()
+        told.append(capsys.readouterr().out.splitlines())
+    assert told[0] == told[1] == told[2]
+    assert told[0][:2] == [f'!cute.memref<{t}, rmem, align<16>, "(4,2):(1,4)">' for t in ("i1", "f16")]
+
+
 def test_a_name_may_get_a_prefix():
     @cute.kernel
     def kernel(x):

@@ -123,6 +123,14 @@ HOST = [
 ]  # fmt: skip
 
 
+def test_a_vector_made_by_hand_has_its_elements_in_a_row():
+    def kernel():
+        cute.TensorSSA(np.full((2, 4), [3, 5, 6, 7], np.uint8), (2,), cute.Uint8).reduce(cute.ReductionOp.OR, 0)
+
+    with pytest.raises(cute.CuteError, match=r"the vector is an array of shape \(., 4\): give its elements in a row"):
+        cute.simulate(kernel)[1, 1]()
+
+
 @pytest.mark.parametrize("call, message", HOST, ids=[m[:40] for _, m in HOST])
 def test_on_the_host(call, message):
     with pytest.raises(cute.CuteError, match=message):

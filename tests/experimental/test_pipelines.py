@@ -111,6 +111,30 @@ def by_cp_async(src, dst):
             pipe.consumer_release_and_advance()
 
 
+@ext.kernel
+def tries(out):
+    """What a stage's tries tell before and after it is filled, by one warp on both sides."""
+    tidx, _, _ = arch.thread_idx()
+    pipe = ext.GenericPipeline.create(
+        num_stages=1, producer=KINDS.SIMT, consumer=KINDS.SIMT, producer_arv_count=32, consumer_arv_count=32
+    )
+    empty, full = pipe.producer_try_acquire(), pipe.consumer_try_wait()
+    out[tidx, 0] = 1 if empty else 0
+    out[tidx, 1] = 1 if full else 0
+    arch.sync_warp()
+    pipe.producer_acquire(empty)
+    pipe.producer_commit()
+    pipe.consumer_wait()
+    full = pipe.consumer_try_wait()
+    out[tidx, 2] = 1 if full else 0
+    pipe.consumer_release()
+
+
+def test_a_try_tells_whether_a_stage_is_empty_or_full(run):
+    out = np.zeros((32, 3), np.int32)
+    run(tries, 1, 32, [out], outputs=[out], check=lambda: np.testing.assert_array_equal(out, [[1, 0, 1]] * 32))
+
+
 @pytest.mark.parametrize("kernel", [through_methods, by_cp_async], ids=lambda k: k.py_func.__name__)
 def test_methods_take_data_through_a_ring_in_order(run, kernel):
     src, dst = aligned((32 * ROUNDS,), np.int32), np.zeros(32 * ROUNDS, np.int32)

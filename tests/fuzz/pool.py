@@ -93,9 +93,10 @@ class Worker:
         self._process.send_signal(signal.SIGUSR1)  # it writes where it is
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
-        self.close()
+        self._kill()
         self._trace.seek(0)
         where = self._trace.read().decode(errors="replace")[:4000]
+        self.close()
         self.done = MANY
         found = {
             "label": self.label,
@@ -108,6 +109,12 @@ class Worker:
         return found | {"where": where}
 
     def close(self) -> None:
+        self._kill()
+        for file in (self._process.stdin, self._process.stdout, self._trace):
+            with contextlib.suppress(BrokenPipeError):  # of what it did not read
+                file.close()
+
+    def _kill(self) -> None:
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):  # the GPU's driver holds it until that lets go
             self._process.wait(5.0)

@@ -14,7 +14,7 @@ import pytest
 from .pool import ROOT
 from .texts import Guard, Hang, Outside, Reader, judged
 
-QUICK = ("Archives", "Locks", "Timelines", "Tunings", "Types")
+QUICK = ("Archives", "Locks", "Printed", "Timelines", "Tunings", "Types")
 """Kinds that compile nothing."""
 COUNT = int(os.environ.get("CUTE_FUZZ_TEXTS", "400"))
 

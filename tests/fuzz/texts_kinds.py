@@ -53,7 +53,10 @@ def kinds(folder: Path) -> dict[str, Callable[[], Any]]:
     made: dict[str, Callable[[], Any]] = {c.__name__: functools.partial(c, folder) for c in own}
     made |= {name: lambda kind=kind: kind for name, kind in PLAIN.items()}
     if importlib.util.find_spec("xdsl"):
+        from . import texts_printed
+
         made |= {"IR": lambda: Kind(_modules(), _read_ir), "Types": lambda: Kind(_types(), _read_type)}
+        made["Printed"] = lambda: Kind(texts_printed.texts(), texts_printed.read)
     return made
 
 

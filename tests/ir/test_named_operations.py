@@ -286,6 +286,14 @@ DOES = {
     {KEEP}""",
         [0, 0, N, N], "numba_cute.copy_atom_call %n, %out, %out",
     ),
+    "numba_cute.make_fragment_like": (
+        f"%r = numba_cute.make_fragment_like %L, !i32\n    numba_cute.fill %r, %n\n    {KEEP}", [N] * 32,
+        "%r = numba_cute.make_fragment_like %n, !i32",
+    ),
+    "numba_cute.make_rmem_tensor_like": (
+        f"{T}%r = numba_cute.make_rmem_tensor_like %t\n    numba_cute.fill %r, 5\n    {KEEP}", [5] * 4,
+        "%r = numba_cute.make_rmem_tensor_like %n",
+    ),
 }  # fmt: skip
 
 

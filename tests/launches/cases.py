@@ -140,7 +140,8 @@ STATIC = [
 
 
 def texts(pair):
-    return "_".join(f"{type(x).__name__}_{x!r}"[:40].replace(" ", "") for x in pair)
+    """Names of a pair's values, the same in each process: without addresses."""
+    return "_".join(f"{type(x).__name__}_{x!r}".split(" at 0x")[0][:40].replace(" ", "") for x in pair)
 
 
 for _i, _pair in enumerate(NUMBERS):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import copy
 import gc
 import pickle
@@ -14,11 +16,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import cuda
+from numba.cuda import types
+from numba.cuda.cudadrv import devices
 
 import numba_cute as cute
 from numba_cute import arch, config
 from numba_cute.compiler.bridge.exact import Changes, exact
-from numba_cute.compiler.host import mapped
+from numba_cute.compiler.host import configured, launching, mapped
 from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.runtime import from_dlpack, remembered
 from numba_cute.seam import static
@@ -26,7 +30,7 @@ from tests.compiler.casts import Array, Host
 from tests.compiler.noting import launches, packed, planned
 
 from .cases import Data, Frozen, Holds, HoldsMore, Plain, _closing, _gives, tensor
-from .gpu import a_gpu
+from .gpu import CONTEXT, a_gpu
 from .of_arrays import array
 from .slow import casts
 
@@ -248,6 +252,71 @@ def test_integers_beyond_63_bits_are_launched_as_what_they_are(way):
         for n in (1 << 64, -(1 << 63) - 1):
             with pytest.raises((ValueError, OverflowError)):
                 site(n)
+
+
+def test_a_launch_beside_the_making_of_machine_code_is_made(monkeypatch):
+    with a_gpu() as gpu:
+        site = cuda.jit(takes_one)[1, 32]
+
+        def beside(*args):
+            """Launch as another thread would, at its turn."""
+            monkeypatch.setattr(configured, "Site", sites.Site)
+            site(7)
+            return sites.Site(*args)
+
+        monkeypatch.setattr(configured, "Site", beside)
+        for n in range(5):
+            site(n)
+        assert [int.from_bytes(values[0], "little") for _, _, values in gpu.seen] == [0, 1, 7, 2, 3, 4]
+        assert configured.Site is sites.Site and sum(p.launched for p in site._cute_site.plans) >= 2
+
+
+def test_each_launch_is_made_on_the_gpu_of_its_arrays(monkeypatch):
+    current, on = [0], []
+
+    def context(*_):
+        return SimpleNamespace(handle=CONTEXT, device=SimpleNamespace(id=current[-1]))
+
+    @contextlib.contextmanager
+    def other():
+        current.append(1)
+        yield
+        current.pop()
+
+    real = configured.launched
+    with a_gpu() as gpu:
+        monkeypatch.setattr(devices, "get_context", context)
+        monkeypatch.setattr(devices, "gpus", {1: other()})
+        monkeypatch.setattr(configured, "launched", lambda *args: on.append(current[-1]) or real(*args))
+        x = Array(0x10000, device=(2, 1))
+        cuda.jit(takes_one)[1, 32](from_dlpack(x))
+        assert on == [1] and current == [0] and len(gpu.seen) == 1
+
+
+Two = collections.namedtuple("Two", "x y")
+
+
+@pytest.mark.parametrize("ns", [(1 << 63, -5, 5, 1 << 63), (-5, 1 << 63, 5)], ids=["beyond first", "within first"])
+@pytest.mark.parametrize("name", ["tuple", "nested", "named"])
+@pytest.mark.parametrize("way", ["numba", "cute", "bound"])
+def test_integers_in_tuples_are_launched_as_what_they_are(way, name, ns):
+    """Numba has one type for all tuples of a process that are like the first such one, whatever ints are in them."""
+    more = (0,) * (2 + 2 * ["numba", "cute", "bound"].index(way) + len(ns) % 2)  # a tuple that no other test has
+    held = {"tuple": lambda n: (n, *more), "nested": lambda n: ((n, *more), 1), "named": lambda n: Two(n, more)}[name]
+    with a_gpu() as gpu:
+        made = cute.kernel(takes_one) if way == "cute" else cute.kernel(takes_one).dispatcher
+        site = cute.launch(made, grid=1, block=32) if way == "bound" else made[1, 32]
+        for n in ns * 4:
+            site(held(n))
+            (of,) = gpu._of[gpu.seen[-1][0]]
+            found = of[0][0] if name == "nested" else of[0]
+            assert str(found) == ("uint64" if n >= 1 << 63 else "int64")
+            assert gpu.seen[-1][-1][0] == (n % (1 << 64)).to_bytes(8, "little")
+
+
+def test_a_kernel_with_a_signature_takes_the_integers_that_it_names():
+    named = SimpleNamespace(argument_types=(types.Tuple((types.uint64, types.int64)),))
+    assert launching.fitting(SimpleNamespace(_can_compile=False), named, ((5, 2),)) is named
 
 
 def test_a_check_finds_a_plan_that_launches_something_else():

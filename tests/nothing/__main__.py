@@ -101,7 +101,7 @@ def main() -> int:
     judge = Judge(args.names or list(targets()), known, args.record)
     needed = sorted({f"tests/{f}.py" for name in judge.names for f in FILES[file_of(name)]})
     files = [f for f in needed if Path(f).exists()]
-    pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *files], plugins=[judge])
+    pytest.main(["-q", "-n", "0", "-m", "not gpu", "-p", "no:cacheprovider", *files], plugins=[judge])
     surviving = [name for name in judge.names if not judge.found.get(name)]
     if args.record:
         known |= judge.found

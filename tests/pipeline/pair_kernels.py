@@ -97,10 +97,10 @@ def pair_kernel(stages, acc_stages, shape):
         s_a, s_b = staged(smem, M, stages), staged(smem, N // v, stages)
         slot = smem.allocate_array(cute.Int32, 1)
         mainloop, results = make_pipelines(smem, stages, acc_stages, shape)
-        if warp == 1:
-            allocate(slot, columns, v)
         pipeline.pipeline_init_arrive((v * m, n))
         pipeline.pipeline_init_wait((v * m, n))
+        if warp == 1:
+            allocate(slot, columns, v)  # the other CTA of the pair has started
         cute.arch.sync_threads()
         tmem = allocated(slot)
         if warp == 0:

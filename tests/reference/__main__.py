@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run NVIDIA's files, unchanged, with `import cutlass` answered by this library: `python -m tests.reference PATH [FILE…]`.
+"""Run NVIDIA's files, unchanged, with `import cutlass` answered by this library:
+`python -m tests.reference PATH [FILE…]`.
 
 PATH is a checkout's folder, as examples/python/CuTeDSL of NVIDIA/cutlass; FILE is a part of paths below it. Of each it
 says how far it comes: `compiler`: its kernels are compiled for its target, `simulator`: it runs to its end, its own
@@ -26,7 +27,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.reference", description=__doc__)
     parser.add_argument("path", type=Path, help="the folder of a checkout")
     parser.add_argument("file", nargs="*", help="parts of paths of files; all by default")
-    parser.add_argument("--engine", nargs="+", default=["compiler", "simulator"], choices=("compiler", "simulator", "gpu"))
+    parser.add_argument(
+        "--engine", nargs="+", default=["compiler", "simulator"], choices=("compiler", "simulator", "gpu")
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at once")
     parser.add_argument("--seconds", type=float, default=300, help="the longest that one takes")
     parser.add_argument("--output", type=Path, help="a file for the records, as JSON")
@@ -46,7 +49,16 @@ def main() -> None:
 
 def run(root: Path, file: File, engine: str, seconds: float) -> dict[str, Any]:
     """Run one file in a process of its own; gives its record."""
-    command = [sys.executable, "-m", "tests.reference.child", str(root), file.name, file.target, engine, *file.arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.reference.child",
+        str(root),
+        file.name,
+        file.target,
+        engine,
+        *file.arguments,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

@@ -132,10 +132,14 @@ def compare_values(op, a, b):
             continue  # what LLVM leaves open, or Numba raises
         if op == "pow" and not b.is_float and (abs(y) > 0x10000 or x == 0 and y < 0):
             continue  # by libm's pow, or raised
-        want = oracle(a.numpy(x), b.numpy(y))
-        if both_signs(op, a, b) and op in ("floordiv", "mod"):
-            want = compute.wrapped(getattr(operator, op)(x, y), result) if y else 0
         got = compute_it(x, y)
+        try:
+            want = oracle(a.numpy(x), b.numpy(y))
+        except ZeroDivisionError:  # one over a power that is no number above 0 any more: a GPU has no errors
+            assert (op, a.is_float, y < 0, math.isinf(got)) == ("pow", True, True, True), (a, b, x, y)
+            continue
+        if op in ("floordiv", "mod") and (both_signs(op, a, b) or {a, b} == {dtypes.Boolean, Uint64}):
+            want = compute.wrapped(getattr(operator, op)(x, y), result) if y else 0
         if op == "pow" and b.is_float:
             assert got == pytest.approx(want, rel=1e-6, nan_ok=True), (x, y)
         else:

@@ -11,12 +11,19 @@ from ...compiler import jit as _jit
 from ...compiler.host.kernels import CONVERTS
 from ...dtypes import Scalar
 from ...runtime import from_dlpack
-from .options import *
-from .options import __all__ as _OPTIONS
+from ...seam import traced
+from . import options as _options
+from .options import *  # noqa: F403 - `cute.compile` and its options
 
-__all__ = ["Int", "jit", "native_struct", *_OPTIONS]
+__all__ = ["Int", "jit", "native_struct", *_options.__all__]
 
 Int = Union[int, Scalar]  # noqa: UP007 - files subscribe and unite it as a class
+
+
+@traced
+def _pack_shape(shape: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Return a shape: in the CuTe DSL as its compiler has it."""
+    return shape
 
 
 def native_struct(cls: Any) -> Any:
@@ -52,5 +59,5 @@ def _tensors(value: Any) -> Any:
     made = from_dlpack(value)
     ones = [i for i, d in enumerate(made.stride) if d == 1]
     wide = [i for i in ones if made.shape[i] != 1]
-    lead = (wide or ones or [None])[-1]
+    lead = next(iter([*wide[::-1], *ones[::-1]]), None)
     return made if len(made.shape) == 0 else made.mark_layout_dynamic(leading_dim=lead)

@@ -4,18 +4,17 @@ of objects."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from typing import Any
 
 from ...dtypes import BFloat16, Boolean, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS
-from ...seam import CuteError, traced
+from ...seam import CuteError, StaticEnum, traced
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "if_generate",
-    "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values",
+    "for_generate", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -23,20 +22,24 @@ class DSLCudaRuntimeError(CuteError):
     """The error of a launch in the CuTe DSL."""
 
 
-class _Ordered(enum.Enum):
+class _Ordered(StaticEnum):
     """Targets, ordered by chip and then by suffix: none, "a", "f"."""
 
+    @traced
     def __lt__(self, other: Any) -> bool:
-        return self.value < other.value
+        return bool(self.value < other.value)
 
+    @traced
     def __le__(self, other: Any) -> bool:
-        return self.value <= other.value
+        return bool(self.value <= other.value)
 
+    @traced
     def __gt__(self, other: Any) -> bool:
-        return self.value > other.value
+        return bool(self.value > other.value)
 
+    @traced
     def __ge__(self, other: Any) -> bool:
-        return self.value >= other.value
+        return bool(self.value >= other.value)
 
 
 def _value(name: str) -> tuple[int, int, str]:
@@ -44,7 +47,8 @@ def _value(name: str) -> tuple[int, int, str]:
     return int(digits[:-1]), int(digits[-1]), name.removeprefix("sm_" + digits)
 
 
-Arch: Any = _Ordered("Arch", {name: _value(name) for name in TARGETS})  # type: ignore[call-overload]
+_named: Any = _Ordered
+Arch = _named("Arch", {name: _value(name) for name in TARGETS})
 Arch.__doc__ = "The targets that there are, as `sm_90a`."
 
 

@@ -17,8 +17,8 @@ from ...seam.marks.host_objects import python_of
 from ..runs import compiled
 
 __all__ = [
-    "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo", "KeepCUBIN", "KeepPTX", "LinkLibraries",
-    "OptLevel", "PtxasOptions", "compile",
+    "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo", "KeepCUBIN", "KeepPTX",
+    "LinkLibraries",    "OptLevel", "PtxasOptions", "compile",
 ]  # fmt: skip
 
 
@@ -87,7 +87,9 @@ def _read(text: str) -> list[Option]:
         kind = _FLAGS.get(word.removeprefix("--"))
         if kind is None or not word.startswith("--"):
             known = ", ".join(f"--{n}" for n in _FLAGS)
-            raise cute.CuteError(f"compile: options {text!r}: {word!r} is not an option of the CuTe DSL; known are {known}")
+            raise cute.CuteError(
+                f"compile: options {text!r}: {word!r} is not an option of the CuTe DSL; known are {known}"
+            )
         valued = words and not words[0].startswith("--")
         found.append(kind(words.pop(0)) if valued else kind())
     return found
@@ -104,16 +106,14 @@ class _Compile:
         given = options if isinstance(options, tuple) else (options,)
         return _Compile([*self.options, *(o() if isinstance(o, type) else o for o in given)])
 
-    def __call__(
-        self, func: Any, *args: Any, options: str = "", no_cache: bool = False, **named: Any
-    ) -> Any:
+    def __call__(self, func: Any, *args: Any, options: str | None = None, no_cache: bool = False, **named: Any) -> Any:
         """Compile a host function, or a kernel, for the GPU that is here or the target that a run names.
 
         func: what `cute.jit` or `cute.kernel` made. args, named: example arguments. options: as text, "--opt-level 2".
         no_cache: taken; what is kept is never stale. CuteError: an option that is none, or one of what would be another
         program here (`--link-libraries`).
         """
-        given = [*self.options, *_read(options)]
+        given = [*self.options, *_read(options or "")]
         for option in given:
             if isinstance(option, _REFUSED):
                 raise cute.CuteError(f"compile: {type(option).__name__}: {type(option).__doc__}")

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from ...runtime import from_dlpack as _from_dlpack, make_fake_tensor
+from ...dtypes import DType
+from ...runtime import from_dlpack as _from_dlpack, make_fake_tensor, make_ptr as _make_ptr
 from ...seam import CuteError
+from ...tensor.address import Address
 from ...tensor.dlpack import element_of
+from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
+from ..runs import RUN
 
-__all__ = ["from_dlpack", "load_module", "make_fake_stream"]
+__all__ = ["from_dlpack", "load_module", "make_fake_stream", "make_ptr"]
 
 
 def from_dlpack(
@@ -53,3 +58,23 @@ def load_module(file_path: str, *, enable_tvm_ffi: bool = False) -> Any:
         f"load_module({file_path!r}): there are no files of compiled functions here; kernels are kept on disk by "
         "themselves, and `python -m numba_cute cache export FILE` ships them"
     )
+
+
+def make_ptr(
+    dtype: DType, value: Any, mem_space: AddressSpace = AddressSpace.generic, assumed_align: int | None = None
+) -> Pointer:  # fmt: skip
+    """Make a pointer from an address, as `numba_cute.make_ptr`; in a simulated run one into a tensor's memory knows it.
+
+    dtype, value, mem_space, assumed_align: as there; value also as `ctypes` has it.
+    """
+    value = getattr(value, "value", value)
+    made = _make_ptr(dtype, value, mem_space, assumed_align)
+    if RUN.get() is None or type(value) is not int:
+        return made
+    from ..on_cpu import memory_of
+
+    found = memory_of(value)
+    if found is None:
+        return made
+    held, memory = found
+    return dataclasses.replace(made, address=Address(value, held, memory=memory))

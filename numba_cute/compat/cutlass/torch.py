@@ -207,7 +207,8 @@ def as_tensor(pointer: Any, shape: Sequence[int], torch_type: torch.dtype) -> to
 
     class Memory:
         __cuda_array_interface__ = {
-            "data": (address, False), "shape": (int(np.prod(shape)) * torch_type.itemsize,), "typestr": "|u1", "version": 3,
+            "data": (address, False), "shape": (int(np.prod(shape)) * torch_type.itemsize,), "typestr": "|u1",
+            "version": 3,
         }  # fmt: skip
 
     return torch.as_tensor(Memory(), device="cuda").view(torch_type).reshape(tuple(shape))

@@ -135,7 +135,7 @@ def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
 
 
 def _assign(obj: Any, attr: str, value: Any) -> None:
-    if not hasattr(type(obj), "__cute_members__"):
+    if not hasattr(type(obj), "__cute_members__") and not is_snapshot(obj):
         raise CuteError(immutable(type(obj).__name__, attr))
     setattr(obj, attr, value)
 

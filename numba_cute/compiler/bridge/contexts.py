@@ -41,7 +41,7 @@ try:  # what the types that numba-cuda takes from the package numba raise: its o
 except ImportError:
     _OtherTypingError = TypingError  # type: ignore[misc]
 
-_OF_NUMBERS = ("to",)
+_OF_NUMBERS = ("to", "ir_value")
 """Methods of numbers that are known only at run time."""
 _CLASSES = (object, list, dict, set, frozenset, str, bytes, type(None))
 """Python's classes that Numba does not know, and that `isinstance` is asked for."""

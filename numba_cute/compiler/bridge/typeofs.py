@@ -61,6 +61,8 @@ def _register_marked(cls: type) -> None:
 def _is_compile_time(obj: Any) -> bool:
     """Say whether a function or class is one of this library's, or was marked by it."""
     if isinstance(obj, type):
+        if obj in dtypes.KINDS:
+            return True
         return seam.is_static_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
     return seam.is_traced(obj)
 

@@ -34,6 +34,8 @@ _TYPES = (
 )  # fmt: skip
 
 
+_NOT_SET = "NotSet"
+"""How errors call the type of a field that is not set (`seam.source.kernels_object`)."""
 _DRIVER = "numba.cuda.cudadrv."
 """What of Numba speaks to the driver and to libNVVM: its errors are not of the kernel."""
 NUMBAS = (NumbaError, OtherNumbaError, UnsupportedBytecodeError)
@@ -65,6 +67,8 @@ def _implementation(what: str, name: str, types: str) -> str:
     if name == "_ol_array_allocate":
         return NO_NEW_ARRAY
     kinds = [kind(t) for t in _split(types)]
+    if _NOT_SET in kinds:
+        return say.NOT_SET
     space = re.match(r"function (shared|local)\.array", what)
     if space is not None and not types.startswith("Literal[int]"):
         return no_static_shape(f"cuda.{space[1]}.array")
@@ -78,6 +82,8 @@ def _implementation(what: str, name: str, types: str) -> str:
 
 def _no_unification(a: str, b: str, name: str) -> str:
     lengths = _length(a), _length(b)
+    if _NOT_SET in (kind(a), kind(b)):
+        return say.NOT_SET
     if None in lengths or lengths[0] == lengths[1]:
         return say.no_unification(kind(a), kind(b))
     return say.no_one_length(name, *lengths)

@@ -10,6 +10,7 @@ of plain kernels.
 from __future__ import annotations
 
 import weakref
+from types import MethodType
 from typing import Any
 
 from numba.cuda.dispatcher import _LaunchConfiguration
@@ -94,12 +95,18 @@ def _again(state: Any) -> Any:
 
 def _adopt(found: Any) -> None:
     """Make a configuration launch in machine code."""
-    found.__class__ = Configured
-    found._cute_site = Site(found._slowly, found.dispatcher, found._again)
+    slow, again = MethodType(Configured._slowly, found), MethodType(Configured._again, found)
+    found._cute_site = Site(slow, found.dispatcher, again)
+    found.__class__ = Configured  # last: another thread may launch by the configuration at any time
 
 
 def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> None:
     """Launch a kernel of this library as Numba asks it to, and make a plan of it for the configuration."""
+    with on_device_of(args):
+        _launched(kernel, args, griddim, blockdim, stream, sharedmem)
+
+
+def _launched(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> None:
     found = _NOTED.get(id(griddim))
     if found is None or found.griddim is not griddim or found.stream is not stream:
         launched(kernel, args, Setting(None, 0, griddim, blockdim, sharedmem, int(getattr(stream, "handle", stream))))

@@ -153,6 +153,7 @@ class Call:
         cooperative: bool = False, fallback_cluster: Any = None, preferred_smem_carveout: int | None = None,
         launch_completion_event: Any = None, launch_completion_event_flags: int = 0, programmatic_event: Any = None,
         programmatic_event_flags: int = 0, programmatic_event_trigger_at_block_start: int = 0,
+        smem_merge_branch_allocs: bool = False, hint_smem_base_uniform: bool = False,
     ) -> None:  # fmt: skip
         """Launch the kernel on its arguments: on the GPU, or in the simulator where `cute.simulate` runs the host
         function that calls this.
@@ -219,11 +220,12 @@ def kernel(function: Any = None, **options: Any) -> Any:
 
     In a class it is a method: `self.k(x).launch(…)`. Of its `self` a kernel reads the fields as they are at the launch
     (numbers, texts, tuples and lists, enumerations, element types, layouts, atoms, tensors, storage classes; what is
-    static in them compiles anew), and calls the methods. It cannot set them.
+    static in them compiles anew), and calls the methods. What it sets by `self.f = …` in its own body is its own: the
+    next launch, and the host, see what the field was.
     """
     if function is None:
         return functools.partial(kernel, **options)
-    made = printing(without_classes(_function("kernel", function)))
+    made = printing(without_classes(_function("kernel", function), is_kernel=True))
     return Kernel(cuda.jit(**options)(with_ordinary_parameters(_own(made))))
 
 

@@ -227,17 +227,23 @@ def compiled(kernel: Any, args: Any, configuration: Any) -> Any:
 
 
 def fitting(dispatcher: Any, found: Any, args: Any) -> Any:
-    """Return what a kernel is compiled to for ints that its type of 63 bits and a sign does not hold, which Numba takes
-    for such all the same; `found`, what it was found to be, for others."""
-    if all(map(_fits, found.argument_types, args)):
+    """Return what a kernel is compiled to for ints that Numba takes for ones of another type, as it does those that 63
+    bits and a sign do not hold, and all in a tuple like one that it saw with such; `found`, what it was found to be,
+    for others."""
+    if all(_fits(t, a, dispatcher._can_compile) for t, a in zip(found.argument_types, args)):
         return found
     return dispatcher.compile(tuple(map(dispatcher.typeof_pyval, args)))
 
 
-def _fits(t: Any, a: Any) -> bool:
-    if type(a) is tuple and isinstance(t, types.BaseTuple):
-        return all(map(_fits, t, a))
-    return type(a) is not int or t != types.int64 or -(1 << 63) <= a < 1 << 63
+def _fits(t: Any, a: Any, typed: bool) -> bool:
+    """typed: whether types are found of the arguments, and no signature was given."""
+    if isinstance(a, tuple) and isinstance(t, types.BaseTuple):
+        return all(_fits(u, b, typed) for u, b in zip(t, a))
+    if type(a) is not int or t not in (types.int64, types.uint64):
+        return True
+    if t == types.uint64:
+        return a >= 1 << 63 or not typed
+    return -(1 << 63) <= a < 1 << 63
 
 
 class Launch:

@@ -15,6 +15,7 @@ from . import ptxas
 
 _LOST = "lost speed: "
 _FLOAT64 = re.compile(r"\b(?:add|sub|mul|fma|div|rem|min|max|setp|neg|abs|sqrt)(?:\.\w+)*\.f64\b")
+_ALLOCATES = re.compile(r"\btcgen05\.alloc\.[\w.:]+ \[[^\]]*\], (%\w+|\d+);")
 _MOST = 8
 _FEW, _LITTLE = 4, 32
 """CTAs of an SM to which another is worth a note; of which part of the shared memory it may be too much."""
@@ -40,7 +41,9 @@ def of_memory(py_func: Any, used: ptxas.Resources, ptx: str, target: Target) -> 
     smem = taken_smem(used.dynamic_shared, used.shared)
     held = target.smem_per_sm // (smem + target.smem_reserved)
     less = target.smem_per_sm // (held + 1) - target.smem_reserved
-    if held <= _FEW and smem - less <= smem // _LITTLE:
+    columns = _columns(ptx)
+    one_more = not columns or (held + 1) * columns <= target.tmem_columns
+    if held <= _FEW and smem - less <= smem // _LITTLE and one_more:
         yield placed(
             f"{_LOST}{smem} bytes of shared memory let an SM of {target.name} hold {held} of the kernel's CTAs: "
             f"{less} would let it hold {held + 1}",
@@ -58,3 +61,12 @@ def of_memory(py_func: Any, used: ptxas.Resources, ptx: str, target: Target) -> 
             "unroll the loop (cute.range_constexpr)",
             py_func.__name__, code.co_filename, code.co_firstlineno,
         )  # fmt: skip
+
+
+def _columns(ptx: str) -> int:
+    """Return how many columns of tensor memory a kernel takes, as far as numbers say it."""
+    found = 0
+    for given in _ALLOCATES.findall(ptx):
+        moved = re.search(rf"\bmov\.[bu]32\s+{re.escape(given)}, (\d+);", ptx)
+        found += int(given if given.isdigit() else moved[1] if moved else 0)
+    return found

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes, seam
-from ...typed.descriptions import Constant, Description, Group, Object, Scalar, TensorMap
+from ...typed.descriptions import Constant, Description, Group, Object, RegisterFile, Scalar, TensorMap
 from ..bridge.leaf_types import leaf_type
 from ..bridge.tree import fields_of
 from ..emit.leaves import Number, RegFile, VectorLeaf
@@ -35,7 +35,14 @@ def _described(x: Any) -> Description:
         return Group(tuple(map(_described, x)))
     if not seam.is_static_class(type(x)):
         return Constant(x)
-    fields = {f: _described(getattr(x, f)) for f in fields_of(type(x))}
-    if "address" in fields and "space" in fields:
-        fields["address"] = Scalar(_ADDRESSES.get(getattr(x.space, "name", ""), dtypes.Int32))
-    return Object(type(x), tuple(fields.values()))
+    names = fields_of(type(x))
+    placed = {"address", "space"} <= set(names)  # an address is what each backend has for it
+    return Object(type(x), tuple(_address(x) if placed and f == "address" else _described(getattr(x, f)) for f in names))
+
+
+def _address(x: Any) -> Description:
+    """Describe the address of a pointer, or the registers that stand in its place."""
+    space = getattr(x.space, "name", "")
+    if space == "rmem" and isinstance(x.dtype, dtypes.DType):
+        return RegisterFile(x.dtype, x.address.count if isinstance(x.address, RegFile) else len(x.address))
+    return Scalar(_ADDRESSES.get(space, dtypes.Int32))

@@ -95,8 +95,42 @@ def _is_constexpr(var: Any, place: Place, known: Constants) -> bool:
     made, at = known.assignment(var, place) or (None, place)
     if isinstance(made, ir.Expr) and made.op == "unary" and made.fn is operator.not_:
         return _is_constexpr(made.value, at, known)
-    identity = isinstance(made, ir.Expr) and made.op == "binop" and made.fn in (operator.is_, operator.is_not)
-    return identity or _calls(made, seam.const_expr, at, known) or _is_field(made, at, known)
+    if isinstance(made, ir.Expr) and made.op == "binop":
+        if made.fn in (operator.is_, operator.is_not):
+            return True
+        if made.fn in _COMPARES and _is_known(made.lhs, at, known) != _is_known(made.rhs, at, known):
+            return _is_size(made.lhs, at, known) or _is_size(made.rhs, at, known)
+    return _calls(made, seam.const_expr, at, known) or _is_field(made, at, known)
+
+
+_COMPARES = frozenset((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne))
+
+
+def _is_known(var: Any, place: Place, known: Constants) -> bool:
+    """Say whether a variable is a constant before typing."""
+    try:
+        known.of(var, place)
+    except NotConstant:
+        return False
+    return True
+
+
+def _is_size(var: Any, place: Place, known: Constants) -> bool:
+    """Say whether a value is what a function of this library gives that does nothing else, as `cute.size`, or that and
+    constants: a number that types may tell."""
+    made, at = known.assignment(var, place) or (None, place)
+    if not isinstance(made, ir.Expr):
+        return False
+    if made.op in ("binop", "inplace_binop"):
+        return any(_is_size(v, at, known) for v in (made.lhs, made.rhs)) and all(
+            _is_size(v, at, known) or _is_known(v, at, known) for v in (made.lhs, made.rhs)
+        )
+    if made.op != "call":
+        return False
+    try:
+        return bool(seam.is_for_result(known.of(made.func, at)))
+    except NotConstant:
+        return False
 
 
 def _is_field(made: Any, place: Place, known: Constants) -> bool:

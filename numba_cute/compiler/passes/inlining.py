@@ -9,6 +9,7 @@ kernel's end would be left out, because of a closure somewhere else in it.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType
 from typing import Any
@@ -87,6 +88,38 @@ def _drop_functions(func_ir: Any) -> None:
     postproc.PostProcessor(func_ir).run()
 
 
+def _drop_annotations(func_ir: Any) -> None:
+    """Remove what makes the annotations of functions in a function, which nothing reads: names and their annotations,
+    in turn, in a tuple, and what that was made of."""
+    found = instructions(func_ir.blocks)
+    uses = Counter(name for inst in found for name in read_in(inst))
+    made = {inst.target.name: inst for inst in found if isinstance(inst, ir.Assign)}
+    gone: set[int] = set()
+
+    def drop(name: str) -> None:
+        inst = made[name]
+        gone.add(id(inst))
+        for source in read_in(inst):
+            uses[source] -= 1
+            if not uses[source] and source.startswith("$") and source in made:
+                drop(source)
+
+    for name, inst in made.items():
+        if not uses[name] and name.startswith("$") and _is_annotations(inst.value, made):
+            drop(name)
+    if gone:
+        for block in func_ir.blocks.values():
+            block.body = [inst for inst in block.body if id(inst) not in gone]
+        func_ir._definitions = build_definitions(func_ir.blocks)
+
+
+def _is_annotations(value: Any, made: dict[str, Any]) -> bool:
+    if not isinstance(value, ir.Expr) or value.op != "build_tuple" or not value.items or len(value.items) % 2:
+        return False
+    names = [made.get(v.name) for v in value.items[::2]]
+    return all(n is not None and isinstance(n.value, ir.Const) and type(n.value.value) is str for n in names)
+
+
 def _is_dead_function(inst: Any, used: set[str]) -> bool:
     if not isinstance(inst, ir.Assign) or inst.target.name in used:
         return False
@@ -124,6 +157,8 @@ class InlineClosures(InlineClosureLikes):
     _name = "numba_cute_inline_closures"
 
     def run_pass(self, state: Any) -> bool:
+        if any(isinstance(c, CodeType) for c in state.func_id.code.co_consts):
+            _drop_annotations(state.func_ir)
         _own_reduce(state.func_ir)
         _refuse_setting_outside(state.func_id.code, state.func_ir.loc)
         with IN_CLOSURES, HANDLERS:

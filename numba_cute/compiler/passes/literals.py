@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic on ints that only typing knows to be static, such as the result of `cute.size(tensor)`, is static too, and
-so are sums of tuples of them.
+so are sums of tuples of them, and tuples that such an int repeats.
 
 What the source alone tells is folded before typing (see `passes`); here an operator on Numba's literals gives one.
 """
@@ -11,11 +11,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda import types, typing
+from numba.cuda import cgutils, types, typing
 from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate
 
+from ...seam import CuteError
+from ...seam.source.language import NO_REPETITION
 from ..bridge import contexts
+from ..ground.errors import as_typing_error
 
 _WIDEST = 1 << 63
 
@@ -66,6 +69,42 @@ class _TupleAdd(TupleAdd):
     """`(1, *layout.shape)` is a sum of tuples: its static elements stay static."""
 
     prefer_literal = True
+
+
+@contexts.template(operator.mul)
+class _TupleRepeat(AbstractTemplate):
+    """`n * (a, b)` for a static n is the tuple that Python makes: its items, and their types, again and again."""
+
+    prefer_literal = True
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        items, count = _repeated(args)
+        if items is None or not isinstance(count, (types.Integer, types.Boolean)):
+            return None
+        if not isinstance(count, types.Literal):
+            raise as_typing_error(CuteError(NO_REPETITION))
+        return typing.signature(types.BaseTuple.from_types(tuple(items) * count.literal_value), *args)
+
+
+def _repeated(args: Any) -> Any:
+    """Return the tuple and the number of two operands, or two Nones."""
+    if len(args) != 2 or isinstance(args[0], types.BaseTuple) is isinstance(args[1], types.BaseTuple):
+        return None, None
+    return args if isinstance(args[0], types.BaseTuple) else args[::-1]
+
+
+@contexts.template(operator.imul)
+class _TupleRepeatInPlace(_TupleRepeat):
+    """A tuple does not change: `t *= n` gives another one."""
+
+
+@contexts.lower(operator.imul, types.BaseTuple, types.Any)
+@contexts.lower(operator.mul, types.BaseTuple, types.Any)
+@contexts.lower(operator.mul, types.Any, types.BaseTuple)
+def _repeat(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    value = args[0] if isinstance(sig.args[0], types.BaseTuple) else args[1]
+    _, count = _repeated(sig.args)
+    return context.make_tuple(builder, sig.return_type, cgutils.unpack_tuple(builder, value) * count.literal_value)
 
 
 @contexts.template(tuple)

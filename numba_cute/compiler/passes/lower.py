@@ -76,6 +76,19 @@ class Lower(CUDALower):
             inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
         return super().lower_assign(ty, inst)
 
+    def lower_dynamic_raise(self, inst: Any) -> None:
+        """Lower a `raise` whose message only a run knows: it ends the thread with what of the message is static, for
+        exceptions of CUDA's are numbers, whose texts are known while the kernel is compiled."""
+        said = tuple(map(self._said, inst.exc_args or ()))
+        self.return_exception(inst.exc_class, tuple(x for x in said if x is not None) or None, loc=self.loc)
+
+    def _said(self, given: Any) -> Any:
+        """Return an argument of an exception; None of one that is known at run time alone."""
+        if not isinstance(given, ir.Var):
+            return given
+        ty = self.typeof(given.name)
+        return ty.literal_value if isinstance(ty, types.Literal) else None
+
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
         if isinstance(self.debuginfo, DummyDIBuilder):

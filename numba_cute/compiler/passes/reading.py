@@ -41,6 +41,12 @@ class _Reading:
     current_block: Any
     assigner: Any
 
+    def op_LOAD_CONST(self, inst: Any, res: Any, *more: Any) -> None:
+        super().op_LOAD_CONST(inst, res, *more)  # type: ignore[misc]
+        made = self.current_block.body[-1].value
+        if isinstance(made, ir.Expr) and made.op == "build_set":  # of `x in {1, 2}` alone (see language.py)
+            made.op = "build_tuple"
+
     def op_LOAD_DEREF(self, inst: Any, res: Any) -> None:
         super().op_LOAD_DEREF(inst, res)  # type: ignore[misc]
         if inst.opname != "LOAD_DEREF":  # from Python 3.13 on a function that is made gets its cells so

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +13,8 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import builtin, cf, func, math, memref, scf, ub
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import BytesAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -107,6 +108,13 @@ class _Placing(Parser):
         found = super().resolve_operand(operand, type)
         if operand.operand_name in self.forward_ssa_references:
             self.awaited.setdefault(operand.operand_name, operand.span.start)
+        return found
+
+    def _parse_optional_builtin_attr(self) -> Attribute | None:
+        found = super()._parse_optional_builtin_attr()
+        if isinstance(found, BytesAttr):  # xDSL's, of a string with letters that are no ASCII; MLIR has one kind
+            with contextlib.suppress(UnicodeDecodeError):
+                return StringAttr(found.data.decode())
         return found
 
     def parse_operation(self) -> Operation:

@@ -37,7 +37,7 @@ def hints(op: Operation, printed: bool) -> list[str]:
 OTHERS = {
     "ceil_div": "shp", "cosize": "cosz", "crd2idx": "idx", "dice": "dice", "group_modes": "grouped",
     "logical_divide": "div", "make_composed_layout": "lay", "make_layout": "lay", "size": "sz", "slice": "slice",
-    "tiled_divide": "div", "tuple_add": "add", "tuple_sub": "sub", "zipped_divide": "div",
+    "tiled_divide": "div", "to_int_tuple": "itup", "tuple_add": "add", "tuple_sub": "sub", "zipped_divide": "div",
 }  # fmt: skip
 """Names of results of operations that are printed in another way too."""
 

@@ -15,13 +15,15 @@ from ...layout import coalescing
 from ...layout.basis import coord_zero
 from ...layout.int_tuple import flatten_to_tuple, product
 from ...layout.layout import ComposedLayout, Layout
+from . import partitions
 from .attributes import CuteType, type_of
-from .checked import Refused, checked, raw
+from .checked import Refused, raw
 from .inference import type_of_value, value_of_type, with_leaves, without_promises
 from .leaves import Dynamic
 from .meaning import FUNCTIONS, Value
-from .notation import Ratio, RatioBasis, RawComposed, RawLayout, read
+from .notation import RawLayout, read
 from .printed_types import TYPES, PrintedType
+from .tensors import by_extents, has_fraction, head_of, layout_of, tensor_like
 
 Types = Sequence[Attribute]
 Rule = Callable[[Types, Mapping[str, Any]], "list[Attribute] | None"]
@@ -49,41 +51,15 @@ def kind_of(t: Attribute) -> str:
     return "float" if text[:1] in "fb" and text.lstrip("bf")[:1].isdigit() else text
 
 
-def _head(t: Any) -> tuple[Any, ...]:
-    """What a tensor's type says before its layout: its pointer, or its first coordinate."""
-    return tuple(t.data[:-1])
-
-
-def _layout(t: Any) -> Value:
-    """The layout of a tensor. Raises Refused for one that is none."""
-    found = t.data[-1]
-    kind = "composed_layout" if isinstance(found, RawComposed) else "layout"
-    if _has_fraction(t):
-        return Value(kind, found)
-    return Value(kind, checked(kind, found))
-
-
-def _has_fraction(t: Any) -> bool:
-    """Return whether a tensor's strides count parts of an element, which no published operation takes."""
-    found = t.data[-1]
-    return isinstance(found, RawLayout) and any(
-        isinstance(d, (Ratio, RatioBasis)) for d in flatten_to_tuple(found.stride)
-    )
-
-
-def _tensor(like: Any, layout: Any) -> Attribute:
-    return TYPES[like.name]((*_head(like), raw(layout)))
-
-
 def of_layout(name: str, types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
     """Apply a published operation to the layout of the tensor that comes first, and leave its pointer."""
     first, *others = types
     if not isinstance(first, PrintedType) or kind_of(first) not in POINTERS:
         return None
-    if _has_fraction(first):
+    if has_fraction(first):
         return _of_fractions(name, first, others, attributes)
-    made = FUNCTIONS[name]([_layout(first), *map(value_of_type, others)], attributes)
-    return [_tensor(first, v.value) if isinstance(v.value, (Layout, ComposedLayout)) else type_of_value(v)
+    made = FUNCTIONS[name]([layout_of(first), *map(value_of_type, others)], attributes)
+    return [tensor_like(first, v.value) if isinstance(v.value, (Layout, ComposedLayout)) else type_of_value(v)
             for v in made]  # fmt: skip
 
 
@@ -94,18 +70,18 @@ def _of_fractions(name: str, t: Any, others: Types, attributes: Mapping[str, Any
     layout, operands = t.data[-1], [value_of_type(o) for o in others]
     kept = [FUNCTIONS[name]([Value(kind, part), *operands], attributes)[0].value
             for kind, part in (("shape", layout.shape), ("stride", layout.stride))]  # fmt: skip
-    return [TYPES[t.name]((*_head(t), RawLayout(*kept)))]
+    return [TYPES[t.name]((*head_of(t), RawLayout(*kept)))]
 
 
 def _get_iter(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
     t: Any = types[0]
     if kind_of(t) == "smem_desc_view":
         return [t.data[0]]
-    return [TYPES["cute.ptr" if kind_of(t) == "memref" else "cute.arith_tuple_iter"](_head(t))]
+    return [TYPES["cute.ptr" if kind_of(t) == "memref" else "cute.arith_tuple_iter"](head_of(t))]
 
 
 def _get_layout(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
-    found = _layout(types[0])
+    found = layout_of(types[0])
     return [type_of(found.kind, found.value)]
 
 
@@ -121,9 +97,9 @@ def _filtered(change: Callable[[Any], Any]) -> Rule:
         t: Any = types[0]
         if isinstance(t, CuteType):
             return [type_of_value(Value(t.kind, change(t.data)))]
-        if _has_fraction(t):
+        if has_fraction(t):
             return [_without_zeros(t)] if change is coalescing.filter_zeros else None
-        return [_tensor(t, change(_layout(t).value))]
+        return [tensor_like(t, change(layout_of(t).value))]
 
     return rule
 
@@ -135,7 +111,7 @@ def _without_zeros(t: Any) -> Attribute:
         return 1 if type(stride) is int and stride == 0 else shape
 
     layout = t.data[-1]
-    return TYPES[t.name]((*_head(t), RawLayout(ones(layout.shape, layout.stride), layout.stride)))
+    return TYPES[t.name]((*head_of(t), RawLayout(ones(layout.shape, layout.stride), layout.stride)))
 
 
 def _identity_tensor(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
@@ -162,7 +138,7 @@ def _dice(types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None
     t = types[0]
     if isinstance(t, CuteType):
         return [type_of_value(v) for v in FUNCTIONS["dice"]([value_of_type(t), coord], {})]
-    return [_tensor(t, FUNCTIONS["dice"]([_layout(t), coord], {})[0].value)]
+    return [tensor_like(t, FUNCTIONS["dice"]([layout_of(t), coord], {})[0].value)]
 
 
 _OUTSIDE: dict[str, Callable[[Any], Attribute]] = {
@@ -184,6 +160,7 @@ _RULES: dict[str, Rule] = {
     "filter_zeros": _filtered(coalescing.filter_zeros),
     "elem_less": lambda types, _: [i1],
     "atom.set_value": lambda types, _: [types[0]],
+    **partitions.RULES,
 }
 
 
@@ -206,29 +183,22 @@ def most_known(name: str, types: Types, attributes: Mapping[str, Any]) -> list[A
     return of_layout(short, types, attributes)
 
 
-def _by_extents(v: Value) -> CuteType:
-    """Return the type of a layout in which an extent of one has the stride 0: which it has is told in two ways."""
-    layout = v.value
-    if isinstance(layout, Layout):
-        strides = map(_unless_one, flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
-        layout = Layout(layout.shape, with_leaves(layout.shape, lambda _: next(strides)))
-    return type_of(v.kind, layout)
-
-
-def _unless_one(extent: Any, stride: Any) -> Any:
-    return 0 if type(extent) is int and extent == 1 else stride
+def _without_ones(t: Any) -> Attribute:
+    """Return what is known of a tensor's layout; which stride an extent of one has is told in two ways."""
+    found = layout_of(t)
+    return without_promises(type_of(found.kind, by_extents(found.value)))
 
 
 def _bare(t: Attribute) -> Any:
     """What of a type does not change by what is known of divisors and alignment."""
     if isinstance(t, CuteType):
-        return without_promises(_by_extents(value_of_type(t)) if t.kind == "layout" else t)
+        return without_promises(type_of("layout", by_extents(t.data)) if t.kind == "layout" else t)
     if not isinstance(t, PrintedType):
         return t
     if kind_of(t) == "memref":
-        return t.name, t.data[:2], without_promises(_by_extents(_layout(t)))
+        return t.name, t.data[:2], _without_ones(t)
     if kind_of(t) == "coord_tensor":
-        return t.name, without_promises(_by_extents(_layout(t)))
+        return t.name, _without_ones(t)
     if kind_of(t) == "ptr":
         return t.name, t.data[:2]
     return t.name if kind_of(t) == "arith_tuple_iter" else t
@@ -254,7 +224,7 @@ def _same_elements(tensor: Attribute, other: Attribute) -> str:
     if a != b:
         return f"the tensor holds {a}, and the value is {b}"
     if isinstance(other, VectorType):
-        count = product(_layout(tensor).value.shape)
+        count = product(layout_of(tensor).value.shape)
         held = 1
         for n in other.get_shape():
             held *= n

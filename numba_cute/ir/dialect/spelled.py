@@ -15,6 +15,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...seam import CuteError
+from . import older
 from .attributes import CuteAttr, CuteType
 from .inference import compatible, without_promises
 from .notation import write
@@ -161,7 +162,8 @@ class _Reader:
     def read(self) -> SpelledOperation:
         """Read it whole."""
         start = self.parser.pos
-        self.pieces(self.cls.PIECES)
+        self.older = self.cls.OLDER is not None and not self.parser.lexer.input.content.startswith("(", start)
+        self.pieces(self.cls.OLDER if self.older and self.cls.OLDER else self.cls.PIECES)
         operands = self.operands(start)
         results = self.results
         if results is None:
@@ -275,6 +277,8 @@ class _Reader:
             self.parser.raise_error(f"'{self.row.name}' op {wrong}", at)
         try:
             found = most_known(self.row.name, types, plain_attributes(self.properties))
+            if found is None and self.older:
+                found = older.RESULTS[self.row.name](types)
         except CuteError as e:
             self.parser.raise_error(str(e), at)
         if found is None:
@@ -381,6 +385,8 @@ class SpelledOperation(IRDLOperation):
     TYPED: ClassVar[bool]
     UNTOLD: ClassVar[bool]
     """Whether the types of all operands are written; whether those of the results are not."""
+    OLDER: ClassVar[tuple[Piece, ...] | None]
+    """How an older release wrote it."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SpelledOperation:
@@ -472,6 +478,7 @@ def _operation(row: Row) -> type[SpelledOperation]:
     body |= {name: opt_prop_def(_FORMS[form]) for name, (form, _) in _attributes(pieces).items()}
     made: type[SpelledOperation] = irdl_op_definition(type(f"Printed{title}Op", (SpelledOperation,), body))
     made.ROW, made.PIECES = row, pieces
+    made.OLDER = _pieces(older.SPELLINGS[row.name]) if row.name in older.SPELLINGS else None
     made.TYPED = re.search(r"(?<![A-Za-z_])(F|T(?!\d))(?![A-Za-z_])", row.spelling) is not None
     made.UNTOLD = re.search(r"(?<![A-Za-z_])[FR](?![A-Za-z_])", row.spelling) is None
     return made

@@ -82,9 +82,14 @@ class _Steps(Maker):
 
     def path(self, t: SSAValue, path: Any) -> SSAValue:
         """Take a part by slices one after the other, as `instruction_paths` gives them."""
+        steps = {"nothing": lambda t: t, "mode 0": self.opened, "elements": self.elements}
         for opened, coord in path:
-            t = self.slice(self.once((t, "opened"), lambda t=t: self.opened(t)) if opened else t, coord)
+            t = self.slice(self.once((t, opened), lambda t=t, step=steps[opened]: step(t)), coord)
         return t
+
+    def elements(self, t: SSAValue) -> SSAValue:
+        """Give a tensor of one mode with each of its elements by itself."""
+        return self.call(numba_cute.zipped_divide, (t, 1))  # type: ignore[no-any-return]
 
     def opened(self, t: SSAValue) -> SSAValue:
         """Give a tensor of one mode with the modes within that."""

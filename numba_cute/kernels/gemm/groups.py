@@ -31,8 +31,9 @@ def is_small(begin, end, rows):
 @traced
 def place(index, tiles_m, columns):
     """Return where the `index`-th tile of a group lies, (m, n), of `tiles_m` by `columns`."""
-    first = index // (TOGETHER * columns) * TOGETHER
-    within, side = index % (TOGETHER * columns), cute.min(tiles_m - first, cute.Int32(TOGETHER))
+    together = cute.Int32(TOGETHER * columns)
+    first = cute.Int32(index // together * TOGETHER)
+    within, side = cute.Int32(index % together), cute.min(cute.Int32(tiles_m - first), cute.Int32(TOGETHER))
     return first + within % side, within // side
 
 

@@ -212,6 +212,16 @@ class MmaF16BF16Op(UnitMma):
     fields: ClassVar[tuple[Field, ...]] = (*UnitMma.fields, Field.SCALE_D)
     fixed = {"kind": "f16", "sparse": False}
 
+    @property
+    def a_dtype(self) -> DType:
+        """The element type of A, as other operations name it."""
+        return self.ab_dtype
+
+    @property
+    def b_dtype(self) -> DType:
+        """The element type of B."""
+        return self.ab_dtype
+
 
 @static
 class MmaTF32Op(UnitMma):

@@ -73,8 +73,8 @@ def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr:
     all else stays as it is. One thread.
 
     tma_atom: the atom whose map was copied there: gmem_tensor has the modes of the tensor it was made for, the same
-    element type, and the same mode of stride 1. Raises CuteError for other tensors, and for im2col and interleaved
-    atoms. PTX tensormap.replace, sm_90a, and sm_100f and later families."""
+    element type, and the same mode of stride 1 (of a stride that is known only at run time the simulator says whether it
+    is). Raises CuteError for other tensors, and for im2col and interleaved atoms. PTX tensormap.replace, sm_90a, and sm_100f and later families."""
     what = "update_tma_descriptor"
     op = _operation(tma_atom, what)
     address = _place(tma_desc_ptr, what, "tma_desc_ptr", AddressSpace.smem, *_GLOBAL)
@@ -119,15 +119,26 @@ def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
         raise CuteError(
             f"{what}: gmem_tensor {t.layout} does not have the modes of the tensor that the atom was made for"
         )
-    first = stride[dims_of[0][0]]
-    if type(first) is not int or first != 1:
-        raise CuteError(
-            f"{what}: gmem_tensor {t.layout} must have the static stride 1 in mode {dims_of[0][0]}, as the tensor that "
-            "the atom was made for"
-            f"{how_static(t.layout)}"
-        )
+    _check_contiguous(stride[dims_of[0][0]], dims_of[0][0], t, what)
     dims = [_dimension([(shape[i], stride[i]) for i in of], what) for of in dims_of]
     return [n for n, _ in dims], [d for _, d in dims]
+
+
+def _check_contiguous(stride: Any, mode: int, t: Tensor, what: str) -> None:
+    """Raise a CuteError if the mode that is contiguous in the map is not so in the tensor: where it is static, and in
+    the simulator; the map has no place for that stride."""
+
+    def refuse(d: Any) -> None:
+        if d != 1:
+            raise CuteError(
+                f"{what}: gmem_tensor {t.layout} must have the stride 1 in mode {mode}, as the tensor that the atom was "
+                f"made for; it has {d} there"
+            )
+
+    if type(stride) is int:
+        refuse(stride)
+    else:
+        seam.current().either(lambda: None, lambda: refuse(stride))
 
 
 def _dimension(modes: list[tuple[Any, Any]], what: str) -> tuple[Any, Any]:

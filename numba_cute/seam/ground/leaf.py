@@ -45,6 +45,10 @@ class Leaf:
             raise CuteError(f"to({text}): this is no element type; use one like cute.Float32")
         return dtype(self)
 
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """Return the value itself, where files of the CuTe DSL ask for what its compiler has of it. loc, ip: taken."""
+        return self
+
     if not TYPE_CHECKING:
         __getattr__ = missing
 

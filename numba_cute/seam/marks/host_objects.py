@@ -115,6 +115,16 @@ def snapshot(obj: Any) -> Any:
     return made
 
 
+def kernels_object(kind: Any, fields: dict[str, Any]) -> Any:
+    """Return what stands for an object, of the class `kind`, with these fields."""
+    names = tuple(sorted(fields))
+    left = tuple(sorted((n, t) for n, t in kind.cute_left.items() if n not in fields))
+    made = object.__new__(_class(kind.cute_of, names, left))
+    for name in names:
+        object.__setattr__(made, name, fields[name])
+    return made
+
+
 def as_argument(value: Any) -> Any:
     """Return what a kernel is given for an argument, or a part of one: a plain object of the user's and a bound method
     of such a one are as kernels hold them; anything else is itself."""
@@ -166,7 +176,12 @@ def _class(cls: type, names: tuple[str, ...], left: tuple[tuple[str, str], ...])
 
 
 def _refuse(this: Any, name: str, value: Any) -> None:
-    raise CuteError(f"{type(this).__name__}.{name} cannot be assigned: a {type(this).__name__} is immutable")
+    """Refuse to set a field: what sets it in a kernel's own body is rewritten (`source.own_fields`)."""
+    cls = type(this).__name__
+    raise CuteError(
+        f"{cls}.{name} cannot be assigned here: a {cls} is immutable but for statements `self.{name} = …` of a "
+        "kernel's own body; in what it calls return the value"
+    )
 
 
 def _kept(value: Any) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes that a kernel describes its shared memory with, in the kernel itself: Numba knows no `class`, so that
-statement is made a call, on the function's source."""
+"""A kernel's function rewritten, on its source: classes that it describes its shared memory with, for Numba knows no
+`class`, so that statement is made a call; and fields of its object that it sets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from ..ground.bytecode import opnames
 from ..ground.error import CuteError
 from ..ground.places import at_line, source_of
 from ..marks.decorators import traced
+from .own_fields import OWN_FIELDS, fields_set, with_variables
+from .settings import stores_of
+from .with_statements import Elect
 
 _DESCRIBE = "__cute_describe__"
 
@@ -25,23 +28,40 @@ def describe(make: Any, name: str, names: tuple[str, ...], kinds: tuple[Any, ...
     return make(type(name, (), members))
 
 
-def without_classes(function: Any) -> Any:
-    """Return a function that makes by calls what classes it has; itself, if it has none.
+def without_classes(function: Any, is_kernel: bool = False) -> Any:
+    """Return a function that makes by calls what classes it has, and, if it `is_kernel`, has as variables what fields
+    of its object it sets; itself, if it has neither.
 
-    CuteError: a class that is more than annotated names under one decorator, or a function without source.
+    CuteError: a class that is more than annotated names under one decorator, or a function with one without source.
     """
-    if "LOAD_BUILD_CLASS" not in opnames(function.__code__):
-        return function
     code = function.__code__
+    has_class, sets = "LOAD_BUILD_CLASS" in opnames(code), is_kernel and _is_method(function) and any(stores_of(code))
+    if not (has_class or sets):
+        return function
     try:
         tree = ast.parse(textwrap.dedent("".join(source_of(function)[0])))
     except (OSError, SyntaxError) as e:
+        if not has_class:  # what it sets is refused where it is compiled
+            return function
         raise CuteError(f"{function.__name__} has a class in it, and its source cannot be read: {e}") from e
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
+    Elect(code.co_filename).visit(definition)  # the source has its `with` still
     definition.body = [_Calls(code.co_filename).visit(s) for s in definition.body]
+    names = fields_set(definition) if sets else frozenset()
+    if names:
+        with_variables(definition, names)
     return _remade(function, definition)
+
+
+_ADDED = {_DESCRIBE: describe, **OWN_FIELDS}
+"""What a rewritten function calls, by the names that it has there."""
+
+
+def _is_method(function: Any) -> bool:
+    """Say whether a function stands in a class."""
+    return not function.__qualname__.rpartition(".")[0].endswith(("<locals>",)) and "." in function.__qualname__
 
 
 class _Calls(ast.NodeTransformer):
@@ -105,7 +125,7 @@ def _remade(function: Any, definition: ast.FunctionDef) -> Any:
     arguments.defaults = [nothing for _ in arguments.defaults]
     arguments.kw_defaults = [d and nothing for d in arguments.kw_defaults]
     code = function.__code__
-    free = [_DESCRIBE, *code.co_freevars]
+    free = [*_ADDED, *code.co_freevars]
     outer = ast.FunctionDef(
         "outer", ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, []), [definition], [], lineno=1
     )
@@ -114,7 +134,7 @@ def _remade(function: Any, definition: ast.FunctionDef) -> Any:
     new = _code_in(_code_in(compile(module, code.co_filename, "exec", dont_inherit=True), "outer"), definition.name)
     if hasattr(new, "co_qualname"):
         new = new.replace(co_qualname=code.co_qualname)
-    cells = dict(zip(code.co_freevars, function.__closure__ or ())) | {_DESCRIBE: CellType(describe)}
+    cells = dict(zip(code.co_freevars, function.__closure__ or ())) | {n: CellType(f) for n, f in _ADDED.items()}
     made: Any = FunctionType(
         new, function.__globals__, function.__name__, function.__defaults__, tuple(cells[n] for n in new.co_freevars)
     )

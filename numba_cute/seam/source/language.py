@@ -8,6 +8,7 @@ import functools
 import inspect
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from types import CodeType
 from typing import Any
 
@@ -63,13 +64,13 @@ def _first_refused(code: CodeType, texts: bool) -> tuple[str, int] | None:
 def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
     """What is refused, and its line; texts: f-strings too."""
     line = code.co_firstlineno
-    for o in operations(code):
+    for o, after in zip_longest(found := list(operations(code)), found[1:]):
         line = o.line or line
         words = _TEXT if texts and o.name in _TEXTS else _OPCODES.get(o.name)
         if o.name == "PUSH_EXC_INFO":
             line = _try_line(code, o.offset) or line
         elif o.name == "LOAD_CONST" and isinstance(o.value, frozenset):
-            words = _SET
+            words = None if after is not None and after.name == "CONTAINS_OP" else _SET  # `x in {1, 2}`
         elif o.name == "LOAD_CONST" and type(o.value) is int and not -(1 << 63) <= o.value < 1 << 64:
             words = too_large(o.value)
         if words is not None:
@@ -106,6 +107,12 @@ def no_index(kind: str) -> str:
 def no_setitem(kind: str) -> str:
     """Write the message for `x[i] = y` of a value whose elements cannot be set."""
     return f"`x[i] = y` of {kind}: its elements cannot be set; those of arrays and tensors can"
+
+
+NO_REPETITION = (
+    "a tuple times a number that is known only at run time: how many items a tuple has is static; repeat it by a "
+    "static number, or write a loop"
+)
 
 
 LIST_CHANGED = (
@@ -243,6 +250,9 @@ def no_value(name: str) -> str:
 def immutable(cls: str, name: str) -> str:
     """Write the message for `x.name = y` of an object of an immutable class."""
     return f"{cls}.{name} cannot be assigned: a {cls} is immutable"
+
+
+NOT_SET = "a field of `self` that is not set is used: give it a value on every way to this line, or at the launch"
 
 
 RAISED = "`raise` takes an exception's class or instance, as ValueError('why')"

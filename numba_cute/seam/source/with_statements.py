@@ -40,7 +40,9 @@ def _has_with(code: CodeType) -> bool:
     return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
 
 
-class _Elect(ast.NodeTransformer):
+class Elect(ast.NodeTransformer):
+    """Puts the `if` that is meant in the place of each `with elect_one():`. file: of the source."""
+
     def __init__(self, file: str) -> None:
         self.file = file
 
@@ -80,7 +82,7 @@ def _rewritten(fn: FunctionType) -> FunctionType:
     body: Any = tree.body[0]
     body.decorator_list = []
     outer: Any = ast.parse(f"def outer({', '.join(code.co_freevars)}): pass").body[0]
-    outer.body = [_Elect(code.co_filename).visit(body)]
+    outer.body = [Elect(code.co_filename).visit(body)]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     new = _found(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE), fn)
     cells = dict(zip(code.co_freevars, fn.__closure__ or ()))

@@ -101,9 +101,13 @@ class Registers(Check):
     def _wait_where_used(self, thread: Any, regs: Regs) -> None:
         """Wait for the warp's loads if one of them writes these registers: compiled code waits there too
         (compiler/ground/tensor_loads.py)."""
-        for held, by in self._loading.get(thread.warp, {}).get(thread.index, ()):
+        loads = self._loading.get(thread.warp, {})
+        for held, by in loads.get(thread.index, ()):
             if held.file is regs.file and regs.start < held.start + held.count and held.start < regs.start + regs.count:
-                by.tmem.wait_loads()
+                by.tmem.wait_loads_of(thread)
+                del loads[thread.index]
+                if not loads:
+                    del self._loading[thread.warp]
                 return
 
 

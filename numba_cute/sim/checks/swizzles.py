@@ -148,9 +148,12 @@ class Swizzles(Check):
         they are meant."""
         if not writer.swizzle.bits or not reader.swizzle.bits or not writer.width or not reader.width:
             return False
-        first = self._meant.get(memory, {}).get((writer.width, reader.width))
-        period = max(writer.swizzle.period, reader.swizzle.period)
-        return writer.width != reader.width and (first is None or address | (period - 1) < first)
+        if writer.width == reader.width:
+            return False
+        period, pair = max(writer.swizzle.period, reader.swizzle.period), (writer.width, reader.width)
+        # of a pair's other CTA an operation takes what lies where its own does
+        said = (self._meant.get(smem, {}).get(pair) for smem in (memory, m.cta.smem))
+        return all(first is None or address | (period - 1) < first for first in said)
 
     def _report(self, m: Any, memory: Any, address: int, writer: _Writer, reader: _Lay, fix: str) -> None:
         issue = f"{m.row.name} of " if m.row is not None else ""

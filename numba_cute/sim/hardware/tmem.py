@@ -245,14 +245,18 @@ class TensorMemoryHandle:
             tell(self.machine)
         self._wait(TCGEN05_LOADS)
 
+    def wait_loads_of(self, thread: Any) -> None:
+        """Wait where a thread first uses what was loaded: the others of its warp may not have come there yet."""
+        self._wait(TCGEN05_LOADS, [thread])
+
     def wait_stores(self) -> None:
         self._wait(TCGEN05_STORES)
 
-    def _wait(self, group: str) -> None:
+    def _wait(self, group: str, threads: Any = None) -> None:
         m = self.machine
         waits = m.unit.groups.get(group) if m.run.clocks else None
         if waits is not None:
-            for t in m.threads:
+            for t in m.threads if threads is None else threads:
                 t.clock.base = t.clock.base.knowing(waits.agent, waits.epoch, (READS, FULL))
             waits.epoch += 1
 

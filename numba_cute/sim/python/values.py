@@ -166,7 +166,10 @@ class Values:
         return np.array([as_number(v, dtype) for v in values], dtype.numpy)
 
     def lane(self, vector: Any, index: int) -> Any:
-        return typed(from_numpy(vector.dtype), elements(vector[index : index + 1])[0])
+        found = elements(vector[index : index + 1])[0]
+        if type(found) is list:
+            raise CuteError(f"TensorSSA: the vector is an array of shape {vector.shape}: give its elements in a row")
+        return typed(from_numpy(vector.dtype), found)
 
     def bitcast(self, vector: Any, dtype: DType) -> Any:
         return bits_as(vector, dtype)

@@ -111,6 +111,14 @@ def test_wrong_option_is_refused_in_words(arguments, words):
         opt.parsed(arguments)
 
 
+def test_name_with_letters_beyond_ascii_is_read_again_in_both_forms():
+    made = modules.read("func.func @éf(%a: i32) {\n  return\n}\n")
+    for generic in (False, True):
+        printed = modules.printed(made.op, generic=generic)
+        again = modules.read(printed)
+        assert again.problems == [] and modules.printed(again.op, generic=generic) == printed
+
+
 def test_text_that_never_ends_a_string_is_refused_at_once():
     found = modules.read('func.func @f(%a: !cute.shape<"' + "(" * 400)
     assert "ends on another line" in found.problems[0].message

@@ -87,7 +87,7 @@ cute.gemm(%a, %b, %c, %d, %b) : (TMMA, RMEM, DESC, DESC, RMEM)
 %0 = cute.memref.load_vec(%a) : (RMEM) -> vector<8xf32>
 cute.memref.store(%a, %b, %c) : (RMEM, !cute.coord<"(1,?)">, f32) -> ()
 cute.memref.store_vec(%a, %b) : (vector<8xf32>, RMEM) -> ()
-%frg_B = cute.mma.make_fragment B (%a, %b) : (TMMA, SMEM) -> DESC
+%frg_B = cute.mma.make_fragment B (%a, %b) : (TMMA, !cute.memref<f32, smem, "(1,(4,2),8):(0,(8,64),1)">) -> !cute.memref<f32, rmem, "(1,(4,2),8):(0,(8,32),1)">
 cute.print("say \\22{}\\22\\0A", %a) : i64
 cute.print("done\\0A")
 %iter = cute.recast_iter(%a) : SPTR to !cute.ptr<f16, smem, align<1024>, S<3,4,3>>
@@ -95,10 +95,10 @@ cute.print("done\\0A")
 %0 = cute.select<[1]> (%a) : (!cute.layout<"(8,4):(1,8)">) -> !cute.layout<"(4):(8)">
 %0 = cute.shape_div(%a, %b) : !cute.shape<"(8,6)">, !cute.shape<"(2,3)">
 %slice = cute.slice(%a, %b) : CT, !cute.coord<"(?,_)">
-%src_partitioned = cute.tiled.copy.partition_S(%a, %b, %c) : (TCOPY, GMEM, !cute.coord<"?">) -> GMEM
-%dst_partitioned = cute.tiled.copy.partition_D(%a, %b, %c) : (TCOPY, CT, !cute.coord<"?">) -> CT
-%retiled = cute.tiled.copy.retile(%a, %b) : (TCOPY, RMEM) -> RMEM
-%ptn_C = cute.tiled.mma.partition C (%a, %b, %c) : (TMMA, GMEM, !cute.coord<"?">) -> GMEM
+%src_partitioned = cute.tiled.copy.partition_S(%a, %b, %c) : (TCOPY, GMEM, !cute.coord<"?">) -> !cute.memref<f32, gmem, align<16>, "((2,2),2,?):((4,8),16,64)">
+%dst_partitioned = cute.tiled.copy.partition_D(%a, %b, %c) : (TCOPY, CT, !cute.coord<"?">) -> !cute.coord_tensor<"(0,?)", "((2,2),2,?):((1@0,2@0),4@0,8@1)">
+%retiled = cute.tiled.copy.retile(%a, %b) : (TCOPY, !cute.memref<f32, rmem, align<32>, "((4,1),2,3):((1,0),4,8)">) -> !cute.memref<f32, rmem, align<32>, "((2,2),2,3):((1,2),4,8)">
+%ptn_C = cute.tiled.mma.partition C (%a, %b, %c) : (TMMA, GMEM, !cute.coord<"?">) -> !cute.memref<f32, gmem, align<16>, "(1,2,?):(0,16,32)">
 %0 = cute.tiled.mma.partition_shape A (%a, %b) : (TMMA, !cute.shape<"(8,8)">) -> !cute.shape<"(1,2,8)">
 %div = cute.tiled_divide(%a, %b) : RMEM, !cute.tile<"[2:1;2:1]">
 %tile_to_shape = cute.tile_to_shape(%a, %b, %c) : (!cute.layout<"(2,2):(1,2)">, !cute.shape<"(4,4)">, !cute.int_tuple<"(2,1)">) -> !cute.layout<"((2,2),(2,2)):((1,8),(2,4))">
@@ -122,7 +122,7 @@ cute_nvgpu.arch.sm100.relinquish_tmem_alloc_permit [ cta_2]
 %0 = cute_nvgpu.atom.make_s2t_copy(%a, %b) : (COPY, TMEM) -> TCOPY
 %0 = cute_nvgpu.atom.make_tmem_copy(%a, %b) : (COPY, TMEM) -> TCOPY
 %0 = cute_nvgpu.atom.set_value<tma_bar>(%a, %b) : (LOAD, SPTR)
-%res_smem_tensor, %res_target_tensors = cute_nvgpu.atom.tma_partition(%a, %b, %c, %d, %e) : (LOADS, !cute.coord<"0">, !cute.layout<"1:0">, SMEM, CT) -> (SMEM, CT)
+%res_smem_tensor, %res_target_tensors = cute_nvgpu.atom.tma_partition(%a, %b, %c, %d, %e) : (LOADS, !cute.coord<"0">, !cute.layout<"1:0">, !cute.memref<f16, smem, align<128>, "((16,32),3):((32,1),512)">, !cute.coord_tensor<"(0,0)", "((16,32),?):((1@1,1@0),16@1)">) -> (!cute.memref<f16, smem, align<128>, "((512,1),3):((1,0),512)">, !cute.coord_tensor<"(0,0)", "(((32,16),1),?):(((1@0,1@1),0),16@1)">)
 cute_nvgpu.prefetch_tma_desc(%a) : (STORES) -> ()
 %0 = cuda.cast %a : i64 -> !cuda.stream
 cuda.launch_cfg.cluster_dim[%a] (%b, %c, %d) : CFG, i32, i32, i32
@@ -270,6 +270,39 @@ def test_operations_whose_lines_leave_types_out_print_as_they_are_written():
     assert source.strip() in modules.printed(found.op).replace("\n  ", "\n")
     generic = modules.printed(found.op, generic=True)
     assert modules.printed(printed_ir.read(generic).op) == modules.printed(found.op)
+
+
+def test_results_have_their_names_behind_the_generic_form():
+    line = '%itup = cute.to_int_tuple(%a) : !cute.shape<"?"> to !cute.int_tuple<"?">'
+    generic = modules.printed(printed_ir.read(printed_ir.module_of(name_of(line), line)).op, generic=True)
+    assert modules.printed(printed_ir.read(generic).op, generic=True) == generic
+    assert "%itup = " in generic
+
+
+OLDER = """func.func @f(%arg0: RMEM) {
+  %0 = cute.memref.load_vec %arg0 : RMEM
+  cute.memref.store_vec %0, %arg0 : RMEM
+  return
+}
+"""
+
+
+def test_vectors_as_an_older_release_wrote_them_are_printed_as_the_present_one_does():
+    source = OLDER.replace("RMEM", TYPES["RMEM"])
+    found = printed_ir.read(source)
+    assert found.problems == []
+    printed = modules.printed(found.op)
+    assert f"%0 = cute.memref.load_vec(%arg0) : ({TYPES['RMEM']}) -> vector<8xf32>" in printed
+    assert f"cute.memref.store_vec(%0, %arg0) : (vector<8xf32>, {TYPES['RMEM']}) -> ()" in printed
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("load_vec %arg0", "load_vec %arg0, row_major", "Expected ':'"), ("vec %0, %arg0", "vec %arg0", "operand types"),
+    ("f32", "f8E4M3FN", "gives no type"),
+])  # fmt: skip
+def test_older_line_that_says_more_or_less_is_refused(old, new, words):
+    source = OLDER.replace("RMEM", TYPES["RMEM"]).replace(old, new)
+    assert words in printed_ir.read(source).problems[0].message
 
 
 def test_every_operation_is_written_here():

@@ -284,10 +284,10 @@ _TUPLES: dict[str, Binary] = {
 
 def contains(container: Any, x: Any) -> bool:
     """`x in container`."""
-    if isinstance(container, (tuple, list)):
+    if isinstance(container, (tuple, list, frozenset)):
         is_number = isinstance(x, (Number, Lanes, float))  # which has no identity: a NaN is in no tuple
         return any((x is y and not is_number) or bool(BINARY["eq"](x, y)) for y in container)
-    if isinstance(container, (dict, set, frozenset)) and isinstance(x, (Number, Lanes)):
+    if isinstance(container, (dict, set)) and isinstance(x, (Number, Lanes)):
         raise CuteError(NO_KEY)
     return x in container
 

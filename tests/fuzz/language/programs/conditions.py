@@ -165,8 +165,9 @@ o[tid, 0] = f(n, n > 3)
 def f(x, flag, k):
     if flag is True:
         return x
-    return -x if k is 3 else 0
+    return -x if k is None else 0
 ---
-o[tid, 0] = f(n, True, 2)
-o[tid, 1] = f(n, False, 3)
+o[tid, 0] = f(n, True, None)
+o[tid, 1] = f(n, False, None)
+o[tid, 2] = f(n, False, 3)
 """

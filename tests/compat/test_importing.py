@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compat.install` answers for the modules of the CuTe DSL, and for nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+
+import pytest
+
+import numba_cute as cute
+from numba_cute import CuteError
+from numba_cute.compat import install, uninstall
+from numba_cute.compat.modules import MODULES
+
+
+@pytest.fixture
+def installed():
+    install()
+    yield
+    uninstall()
+
+
+NEED_TORCH = {"cutlass.torch"}
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - NEED_TORCH))
+def test_a_module_has_its_names(installed, name):
+    module = importlib.import_module(name)
+    assert module.__name__ == name
+    for public in module.__all__:
+        assert not isinstance(getattr(module, public), types.ModuleType)
+
+
+@pytest.mark.parametrize("names", [
+    "cutlass: Float32 Int32 Boolean Constexpr const_expr range Numeric dtype CUDA_VERSION pipeline utils cute",
+    "cutlass.cute: Tensor Layout jit kernel compile size nvgpu arch runtime testing GenerateLineInfo OptLevel",
+    "cutlass.cute.nvgpu: cpasync tcgen05 warp warpgroup CopyUniversalOp OperandMajorMode",
+    "cutlass.utils: SmemAllocator HardwareInfo WorkTileInfo sm100 blackwell_helpers hopper_helpers",
+    "cutlass.cutlass_dsl: T dsl_user_op Int32 Boolean if_generate extract_mlir_values",
+])  # fmt: skip
+def test_what_files_import_is_there(installed, names):
+    name, _, wanted = names.partition(": ")
+    module = importlib.import_module(name)
+    assert [n for n in wanted.split() if not hasattr(module, n)] == []
+
+
+def test_names_are_the_objects_of_this_library(installed):
+    import cutlass
+    import cutlass.cute
+
+    assert cutlass.Float32 is cute.Float32
+    assert cutlass.cute.make_layout is cute.make_layout
+    assert cutlass.cute.arch.thread_idx is cute.arch.thread_idx
+
+
+def test_an_unknown_name_is_said(installed):
+    import cutlass
+
+    with pytest.raises(AttributeError, match="cutlass has no 'Flaot32' in numba_cute"):
+        cutlass.Flaot32  # noqa: B018
+    with pytest.raises(ImportError):
+        import cutlass.no_such_module  # noqa: F401
+
+
+def test_without_it_nothing_is_answered():
+    uninstall()
+    assert "cutlass" not in sys.modules
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("cutlass")
+
+
+def test_the_package_itself_gets_no_names(installed):
+    importlib.import_module("cutlass.cute.core")
+    assert not hasattr(cute, "core") or "core" in cute.__all__
+    assert not hasattr(cute, "typing")
+
+
+def test_beside_the_cute_dsl_itself_it_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cutlass", types.ModuleType("cutlass"))
+    with pytest.raises(CuteError, match="cutlass has been imported already"):
+        install()
+
+
+@pytest.mark.parametrize("options, match", [
+    ("--no-such-option", "is not an option of the CuTe DSL"),
+    ("--link-libraries a.bc", "LinkLibraries"),
+    ("opt-level 2", "is not an option of the CuTe DSL"),
+])  # fmt: skip
+def test_options_that_mean_nothing_here_are_refused(installed, options, match):
+    import cutlass.cute
+
+    with pytest.raises(CuteError, match=match):
+        cutlass.cute.compile(lambda: None, options=options)

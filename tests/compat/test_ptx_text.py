@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulator makes of texts of PTX: each instruction against NumPy, or what the PTX ISA says of it."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute.compat.cutlass import dialects as llvm
+from numba_cute.runtime import from_dlpack
+
+F, I = cute.Float32, cute.Int32  # noqa: E741
+
+
+def simulated(text: str, constraints: str, types: tuple, inputs: np.ndarray, result) -> np.ndarray:
+    """What a text gives for each column of inputs, one lane each."""
+    out = np.zeros(inputs.shape[1], np.uint32)
+    x, y = (from_dlpack(np.ascontiguousarray(r)) for r in (inputs[0], inputs[-1]))
+    first, last = types[0], types[-1]
+
+    @cute.kernel
+    def one(out: cute.Tensor, x: cute.Tensor, y: cute.Tensor):
+        i = cute.arch.thread_idx()[0]
+        made = llvm.inline_asm(result, [cute.recast_tensor(x, first)[i]], text, constraints)
+        cute.recast_tensor(out, result)[i] = made
+
+    @cute.kernel
+    def two(out: cute.Tensor, x: cute.Tensor, y: cute.Tensor):
+        i = cute.arch.thread_idx()[0]
+        read = [cute.recast_tensor(x, first)[i], cute.recast_tensor(y, last)[i]]
+        made = llvm.inline_asm(result, read, text, constraints)
+        cute.recast_tensor(out, result)[i] = made
+
+    cute.simulate(one if len(types) == 1 else two)[1, inputs.shape[1]](from_dlpack(out), x, y)
+    return out
+
+
+X = np.array([0.25, -1.5, 3.0, 100.0], np.float32)
+Y = np.array([2.0, 0.5, -4.0, 1e-3], np.float32)
+N = np.array([3, -5, 1 << 30, 0], np.int32)
+M = np.array([1, 7, 2, 31], np.int32)
+
+
+@pytest.mark.parametrize("text, constraints, inputs, result, want", [
+    ("add.f32 $0, $1, $2;", "=f,f,f", (X, Y), F, X + Y),
+    ("mul.rn.f32 $0, $1, $2;", "=f,f,f", (X, Y), F, X * Y),
+    ("neg.f32 $0, $1;", "=f,f", (X,), F, -X),
+    ("add.s32 $0, $1, $2;", "=r,r,r", (N, M), I, N + M),
+    ("and.b32 $0, $1, $2;", "=r,r,r", (N, M), I, N & M),
+    ("xor.b32 $0, $1, $2;", "=r,r,r", (N, M), I, N ^ M),
+    ("mov.b32 $0, $1;", "=r,f", (X,), I, X.view(np.int32)),
+    ("{ .reg .s32 a; mov.b32 a, $1; shl.b32 a, a, 1; mov.b32 $0, a; }", "=r,r", (N,), I, N << 1),
+    ("{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, 1, 0, p; }", "=r,r,r", (N, M), I, (N < M).astype(np.int32)),
+    ("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, $1; mov.b32 $0, {hi, lo}; }", "=r,r", (N,), I,
+     (N.view(np.uint32) >> 16 | N.view(np.uint32) << 16).view(np.int32)),
+    ("{ .reg .b16 lo, hi; cvt.rn.satfinite.e4m3x2.f32 lo, $2, $1; mov.b32 $0, {lo, lo}; }", "=r,f,f", (X, Y), I, None),
+])  # fmt: skip
+def test_an_instruction_does_what_the_isa_says(text, constraints, inputs, result, want):
+    types = tuple(F if x.dtype == np.float32 else I for x in inputs)
+    got = simulated(text, constraints, types, np.stack([x.view(np.uint32) for x in inputs]), result)
+    if want is None:  # two bytes, the first source in the upper one
+        low, high = (np.clip(x, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8).astype(np.uint32)
+                     for x in inputs)  # fmt: skip
+        pair = low | high << 8
+        want = pair | pair << 16
+    np.testing.assert_array_equal(got, want.view(np.uint32))
+
+
+@pytest.mark.parametrize("text, match", [
+    ("brev.b32 $0, $1;", r"the simulator knows no 'brev.b32'"),
+    ("@p mov.b32 $0, $1;", r"knows no '@p mov"),
+])  # fmt: skip
+def test_what_is_not_known_is_refused(text, match):
+    with pytest.raises(cute.CuteError, match=match):
+        simulated(text, "=r,r", (I,), np.stack([N.view(np.uint32)]), I)
+
+
+def test_another_number_of_operands_is_refused():
+    with pytest.raises(cute.CuteError, match="have 1 operands, and 2 come"):
+        simulated("mov.b32 $0, $1;", "=r,r", (I, I), np.stack([N, M]).view(np.uint32), I)
