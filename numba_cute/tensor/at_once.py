@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import seam
 from ..dtypes import Scalar
 from ..layout import Layout
 from ..layout.int_tuple import values
 from .address import Address
-from .pointer import Pointer, moved_bytes
+from .pointer import Pointer, check_writable, moved_bytes
 
 _MODES = "_cute_modes"
 
@@ -20,6 +22,27 @@ def pointer_at(t: Any, coord: Any) -> Pointer | None:
     memory and of a coordinate that is out of the shape, which the general way finds or refuses."""
     if not seam.computes_on_host():
         return None
+    offset = _offset(coord, _modes_of(t))
+    return None if offset is None else moved_bytes(t.iterator, offset * t.iterator.dtype.bytes)
+
+
+def elements_at_once(t: Any, writes: bool = False) -> tuple[Any, Any] | None:
+    """Return an array over the memory of a tensor in an array of the host, and the indices there of the tensor's
+    elements, in coordinate order; None of anything else. writes: what the array is for."""
+    modes = _modes_of(t) if seam.computes_on_host() else None
+    if modes is None or not modes[0]:
+        return None
+    if writes:
+        check_writable(t.iterator, "store")
+    places, p, backend = _places(modes), t.iterator, seam.current()
+    first, size = int(places.min()), p.dtype.bytes
+    nbytes = (int(places.max()) + 1 - first) * size
+    memory = backend.view(p.address.plus(first * size), nbytes, writes)  # type: ignore[attr-defined]
+    return None if memory is None else (memory.view(p.dtype.numpy), places - first)
+
+
+def _modes_of(t: Any) -> Any:
+    """The modes of a tensor in an array of the host; None of any other, and where an extent or stride is not known."""
     lay, p = t.layout, t.iterator
     if type(lay) is not Layout or type(p) is not Pointer or type(p.address) is not Address:
         return None
@@ -28,8 +51,18 @@ def pointer_at(t: Any, coord: Any) -> Pointer | None:
     modes = lay.__dict__.get(_MODES)
     if modes is None:
         modes = lay.__dict__[_MODES] = _modes(values(lay.shape), values(lay.stride))
-    offset = _offset(coord, modes)
-    return None if offset is None else moved_bytes(p, offset * p.dtype.bytes)
+    return modes
+
+
+def _places(mode: Any) -> Any:
+    """The offsets of a mode, in coordinate order."""
+    size, stride, inner = mode
+    if inner is None:
+        return np.arange(size, dtype=np.int64) * stride
+    found = np.zeros(1, np.int64)
+    for m in inner:
+        found = (_places(m)[:, None] + found).ravel()
+    return found
 
 
 def _modes(shape: Any, stride: Any) -> Any:

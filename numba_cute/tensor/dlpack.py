@@ -39,8 +39,9 @@ _BY_NAME["float4_e2m1fn_x2"] = dtypes.Float4E2M1FN  # torch: two to a byte, the 
 _UNPACKED = {np.dtype(d.numpy).name: d for d in dtypes.NARROW}
 
 
-def _dtype(x: Any) -> DType:
-    """By name, as NumPy, ml_dtypes, torch ("torch.bfloat16") and jax call it."""
+def element_of(x: Any) -> DType:
+    """Return the element type of an array's type, which is found by its name, as NumPy, ml_dtypes, torch
+    ("torch.bfloat16") and jax call it. CuteError: there is none."""
     name = str(getattr(x, "name", None) or x).removeprefix("torch.")
     if not getattr(x, "isnative", True):
         raise CuteError(
@@ -90,17 +91,18 @@ def inspect_array(x: Any) -> ArrayInfo:
 
 def _found(x: Any) -> ArrayInfo:
     if isinstance(x, np.ndarray):
-        info = _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
+        info = _in_elements(element_of(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
         return dataclasses.replace(info, readonly=not x.flags.writeable)
     if callable(getattr(x, "data_ptr", None)) and callable(getattr(x, "stride", None)):  # torch
-        info = ArrayInfo(_dtype(x.dtype), int(x.data_ptr()), tuple(map(int, x.shape)), tuple(map(int, x.stride())), x)
+        shape, strides = tuple(map(int, x.shape)), tuple(map(int, x.stride()))
+        info = ArrayInfo(element_of(x.dtype), int(x.data_ptr()), shape, strides, x)
         return _by_nibbles(info) if info.dtype is dtypes.Float4E2M1FN else info
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         if interface.get("mask") is not None:
             _refuse(x, "its mask would be left out", "an array with the elements filled in")
         named = hasattr(x, "dtype")  # bfloat16 and fp8 have no typestr
-        dtype = _dtype(x.dtype if named else np.dtype(interface["typestr"]))
+        dtype = element_of(x.dtype if named else np.dtype(interface["typestr"]))
         info = _in_elements(dtype, interface["data"][0], interface["shape"], interface.get("strides"), x)
         return dataclasses.replace(info, readonly=bool(interface["data"][1]))
     if hasattr(x, "__dlpack__"):
@@ -174,7 +176,7 @@ def _from_capsule(x: Any) -> ArrayInfo:
         raise CuteError(f"from_dlpack: DLPack type code {t.code}, {t.bits} bits, {t.lanes} lanes has no element type")
     shape = tuple(t.shape[i] for i in range(t.ndim))
     address = int(t.data or 0) + int(t.byte_offset)
-    dtype = _dtype(np.dtype(found))
+    dtype = element_of(np.dtype(found))
     strides = tuple(t.strides[i] for i in range(t.ndim)) if t.strides else None
     if strides is None:
         info = _in_elements(dtype, address, shape, None, (x, capsule))

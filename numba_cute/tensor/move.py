@@ -48,7 +48,7 @@ def move(
     check_formats(src, dst)
     (src, slayout), (dst, dlayout) = by_address(src, slayout), by_address(dst, dlayout)
     width = vector_width(src, slayout, dst, dlayout, limit)
-    if count // width > MOST_INSTRUCTIONS:
+    if count // width > MOST_INSTRUCTIONS and not seam.computes_on_host():
         raise CuteError(
             f"copy: {count} elements are {count // width} instructions of a thread: copy by tiles in a loop"
         )
@@ -214,8 +214,9 @@ Specifications per Compute Capability")."""
 
 
 def fits_a_thread(what: str, count: int, dtype: Any) -> int:
-    """Return the `count` of elements of `dtype` that `what` makes for each thread; CuteError if no thread has room."""
-    if count * dtype.width > 8 * THREADS_OWN:
+    """Return the `count` of elements of `dtype` that `what` makes for each thread; CuteError if no thread has room. The
+    host has."""
+    if not seam.computes_on_host() and count * dtype.width > 8 * THREADS_OWN:
         raise CuteError(
             f"{what}: {count} elements of {dtype} are more than the {THREADS_OWN // 1024} KiB of registers and local "
             "memory that a thread has; give each thread a part"

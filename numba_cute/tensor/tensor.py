@@ -18,7 +18,7 @@ from ..seam.guards.messages import how_static
 from ..seam.hooks.casting import derived
 from . import dynamic
 from .address import Address
-from .at_once import pointer_at
+from .at_once import elements_at_once, pointer_at
 from .beginnings import array_view, is_origin, layout_of, origin, start_of
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
@@ -141,6 +141,9 @@ class Tensor(InIR):
     def load(self) -> TensorSSA:
         """Load all elements as one immutable vector in registers, in colexicographic order; the layout is static."""
         count = static_size(self, "load")
+        held = elements_at_once(self)
+        if held is not None:
+            return TensorSSA(held[0][held[1]], self.shape, self.element_type)
         regs = self if dense(self) else make_rmem_tensor_like(self)
         if regs is not self:
             move(self.iterator, self.layout, regs.iterator, regs.layout)
@@ -159,6 +162,10 @@ class Tensor(InIR):
             raise CuteError(f"store: value of shape {value.shape} does not fit a tensor of shape {self.shape}")
         if value.dtype != self.element_type:
             raise CuteError(f"store: {value.dtype} into {self.element_type} elements; convert with .to(dtype)")
+        held = elements_at_once(self, writes=True)
+        if held is not None:
+            held[0][held[1]] = value.vector
+            return
         regs = self if dense(self) else make_rmem_tensor_like(self)
         vector = value.vector
         if not dense(regs):
@@ -174,7 +181,11 @@ class Tensor(InIR):
         if self.memspace is AddressSpace.rmem and reach(self.layout) == count:
             seam.current().fill(span(self, count), value)
             return
-        if count > MOST_INSTRUCTIONS:
+        held = elements_at_once(self, writes=True)
+        if held is not None:
+            held[0][held[1]] = seam.current().pack(self.element_type, (value,))
+            return
+        if count > MOST_INSTRUCTIONS and not seam.computes_on_host():
             raise CuteError(f"fill: {count} elements are as many instructions of a thread: fill by tiles in a loop")
         for i in range(count):
             element(self, i).store(value)

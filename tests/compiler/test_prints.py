@@ -144,3 +144,27 @@ def test_what_else_prints_while_a_plain_function_is_traced_prints(capsys):
     with printing_at_run_time(Tracing()):
         print("of another thread")
     assert capsys.readouterr().out == "of another thread\n"
+
+
+def test_texts_fill_in_what_is_known(capsys):
+    @cute.kernel
+    def kernel(x):
+        tidx, _, _ = cute.arch.thread_idx()
+        print("{} of {}, {:>4}".format(cute.size(x), x.element_type, 7))  # noqa: UP032
+        print("at {}".format(tidx))  # noqa: UP032
+
+    def compile(x):
+        cute.compile(kernel, x, arch="sm_90a")
+
+    x = np.ones(4, np.int32)
+    cute.simulate(kernel)[1, 1](from_dlpack(x))
+    compile(from_dlpack(x))
+    words = "4 of Int32,    7"
+    assert capsys.readouterr().out.splitlines() == [words, "at 0", words, "at ?"]
+
+    @cute.kernel
+    def wrong(x):
+        print("{} and {}".format(cute.size(x)))  # noqa: F524
+
+    with pytest.raises(cute.CuteError, match="give a value for each of its braces"):
+        cute.compile(wrong, from_dlpack(x), arch="sm_90a")

@@ -137,12 +137,48 @@ def test_fill_and_copies_between_tensors():
     np.testing.assert_array_equal(y, moved)
 
 
+@pytest.mark.parametrize("shape, stride", [
+    ((4, (2, 3)), (6, (3, 1))), ((3, 2), (-2, 5)), ((2, 2), (0, 3)), (5, 4), ((1, (1, 2)), (7, (9, 2))),
+])  # fmt: skip
+def test_whole_tensors_move_as_their_elements_do(shape, stride):
+    x, y, z = (np.arange(24, dtype=np.int32) + n for n in (0, 50, 100))
+    lay = cute.make_layout(shape, stride=stride)
+    first = sum(
+        -int(d) * (int(s) - 1) for s, d in zip(cute.flatten_to_tuple(shape), cute.flatten_to_tuple(stride)) if d < 0
+    )
+
+    def compute(*tensors):
+        x, y, z = (cute.make_tensor(t.iterator + first, lay) for t in tensors)
+        y.store(x.load() + 1)
+        z.fill(7)
+        return tuple(x.load()[i] for i in range(cute.size(lay)))
+
+    places = [first + int(lay(i)) for i in range(cute.size(lay))]
+    assert [int(n) for n in ran(compute, *map(from_dlpack, (x, y, z)))] == x[places].tolist()
+    want_y, want_z = np.arange(24) + 50, np.arange(24) + 100
+    for at in places:
+        want_y[at], want_z[at] = x[at] + 1, 7
+    assert y.tolist() == want_y.tolist() and z.tolist() == want_z.tolist()
+
+
+def test_the_host_has_room_for_more_than_a_thread():
+    x, y = np.zeros(300_000, np.float32), np.arange(300_000, dtype=np.float32)
+
+    def compute(x, y):
+        x.store(y.load() * 2)
+        y[None].fill(1)
+
+    ran(compute, from_dlpack(x), from_dlpack(y))
+    np.testing.assert_array_equal(x, np.arange(300_000, dtype=np.float32) * 2)
+    assert (y == 1).all()
+
+
 def test_printing(capsys):
     x = np.float32([[1, 2.5], [3, 4]])
 
     def tell(x, n):
         cute.printf("a(dynamic) = {}", 3.14)
-        cute.printf("n = %d, x = {:.2f}" if False else "n = {}, x = {:.2f}", n, x[0, 1])
+        cute.printf("n = {}, x = {:.2f}", n, x[0, 1])
         cute.printf(cute.make_layout((n, 2)))
         cute.print_tensor(x)
         cute.print_tensor(x.load() * 2)

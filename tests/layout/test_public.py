@@ -44,6 +44,7 @@ KEPT_PLAIN = {
     "__delattr__",
     "__replace__",
     "__getstate__",
+    "__reduce__",
 }
 
 

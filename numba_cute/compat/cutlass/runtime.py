@@ -7,9 +7,10 @@ import dataclasses
 from typing import Any
 
 from ...dtypes import DType
-from ...runtime import from_dlpack as _from_dlpack, make_ptr as _make_ptr
+from ...runtime import from_dlpack as _from_dlpack, make_fake_tensor, make_ptr as _make_ptr
 from ...seam import CuteError
 from ...tensor.address import Address
+from ...tensor.dlpack import element_of
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..runs import RUN
@@ -24,14 +25,25 @@ def from_dlpack(
     """Make a tensor over the memory of an array, as `numba_cute.runtime.from_dlpack`.
 
     tensor_dlpack, assumed_align: as there. use_32bit_stride: taken; offsets have the width that they need.
-    enable_tvm_ffi: taken; launches are as fast. force_tf32: elements of 32 bits are TFloat32.
+    enable_tvm_ffi: taken; launches are as fast. force_tf32: elements of 32 bits are TFloat32. Of torch's fake and meta
+    tensors it makes what stands for a tensor, to compile for.
     """
-    made = _from_dlpack(tensor_dlpack, assumed_align)
+    made = _standing_for(tensor_dlpack, assumed_align)
+    if made is None:
+        made = _from_dlpack(tensor_dlpack, assumed_align)
     if force_tf32:
         from ... import TFloat32
 
         made.element_type = TFloat32
     return made
+
+
+def _standing_for(x: Any, assumed_align: int | None) -> Tensor | None:
+    """Return what stands for a tensor of torch's without memory; None for others."""
+    if not hasattr(x, "fake_mode") and getattr(x, "is_meta", False) is not True:
+        return None
+    shape, stride = tuple(map(int, x.shape)), tuple(map(int, x.stride()))
+    return make_fake_tensor(element_of(x.dtype), shape, stride, assumed_align=assumed_align)
 
 
 def make_fake_stream(*, use_tvm_ffi_env_stream: bool = False) -> int:

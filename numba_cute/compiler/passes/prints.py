@@ -22,10 +22,19 @@ def print_compiling(func_ir: Any) -> bool:
     for block in func_ir.blocks.values():
         body: list[Any] = []
         texts: set[str] = set()  # of an f-string: it is put together within a block
+        formats: dict[str, ir.Var] = {}  # of a text that fills in values
         for inst in block.body:
             value: Any = inst.value if isinstance(inst, ir.Assign) else None
             new = _instead(value)
-            if new is not None:
+            if _fills_in(value, texts):
+                formats[inst.target.name] = value.value
+                told = is_told(value.loc.filename, value.loc.line)
+                inst.value = ir.Global("format", prints.filled if told else prints.static_filled, value.loc)
+                changed = True
+            elif isinstance(value, ir.Expr) and value.op == "call" and value.func.name in formats:
+                value.args = [formats[value.func.name], *value.args]
+                texts.add(inst.target.name)
+            elif new is not None:
                 inst.value = ir.Global(value.name, new, value.loc)
                 changed = True
             elif _is_text(value, texts):
@@ -48,6 +57,11 @@ def _instead(value: Any) -> Any:
     if value.value is builtins.print:
         return prints.print
     return prints.text if is_told(value.loc.filename, value.loc.line) else prints.static_text
+
+
+def _fills_in(value: Any, texts: set[str]) -> bool:
+    """Say whether a value is the method `format` of a text."""
+    return isinstance(value, ir.Expr) and value.op == "getattr" and value.attr == "format" and value.value.name in texts
 
 
 def _is_text(value: Any, texts: set[str]) -> bool:

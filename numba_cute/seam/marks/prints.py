@@ -72,6 +72,23 @@ def static_text(x: Any) -> str:
 
 
 @traced
+def filled(form: str, *values: Any, **named: Any) -> str:
+    """Give `form.format(…)` of what is known while the kernel is compiled, with "?" for what is not."""
+    try:
+        return form.format(*values, **named)
+    except (TypeError, ValueError, IndexError, KeyError) as e:
+        raise CuteError(f"{form!r}.format(…): {e}: give a value for each of its braces, in its format") from None
+
+
+@traced
+def static_filled(form: str, *values: Any, **named: Any) -> str:
+    """Give the same of what is static, for more than to be printed."""
+    if not is_static((*values, *named.values())):
+        raise CuteError(NO_TEXT)
+    return filled(form, *values, **named)
+
+
+@traced
 def joined(a: str, b: str) -> str:
     """Give two texts as one."""
     return a + b

@@ -47,6 +47,16 @@ class HostMemory:
         else:
             ctypes.memmove(at, data.tobytes(), data.nbytes)
 
+    def view(self, address: Any, nbytes: int, writes: bool) -> Any:
+        """Return an array over the bytes at an address, None of memory that was given as a number. writes: whether they
+        are to be written."""
+        ends, at = _reached(address, nbytes, self.trial), int(address)
+        if ends is None:
+            return None
+        if self.trial and (writes or ends in self._aside):
+            return self._kept(ends)[at - ends[0] :][:nbytes]
+        return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(at))
+
     def _read_number(self, at: int, nbytes: int) -> Any:
         stands_for_one = self.trial and at < _PAGE
         found = bytes(nbytes) if stands_for_one else self._probed().read(at, nbytes)

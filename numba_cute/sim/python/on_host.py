@@ -103,6 +103,10 @@ class HostBackend(Values):
         _check_space(space)
         self.memory.write(address, data)
 
+    def view(self, address: Any, nbytes: int, writes: bool) -> Any:
+        """Return the bytes at an address in an array, to be read or written; None of memory that a number names."""
+        return self.memory.view(address, nbytes, writes)
+
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         """Give the address's own kind, which knows its array."""
         return address + (int(swizzle(int(address))) - int(address))
