@@ -11,7 +11,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ...seam import CuteError
-from .checked import Refused, checked, is_static
+from .checked import Refused, checked, is_static, whole_numbers
 from .notation import read, write
 
 KINDS = ("int_tuple", "coord", "shape", "stride", "layout", "tile", "composed_layout", "swizzle")
@@ -38,6 +38,8 @@ class _Written(Data[Any]):
         if cls.verified:
             try:
                 value = checked(cls.kind, value)
+                if not getattr(parser, "printed", False):
+                    whole_numbers(value)
             except Refused as e:
                 parser.raise_error(str(e), start)
         parser.parse_punctuation(">")

@@ -12,7 +12,8 @@ from ...layout.layout import ComposedLayout, Layout
 from ...layout.swizzle import Swizzle
 from ...seam import CuteError
 from .leaves import Dynamic
-from .notation import Ratio, RatioBasis, RawComposed, RawLayout, Undefined, write
+from .notation import RawComposed, RawLayout, Undefined, write
+from .ratios import Ratio
 
 
 class Refused(CuteError):
@@ -31,8 +32,6 @@ def _as_it_is(value: Any) -> Any:
 def checked_stride(stride: Any) -> Any:
     """Return strides that the algebra can compute with."""
     leaves = flatten_to_tuple(stride)
-    if any(isinstance(d, (Ratio, RatioBasis)) for d in leaves):
-        raise Refused(f'the strides "{write("stride", stride)}" hold a fraction: a stride is an integer')
     paths = [d.mode for d in leaves if isinstance(d, ScaledBasis)]
     if paths and any(not isinstance(d, ScaledBasis) and not (type(d) is int and d == 0) for d in leaves):
         raise Refused(
@@ -45,6 +44,12 @@ def checked_stride(stride: Any) -> Any:
                 "of one depth"
             )
     return stride
+
+
+def whole_numbers(value: Any) -> None:
+    """Refuse a value with a fraction, which the published dialect has in no type. Raises Refused for it."""
+    if any(isinstance(leaf, Ratio) for leaf in leaves_of(value)):
+        raise Refused(f'"{write("stride", value)}" holds a fraction: a stride is an integer')
 
 
 def checked_layout(raw: Any) -> Layout:
@@ -140,5 +145,5 @@ def is_static(value: Any) -> bool:
 
 __all__ = [
     "Refused", "checked", "checked_composed", "checked_layout", "checked_stride", "is_static", "is_trivial",
-    "leaves_of", "raw", "summed",
+    "leaves_of", "raw", "summed", "whole_numbers",
 ]  # fmt: skip

@@ -79,12 +79,14 @@ _COMMENTS = re.compile(r"//[^\n]*")
 _NAME = re.compile(r"(?:%[\w$.:-]+(?::\d+)?\s*(?:,\s*%[\w$.:-]+(?::\d+)?\s*)*=\s*)?")
 
 
+_PRINTED = re.compile(r"\b(?:cuda|cute_nvgpu|nvvm)\.")
 _UNDEFINED = "values used but not defined"
 
 
 class _Placing(Parser):
     """A parser that notes where each operation's name stands. operation_at: of the one that is read. awaited: where
-    each value that comes later is used first."""
+    each value that comes later is used first. printed: whether the text is one that the CuTe DSL prints, whose layouts
+    may have strides that the published dialect refuses."""
 
     operation_at = 0
 
@@ -94,6 +96,7 @@ class _Placing(Parser):
         self.awaited: dict[str, int] = {}
         self.names: dict[SSAValue, str] = {}
         self.source = source
+        self.printed = _PRINTED.search(source) is not None
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Any) -> None:
         super()._register_ssa_definition(name, values, span)

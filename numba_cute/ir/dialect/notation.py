@@ -18,6 +18,7 @@ from ...layout.layout import ComposedLayout, Layout, compact
 from ...layout.swizzle import Swizzle
 from ...seam import CuteError
 from .leaves import Dynamic
+from .ratios import written
 
 
 class Malformed(CuteError):
@@ -32,28 +33,6 @@ class NamedSwizzle(Swizzle):
         super().__post_init__()
         for name, value in zip(("bits", "base", "shift"), written, strict=True):
             object.__setattr__(self, name, value)
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A fraction, which strides may be written with: no function of the dialect takes one."""
-
-    numerator: int
-    denominator: int
-
-    def __repr__(self) -> str:
-        return f"{self.numerator}/{self.denominator}"
-
-
-@dataclass(frozen=True)
-class RatioBasis:
-    """A basis stride of a fraction."""
-
-    value: Ratio
-    mode: tuple[int, ...]
-
-    def __repr__(self) -> str:
-        return "@".join([repr(self.value), *map(str, reversed(self.mode))])
 
 
 _TOKEN = re.compile(r"\s*(?:(-?\d+)|(\?(?:\{[^}]*\})?)|([():;,\[\]@/<>_oSx]))")
@@ -141,7 +120,7 @@ def _coordinate(s: Scanner) -> Any:
 def _stride(s: Scanner) -> Any:
     value = _integer(s)
     if type(value) is int and s.take("/"):
-        value = Ratio(value, s.number())
+        value = written(value, s.number())
     path: list[int] = []
     while s.take("@"):
         path.insert(0, s.number())
@@ -149,7 +128,7 @@ def _stride(s: Scanner) -> Any:
         return value
     if isinstance(value, Undefined):
         raise Malformed("x is no basis stride")
-    return RatioBasis(value, tuple(path)) if isinstance(value, Ratio) else ScaledBasis(value, tuple(path))
+    return ScaledBasis(value, tuple(path))
 
 
 def _tuple(s: Scanner, leaf: Callable[[Scanner], Any], depth: int = 0) -> Any:
@@ -308,8 +287,6 @@ def _settled(x: Any) -> Any:
 __all__ = [
     "Malformed",
     "NamedSwizzle",
-    "Ratio",
-    "RatioBasis",
     "RawComposed",
     "RawLayout",
     "Undefined",

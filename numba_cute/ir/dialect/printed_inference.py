@@ -20,7 +20,7 @@ from .checked import Refused, checked, raw
 from .inference import type_of_value, value_of_type, with_leaves, without_promises
 from .leaves import Dynamic
 from .meaning import FUNCTIONS, Value
-from .notation import Ratio, RatioBasis, RawComposed, RawLayout, read
+from .notation import RawComposed, read
 from .printed_types import TYPES, PrintedType
 
 Types = Sequence[Attribute]
@@ -28,7 +28,7 @@ Rule = Callable[[Types, Mapping[str, Any]], "list[Attribute] | None"]
 
 _PUBLISHED = {"tuple.product": "tuple_product", "tuple.product_each": "tuple_product_each"}
 _ELSEWHERE = {"crd2idx"}  # takes a layout here
-POINTERS = ("memref", "coord_tensor")
+VIEWS = ("memref", "coord_tensor", "smem_desc_view")
 _ATOM = re.compile(r"(atom|sm\d+)\.")
 
 
@@ -58,17 +58,7 @@ def _layout(t: Any) -> Value:
     """The layout of a tensor. Raises Refused for one that is none."""
     found = t.data[-1]
     kind = "composed_layout" if isinstance(found, RawComposed) else "layout"
-    if _has_fraction(t):
-        return Value(kind, found)
     return Value(kind, checked(kind, found))
-
-
-def _has_fraction(t: Any) -> bool:
-    """Return whether a tensor's strides count parts of an element, which no published operation takes."""
-    found = t.data[-1]
-    return isinstance(found, RawLayout) and any(
-        isinstance(d, (Ratio, RatioBasis)) for d in flatten_to_tuple(found.stride)
-    )
 
 
 def _tensor(like: Any, layout: Any) -> Attribute:
@@ -78,23 +68,11 @@ def _tensor(like: Any, layout: Any) -> Attribute:
 def of_layout(name: str, types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
     """Apply a published operation to the layout of the tensor that comes first, and leave its pointer."""
     first, *others = types
-    if not isinstance(first, PrintedType) or kind_of(first) not in POINTERS:
+    if not isinstance(first, PrintedType) or kind_of(first) not in VIEWS:
         return None
-    if _has_fraction(first):
-        return _of_fractions(name, first, others, attributes)
     made = FUNCTIONS[name]([_layout(first), *map(value_of_type, others)], attributes)
     return [_tensor(first, v.value) if isinstance(v.value, (Layout, ComposedLayout)) else type_of_value(v)
             for v in made]  # fmt: skip
-
-
-def _of_fractions(name: str, t: Any, others: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
-    """Slice shape and strides alone: they are taken as they are written."""
-    if name not in ("slice", "dice"):
-        return None
-    layout, operands = t.data[-1], [value_of_type(o) for o in others]
-    kept = [FUNCTIONS[name]([Value(kind, part), *operands], attributes)[0].value
-            for kind, part in (("shape", layout.shape), ("stride", layout.stride))]  # fmt: skip
-    return [TYPES[t.name]((*_head(t), RawLayout(*kept)))]
 
 
 def _get_iter(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
@@ -121,21 +99,9 @@ def _filtered(change: Callable[[Any], Any]) -> Rule:
         t: Any = types[0]
         if isinstance(t, CuteType):
             return [type_of_value(Value(t.kind, change(t.data)))]
-        if _has_fraction(t):
-            return [_without_zeros(t)] if change is coalescing.filter_zeros else None
         return [_tensor(t, change(_layout(t).value))]
 
     return rule
-
-
-def _without_zeros(t: Any) -> Attribute:
-    def ones(shape: Any, stride: Any) -> Any:
-        if isinstance(stride, tuple):
-            return tuple(map(ones, shape, stride))
-        return 1 if type(stride) is int and stride == 0 else shape
-
-    layout = t.data[-1]
-    return TYPES[t.name]((*_head(t), RawLayout(ones(layout.shape, layout.stride), layout.stride)))
 
 
 def _identity_tensor(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:

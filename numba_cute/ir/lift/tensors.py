@@ -15,7 +15,7 @@ from ..dialect.notation import RawLayout, read
 from ..dialect.printed_types import PrintedType
 from . import objects, vectors
 from .patterns import layout_of
-from .spelling import element, layout_text, swizzle_text, tuple_text
+from .spelling import element, swizzle_text, tuple_text
 from .tuples import attributes, give
 from .values import PLUS, Expr, Object, Tree, Vector
 from .writer import Lifter, lifts
@@ -157,28 +157,6 @@ def local_tile(w: Lifter, op: Any) -> None:
     proj = attributes(op).get("proj")
     more = "" if proj is None else f", proj={tuple_text(read('coord', proj))}"
     give(w, op, f"cute.local_tile({', '.join(str(w.expr(v)) for v in op.operands)}{more})")
-
-
-@lifts("cute.memref.alloca")
-def alloca(w: Lifter, op: Any) -> None:
-    """Registers, or static shared memory."""
-    elem, space, align, swizzle, layout = _type(op.results[0]).data
-    if space == "rmem":
-        at = w.expr(op.operands[0]) if op.operands else layout_text(layout)
-        w.bind(op.results[0], Expr(f"cute.make_rmem_tensor({at}, {w.element(elem)})"), moves=False)
-        return
-    if space != "smem":
-        w.refuse(op, f"memory in {space} is not allocated so")
-    count = _cosize(layout_of(op.results[0].type))
-    text = f"cute.arch.alloc_smem({w.element(elem)}, {count}, {align or 'None'})"
-    if swizzle is not None:
-        text = f"cute.recast_ptr({text}, swizzle_={swizzle_text(swizzle)})"
-    w.bind(op.results[0], Expr(f"cute.make_tensor({text}, {layout_text(layout)})"), moves=False)
-
-
-def _cosize(layout: Any) -> int:
-    flat = zip(Tree(layout.shape).flat(), Tree(layout.stride).flat(), strict=True)
-    return 1 + int(sum((s - 1) * d for s, d in flat))
 
 
 @lifts("cute.memref.load")

@@ -123,7 +123,16 @@ class Lifter(Writer):
         self.values: dict[Any, Any] = {}
         self.places: dict[str, list[str]] = {}
         self.ordered = self.touched = self._shared = False
+        self.begins: list[str] = []
         self._elected = 0
+        self._allocator: str | None = None
+
+    def allocator(self) -> str:
+        """Return the name of what gives out the launch's shared memory, which is made at the beginning."""
+        if self._allocator is None:
+            self._allocator = self.local("allocator")
+            self.begins.append(f"{self._allocator} = cute.utils.SmemAllocator()")
+        return self._allocator
 
     # ------------------------------------------------------------------ values
 

@@ -113,3 +113,49 @@ def test_the_host_asks_of_a_tensor_what_its_type_says():
 def test_a_barrier_is_waited_for_by_a_block_or_a_cluster():
     with pytest.raises(cute.CuteError, match="scope 'gpu'"):
         cute.arch.mbarrier_wait(0, 0, scope="gpu")
+
+
+DESCRIPTORS = '!cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,2,4,(1,7)):(0,512,2,(0,1024))">'
+FRACTIONS = '"(((512,4),1),?):(((1/2@0,1@1),0),4@1)"'
+
+
+def test_the_type_of_a_slice_of_descriptors_is_known():
+    coord = '!cute.coord<"(_,_,?,?)">'
+    body = f"""      %c = cute.make_coord(%arg1, %arg1) : (i32, i32) -> {coord}
+      %slice = cute.slice(%arg0, %c) : {DESCRIPTORS}, {coord}"""
+    (part,) = [
+        op for op in ir.parse(texts.kernel(body, f"%arg0: {DESCRIPTORS}, %arg1: i32")) if op.name == "cute.slice"
+    ]
+    assert str(part.results[0].type) == '!cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,2):(0,512)">'
+
+
+def test_layouts_of_a_printed_module_count_parts_of_elements():
+    """A copy takes its coordinates apart, and puts them together with a mode more."""
+    tensor, one = (
+        f'!cute.coord_tensor<"(0,0)", {FRACTIONS}>',
+        '!cute.coord_tensor<"(0,?{div=4})", "(((512,4),1)):(((1/2@0,1@1),0))">',
+    )
+    body = f"""      %c = cute.make_coord(%arg1) : (i32) -> !cute.coord<"(_,?)">
+      %slice = cute.slice(%arg0, %c) : {tensor}, !cute.coord<"(_,?)">
+      %iter = cute.get_iter(%slice) : {one}
+      %lay = cute.get_layout(%slice) : {one}
+      %lay_0 = cute.static : !cute.layout<"1:0">
+      %append = cute.append_to_rank<2> (%lay, %lay_0) : !cute.layout<"(((512,4),1)):(((1/2@0,1@1),0))">, !cute.layout<"1:0">
+      %view = cute.make_view(%iter, %append) : !cute.coord_tensor<"(0,?{{div=4}})", "(((512,4),1),1):(((1/2@0,1@1),0),0)">"""  # noqa: E501
+    module = ir.parse(texts.kernel(body, f"%arg0: {tensor}, %arg1: i32"))
+    assert str(ir.parse(str(module))) == str(module)
+    assert "arg0.stride[0][0][0] == cute.E(0)" in ir.to_python(
+        ir.parse(texts.kernel(f'      %d = cute.size(%arg0) : ({tensor}) -> !cute.int_tuple<"?">', f"%arg0: {tensor}"))
+    )
+
+
+def test_more_shared_memory_than_is_static_is_dynamic():
+    body = """      %smem = cute.memref.alloca() {smem.partition_id = 0 : i32} : !cute.memref<i8, smem, align<1024>, "MUCH:1">
+      %c0_i8 = arith.constant 7 : i8
+      %coord = cute.make_coord() : () -> !cute.coord<"1000">
+      cute.memref.store(%smem, %coord, %c0_i8) : (!cute.memref<i8, smem, align<1024>, "MUCH:1">, !cute.coord<"1000">, i8) -> ()"""  # noqa: E501
+    for count in (4096, 65536):
+        source = python(body.replace("MUCH", str(count)))
+        assert ("cute.utils.SmemAllocator()" in source) is (count == 65536)
+        kernel = ir.to_kernel(ir.parse(texts.kernel(body.replace("MUCH", str(count)))))
+        cute.simulate(kernel, arch="sm_90a")[1, 1]()
