@@ -133,6 +133,7 @@ def _dice(types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None
 
 _OUTSIDE: dict[str, Callable[[Any], Attribute]] = {
     "nvvm.fmax": lambda t: t,
+    "nvvm.fmin": lambda t: t,
     "vector.extractelement": lambda t: t.element_type,
 }
 """Operations of other dialects whose lines do not say the result's type: it follows from the first operand's."""
@@ -172,13 +173,14 @@ def most_known(name: str, types: Types, attributes: Mapping[str, Any]) -> list[A
     return of_layout(short, types, attributes)
 
 
-def _by_extents(v: Value) -> CuteType:
-    """Return the type of a layout in which an extent of one has the stride 0: which it has is told in two ways."""
-    layout = v.value
-    if isinstance(layout, Layout):
-        strides = map(_unless_one, flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
-        layout = Layout(layout.shape, with_leaves(layout.shape, lambda _: next(strides)))
-    return type_of(v.kind, layout)
+def by_extents(t: Attribute) -> Any:
+    """Return the type of a layout in which an extent of one has the stride 0: which it has is told in two ways. Another
+    type is given back."""
+    if not isinstance(t, CuteType) or not isinstance(t.data, Layout):
+        return t
+    layout = t.data
+    strides = map(_unless_one, flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
+    return type_of(t.kind, Layout(layout.shape, with_leaves(layout.shape, lambda _: next(strides))))
 
 
 def _unless_one(extent: Any, stride: Any) -> Any:
@@ -188,13 +190,13 @@ def _unless_one(extent: Any, stride: Any) -> Any:
 def _bare(t: Attribute) -> Any:
     """What of a type does not change by what is known of divisors and alignment."""
     if isinstance(t, CuteType):
-        return without_promises(_by_extents(value_of_type(t)) if t.kind == "layout" else t)
+        return without_promises(by_extents(t))
     if not isinstance(t, PrintedType):
         return t
     if kind_of(t) == "memref":
-        return t.name, t.data[:2], without_promises(_by_extents(_layout(t)))
+        return t.name, t.data[:2], without_promises(by_extents(type_of_value(_layout(t))))
     if kind_of(t) == "coord_tensor":
-        return t.name, without_promises(_by_extents(_layout(t)))
+        return t.name, without_promises(by_extents(type_of_value(_layout(t))))
     if kind_of(t) == "ptr":
         return t.name, t.data[:2]
     return t.name if kind_of(t) == "arith_tuple_iter" else t
@@ -277,4 +279,4 @@ AGREE: dict[str, Callable[[Types, Types], str]] = {
 }
 """What operands and results must agree in: "" where they do, else why not."""
 
-__all__ = ["AGREE", "alike", "kind_of", "most_known"]
+__all__ = ["AGREE", "alike", "by_extents", "kind_of", "most_known"]

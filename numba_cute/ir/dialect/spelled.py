@@ -18,7 +18,7 @@ from ...seam import CuteError
 from .attributes import CuteAttr, CuteType
 from .inference import compatible, without_promises
 from .notation import write
-from .printed_inference import AGREE, alike, kind_of, most_known
+from .printed_inference import AGREE, alike, by_extents, kind_of, most_known
 from .printed_operations import ROWS, WORDS, Part, Row
 
 _PIECE = re.compile(
@@ -70,6 +70,7 @@ _FORMS: dict[str, type[Attribute]] = {
     "word": StringAttr,
     "text": StringAttr,
     "symbol": SymbolRefAttr,
+    "attribute": Attribute,
 }
 """The attributes by the names that spellings have for them."""
 
@@ -86,7 +87,7 @@ def _parse_attribute(form: str, parser: Parser) -> Attribute:
         return StringAttr(parser.parse_str_literal())
     at = parser.pos
     found = parser.parse_attribute()
-    if not isinstance(found, SymbolRefAttr):
+    if form == "symbol" and not isinstance(found, SymbolRefAttr):
         parser.raise_error("expected the name of a symbol, @name", at)
     return found
 
@@ -267,7 +268,7 @@ class _Reader:
 
     def inferred(self, types: Sequence[Attribute]) -> list[Attribute]:
         """Return the types of the results, which the text does not say: an error stands where the name does."""
-        if not self.row.results:
+        if all(part.optional for part in self.row.results):
             return []
         at = getattr(self.parser, "operation_at", self.parser.pos)
         wrong = differing(self.row.operands, types, "operand")
@@ -324,6 +325,8 @@ class _Writer:
                 return piece[1] in self.op.properties
             if piece[0] in ("%", "T"):
                 return len(self.op.args) > (piece[1] or 0)
+            if piece[0] == "R":
+                return bool(self.op.res)
         return True
 
     def sign(self, sign: str, first: int | None, rest: bool) -> None:
@@ -462,7 +465,9 @@ def _told(t: Attribute) -> Attribute:
 
 
 def _agrees(found: Attribute, given: Attribute) -> bool:
-    return compatible(found, given) if isinstance(found, CuteType) else alike(found, given)
+    if not isinstance(found, CuteType):
+        return alike(found, given)
+    return compatible(found, given) or compatible(by_extents(found), by_extents(given))
 
 
 def _operation(row: Row) -> type[SpelledOperation]:

@@ -23,7 +23,7 @@ from ..module import Module
 from ..python.numbers import number_of
 from ..python.writer import identifier
 from ..text.python import Text
-from . import control, host, machine, memory, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
+from . import barriers, control, host, machine, memory, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
 from .layout import folded
 from .values import Expr, names_in
 from .writer import Globals, Lifter, opaque_tree

@@ -79,6 +79,8 @@ def test_block_scaled_gemms_of_several_tiles(kind, shape):
 def test_a_module_prints_what_it_was_read_from(kind):
     found = module(kind)
     assert str(ir.parse(str(found))) == str(found)
+    assert "num_multicast = 1 tma_format = #cute_nvgpu.tma_data_format<U16>}>" in str(found)
+    assert ir.to_python(found).count("internal_type=cute.Int16") == 2
 
 
 def test_numbers_of_the_hosts_are_run_time_numbers():
