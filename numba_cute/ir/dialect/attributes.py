@@ -26,19 +26,19 @@ class _Written(Data[Any]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Any:
         """Read what stands after the name."""
-        start = parser.pos
+        start, printed = parser.pos, cls.verified and getattr(parser, "printed", False)
         parser.parse_punctuation("<")
         text = parser.parse_optional_str_literal()
         if text is None:
             parser.raise_error("expected string: the value in quotes")
         try:
-            value = read(cls.kind, text)
+            value = read(cls.kind, text, printed)
         except CuteError as e:
             parser.raise_error(f'failed to parse {cls.kind} from "{text}": {e}', start)
         if cls.verified:
             try:
                 value = checked(cls.kind, value)
-                if not getattr(parser, "printed", False):
+                if not printed:
                     whole_numbers(value)
             except Refused as e:
                 parser.raise_error(str(e), start)

@@ -12,7 +12,7 @@ from ...layout.layout import ComposedLayout, Layout
 from ...layout.swizzle import Swizzle
 from ...seam import CuteError
 from .leaves import Dynamic
-from .notation import RawComposed, RawLayout, Undefined, write
+from .notation import RawComposed, RawLayout, Undefined, Unswizzled, write
 from .ratios import Ratio
 
 
@@ -73,7 +73,10 @@ def checked_tile(raw: Any) -> Any:
 
 
 def is_trivial(x: Any) -> bool:
-    """Return whether a composed layout is its outer layout: nothing is added, and nothing swizzled."""
+    """Return whether a composed layout is its outer layout: nothing is added, and nothing swizzled. One that the CuTe
+    DSL prints so is none: it stays a composed layout."""
+    if isinstance(x.inner, Unswizzled):
+        return False
     return isinstance(x.inner, Swizzle) and x.inner.bits == 0 and type(x.offset) is int and x.offset == 0
 
 

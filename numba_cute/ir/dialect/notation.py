@@ -35,6 +35,10 @@ class NamedSwizzle(Swizzle):
             object.__setattr__(self, name, value)
 
 
+class Unswizzled(NamedSwizzle):
+    """The swizzle of a composed layout that the CuTe DSL prints as its outer layout alone: it moves nothing."""
+
+
 _TOKEN = re.compile(r"\s*(?:(-?\d+)|(\?(?:\{[^}]*\})?)|([():;,\[\]@/<>_oSx]))")
 _WIDTHS = {"i1", "i8", "i16", "i32", "i64"}
 
@@ -208,10 +212,14 @@ class RawComposed:
     outer: RawLayout
 
 
-def read(kind: str, text: str) -> Any:
-    """Read a value of a kind. Layouts come as they were written, `checked.py` makes them. Raises Malformed."""
+def read(kind: str, text: str, printed: bool = False) -> Any:
+    """Read a value of a kind. Layouts come as they were written, `checked.py` makes them. printed: whether the CuTe DSL
+    wrote it, of whose composed layouts one without a swizzle is written as a layout. Raises Malformed."""
     s = Scanner(text)
-    found = _READERS[kind](s)
+    if printed and kind == "composed_layout" and "o" not in s.tokens:
+        found = RawComposed(Unswizzled(0, 4, 3), 0, _layout(s))
+    else:
+        found = _READERS[kind](s)
     if s.peek():
         raise Malformed(f"{s.peek()!r} follows the end")
     return found
@@ -240,6 +248,8 @@ def _written(x: Any) -> str:
 def write(kind: str, x: Any) -> str:
     """Write a value of a kind as its type does."""
     if isinstance(x, (ComposedLayout, RawComposed)):
+        if isinstance(x.inner, Unswizzled):
+            return write("layout", x.outer)
         inner = "swizzle" if isinstance(x.inner, Swizzle) else "layout"
         return f"{write(inner, x.inner)} o {_written(x.offset)} o {write('layout', x.outer)}"
     if isinstance(x, (Layout, RawLayout)):
@@ -290,6 +300,7 @@ __all__ = [
     "RawComposed",
     "RawLayout",
     "Undefined",
+    "Unswizzled",
     "body_end",
     "fitting",
     "read",

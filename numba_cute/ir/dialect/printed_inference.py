@@ -15,12 +15,13 @@ from ...layout import coalescing
 from ...layout.basis import coord_zero
 from ...layout.int_tuple import flatten_to_tuple, product
 from ...layout.layout import ComposedLayout, Layout
+from ...layout.swizzle import Swizzle
 from .attributes import CuteType, type_of
 from .checked import Refused, checked, raw
 from .inference import type_of_value, value_of_type, with_leaves, without_promises
 from .leaves import Dynamic
 from .meaning import FUNCTIONS, Value
-from .notation import RawComposed, read
+from .notation import RawComposed, Unswizzled, read
 from .printed_types import TYPES, PrintedType
 
 Types = Sequence[Attribute]
@@ -104,6 +105,14 @@ def _filtered(change: Callable[[Any], Any]) -> Rule:
     return rule
 
 
+def composed_layout(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
+    """Return the type of a composed layout: as it is printed it stays one without a swizzle, too."""
+    inner, offset, outer = (value_of_type(t).value for t in types)
+    if isinstance(inner, Swizzle) and inner.bits == 0 and type(offset) is int and offset == 0:
+        return [type_of("composed_layout", ComposedLayout(Unswizzled(0, 4, 3), 0, outer))]
+    return [type_of_value(v) for v in FUNCTIONS["make_composed_layout"]([value_of_type(t) for t in types], attributes)]
+
+
 def _identity_tensor(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
     layout: Any = FUNCTIONS["make_identity_layout"]([value_of_type(types[0])], {})[0].value
     return [TYPES["cute.coord_tensor"]((coord_zero(layout.stride), raw(layout)))]
@@ -142,6 +151,7 @@ _RULES: dict[str, Rule] = {
     "get_iter": _get_iter,
     "get_layout": _get_layout,
     "make_layout": _make_layout,
+    "make_composed_layout": composed_layout,
     "make_view": _view,
     "make_identity_tensor": _identity_tensor,
     "deref_arith_tuple_iter": lambda types, _: [type_of("int_tuple", types[0].data[0])],  # type: ignore[attr-defined]
@@ -279,4 +289,4 @@ AGREE: dict[str, Callable[[Types, Types], str]] = {
 }
 """What operands and results must agree in: "" where they do, else why not."""
 
-__all__ = ["AGREE", "alike", "by_extents", "kind_of", "most_known"]
+__all__ = ["AGREE", "alike", "by_extents", "composed_layout", "kind_of", "most_known"]

@@ -192,6 +192,7 @@ arith.fptoui ; number ; number ; %D : T to R
 arith.sitofp ; number ; number ; %D : T to R
 arith.uitofp ; number ; number ; %D : T to R
 arith.trunci ; number ; number ; %D : T to R
+llvm.mlir.zero ; any ; ; D : R
 llvm.intr.ctpop ; int ; int ; (%)D : F
 nvgpu.cvt_fptrunc ; vector ; vector ; %D : T to R
 nvvm.add.packed.f32x2 ; vector ; vector, vector ; %D : T -> R

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.ir import Operation
 
 from .patterns import layout_of
+from .recasts import Recast
 from .spelling import element, layout_text, swizzle_text
 from .values import Expr, Tree
 from .writer import Lifter, lifts
@@ -20,6 +21,9 @@ STATIC = 48 << 10
 def alloca(w: Lifter, op: Any) -> None:
     """Registers, or shared memory: all of it is static, or all is taken from a launch's dynamic memory."""
     elem, space, align, swizzle, layout = op.results[0].type.data
+    if space == "rmem" and op in w.flow.recasts:
+        _two_arrays(w, op, w.flow.recasts[op])
+        return
     if space == "rmem":
         at = w.expr(op.operands[0]) if op.operands else layout_text(layout)
         w.bind(op.results[0], Expr(f"cute.make_rmem_tensor({at}, {w.element(elem)})"), moves=False)
@@ -34,6 +38,20 @@ def alloca(w: Lifter, op: Any) -> None:
     if swizzle is not None:
         text = f"cute.recast_ptr({text}, swizzle_={swizzle_text(swizzle)})"
     w.bind(op.results[0], Expr(f"cute.make_tensor({text}, {layout_text(layout)})"), moves=False)
+
+
+def _two_arrays(w: Lifter, op: Any, found: Recast) -> None:
+    """Registers that the module views in two widths: an array for each."""
+    if found.why:
+        t = found.view.results[0].type.data[0]  # type: ignore[attr-defined]
+        w.refuse(found.view, f"registers of {op.results[0].type.data[0]} are not viewed as {t}: {found.why}")
+    names = []
+    for v, width in zip((op.results[0], found.view.results[0]), found.widths, strict=True):
+        names.append(w.local("registers"))
+        w.line(f"{names[-1]} = cute.make_rmem_tensor({found.bits // width}, {w.element(v.type.data[0])})")
+    w.values[found.view] = names
+    begin = f"cute.make_tensor({names[0]}.iterator, {layout_text(op.results[0].type.data[-1])})"
+    w.bind(op.results[0], Expr(begin), moves=False)
 
 
 def cosize(layout: Any) -> int:

@@ -70,7 +70,10 @@ def recast_iter(w: Lifter, op: Any) -> None:
     old, new = _type(op.operands[0]), _type(op.results[0])
     widths = [getattr(element(t.data[0]), "width", 0) for t in (old, new)]
     if new.data[1] == "rmem" and widths[0] != widths[1]:
-        w.refuse(op, f"registers of {old.data[0]} are not viewed as {new.data[0]}: a register has one width here")
+        if op not in w.values:
+            w.refuse(op, f"registers of {old.data[0]} are not viewed as {new.data[0]}: they are not allocated here")
+        w.values[w.root(op.results[0])] = Expr(f"{w.values[op][1]}.iterator")
+        return
     more = []
     if new.data[3] is not None:
         more.append(f"swizzle_={swizzle_text(new.data[3])}")

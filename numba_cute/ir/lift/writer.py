@@ -25,6 +25,7 @@ from ..python.writer import HANDLERS, Literal, Names, Writer, identifier
 from ..text.python import Text
 from . import objects
 from .flow import Flow
+from .recasts import take_bits
 from .spelling import dtype_text, has_basis, is_dynamic, static_text
 from .values import Expr, Object, Tree, names_in, rebuilt
 
@@ -359,6 +360,8 @@ class Lifter(Writer):
     def operation(self, op: Operation) -> None:
         """Write an operation."""
         with self.at(op):
+            if op in self.flow.taking:
+                take_bits(self, *self.flow.taking[op])
             rule = RULES.get(op.name)
             if rule is not None:
                 try:

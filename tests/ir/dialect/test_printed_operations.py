@@ -207,6 +207,7 @@ nvvm.tcgen05.commit %a, multicast_mask = %b {group = #nvvm.cta_group<cta_2>} : B
 nvvm.mbarrier.arrive %a : !llvm.ptr<7>
 nvvm.mbarrier.arrive.expect_tx %a, %b : !llvm.ptr<7>, i32
 nvvm.cp.async.mbarrier.arrive %a {noinc = true} : BAR
+%0 = llvm.mlir.zero : vector<32xbf16>
 nvvm.griddepcontrol launch_dependents
 %0 = nvvm.mapa %a, %b : BAR -> !llvm.ptr<7>
 %0 = nvvm.redux.sync max %a, %b : i32 -> i32
