@@ -78,7 +78,7 @@ cute.elem_less ; i1 ; int_tuple|shape|coord, int_tuple|shape|coord ; (%)D : T
 cute.flat_divide ; div:shaped ; shaped, tiler ; (%)D : T
 cute.filter ; filtered:layout ; layout ; (%)D : T
 cute.filter_zeros ; filtered:shaped ; shaped ; (%)D : T
-cute.gemm ; ; atom|tiled_mma, memref, view, view, memref ; (%)D : (T)
+cute.gemm ; ; atom|tiled_mma, memref, view, view, view, view?, memref? ; (%)D : (T)
 cute.get ; layouts|tuple|tile ; layouts|tuple|tile ; (%)[[ <{mode = {mode:path}}>]]D : T -> R
 cute.get_flat_coord ; coord ; int, layouts ; (%)D : F
 cute.get_hier_coord ; coord ; int, layouts ; (%)D : F

@@ -15,8 +15,10 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...seam import CuteError
+from . import listed
 from .attributes import CuteAttr, CuteType
 from .inference import compatible, without_promises
+from .listed import one_of
 from .notation import write
 from .printed_inference import AGREE, alike, by_extents, kind_of, most_known
 from .printed_operations import ROWS, WORDS, Part, Row
@@ -207,13 +209,13 @@ class _Reader:
         if sign == "D":
             self.attributes |= parser.parse_optional_attr_dict()
         elif sign == "%":
-            self.some(self.names, first, rest, parser.parse_optional_unresolved_operand)
+            self.some(self.names, first, rest, one_of(parser, self.row.name, parser.parse_optional_unresolved_operand))
         elif sign == "T":
             if first is not None and not rest:
                 self.types += [None] * (first + 1 - len(self.types))
                 self.types[first] = parser.parse_type()
             elif self.names[first or 0 :]:
-                self.some(self.types, first, rest, parser.parse_type)
+                self.some(self.types, first, rest, one_of(parser, self.row.name, parser.parse_type))
         elif sign == "R":
             self.results = [parser.parse_type()] * (len(self.row.results) if rest else 1)
         else:
@@ -336,7 +338,7 @@ class _Writer:
         if sign == "D":
             p.print_op_attributes(op.attributes)
         elif sign == "%":
-            p.print_list(chosen, p.print_operand)
+            listed.write(p, op.name, chosen, p.print_operand)
         elif sign == "T":
             p.print_list([v.type for v in chosen], p.print_attribute)
         elif sign == "R":

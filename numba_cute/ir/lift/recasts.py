@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .writer import Lifter
 
 _READS = {
-    "cute.memref.load": (0,), "cute.memref.load_vec": (0,), "cute.copy": (1, 3), "cute.gemm": (2, 3, 4),
+    "cute.memref.load": (0,), "cute.memref.load_vec": (0,), "cute.copy": (1, 3), "cute.gemm": (2, 3, 4, 5, 6),
     "cute.print_view": (0,), "cute.print": (0,),
 }  # fmt: skip
 _WRITES = {"cute.memref.store": (0,), "cute.memref.store_vec": (1,), "cute.copy": (2,), "cute.gemm": (1,)}

@@ -441,9 +441,13 @@ def gemm(w: Lifter, op: Any) -> None:
         w.access_tmem(holds=False)
     for name, value in found.fields.items():
         text += f".set(cute.nvgpu.{room}.Field.{_MMA_FIELDS[name]}, {value})"
-    d, a, b, c = tensors
-    given = [str(w.expr(d)), _registers(w, a), _registers(w, b), str(w.expr(c))]
-    w.line(f"cute.gemm({', '.join((text, *given))})")
+    d, *factors, c = tensors
+    given = [_registers(w, x) for x in factors]
+    if len(given) == 4:  # each with its scale factors
+        given = [f"[{given[0]}, {given[1]}]", f"[{given[2]}, {given[3]}]"]
+    if len(given) != 2:
+        w.refuse(op, f"a product of {len(given)} tensors is not lifted")
+    w.line(f"cute.gemm({', '.join((text, str(w.expr(d)), *given, str(w.expr(c))))})")
 
 
 def _registers(w: Lifter, value: SSAValue) -> str:

@@ -35,9 +35,6 @@
 !memref_tmem_f8E8M0FNU_1 = !cute.memref<f8E8M0FNU, tmem, align<16>, "((((32,4),4),(1,1)),1,4):((((262144,4),8388608),(0,0)),0,1)">
 !memref_tmem_f8E8M0FNU_2 = !cute.memref<f8E8M0FNU, tmem, align<16>, "(((32,4,(4,4)),1),1,1,1):(((262144,1,(4,8388608)),0),0,0,0)">
 !memref_tmem_f8E8M0FNU_3 = !cute.memref<f8E8M0FNU, tmem, align<16>, "(((32,4,(4,4)),1),(1,1,1)):(((262144,1,(4,8388608)),0),(0,0,0))">
-!memref_tmem_f8E8M0FNU_4 = !cute.memref<f8E8M0FNU, tmem, align<16>, "((((32,4),4),(32,1)),1):((((262144,4),8388608),(0,0)),0)">
-!memref_tmem_f8E8M0FNU_5 = !cute.memref<f8E8M0FNU, tmem, align<1>, "((((32,4),4),(32,1)),1):((((262144,4),8388608),(0,0)),0)">
-!memref_tmem_f8E8M0FNU_6 = !cute.memref<f8E8M0FNU, tmem, align<2>, "((((32,4),4),(32,1)),1):((((262144,4),8388608),(0,0)),0)">
 !mma_ = !cute.tiled_mma<!cute_nvgpu.sm100.mma_bs<128x128x32, num_cta = 1, ab_major = (k, k), elem_type = (f8E4M3FN, f8E4M3FN, f32), sf_type = f8E8M0FNU, frag_kind = ss, vec_size = 32>, atom_layout_MNK = <"(1,1,1):(0,0,0)">, permutation_MNK = <"[_;_;_]">>
 module attributes {gpu.container_module} {
   gpu.module @kernels {
@@ -395,125 +392,73 @@ module attributes {gpu.container_module} {
           %grouped_349 = cute.group_modes(%slice_348) <1, 4> : (!cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "((((32,1,1),4),1),1,1,1):((((1,1,1),0),0),0,0,0)">) -> !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "((((32,1,1),4),1),(1,1,1)):((((1,1,1),0),0),(0,0,0))">
           %grouped_350 = cute.group_modes(%dst_partitioned_198) <1, 4> : (!memref_tmem_f8E8M0FNU_2) -> !memref_tmem_f8E8M0FNU_3
           cute.copy(%1193, %grouped_349, %grouped_350) : (!copy_s2t_sfa_, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "((((32,1,1),4),1),(1,1,1)):((((1,1,1),0),0),(0,0,0))">, !memref_tmem_f8E8M0FNU_3)
-          %coord_351 = cute.make_coord() : () -> !cute.coord<"(_,_,0)">
-          %slice_352 = cute.slice(%view_170, %coord_351) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,0)">
-          %iter_353 = cute.get_iter(%slice_352) : !memref_tmem_f8E8M0FNU_4
-          %1354 = cute_nvgpu.atom.set_value<sf_a>(%arg23, %iter_353) : (!mma_, !cute.ptr<f8E8M0FNU, tmem, align<16>>)
-          %coord_355 = cute.make_coord() : () -> !cute.coord<"(_,_,0)">
-          %slice_356 = cute.slice(%view_178, %coord_355) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,0)">
-          %iter_357 = cute.get_iter(%slice_356) : !memref_tmem_f8E8M0FNU_4
-          %1358 = cute_nvgpu.atom.set_value<sf_b>(%1354, %iter_357) : (!mma_, !cute.ptr<f8E8M0FNU, tmem, align<16>>)
-          %coord_359 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,0,?)">
-          %slice_360 = cute.slice(%frg_A_151, %coord_359) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,0,?)">
-          %coord_361 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,0,?)">
-          %slice_362 = cute.slice(%frg_B_152, %coord_361) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,0,?)">
-          cute.gemm(%1358, %view_162, %slice_360, %slice_362, %view_162) : (!mma_, !memref_tmem_f32_1, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !memref_tmem_f32_1)
-          %true_363 = arith.constant true
-          %1364 = cute_nvgpu.atom.set_value<accum_c>(%1358, %true_363) : (!mma_, i1)
-          %coord_365 = cute.make_coord() : () -> !cute.coord<"(_,_,1)">
-          %slice_366 = cute.slice(%view_170, %coord_365) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,1)">
-          %iter_367 = cute.get_iter(%slice_366) : !memref_tmem_f8E8M0FNU_5
-          %1368 = cute_nvgpu.atom.set_value<sf_a>(%1364, %iter_367) : (!mma_, !cute.ptr<f8E8M0FNU, tmem>)
-          %coord_369 = cute.make_coord() : () -> !cute.coord<"(_,_,1)">
-          %slice_370 = cute.slice(%view_178, %coord_369) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,1)">
-          %iter_371 = cute.get_iter(%slice_370) : !memref_tmem_f8E8M0FNU_5
-          %1372 = cute_nvgpu.atom.set_value<sf_b>(%1368, %iter_371) : (!mma_, !cute.ptr<f8E8M0FNU, tmem>)
-          %coord_373 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,1,?)">
-          %slice_374 = cute.slice(%frg_A_151, %coord_373) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,1,?)">
-          %coord_375 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,1,?)">
-          %slice_376 = cute.slice(%frg_B_152, %coord_375) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,1,?)">
-          cute.gemm(%1372, %view_162, %slice_374, %slice_376, %view_162) : (!mma_, !memref_tmem_f32_1, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !memref_tmem_f32_1)
-          %true_377 = arith.constant true
-          %1378 = cute_nvgpu.atom.set_value<accum_c>(%1372, %true_377) : (!mma_, i1)
-          %coord_379 = cute.make_coord() : () -> !cute.coord<"(_,_,2)">
-          %slice_380 = cute.slice(%view_170, %coord_379) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,2)">
-          %iter_381 = cute.get_iter(%slice_380) : !memref_tmem_f8E8M0FNU_6
-          %1382 = cute_nvgpu.atom.set_value<sf_a>(%1378, %iter_381) : (!mma_, !cute.ptr<f8E8M0FNU, tmem, align<2>>)
-          %coord_383 = cute.make_coord() : () -> !cute.coord<"(_,_,2)">
-          %slice_384 = cute.slice(%view_178, %coord_383) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,2)">
-          %iter_385 = cute.get_iter(%slice_384) : !memref_tmem_f8E8M0FNU_6
-          %1386 = cute_nvgpu.atom.set_value<sf_b>(%1382, %iter_385) : (!mma_, !cute.ptr<f8E8M0FNU, tmem, align<2>>)
-          %coord_387 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,2,?)">
-          %slice_388 = cute.slice(%frg_A_151, %coord_387) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,2,?)">
-          %coord_389 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,2,?)">
-          %slice_390 = cute.slice(%frg_B_152, %coord_389) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,2,?)">
-          cute.gemm(%1386, %view_162, %slice_388, %slice_390, %view_162) : (!mma_, !memref_tmem_f32_1, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !memref_tmem_f32_1)
-          %true_391 = arith.constant true
-          %1392 = cute_nvgpu.atom.set_value<accum_c>(%1386, %true_391) : (!mma_, i1)
-          %coord_393 = cute.make_coord() : () -> !cute.coord<"(_,_,3)">
-          %slice_394 = cute.slice(%view_170, %coord_393) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,3)">
-          %iter_395 = cute.get_iter(%slice_394) : !memref_tmem_f8E8M0FNU_5
-          %1396 = cute_nvgpu.atom.set_value<sf_a>(%1392, %iter_395) : (!mma_, !cute.ptr<f8E8M0FNU, tmem>)
-          %coord_397 = cute.make_coord() : () -> !cute.coord<"(_,_,3)">
-          %slice_398 = cute.slice(%view_178, %coord_397) : !memref_tmem_f8E8M0FNU_, !cute.coord<"(_,_,3)">
-          %iter_399 = cute.get_iter(%slice_398) : !memref_tmem_f8E8M0FNU_5
-          %1400 = cute_nvgpu.atom.set_value<sf_b>(%1396, %iter_399) : (!mma_, !cute.ptr<f8E8M0FNU, tmem>)
-          %coord_401 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,3,?)">
-          %slice_402 = cute.slice(%frg_A_151, %coord_401) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,3,?)">
-          %coord_403 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,3,?)">
-          %slice_404 = cute.slice(%frg_B_152, %coord_403) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,3,?)">
-          cute.gemm(%1400, %view_162, %slice_402, %slice_404, %view_162) : (!mma_, !memref_tmem_f32_1, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1):(0,0)">, !memref_tmem_f32_1)
-          %true_405 = arith.constant true
-          %1406 = cute_nvgpu.atom.set_value<accum_c>(%1400, %true_405) : (!mma_, i1)
-          %1407 = nvvm.elect.sync -> i1
-          scf.if %1407 {
-            %int_tuple_408 = cute.make_int_tuple(%arg21) : (i32) -> !cute.int_tuple<"?">
-            %ptr_409 = cute.add_offset(%ptr_69, %int_tuple_408) : (!cute.ptr<i64, smem, align<8>>, !cute.int_tuple<"?">) -> !cute.ptr<i64, smem>
-            %1410 = builtin.unrealized_conversion_cast %ptr_409 : !cute.ptr<i64, smem> to !llvm.ptr<3>
-            nvvm.tcgen05.commit %1410 : !llvm.ptr<3>
+          %1351 = arith.cmpi ne, %arg20, %c0_i32_211 : i32
+          %1352 = cute_nvgpu.atom.set_value<accum_c>(%arg23, %1351) : (!mma_, i1)
+          %coord_353 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,_,?)">
+          %slice_354 = cute.slice(%frg_A_151, %coord_353) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,_,?)">
+          %coord_355 = cute.make_coord(%arg21) : (i32) -> !cute.coord<"(_,_,_,?)">
+          %slice_356 = cute.slice(%frg_B_152, %coord_355) : !cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4,2):(0,0,2,1024)">, !cute.coord<"(_,_,_,?)">
+          cute.gemm(%1352, %view_162, [%slice_354, %view_170], [%slice_356, %view_178], %view_162) : (!mma_, !memref_tmem_f32_1, [!cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4):(0,0,2)">, !memref_tmem_f8E8M0FNU_], [!cute_nvgpu.smem_desc_view<!cute_nvgpu.smem_desc, "(1,1,4):(0,0,2)">, !memref_tmem_f8E8M0FNU_], !memref_tmem_f32_1)
+          %c1_i32_357 = arith.constant 1 : i32
+          %1358 = nvvm.elect.sync -> i1
+          scf.if %1358 {
+            %int_tuple_359 = cute.make_int_tuple(%arg21) : (i32) -> !cute.int_tuple<"?">
+            %ptr_360 = cute.add_offset(%ptr_69, %int_tuple_359) : (!cute.ptr<i64, smem, align<8>>, !cute.int_tuple<"?">) -> !cute.ptr<i64, smem>
+            %1361 = builtin.unrealized_conversion_cast %ptr_360 : !cute.ptr<i64, smem> to !llvm.ptr<3>
+            nvvm.tcgen05.commit %1361 : !llvm.ptr<3>
           }
-          %1411 = arith.addi %arg21, %c1_i32_214 : i32
-          %c2_i32_412 = arith.constant 2 : i32
-          %1413 = arith.cmpi eq, %1411, %c2_i32_412 : i32
-          %1414:2 = scf.if %1413 -> (i32, i32) {
-            %1415 = arith.xori %arg22, %c1_i32_214 : i32
-            %c0_i32_416 = arith.constant 0 : i32
-            scf.yield %c0_i32_416, %1415 : i32, i32
+          %1362 = arith.addi %arg21, %c1_i32_357 : i32
+          %c2_i32_363 = arith.constant 2 : i32
+          %1364 = arith.cmpi eq, %1362, %c2_i32_363 : i32
+          %1365:2 = scf.if %1364 -> (i32, i32) {
+            %1366 = arith.xori %arg22, %c1_i32_357 : i32
+            %c0_i32_367 = arith.constant 0 : i32
+            scf.yield %c0_i32_367, %1366 : i32, i32
           } else {
-            scf.yield %1411, %arg22 : i32, i32
+            scf.yield %1362, %arg22 : i32, i32
           }
-          scf.yield %1414#0, %1414#1, %1406 : i32, i32, !mma_
+          scf.yield %1365#0, %1365#1, %1352 : i32, i32, !mma_
         }
-        %1417 = nvvm.elect.sync -> i1
-        scf.if %1417 {
-          %1418 = builtin.unrealized_conversion_cast %iter_46 : !cute.ptr<i64, smem, align<8>> to !llvm.ptr<3>
-          nvvm.tcgen05.commit %1418 : !llvm.ptr<3>
+        %1368 = nvvm.elect.sync -> i1
+        scf.if %1368 {
+          %1369 = builtin.unrealized_conversion_cast %iter_46 : !cute.ptr<i64, smem, align<8>> to !llvm.ptr<3>
+          nvvm.tcgen05.commit %1369 : !llvm.ptr<3>
         }
       }
-      %atom_419 = cute.make_atom() : () -> !cute_nvgpu.atom.tmem_load<f32, 32 DP, 32 bit, x128>
-      %1420 = cute_nvgpu.atom.make_tmem_copy(%atom_419, %view_162) : (!cute_nvgpu.atom.tmem_load<f32, 32 DP, 32 bit, x128>, !memref_tmem_f32_1) -> !copy_ldtm_32_
-      %coord_421 = cute.make_coord(%1023) : (i32) -> !cute.coord<"?">
-      %src_partitioned_422 = cute.tiled.copy.partition_S(%1420, %view_162, %coord_421) : (!copy_ldtm_32_, !memref_tmem_f32_1, !cute.coord<"?">) -> !memref_tmem_f32_2
-      %coord_423 = cute.make_coord(%1023) : (i32) -> !cute.coord<"?">
-      %dst_partitioned_424 = cute.tiled.copy.partition_D(%1420, %ptn_C_118, %coord_423) : (!copy_ldtm_32_, !memref_gmem_f16_2, !cute.coord<"?">) -> !memref_gmem_f16_3
-      %shape_425 = cute.make_shape() : () -> !cute.shape<"((128,1),1,1,1)">
-      %lay_426 = cute.make_layout(%shape_425) : !cute.layout<"((128,1),1,1,1):((1,0),0,0,0)">
-      %rmem_427 = cute.memref.alloca(%lay_426) : !memref_rmem_f32_
-      %shape_428 = cute.make_shape() : () -> !cute.shape<"((128,1),1,1,1)">
-      %lay_429 = cute.make_layout(%shape_428) : !cute.layout<"((128,1),1,1,1):((1,0),0,0,0)">
-      %rmem_430 = cute.memref.alloca(%lay_429) : !memref_rmem_f16_
-      %atom_431 = cute.make_atom() : () -> !cute_nvgpu.atom.universal_copy<f16>
-      %coord_432 = cute.make_coord(%1028, %1029, %1030) : (i32, i32, i32) -> !cute.coord<"(_,_,_,_,?,?,?)">
-      %slice_433 = cute.slice(%dst_partitioned_424, %coord_432) : !memref_gmem_f16_3, !cute.coord<"(_,_,_,_,?,?,?)">
+      %atom_370 = cute.make_atom() : () -> !cute_nvgpu.atom.tmem_load<f32, 32 DP, 32 bit, x128>
+      %1371 = cute_nvgpu.atom.make_tmem_copy(%atom_370, %view_162) : (!cute_nvgpu.atom.tmem_load<f32, 32 DP, 32 bit, x128>, !memref_tmem_f32_1) -> !copy_ldtm_32_
+      %coord_372 = cute.make_coord(%1023) : (i32) -> !cute.coord<"?">
+      %src_partitioned_373 = cute.tiled.copy.partition_S(%1371, %view_162, %coord_372) : (!copy_ldtm_32_, !memref_tmem_f32_1, !cute.coord<"?">) -> !memref_tmem_f32_2
+      %coord_374 = cute.make_coord(%1023) : (i32) -> !cute.coord<"?">
+      %dst_partitioned_375 = cute.tiled.copy.partition_D(%1371, %ptn_C_118, %coord_374) : (!copy_ldtm_32_, !memref_gmem_f16_2, !cute.coord<"?">) -> !memref_gmem_f16_3
+      %shape_376 = cute.make_shape() : () -> !cute.shape<"((128,1),1,1,1)">
+      %lay_377 = cute.make_layout(%shape_376) : !cute.layout<"((128,1),1,1,1):((1,0),0,0,0)">
+      %rmem_378 = cute.memref.alloca(%lay_377) : !memref_rmem_f32_
+      %shape_379 = cute.make_shape() : () -> !cute.shape<"((128,1),1,1,1)">
+      %lay_380 = cute.make_layout(%shape_379) : !cute.layout<"((128,1),1,1,1):((1,0),0,0,0)">
+      %rmem_381 = cute.memref.alloca(%lay_380) : !memref_rmem_f16_
+      %atom_382 = cute.make_atom() : () -> !cute_nvgpu.atom.universal_copy<f16>
+      %coord_383 = cute.make_coord(%1028, %1029, %1030) : (i32, i32, i32) -> !cute.coord<"(_,_,_,_,?,?,?)">
+      %slice_384 = cute.slice(%dst_partitioned_375, %coord_383) : !memref_gmem_f16_3, !cute.coord<"(_,_,_,_,?,?,?)">
       scf.if %1074 {
         cute_nvgpu.arch.sm100.relinquish_tmem_alloc_permit [ cta_1]
       }
-      %c0_i32_434 = arith.constant 0 : i32
-      %1435 = builtin.unrealized_conversion_cast %iter_46 : !cute.ptr<i64, smem, align<8>> to !llvm.ptr<3>
-      %c10000000_i32_436 = arith.constant 10000000 : i32
-      nvvm.mbarrier.try_wait.parity %1435, %c0_i32_434, %c10000000_i32_436 : !llvm.ptr<3>, i32, i32
-      %grouped_437 = cute.group_modes(%src_partitioned_422) <1, 4> : (!memref_tmem_f32_2) -> !memref_tmem_f32_3
-      %grouped_438 = cute.group_modes(%rmem_427) <1, 4> : (!memref_rmem_f32_) -> !memref_rmem_f32_1
-      cute.copy(%1420, %grouped_437, %grouped_438) : (!copy_ldtm_32_, !memref_tmem_f32_3, !memref_rmem_f32_1)
-      %1439 = cute.memref.load_vec(%rmem_427) : (!memref_rmem_f32_) -> vector<128xf32>
-      %1440 = arith.truncf %1439 : vector<128xf32> to vector<128xf16>
-      cute.memref.store_vec(%1440, %rmem_430) : (vector<128xf16>, !memref_rmem_f16_) -> ()
-      %grouped_441 = cute.group_modes(%rmem_430) <1, 4> : (!memref_rmem_f16_) -> !memref_rmem_f16_1
-      %grouped_442 = cute.group_modes(%slice_433) <1, 4> : (!memref_gmem_f16_4) -> !memref_gmem_f16_5
-      cute.copy(%atom_431, %grouped_441, %grouped_442) : (!cute_nvgpu.atom.universal_copy<f16>, !memref_rmem_f16_1, !memref_gmem_f16_5)
-      %c1_i32_443 = arith.constant 1 : i32
-      %1444 = builtin.unrealized_conversion_cast %ptr_71 : !cute.ptr<i64, smem, align<8>> to !llvm.ptr<3>
-      %arrived = nvvm.mbarrier.arrive %1444, %c1_i32_443 : !llvm.ptr<3> -> i64
+      %c0_i32_385 = arith.constant 0 : i32
+      %1386 = builtin.unrealized_conversion_cast %iter_46 : !cute.ptr<i64, smem, align<8>> to !llvm.ptr<3>
+      %c10000000_i32_387 = arith.constant 10000000 : i32
+      nvvm.mbarrier.try_wait.parity %1386, %c0_i32_385, %c10000000_i32_387 : !llvm.ptr<3>, i32, i32
+      %grouped_388 = cute.group_modes(%src_partitioned_373) <1, 4> : (!memref_tmem_f32_2) -> !memref_tmem_f32_3
+      %grouped_389 = cute.group_modes(%rmem_378) <1, 4> : (!memref_rmem_f32_) -> !memref_rmem_f32_1
+      cute.copy(%1371, %grouped_388, %grouped_389) : (!copy_ldtm_32_, !memref_tmem_f32_3, !memref_rmem_f32_1)
+      %1390 = cute.memref.load_vec(%rmem_378) : (!memref_rmem_f32_) -> vector<128xf32>
+      %1391 = arith.truncf %1390 : vector<128xf32> to vector<128xf16>
+      cute.memref.store_vec(%1391, %rmem_381) : (vector<128xf16>, !memref_rmem_f16_) -> ()
+      %grouped_392 = cute.group_modes(%rmem_381) <1, 4> : (!memref_rmem_f16_) -> !memref_rmem_f16_1
+      %grouped_393 = cute.group_modes(%slice_384) <1, 4> : (!memref_gmem_f16_4) -> !memref_gmem_f16_5
+      cute.copy(%atom_382, %grouped_392, %grouped_393) : (!cute_nvgpu.atom.universal_copy<f16>, !memref_rmem_f16_1, !memref_gmem_f16_5)
+      %c1_i32_394 = arith.constant 1 : i32
+      %1395 = builtin.unrealized_conversion_cast %ptr_71 : !cute.ptr<i64, smem, align<8>> to !llvm.ptr<3>
+      %arrived = nvvm.mbarrier.arrive %1395, %c1_i32_394 : !llvm.ptr<3> -> i64
       nvvm.barrier
       scf.if %1074 {
         cute_nvgpu.arch.sm100.dealloc_tmem(%tmem_ptr_160, %c512_i32_157) [ cta_1] : !cute.ptr<f32, tmem, align<16>>, i32
@@ -522,86 +467,86 @@ module attributes {gpu.container_module} {
     }
   }
   func.func @cutlass___call___m_mxf8Sm100BlockScaledDenseGemmKernel_object_at__Ptrgmem_Ptrgmem(%arg0: !cute.ptr<f8E4M3FN, gmem, align<16>>, %arg1: !cute.ptr<f8E4M3FN, gmem, align<16>>, %arg2: !cute.ptr<f8E8M0FNU, gmem, align<32>>, %arg3: !cute.ptr<f8E8M0FNU, gmem, align<32>>, %arg4: !cute.ptr<f16, gmem, align<16>>, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: !cuda.stream) -> i32 attributes {llvm.emit_c_interface} {
-    %iv_445 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
-    %iv_446 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
-    %1447 = arith.muli %arg5, %arg7 : i32
-    %iv_448 = cute.assume(%1447) : (i32) -> !cute.i32<divby 32>
-    %shape_449 = cute.make_shape(%arg5, %iv_445, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
-    %stride_450 = cute.make_stride(%iv_446, %iv_448) : (!cute.i32<divby 32>, !cute.i32<divby 32>) -> !cute.stride<"(?{div=32},1,?{div=32})">
-    %lay_451 = cute.make_layout(%shape_449, %stride_450) : !cute.layout<"(?,?{div=32},?):(?{div=32},1,?{div=32})">
-    %view_452 = cute.make_view(%arg0, %lay_451) : !memref_gmem_f8E4M3FN_
-    %iv_453 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
-    %iv_454 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
-    %1455 = arith.muli %arg6, %arg7 : i32
-    %iv_456 = cute.assume(%1455) : (i32) -> !cute.i32<divby 32>
-    %shape_457 = cute.make_shape(%arg6, %iv_453, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
-    %stride_458 = cute.make_stride(%iv_454, %iv_456) : (!cute.i32<divby 32>, !cute.i32<divby 32>) -> !cute.stride<"(?{div=32},1,?{div=32})">
-    %lay_459 = cute.make_layout(%shape_457, %stride_458) : !cute.layout<"(?,?{div=32},?):(?{div=32},1,?{div=32})">
-    %view_460 = cute.make_view(%arg1, %lay_459) : !memref_gmem_f8E4M3FN_
-    %iv_461 = cute.assume(%arg5) : (i32) -> !cute.i32<divby 32>
-    %iv_462 = cute.assume(%arg6) : (i32) -> !cute.i32<divby 16>
-    %iv_463 = cute.assume(%arg6) : (i32) -> !cute.i32<divby 16>
-    %1464 = arith.muli %arg5, %arg6 : i32
-    %iv_465 = cute.assume(%1464) : (i32) -> !cute.i32<divby 512>
-    %shape_466 = cute.make_shape(%iv_461, %iv_462, %arg8) : (!cute.i32<divby 32>, !cute.i32<divby 16>, i32) -> !cute.shape<"(?{div=32},?{div=16},?)">
-    %stride_467 = cute.make_stride(%iv_463, %iv_465) : (!cute.i32<divby 16>, !cute.i32<divby 512>) -> !cute.stride<"(?{div=16},1,?{div=512})">
-    %lay_468 = cute.make_layout(%shape_466, %stride_467) : !cute.layout<"(?{div=32},?{div=16},?):(?{div=16},1,?{div=512})">
-    %view_469 = cute.make_view(%arg4, %lay_468) : !memref_gmem_f16_
-    %1470 = cute.static : !cute.layout<"((32,4),(32,4)):((16,4),(0,1))">
-    %iv_471 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
-    %shape_472 = cute.make_shape(%arg5, %iv_471, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
-    %int_tuple_473 = cute.make_int_tuple() : () -> !cute.int_tuple<"(2,1,3)">
-    %tile_to_shape_474 = cute.tile_to_shape(%1470, %shape_472, %int_tuple_473) : (!cute.layout<"((32,4),(32,4)):((16,4),(0,1))">, !cute.shape<"(?,?{div=32},?)">, !cute.int_tuple<"(2,1,3)">) -> !cute.layout<"(((32,4),?),((32,4),?),(1,?)):(((16,4),?{div=512}),((0,1),512),(0,?{div=512}))">
-    %view_475 = cute.make_view(%arg2, %tile_to_shape_474) : !memref_gmem_f8E8M0FNU_
-    %1476 = cute.static : !cute.layout<"((32,4),(32,4)):((16,4),(0,1))">
-    %iv_477 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
-    %shape_478 = cute.make_shape(%arg6, %iv_477, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
-    %int_tuple_479 = cute.make_int_tuple() : () -> !cute.int_tuple<"(2,1,3)">
-    %tile_to_shape_480 = cute.tile_to_shape(%1476, %shape_478, %int_tuple_479) : (!cute.layout<"((32,4),(32,4)):((16,4),(0,1))">, !cute.shape<"(?,?{div=32},?)">, !cute.int_tuple<"(2,1,3)">) -> !cute.layout<"(((32,4),?),((32,4),?),(1,?)):(((16,4),?{div=512}),((0,1),512),(0,?{div=512}))">
-    %view_481 = cute.make_view(%arg3, %tile_to_shape_480) : !memref_gmem_f8E8M0FNU_
-    %1482 = cute.static : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">
-    %coord_483 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
-    %slice_484 = cute.slice(%1482, %coord_483) : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.coord<"(_,_,_,0)">
-    %1485 = cute.static : !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">
-    %non_exec_atom_486, %tma_tensor_487 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_452, %slice_484, %1485) <{kind = <sm_90> num_multicast = 1}> : (!memref_gmem_f8E4M3FN_, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4):((128,1),0,32)">, !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">)
-    %1488 = cute.static : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">
-    %coord_489 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
-    %slice_490 = cute.slice(%1488, %coord_489) : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.coord<"(_,_,_,0)">
-    %1491 = cute.static : !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">
-    %non_exec_atom_492, %tma_tensor_493 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_460, %slice_490, %1491) <{kind = <sm_90> num_multicast = 1}> : (!memref_gmem_f8E4M3FN_, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4):((128,1),0,32)">, !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">)
-    %1494 = cute.static : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">
-    %coord_495 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
-    %slice_496 = cute.slice(%1494, %coord_495) : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">, !cute.coord<"(_,_,_,0)">
-    %1497 = cute.static : !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">
-    %non_exec_atom_498, %tma_tensor_499 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_475, %slice_496, %1497) <{kind = <sm_90> num_multicast = 1 tma_format = #cute_nvgpu.tma_data_format<U16>}> : (!memref_gmem_f8E8M0FNU_, !cute.layout<"((((32,4),1),(32,1)),1,4):((((16,4),0),(0,0)),0,1)">, !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">)
-    %1500 = cute.static : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">
-    %coord_501 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
-    %slice_502 = cute.slice(%1500, %coord_501) : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">, !cute.coord<"(_,_,_,0)">
-    %1503 = cute.static : !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">
-    %non_exec_atom_504, %tma_tensor_505 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_481, %slice_502, %1503) <{kind = <sm_90> num_multicast = 1 tma_format = #cute_nvgpu.tma_data_format<U16>}> : (!memref_gmem_f8E8M0FNU_, !cute.layout<"((((32,4),1),(32,1)),1,4):((((16,4),0),(0,0)),0,1)">, !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">)
-    %atom_506 = cute.make_atom() : () -> !cute_nvgpu.sm100.mma_bs<128x128x32, num_cta = 1, ab_major = (k, k), elem_type = (f8E4M3FN, f8E4M3FN, f32), sf_type = f8E8M0FNU, frag_kind = ss, vec_size = 32>
-    %1507 = cute.make_tiled_mma(%atom_506) : !mma_
-    %tile_508 = cute.make_tile() : () -> !cute.tile<"[128:1;128:1;1:0]">
-    %1509 = cute.get_shape(%tile_to_shape_480) : (!cute.layout<"(((32,4),?),((32,4),?),(1,?)):(((16,4),?{div=512}),((0,1),512),(0,?{div=512}))">) -> !cute.shape<"(((32,4),?),((32,4),?),(1,?))">
-    %c127_i32_510 = arith.constant 127 : i32
-    %1511 = arith.addi %arg5, %c127_i32_510 : i32
-    %c128_i32_512 = arith.constant 128 : i32
-    %1513 = arith.floordivsi %1511, %c128_i32_512 : i32
-    %c127_i32_514 = arith.constant 127 : i32
-    %1515 = arith.addi %arg6, %c127_i32_514 : i32
-    %c128_i32_516 = arith.constant 128 : i32
-    %1517 = arith.floordivsi %1515, %c128_i32_516 : i32
-    %c0_i32_518 = arith.constant 0 : i32
-    %c1_i32_519 = arith.constant 1 : i32
-    %c128_i32_520 = arith.constant 128 : i32
-    %c0_i64_521 = arith.constant 0 : i64
-    %1522 = cute.kernel_smem_size @kernels::@kernel_cutlass_kernel_m_mxf8Sm100BlockScaledDenseGemmKernel_object_at__TiledMMA_ThrLayoutVMNK11110000_0 : i64
-    %1523 = cuda.launch_cfg.create<max_attrs = 17 : i32> (blockDim = (%c128_i32_520, %c1_i32_519, %c1_i32_519), dynamicSmemBytes = %1522, gridDim = (%1513, %1517, %arg8), stream = %arg9) : i32, i32, i32, i64, i32, i32, i32, !cuda.stream -> !cuda.launch_cfg<max_attrs = 17>
-    cuda.launch_cfg.cluster_dim[%1523] (%c1_i32_519, %c1_i32_519, %c1_i32_519) : !cuda.launch_cfg<max_attrs = 17>, i32, i32, i32
-    cuda.launch_cfg.cooperative[%1523] %c0_i32_518 : !cuda.launch_cfg<max_attrs = 17>, i32
-    %1524 = cuda.launch_ex @kernels::@kernel_cutlass_kernel_m_mxf8Sm100BlockScaledDenseGemmKernel_object_at__TiledMMA_ThrLayoutVMNK11110000_0<%1523> (%1507, %non_exec_atom_486, %tma_tensor_487, %non_exec_atom_492, %tma_tensor_493, %non_exec_atom_498, %tma_tensor_499, %non_exec_atom_504, %tma_tensor_505, %view_469, %1482, %1488, %1494, %1500) {assume_kernel_attr = #cuda.assume_kernel_attr<true>} : !cuda.launch_cfg<max_attrs = 17>, (!mma_, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">, !memref_gmem_f16_, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">, !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">) -> !cuda.result
-    %1525 = cuda.cast %1524 : !cuda.result -> i32
-    cuda.return_if_error %1525 : i32
-    return %c0_i32_518 : i32
+    %iv_396 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
+    %iv_397 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
+    %1398 = arith.muli %arg5, %arg7 : i32
+    %iv_399 = cute.assume(%1398) : (i32) -> !cute.i32<divby 32>
+    %shape_400 = cute.make_shape(%arg5, %iv_396, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
+    %stride_401 = cute.make_stride(%iv_397, %iv_399) : (!cute.i32<divby 32>, !cute.i32<divby 32>) -> !cute.stride<"(?{div=32},1,?{div=32})">
+    %lay_402 = cute.make_layout(%shape_400, %stride_401) : !cute.layout<"(?,?{div=32},?):(?{div=32},1,?{div=32})">
+    %view_403 = cute.make_view(%arg0, %lay_402) : !memref_gmem_f8E4M3FN_
+    %iv_404 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
+    %iv_405 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
+    %1406 = arith.muli %arg6, %arg7 : i32
+    %iv_407 = cute.assume(%1406) : (i32) -> !cute.i32<divby 32>
+    %shape_408 = cute.make_shape(%arg6, %iv_404, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
+    %stride_409 = cute.make_stride(%iv_405, %iv_407) : (!cute.i32<divby 32>, !cute.i32<divby 32>) -> !cute.stride<"(?{div=32},1,?{div=32})">
+    %lay_410 = cute.make_layout(%shape_408, %stride_409) : !cute.layout<"(?,?{div=32},?):(?{div=32},1,?{div=32})">
+    %view_411 = cute.make_view(%arg1, %lay_410) : !memref_gmem_f8E4M3FN_
+    %iv_412 = cute.assume(%arg5) : (i32) -> !cute.i32<divby 32>
+    %iv_413 = cute.assume(%arg6) : (i32) -> !cute.i32<divby 16>
+    %iv_414 = cute.assume(%arg6) : (i32) -> !cute.i32<divby 16>
+    %1415 = arith.muli %arg5, %arg6 : i32
+    %iv_416 = cute.assume(%1415) : (i32) -> !cute.i32<divby 512>
+    %shape_417 = cute.make_shape(%iv_412, %iv_413, %arg8) : (!cute.i32<divby 32>, !cute.i32<divby 16>, i32) -> !cute.shape<"(?{div=32},?{div=16},?)">
+    %stride_418 = cute.make_stride(%iv_414, %iv_416) : (!cute.i32<divby 16>, !cute.i32<divby 512>) -> !cute.stride<"(?{div=16},1,?{div=512})">
+    %lay_419 = cute.make_layout(%shape_417, %stride_418) : !cute.layout<"(?{div=32},?{div=16},?):(?{div=16},1,?{div=512})">
+    %view_420 = cute.make_view(%arg4, %lay_419) : !memref_gmem_f16_
+    %1421 = cute.static : !cute.layout<"((32,4),(32,4)):((16,4),(0,1))">
+    %iv_422 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
+    %shape_423 = cute.make_shape(%arg5, %iv_422, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
+    %int_tuple_424 = cute.make_int_tuple() : () -> !cute.int_tuple<"(2,1,3)">
+    %tile_to_shape_425 = cute.tile_to_shape(%1421, %shape_423, %int_tuple_424) : (!cute.layout<"((32,4),(32,4)):((16,4),(0,1))">, !cute.shape<"(?,?{div=32},?)">, !cute.int_tuple<"(2,1,3)">) -> !cute.layout<"(((32,4),?),((32,4),?),(1,?)):(((16,4),?{div=512}),((0,1),512),(0,?{div=512}))">
+    %view_426 = cute.make_view(%arg2, %tile_to_shape_425) : !memref_gmem_f8E8M0FNU_
+    %1427 = cute.static : !cute.layout<"((32,4),(32,4)):((16,4),(0,1))">
+    %iv_428 = cute.assume(%arg7) : (i32) -> !cute.i32<divby 32>
+    %shape_429 = cute.make_shape(%arg6, %iv_428, %arg8) : (i32, !cute.i32<divby 32>, i32) -> !cute.shape<"(?,?{div=32},?)">
+    %int_tuple_430 = cute.make_int_tuple() : () -> !cute.int_tuple<"(2,1,3)">
+    %tile_to_shape_431 = cute.tile_to_shape(%1427, %shape_429, %int_tuple_430) : (!cute.layout<"((32,4),(32,4)):((16,4),(0,1))">, !cute.shape<"(?,?{div=32},?)">, !cute.int_tuple<"(2,1,3)">) -> !cute.layout<"(((32,4),?),((32,4),?),(1,?)):(((16,4),?{div=512}),((0,1),512),(0,?{div=512}))">
+    %view_432 = cute.make_view(%arg3, %tile_to_shape_431) : !memref_gmem_f8E8M0FNU_
+    %1433 = cute.static : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">
+    %coord_434 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
+    %slice_435 = cute.slice(%1433, %coord_434) : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.coord<"(_,_,_,0)">
+    %1436 = cute.static : !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">
+    %non_exec_atom_437, %tma_tensor_438 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_403, %slice_435, %1436) <{kind = <sm_90> num_multicast = 1}> : (!memref_gmem_f8E4M3FN_, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4):((128,1),0,32)">, !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">)
+    %1439 = cute.static : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">
+    %coord_440 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
+    %slice_441 = cute.slice(%1439, %coord_440) : !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.coord<"(_,_,_,0)">
+    %1442 = cute.static : !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">
+    %non_exec_atom_443, %tma_tensor_444 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_411, %slice_441, %1442) <{kind = <sm_90> num_multicast = 1}> : (!memref_gmem_f8E4M3FN_, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4):((128,1),0,32)">, !cute.layout<"((128,32),1,4):((1@0,1@1),0,32@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">)
+    %1445 = cute.static : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">
+    %coord_446 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
+    %slice_447 = cute.slice(%1445, %coord_446) : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">, !cute.coord<"(_,_,_,0)">
+    %1448 = cute.static : !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">
+    %non_exec_atom_449, %tma_tensor_450 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_426, %slice_447, %1448) <{kind = <sm_90> num_multicast = 1 tma_format = #cute_nvgpu.tma_data_format<U16>}> : (!memref_gmem_f8E8M0FNU_, !cute.layout<"((((32,4),1),(32,1)),1,4):((((16,4),0),(0,0)),0,1)">, !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">)
+    %1451 = cute.static : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">
+    %coord_452 = cute.make_coord() : () -> !cute.coord<"(_,_,_,0)">
+    %slice_453 = cute.slice(%1451, %coord_452) : !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">, !cute.coord<"(_,_,_,0)">
+    %1454 = cute.static : !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">
+    %non_exec_atom_455, %tma_tensor_456 = cute_nvgpu.atom.make_non_exec_tiled_tma_load(%view_432, %slice_453, %1454) <{kind = <sm_90> num_multicast = 1 tma_format = #cute_nvgpu.tma_data_format<U16>}> : (!memref_gmem_f8E8M0FNU_, !cute.layout<"((((32,4),1),(32,1)),1,4):((((16,4),0),(0,0)),0,1)">, !cute.layout<"(((32,4),(32,1)),1,4):(((1@0@0@0,1@1@0@0),(1@0@0@1,0)),0,1@1@0@1)">) -> (!cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">)
+    %atom_457 = cute.make_atom() : () -> !cute_nvgpu.sm100.mma_bs<128x128x32, num_cta = 1, ab_major = (k, k), elem_type = (f8E4M3FN, f8E4M3FN, f32), sf_type = f8E8M0FNU, frag_kind = ss, vec_size = 32>
+    %1458 = cute.make_tiled_mma(%atom_457) : !mma_
+    %tile_459 = cute.make_tile() : () -> !cute.tile<"[128:1;128:1;1:0]">
+    %1460 = cute.get_shape(%tile_to_shape_431) : (!cute.layout<"(((32,4),?),((32,4),?),(1,?)):(((16,4),?{div=512}),((0,1),512),(0,?{div=512}))">) -> !cute.shape<"(((32,4),?),((32,4),?),(1,?))">
+    %c127_i32_461 = arith.constant 127 : i32
+    %1462 = arith.addi %arg5, %c127_i32_461 : i32
+    %c128_i32_463 = arith.constant 128 : i32
+    %1464 = arith.floordivsi %1462, %c128_i32_463 : i32
+    %c127_i32_465 = arith.constant 127 : i32
+    %1466 = arith.addi %arg6, %c127_i32_465 : i32
+    %c128_i32_467 = arith.constant 128 : i32
+    %1468 = arith.floordivsi %1466, %c128_i32_467 : i32
+    %c0_i32_469 = arith.constant 0 : i32
+    %c1_i32_470 = arith.constant 1 : i32
+    %c128_i32_471 = arith.constant 128 : i32
+    %c0_i64_472 = arith.constant 0 : i64
+    %1473 = cute.kernel_smem_size @kernels::@kernel_cutlass_kernel_m_mxf8Sm100BlockScaledDenseGemmKernel_object_at__TiledMMA_ThrLayoutVMNK11110000_0 : i64
+    %1474 = cuda.launch_cfg.create<max_attrs = 17 : i32> (blockDim = (%c128_i32_471, %c1_i32_470, %c1_i32_470), dynamicSmemBytes = %1473, gridDim = (%1464, %1468, %arg8), stream = %arg9) : i32, i32, i32, i64, i32, i32, i32, !cuda.stream -> !cuda.launch_cfg<max_attrs = 17>
+    cuda.launch_cfg.cluster_dim[%1474] (%c1_i32_470, %c1_i32_470, %c1_i32_470) : !cuda.launch_cfg<max_attrs = 17>, i32, i32, i32
+    cuda.launch_cfg.cooperative[%1474] %c0_i32_469 : !cuda.launch_cfg<max_attrs = 17>, i32
+    %1475 = cuda.launch_ex @kernels::@kernel_cutlass_kernel_m_mxf8Sm100BlockScaledDenseGemmKernel_object_at__TiledMMA_ThrLayoutVMNK11110000_0<%1474> (%1458, %non_exec_atom_437, %tma_tensor_438, %non_exec_atom_443, %tma_tensor_444, %non_exec_atom_449, %tma_tensor_450, %non_exec_atom_455, %tma_tensor_456, %view_420, %1433, %1439, %1445, %1451) {assume_kernel_attr = #cuda.assume_kernel_attr<true>} : !cuda.launch_cfg<max_attrs = 17>, (!mma_, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E4M3FN, copy_bits = 131072, tma_gbasis = <"(128,128,1):(1@1,1@0,1@2)">, tma_format = U8>, !cute.coord_tensor<"(0,0,0)", "(?,?{div=32},?):(1@1,1@0,1@2)">, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">, !cute_nvgpu.atom.non_exec_tiled_tma_load<sm_90, f8E8M0FNU, copy_bits = 4096, tma_gbasis = <"((2,4,32),1,1,1):((1@1@0@1,1@1@0@0,1@0@0@0),1@1@0,1@1@1,1@1@2)">, tma_format = U16>, !cute.coord_tensor<"(0,0,0,0)", "(((32,4),?),((32,4),?),(1,?)):(((8@0,2@0),1@1),((0,1/2@0),1@2),(0,1@3))">, !memref_gmem_f16_, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.composed_layout<"S<3,4,3> o 0 o ((128,32),1,4,2):((128,1),0,32,16384)">, !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">, !cute.layout<"((((32,4),1),(32,1)),1,4,2):((((16,4),0),(0,0)),0,1,512)">) -> !cuda.result
+    %1476 = cuda.cast %1475 : !cuda.result -> i32
+    cuda.return_if_error %1476 : i32
+    return %c0_i32_469 : i32
   }
 }

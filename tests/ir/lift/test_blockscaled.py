@@ -2,6 +2,7 @@
 """Block-scaled GEMMs of Blackwell, as the CuTe DSL prints them: whole modules, written after single lines of one that
 it printed."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,14 @@ def test_a_module_prints_what_it_was_read_from(kind):
     assert str(ir.parse(str(found))) == str(found)
     assert "num_multicast = 1 tma_format = #cute_nvgpu.tma_data_format<U16>}>" in str(found)
     assert ir.to_python(found).count("internal_type=cute.Int16") == 2
+
+
+def test_factors_may_stand_with_their_scale_factors():
+    found = module("mxf8")
+    assert re.search(
+        r"cute.gemm\(%\w+, %view_\w+, \[%slice_\w+, %view_\w+\], \[%slice_\w+, %view_\w+\], %view_\w+\)", str(found)
+    )
+    assert re.search(r"\[frg_A\[.*\], view_\d\],\s+\[frg_B\[.*\], view_\d\],", ir.to_python(found))
 
 
 def test_numbers_of_the_hosts_are_run_time_numbers():
