@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Block-scaled GEMMs of Blackwell, as the CuTe DSL prints them: whole modules, written after single lines of one that
-it printed."""
+it printed: of one block, and of a pair whose scale factors of B each block copies half of for both."""
 
 import re
 from pathlib import Path
@@ -18,6 +18,7 @@ from tests.ir.lift.test_lifting import launcher  # noqa: E402
 HERE = Path(__file__).parent
 MODULES = {  # file, element, factor, elements for each factor, greatest element
     "nvf4": ("nvf4_gemm.mlir", cute.Float4E2M1FN, cute.Float8E4M3FN, 16, 6.0),
+    "nvf4 pair": ("nvf4_pair_gemm.mlir", cute.Float4E2M1FN, cute.Float8E4M3FN, 16, 6.0),
     "mxf8": ("mxf8_gemm.mlir", cute.Float8E4M3FN, cute.Float8E8M0FNU, 32, 8.0),
 }
 
@@ -71,7 +72,9 @@ def test_a_block_scaled_gemm_computes_what_numpy_computes_and_compiles():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "shape"), [("nvf4", (256, 256, 1280, 2)), ("mxf8", (256, 128, 768, 2))])
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("nvf4", (256, 256, 1280, 2)), ("nvf4 pair", (512, 256, 1280, 1)), ("mxf8", (256, 128, 768, 2))]
+)
 def test_block_scaled_gemms_of_several_tiles(kind, shape):
     assert error(kind, *shape, []) < 5e-4
 
