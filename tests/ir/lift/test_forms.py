@@ -78,3 +78,25 @@ def test_strides_of_extents_of_one_are_told_in_two_ways():
       {line}
       %0 = cute.get_shape(%div) : (!cute.layout<"((2),1,1,1):((1),0,0,0)">) -> !cute.shape<"((2),1,1,1)">"""
     ir.parse(texts.kernel(body, '%arg0: !cute.layout<"(2,1,1):(1,0,0)">'))
+
+
+LOCATED = """#loc = loc("/a/loc(1).py":234:0)
+#loc1 = loc("<module>"(#loc))
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    cuda.kernel @kernel(%arg0: i32 loc("x"(#loc1))) attributes {cute.kernel} {
+      cf.assert %true, "loc(of this)" loc(#loc1)
+      nvvm.bar.warp.sync %arg0 : i32 loc(callsite(#loc1 at #loc))
+      return loc(#loc1)
+    } loc(#loc1)
+  } loc(#loc)
+} loc(#loc)
+"""
+
+
+def test_where_operations_came_from_is_left_out():
+    module = ir.parse(LOCATED.replace("cf.assert %true", "%true = arith.constant true\n      cf.assert %true"))
+    assert "loc(of this)" in str(module) and "#loc" not in str(module)
+    assert "cute.arch.sync_warp(arg0)" in ir.to_python(module)
+    with pytest.raises(cute.CuteError, match=r":6:17: "):
+        ir.parse(LOCATED)
