@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from .patterns import layout_of
@@ -32,12 +33,22 @@ def alloca(w: Lifter, op: Any) -> None:
         w.refuse(op, f"memory in {space} is not allocated so")
     count = cosize(layout_of(op.results[0].type))
     if shared_bytes(w.flow.function) > STATIC:
+        if _repeats(op):
+            w.refuse(
+                op, f"a loop allocates shared memory of more than {STATIC} bytes in all: each round would take more"
+            )
         text = f"{w.allocator()}.allocate_array({w.element(elem)}, {count}, {align or 1})"
     else:
         text = f"cute.arch.alloc_smem({w.element(elem)}, {count}, {align or 'None'})"
     if swizzle is not None:
         text = f"cute.recast_ptr({text}, swizzle_={swizzle_text(swizzle)})"
     w.bind(op.results[0], Expr(f"cute.make_tensor({text}, {layout_text(layout)})"), moves=False)
+
+
+def _repeats(op: Operation) -> bool:
+    """Whether a loop is around an operation."""
+    around = op.parent_op()
+    return around is not None and (isinstance(around, (scf.ForOp, scf.WhileOp)) or _repeats(around))
 
 
 def _two_arrays(w: Lifter, op: Any, found: Recast) -> None:

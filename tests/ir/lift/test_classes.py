@@ -41,6 +41,19 @@ def test_vectors_meet_in_one_shape_and_their_bits_are_those_of_memory():
     assert cute.compile(kernel, *args, arch="sm_80").resources.local == 0
 
 
+def test_a_loop_does_not_allocate_dynamic_memory():
+    body = """      %c0_i32 = arith.constant 0 : i32
+      %c1_i32 = arith.constant 1 : i32
+      %c7_i8 = arith.constant 7 : i8
+      %coord = cute.make_coord() : () -> !cute.coord<"0">
+      scf.for %arg0 = %c0_i32 to %c1_i32 step %c1_i32  : i32 {
+        %smem = cute.memref.alloca() : !cute.memref<i8, smem, align<16>, "65536:1">
+        cute.memref.store(%smem, %coord, %c7_i8) : (!cute.memref<i8, smem, align<16>, "65536:1">, !cute.coord<"0">, i8) -> ()
+      }"""  # noqa: E501
+    with pytest.raises(cute.CuteError, match="a loop allocates shared memory"):
+        python(body)
+
+
 LEADERS = {
     "nvvm.elect.sync -> i1": True,
     "arith.cmpi eq, %0, %c1_i32 : i32": False,
