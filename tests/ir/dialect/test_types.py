@@ -135,7 +135,7 @@ HALF = written(1, 2)
 
 def test_fractions_are_added_and_multiplied():
     assert HALF + HALF == 1 and HALF * 4 == 2
-    assert 3 * HALF == written(3, 2) and -HALF == written(-1, 2)
+    assert (str(3 * HALF), str(-HALF)) == ("3/2", "-1/2")
 
 
 @pytest.mark.parametrize("made", [lambda: HALF // 2, lambda: 3 % HALF, lambda: abs(HALF), lambda: HALF < 1])
