@@ -100,3 +100,12 @@ def test_where_operations_came_from_is_left_out():
     assert "cute.arch.sync_warp(arg0)" in ir.to_python(module)
     with pytest.raises(cute.CuteError, match=r":6:17: "):
         ir.parse(LOCATED)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_cluster_meets_where_a_barrier_begins_first(times):
+    begin = "      nvvm.mbarrier.init %arg0, %arg1 : !llvm.ptr<3>, i32\n      nvvm.fence.mbarrier.init\n"
+    arrive = f"      {PEER}nvvm.mbarrier.arrive %0, %arg1 {CLUSTER}"
+    source = ir.to_python(ir.parse(texts.kernel(times * begin + arrive, PARAMETERS)))
+    assert source.count("cute.arch.cluster_wait()") == 1
+    assert source.index("cluster_wait") < source.rindex("mbarrier_init_fence()") or times == 1
