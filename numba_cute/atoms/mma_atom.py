@@ -361,11 +361,21 @@ class ThrMma(InIR):
         x, y = OPERAND_MODES[operand]
         stored = self.tiled_mma.atom.traits.sparsity if operand == "A" else 1
         tile = (self.tiled_mma.get_tile_size(x), self.tiled_mma.get_tile_size(y) // stored)
-        check_whole_tiles(tensor, tile, f"partition_{operand}")
         parts = tensor._relaid(lambda lay: self.tiled_mma.thrfrg(operand, lay))
         coord = self.tiled_mma.thr_layout_vmnk.get_flat_coord(self.thr_idx)
         rest = (None,) * layout.rank(layout.shape(parts.layout)[1][1])
-        return slice_tensor(parts, ((coord[0], (coord[x + 1], coord[y + 1])), (None, rest)))
+        part = slice_tensor(parts, ((coord[0], (coord[x + 1], coord[y + 1])), (None, rest)))
+        if not self._is_first_and_within(part, tensor):
+            check_whole_tiles(tensor, tile, f"partition_{operand}")
+        return part
+
+    def _is_first_and_within(self, part: Tensor, tensor: Tensor) -> bool:
+        """Say whether a part is the first thread's, and none of it lies beyond its tensor: a CTA of a pair may hold its
+        own half of a tile alone."""
+        if type(self.thr_idx) is not int or self.thr_idx:
+            return False
+        ends = layout.cosize(part.layout), layout.cosize(tensor.layout)
+        return all(type(n) is int for n in ends) and ends[0] <= ends[1]
 
     def partition_A(self, input_mk: Tensor) -> Tensor:  # noqa: N802
         """Give this thread's part (V, MMA_M, MMA_K, …) of A, a tensor `input_mk` (M, K, …). Raises CuteError

@@ -9,7 +9,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.dtypes import Float4E2M1FN, Float8E8M0FNU
-from numba_cute.nvgpu import CopyUniversalOp, warp
+from numba_cute.nvgpu import CopyUniversalOp, tcgen05, warp
 
 F16, F32, E4M3, E5M2 = cute.Float16, cute.Float32, cute.Float8E4M3FN, cute.Float8E5M2
 OPS = [
@@ -109,3 +109,21 @@ def test_a_copy_made_for_an_operand_hands_each_thread_what_it_holds(op):
             assert source.shape == target.shape
             assert [source[i] for i in range(cute.size(source))] == [target[i] for i in range(cute.size(target))]
             assert _coordinates(source) == _owned(op, operand, (2, 2, 1), tile, t)
+
+
+def test_a_block_of_a_pair_parts_its_own_half_of_a_tile():
+    """The first of a pair may take its part of a tensor that is half a tile; the part of the second would lie beyond
+    it, and so would whole tiles of a block alone."""
+    K, group = tcgen05.OperandMajorMode.K, tcgen05.CtaGroup
+    pair, one = (
+        cute.make_tiled_mma(
+            tcgen05.MmaF16BF16Op(cute.BFloat16, cute.Float32, (128, n, 16), g, tcgen05.OperandSource.SMEM, K, K)
+        )
+        for n, g in ((256, group.TWO), (256, group.ONE))
+    )
+    ptr = cute.make_ptr(cute.BFloat16, 0, cute.AddressSpace.smem, assumed_align=512)
+    half = cute.make_tensor(ptr, cute.make_layout((128, 64, 5), stride=(1, 0, 128)))
+    assert str(pair.get_slice(0).partition_B(half).layout) == "((128,16),1,4,5):((1,0),0,0,128)"
+    for thread in (pair.get_slice(1), one.get_slice(0)):
+        with pytest.raises(cute.CuteError, match="no multiple of the tile's 256"):
+            thread.partition_B(half)

@@ -11,7 +11,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ...seam import CuteError
-from .checked import Refused, checked, is_static
+from .checked import Refused, checked, is_static, whole_numbers
 from .notation import read, write
 
 KINDS = ("int_tuple", "coord", "shape", "stride", "layout", "tile", "composed_layout", "swizzle")
@@ -26,18 +26,20 @@ class _Written(Data[Any]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Any:
         """Read what stands after the name."""
-        start = parser.pos
+        start, printed = parser.pos, cls.verified and getattr(parser, "printed", False)
         parser.parse_punctuation("<")
         text = parser.parse_optional_str_literal()
         if text is None:
             parser.raise_error("expected string: the value in quotes")
         try:
-            value = read(cls.kind, text)
+            value = read(cls.kind, text, printed)
         except CuteError as e:
             parser.raise_error(f'failed to parse {cls.kind} from "{text}": {e}', start)
         if cls.verified:
             try:
                 value = checked(cls.kind, value)
+                if not printed:
+                    whole_numbers(value)
             except Refused as e:
                 parser.raise_error(str(e), start)
         parser.parse_punctuation(">")

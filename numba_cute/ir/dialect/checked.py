@@ -12,7 +12,8 @@ from ...layout.layout import ComposedLayout, Layout
 from ...layout.swizzle import Swizzle
 from ...seam import CuteError
 from .leaves import Dynamic
-from .notation import Ratio, RatioBasis, RawComposed, RawLayout, Undefined, write
+from .notation import RawComposed, RawLayout, Undefined, Unswizzled, write
+from .ratios import Ratio
 
 
 class Refused(CuteError):
@@ -31,8 +32,6 @@ def _as_it_is(value: Any) -> Any:
 def checked_stride(stride: Any) -> Any:
     """Return strides that the algebra can compute with."""
     leaves = flatten_to_tuple(stride)
-    if any(isinstance(d, (Ratio, RatioBasis)) for d in leaves):
-        raise Refused(f'the strides "{write("stride", stride)}" hold a fraction: a stride is an integer')
     paths = [d.mode for d in leaves if isinstance(d, ScaledBasis)]
     if paths and any(not isinstance(d, ScaledBasis) and not (type(d) is int and d == 0) for d in leaves):
         raise Refused(
@@ -45,6 +44,17 @@ def checked_stride(stride: Any) -> Any:
                 "of one depth"
             )
     return stride
+
+
+def has_fraction(value: Any) -> bool:
+    """Return whether strides of a value count parts of an element."""
+    return any(isinstance(leaf, Ratio) for leaf in leaves_of(value))
+
+
+def whole_numbers(value: Any) -> None:
+    """Refuse a value with a fraction, which the published dialect has in no type. Raises Refused for it."""
+    if has_fraction(value):
+        raise Refused(f'"{write("stride", value)}" holds a fraction: a stride is an integer')
 
 
 def checked_layout(raw: Any) -> Layout:
@@ -68,7 +78,10 @@ def checked_tile(raw: Any) -> Any:
 
 
 def is_trivial(x: Any) -> bool:
-    """Return whether a composed layout is its outer layout: nothing is added, and nothing swizzled."""
+    """Return whether a composed layout is its outer layout: nothing is added, and nothing swizzled. One that the CuTe
+    DSL prints so is none: it stays a composed layout."""
+    if isinstance(x.inner, Unswizzled):
+        return False
     return isinstance(x.inner, Swizzle) and x.inner.bits == 0 and type(x.offset) is int and x.offset == 0
 
 
@@ -139,6 +152,6 @@ def is_static(value: Any) -> bool:
 
 
 __all__ = [
-    "Refused", "checked", "checked_composed", "checked_layout", "checked_stride", "is_static", "is_trivial",
-    "leaves_of", "raw", "summed",
+    "Refused", "checked", "checked_composed", "checked_layout", "checked_stride", "has_fraction", "is_static",
+    "is_trivial", "leaves_of", "raw", "summed", "whole_numbers",
 ]  # fmt: skip

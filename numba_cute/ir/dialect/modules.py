@@ -80,12 +80,14 @@ _COMMENTS = re.compile(r"//[^\n]*")
 _NAME = re.compile(r"(?:%[\w$.:-]+(?::\d+)?\s*(?:,\s*%[\w$.:-]+(?::\d+)?\s*)*=\s*)?")
 
 
+_PRINTED = re.compile(r"\b(?:cuda|cute_nvgpu|nvvm)\.|\bgpu\.container_module\b")
 _UNDEFINED = "values used but not defined"
 
 
 class _Placing(Parser):
     """A parser that notes where each operation's name stands. operation_at: of the one that is read. awaited: where
-    each value that comes later is used first."""
+    each value that comes later is used first. printed: whether the text is one that the CuTe DSL prints, whose layouts
+    may have strides that the published dialect refuses."""
 
     operation_at = 0
 
@@ -95,6 +97,7 @@ class _Placing(Parser):
         self.awaited: dict[str, int] = {}
         self.names: dict[SSAValue, str] = {}
         self.source = source
+        self.printed = _PRINTED.search(source) is not None
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Any) -> None:
         super()._register_ssa_definition(name, values, span)
@@ -126,8 +129,36 @@ class _Placing(Parser):
         return op
 
 
+_LOCATION = re.compile(r'"(?:[^"\\]|\\.)*"|(?m:^#loc\d* = )?\bloc\((?=[#"a-z])')
+
+
+def without_locations(source: str) -> str:
+    """Return a text with spaces where it says where operations came from: a module that the CuTe DSL prints may say so
+    of each."""
+    found, at = [], 0
+    for match in _LOCATION.finditer(source):
+        if match[0].startswith('"') or match.start() < at:
+            continue
+        end = _closing(source, match.end())
+        found += [source[at : match.start()], re.sub(r"[^\n]", " ", source[match.start() : end])]
+        at = end
+    return "".join([*found, source[at:]])
+
+
+def _closing(source: str, at: int) -> int:
+    """Find the end of a bracket that is open: texts in quotes count for nothing."""
+    depth = 1
+    for match in re.compile(r'"(?:[^"\\]|\\.)*"|[()]').finditer(source, at):
+        depth += (match[0] == "(") - (match[0] == ")")
+        if not depth:
+            return match.end()
+    return len(source)
+
+
 def read(source: str, ctx: Context | None = None) -> Read:
     """Read a module, and verify it. Nothing is raised: what is wrong stands in the result."""
+    if _PRINTED.search(source) is not None and "loc(" in source:
+        source = without_locations(source)
     starts = [0, *(i + 1 for i, c in enumerate(source) if c == "\n")]
 
     def at(position: int, message: str) -> Diagnostic:

@@ -18,6 +18,7 @@ from ...layout.layout import ComposedLayout, Layout, compact
 from ...layout.swizzle import Swizzle
 from ...seam import CuteError
 from .leaves import Dynamic
+from .ratios import written
 
 
 class Malformed(CuteError):
@@ -34,26 +35,8 @@ class NamedSwizzle(Swizzle):
             object.__setattr__(self, name, value)
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A fraction, which strides may be written with: no function of the dialect takes one."""
-
-    numerator: int
-    denominator: int
-
-    def __repr__(self) -> str:
-        return f"{self.numerator}/{self.denominator}"
-
-
-@dataclass(frozen=True)
-class RatioBasis:
-    """A basis stride of a fraction."""
-
-    value: Ratio
-    mode: tuple[int, ...]
-
-    def __repr__(self) -> str:
-        return "@".join([repr(self.value), *map(str, reversed(self.mode))])
+class Unswizzled(NamedSwizzle):
+    """The swizzle of a composed layout that the CuTe DSL prints as its outer layout alone: it moves nothing."""
 
 
 _TOKEN = re.compile(r"\s*(?:(-?\d+)|(\?(?:\{[^}]*\})?)|([():;,\[\]@/<>_oSx]))")
@@ -141,7 +124,7 @@ def _coordinate(s: Scanner) -> Any:
 def _stride(s: Scanner) -> Any:
     value = _integer(s)
     if type(value) is int and s.take("/"):
-        value = Ratio(value, s.number())
+        value = written(value, s.number())
     path: list[int] = []
     while s.take("@"):
         path.insert(0, s.number())
@@ -149,7 +132,7 @@ def _stride(s: Scanner) -> Any:
         return value
     if isinstance(value, Undefined):
         raise Malformed("x is no basis stride")
-    return RatioBasis(value, tuple(path)) if isinstance(value, Ratio) else ScaledBasis(value, tuple(path))
+    return ScaledBasis(value, tuple(path))
 
 
 def _tuple(s: Scanner, leaf: Callable[[Scanner], Any], depth: int = 0) -> Any:
@@ -229,10 +212,14 @@ class RawComposed:
     outer: RawLayout
 
 
-def read(kind: str, text: str) -> Any:
-    """Read a value of a kind. Layouts come as they were written, `checked.py` makes them. Raises Malformed."""
+def read(kind: str, text: str, printed: bool = False) -> Any:
+    """Read a value of a kind. Layouts come as they were written, `checked.py` makes them. printed: whether the CuTe DSL
+    wrote it, of whose composed layouts one without a swizzle is written as a layout. Raises Malformed."""
     s = Scanner(text)
-    found = _READERS[kind](s)
+    if printed and kind == "composed_layout" and "o" not in s.tokens:
+        found = RawComposed(Unswizzled(0, 4, 3), 0, _layout(s))
+    else:
+        found = _READERS[kind](s)
     if s.peek():
         raise Malformed(f"{s.peek()!r} follows the end")
     return found
@@ -261,6 +248,8 @@ def _written(x: Any) -> str:
 def write(kind: str, x: Any) -> str:
     """Write a value of a kind as its type does."""
     if isinstance(x, (ComposedLayout, RawComposed)):
+        if isinstance(x.inner, Unswizzled):
+            return write("layout", x.outer)
         inner = "swizzle" if isinstance(x.inner, Swizzle) else "layout"
         return f"{write(inner, x.inner)} o {_written(x.offset)} o {write('layout', x.outer)}"
     if isinstance(x, (Layout, RawLayout)):
@@ -308,11 +297,10 @@ def _settled(x: Any) -> Any:
 __all__ = [
     "Malformed",
     "NamedSwizzle",
-    "Ratio",
-    "RatioBasis",
     "RawComposed",
     "RawLayout",
     "Undefined",
+    "Unswizzled",
     "body_end",
     "fitting",
     "read",

@@ -30,7 +30,7 @@ from .definitions import DEFINITIONS, Definition, Part
 from .inference import compatible, inferred, most_known, value_of_type
 from .leaves import Dynamic
 from .meaning import FUNCTIONS
-from .printed_inference import alike
+from .printed_inference import alike, composed_layout
 from .printed_operations import Row
 from .printed_types import types_of
 from .spelled import OPERATIONS as PRINTED, SpelledOperation, differing, operations_of
@@ -108,7 +108,7 @@ class CuteOperation(IRDLOperation):
             return []
         failed = f"'{self.name}' op failed to infer returned types"
         try:
-            found = most_known(self.DEFINITION, self._taken(), self.plain_attributes())
+            found = self._found()
         except Refused as e:
             return [str(e), failed]
         given = [r.type for r in self.res]
@@ -117,6 +117,14 @@ class CuteOperation(IRDLOperation):
             wrong = f"inferred type(s) {wanted} are incompatible with return type(s) of operation {got}"
             return [f"'{self.name}' op {wrong}", failed]
         return []
+
+    def _found(self) -> list[Attribute]:
+        """Return the types of the results. Among printed operations a composed layout may have a swizzle that moves
+        nothing."""
+        types = self._taken()
+        if self.DEFINITION.name == "make_composed_layout" and _among_printed(self):
+            return composed_layout(types, self.plain_attributes())
+        return most_known(self.DEFINITION, types, self.plain_attributes())
 
     def _alike(self, found: Sequence[Attribute], given: Sequence[Attribute]) -> bool:
         """Whether types differ in strides of extents of one alone, in a module of printed operations: the CuTe DSL's

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from ...layout.int_tuple import product
 from ...layout.layout import ComposedLayout, Layout, compact
 from .attributes import CuteType, type_of
-from .checked import Refused, checked, is_static
+from .checked import Refused, checked, has_fraction, is_static
 from .leaves import Dynamic
 from .meaning import FUNCTIONS, Value, canonical
 from .meaning.atoms import CopyTraits, MmaTraits, bits_of, copy_traits, mma_traits
@@ -22,7 +22,7 @@ from .meaning.swizzled import recast
 from .meaning.values import computed
 from .notation import RawLayout, read, write
 from .printed_types import TYPES, PrintedType
-from .tensors import by_extents, has_fraction, layout_of, tensor_like
+from .tensors import by_extents, layout_of, tensor_like
 
 Types = Sequence[Attribute]
 Attributes = Mapping[str, Any]
@@ -35,8 +35,6 @@ def _name(t: Any) -> str:
 
 def _part(tensor: Attribute, what: str, divided: Callable[[Layout], Layout], coord: Any) -> list[Attribute] | None:
     """The tensor of what is left of a tensor at a coordinate, after its layout was divided."""
-    if has_fraction(tensor):
-        return None
     found = on_domain(layout_of(tensor), what, divided)
     if isinstance(found.value, ComposedLayout) and not is_static(found.layout):
         return None
@@ -55,7 +53,7 @@ def local_tile(types: Types, attributes: Attributes) -> list[Attribute] | None:
     """Take the tile at a coordinate; `_` keeps all tiles of a mode."""
     tensor, tile, coord = types
     tiler, at = tile.data, coord.data  # type: ignore[attr-defined]
-    if not isinstance(tiler, tuple) or not isinstance(at, tuple) or has_fraction(tensor):
+    if not isinstance(tiler, tuple) or not isinstance(at, tuple):
         return None
     if "proj" in attributes:
         chosen = read("coord", attributes["proj"])
@@ -125,7 +123,7 @@ def _copied(side: str) -> Rule:
     def rule(types: Types, attributes: Attributes) -> list[Attribute] | None:
         tensor, thread = types[1:]
         copy = _tiled_copy(types[0])
-        if copy is None or has_fraction(tensor) or _is_tuple(thread):
+        if copy is None or _is_tuple(thread):
             return None
         target = copy.traits.source if side == "S" else copy.traits.destination
 
@@ -145,7 +143,7 @@ def _is_tuple(coord: Any) -> bool:
 def retile(types: Types, attributes: Attributes) -> list[Attribute] | None:
     """View registers as ((values of one copy, repetitions), rest…)."""
     tensor, copy = types[1], _tiled_copy(types[0])
-    if copy is None or has_fraction(tensor):
+    if copy is None:
         return None
     tile = tuple(product(x.shape) for x in copy.tiler)
     values = _held(layout_of(tensor).layout, 0)
@@ -228,7 +226,7 @@ def _tiled_mma(t: Any) -> _Product | None:
 def _partition(types: Types, attributes: Attributes) -> list[Attribute] | None:
     mma, tensor, thread = types
     tiled, part = _tiled_mma(mma), attributes["part"]
-    if tiled is None or has_fraction(tensor) or _is_tuple(thread):
+    if tiled is None or _is_tuple(thread):
         return None
 
     def divided(layout: Layout) -> Layout:
@@ -263,7 +261,7 @@ def _fragment(types: Types, attributes: Attributes) -> list[Attribute] | None:
     atom: Any = mma.data[0] if _name(mma) == "tiled_mma" else mma  # type: ignore[attr-defined]
     part, name = attributes["part"], _name(atom)
     elements = _elements(name, atom.data)
-    if elements is None or isinstance(given, PrintedType) and has_fraction(given):
+    if elements is None:
         return None
     element = elements["ABC".index(part)]
     kind = atom.data[-2] if name.startswith("sm100.") else atom.data[-1] if name == "sm90.mma" else ""
@@ -367,7 +365,7 @@ def tma_partition(types: Types, attributes: Attributes) -> list[Attribute] | Non
     held, shared = layout_of(smem).value, groups.data  # type: ignore[attr-defined]
     if not _name(atom).startswith("atom.non_exec_tiled_tma_"):
         return None
-    if not isinstance(held, Layout) or not isinstance(held.shape, tuple) or has_fraction(gmem) or width < 8:
+    if not isinstance(held, Layout) or not isinstance(held.shape, tuple) or width < 8:
         return None
     first, count = canonical.parts(held)[0], bits // width
     if not is_static((first, shared)) or product(shared.shape) != 1 or not count:
@@ -393,7 +391,17 @@ def _by_copy(t: Attribute, by_copy: Layout) -> Attribute:
     return tensor_like(t, by_extents(on_domain(layout_of(t), "partition", parted).value))
 
 
-RULES: dict[str, Rule] = {
+def _of_whole_elements(rule: Rule) -> Rule:
+    """Tell nothing where strides count parts of an element: modes that hold such a stride stay apart."""
+
+    def told(types: Types, attributes: Attributes) -> list[Attribute] | None:
+        parts = any(isinstance(t, PrintedType) and has_fraction(t.data) for t in types)
+        return None if parts else rule(types, attributes)
+
+    return told
+
+
+_TOLD: dict[str, Rule] = {
     "local_tile": local_tile,
     "tiled.copy.partition_S": _copied("S"),
     "tiled.copy.partition_D": _copied("D"),
@@ -403,6 +411,7 @@ RULES: dict[str, Rule] = {
     "mma.make_fragment": _fragment,
     "atom.tma_partition": tma_partition,
 }
+RULES = {name: _of_whole_elements(rule) for name, rule in _TOLD.items()}
 """By the operation's name, without the dialect's."""
 
 __all__ = ["RULES"]

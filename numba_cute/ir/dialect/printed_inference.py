@@ -17,20 +17,20 @@ from ...layout.int_tuple import flatten_to_tuple, product
 from ...layout.layout import ComposedLayout, Layout
 from . import partitions
 from .attributes import CuteType, type_of
-from .checked import Refused, raw
-from .inference import type_of_value, value_of_type, with_leaves, without_promises
+from .checked import Refused, is_trivial, raw
+from .inference import compatible, type_of_value, value_of_type, with_leaves, without_promises
 from .leaves import Dynamic
 from .meaning import FUNCTIONS, Value
-from .notation import RawLayout, read
+from .notation import RawComposed, Unswizzled, read
 from .printed_types import TYPES, PrintedType
-from .tensors import by_extents, has_fraction, head_of, layout_of, tensor_like
+from .tensors import head_of, layout_of, tensor_like, without_ones
 
 Types = Sequence[Attribute]
 Rule = Callable[[Types, Mapping[str, Any]], "list[Attribute] | None"]
 
 _PUBLISHED = {"tuple.product": "tuple_product", "tuple.product_each": "tuple_product_each"}
 _ELSEWHERE = {"crd2idx"}  # takes a layout here
-POINTERS = ("memref", "coord_tensor")
+VIEWS = ("memref", "coord_tensor", "smem_desc_view")
 _ATOM = re.compile(r"(atom|sm\d+)\.")
 
 
@@ -54,23 +54,11 @@ def kind_of(t: Attribute) -> str:
 def of_layout(name: str, types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
     """Apply a published operation to the layout of the tensor that comes first, and leave its pointer."""
     first, *others = types
-    if not isinstance(first, PrintedType) or kind_of(first) not in POINTERS:
+    if not isinstance(first, PrintedType) or kind_of(first) not in VIEWS:
         return None
-    if has_fraction(first):
-        return _of_fractions(name, first, others, attributes)
     made = FUNCTIONS[name]([layout_of(first), *map(value_of_type, others)], attributes)
     return [tensor_like(first, v.value) if isinstance(v.value, (Layout, ComposedLayout)) else type_of_value(v)
             for v in made]  # fmt: skip
-
-
-def _of_fractions(name: str, t: Any, others: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None:
-    """Slice shape and strides alone: they are taken as they are written."""
-    if name not in ("slice", "dice"):
-        return None
-    layout, operands = t.data[-1], [value_of_type(o) for o in others]
-    kept = [FUNCTIONS[name]([Value(kind, part), *operands], attributes)[0].value
-            for kind, part in (("shape", layout.shape), ("stride", layout.stride))]  # fmt: skip
-    return [TYPES[t.name]((*head_of(t), RawLayout(*kept)))]
 
 
 def _get_iter(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
@@ -97,21 +85,17 @@ def _filtered(change: Callable[[Any], Any]) -> Rule:
         t: Any = types[0]
         if isinstance(t, CuteType):
             return [type_of_value(Value(t.kind, change(t.data)))]
-        if has_fraction(t):
-            return [_without_zeros(t)] if change is coalescing.filter_zeros else None
         return [tensor_like(t, change(layout_of(t).value))]
 
     return rule
 
 
-def _without_zeros(t: Any) -> Attribute:
-    def ones(shape: Any, stride: Any) -> Any:
-        if isinstance(stride, tuple):
-            return tuple(map(ones, shape, stride))
-        return 1 if type(stride) is int and stride == 0 else shape
-
-    layout = t.data[-1]
-    return TYPES[t.name]((*head_of(t), RawLayout(ones(layout.shape, layout.stride), layout.stride)))
+def composed_layout(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
+    """Return the type of a composed layout: as it is printed it stays one without a swizzle, too."""
+    inner, offset, outer = (value_of_type(t).value for t in types)
+    if is_trivial(RawComposed(inner, offset, outer)):
+        return [type_of("composed_layout", ComposedLayout(Unswizzled(0, 4, 3), 0, outer))]
+    return [type_of_value(v) for v in FUNCTIONS["make_composed_layout"]([value_of_type(t) for t in types], attributes)]
 
 
 def _identity_tensor(types: Types, attributes: Mapping[str, Any]) -> list[Attribute]:
@@ -143,6 +127,7 @@ def _dice(types: Types, attributes: Mapping[str, Any]) -> list[Attribute] | None
 
 _OUTSIDE: dict[str, Callable[[Any], Attribute]] = {
     "nvvm.fmax": lambda t: t,
+    "nvvm.fmin": lambda t: t,
     "vector.extractelement": lambda t: t.element_type,
 }
 """Operations of other dialects whose lines do not say the result's type: it follows from the first operand's."""
@@ -151,6 +136,7 @@ _RULES: dict[str, Rule] = {
     "get_iter": _get_iter,
     "get_layout": _get_layout,
     "make_layout": _make_layout,
+    "make_composed_layout": composed_layout,
     "make_view": _view,
     "make_identity_tensor": _identity_tensor,
     "deref_arith_tuple_iter": lambda types, _: [type_of("int_tuple", types[0].data[0])],  # type: ignore[attr-defined]
@@ -183,22 +169,23 @@ def most_known(name: str, types: Types, attributes: Mapping[str, Any]) -> list[A
     return of_layout(short, types, attributes)
 
 
-def _without_ones(t: Any) -> Attribute:
-    """Return what is known of a tensor's layout; which stride an extent of one has is told in two ways."""
-    found = layout_of(t)
-    return without_promises(type_of(found.kind, by_extents(found.value)))
+def agrees(found: Attribute, given: Attribute) -> bool:
+    """Return whether a result may have the type that a line gives it: of layouts and numbers it promises no more than
+    what is known, of others both tell of one value."""
+    if not isinstance(found, CuteType):
+        return alike(found, given)
+    return compatible(found, given) or compatible(without_ones(found), without_ones(given))
 
 
 def _bare(t: Attribute) -> Any:
     """What of a type does not change by what is known of divisors and alignment."""
     if isinstance(t, CuteType):
-        return without_promises(type_of("layout", by_extents(t.data)) if t.kind == "layout" else t)
+        return without_promises(without_ones(t))
     if not isinstance(t, PrintedType):
         return t
-    if kind_of(t) == "memref":
-        return t.name, t.data[:2], _without_ones(t)
-    if kind_of(t) == "coord_tensor":
-        return t.name, _without_ones(t)
+    if kind_of(t) in ("memref", "coord_tensor"):
+        layout = without_promises(without_ones(type_of_value(layout_of(t))))
+        return t.name, t.data[:2] if kind_of(t) == "memref" else (), layout
     if kind_of(t) == "ptr":
         return t.name, t.data[:2]
     return t.name if kind_of(t) == "arith_tuple_iter" else t
@@ -281,4 +268,4 @@ AGREE: dict[str, Callable[[Types, Types], str]] = {
 }
 """What operands and results must agree in: "" where they do, else why not."""
 
-__all__ = ["AGREE", "alike", "kind_of", "most_known"]
+__all__ = ["AGREE", "agrees", "alike", "composed_layout", "kind_of", "most_known"]

@@ -97,6 +97,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "nvvm.mbar_scope": ("cta", "cluster"),
     "nvvm.mbar_space": ("cta", "cluster"),
     "nvvm.tcgen05_group": ("cta_1", "cta_2"),
+    "nvvm.cta_group": ("cta_1", "cta_2"),
+    "nvvm.mem_scope": ("cta", "cluster", "gpu", "sys"),
     "nvvm.tcgen05_wait": ("load", "store"),
     "nvvm.shfl_kind": ("bfly", "up", "down", "idx"),
     "nvvm.action": ("increase", "decrease"),

@@ -78,7 +78,7 @@ cute.elem_less ; i1 ; int_tuple|shape|coord, int_tuple|shape|coord ; (%)D : T
 cute.flat_divide ; div:shaped ; shaped, tiler ; (%)D : T
 cute.filter ; filtered:layout ; layout ; (%)D : T
 cute.filter_zeros ; filtered:shaped ; shaped ; (%)D : T
-cute.gemm ; ; atom|tiled_mma, memref, view, view, memref ; (%)D : (T)
+cute.gemm ; ; atom|tiled_mma, memref, view, view, view, view?, memref? ; (%)D : (T)
 cute.get ; layouts|tuple|tile ; layouts|tuple|tile ; (%)[[ <{mode = {mode:path}}>]]D : T -> R
 cute.get_flat_coord ; coord ; int, layouts ; (%)D : F
 cute.get_hier_coord ; coord ; int, layouts ; (%)D : F
@@ -139,7 +139,7 @@ cute_nvgpu.arch.sm100.relinquish_tmem_alloc_permit ; ; ;  [ {group:word}]D
 cute_nvgpu.arch.sm100.retrieve_tmem_ptr ; tmem_ptr:ptr ; ptr ; (%)D : T -> R
 cute_nvgpu.atom.get_copy_s2t_smem_desc_view ; smem_desc_view ; tiled_copy, memref ; (%)D : F
 cute_nvgpu.atom.make_exec_tma ; atom ; atom ; (%)D : F
-cute_nvgpu.atom.make_non_exec_tiled_tma_load ; non_exec_atom:atom, tma_tensor:coord_tensor ; memref, layouts, layout ; (%) <{kind = <{kind:word}> num_multicast = {num_multicast:int}}>D : F
+cute_nvgpu.atom.make_non_exec_tiled_tma_load ; non_exec_atom:atom, tma_tensor:coord_tensor ; memref, layouts, layout ; (%) <{kind = <{kind:word}> num_multicast = {num_multicast:int}[[ tma_format = {tma_format:attribute}]]}>D : F
 cute_nvgpu.atom.make_non_exec_tiled_tma_store ; non_exec_atom:atom, tma_tensor:coord_tensor ; memref, layouts, layout ; (%)D : F
 cute_nvgpu.atom.make_s2t_copy ; tiled_copy ; atom, memref ; (%)D : F
 cute_nvgpu.atom.make_tmem_copy ; tiled_copy ; atom, memref ; (%)D : F
@@ -163,13 +163,13 @@ nvvm.cp.async.wait.group ; ; ; {n:int}D
 nvvm.elect.sync ; i1 ; ; D -> R
 nvvm.fence.mbarrier.init ; ; ; D
 nvvm.fence.proxy ; ; ; D
-nvvm.mbarrier.arrive ; i64 ; llvm.ptr, i32? ; %D : T0 -> R
-nvvm.mbarrier.arrive.expect_tx ; i64 ; llvm.ptr, i32 ; %D : T -> R
+nvvm.mbarrier.arrive ; i64? ; llvm.ptr, i32? ; %D : T0[[ -> R]]
+nvvm.mbarrier.arrive.expect_tx ; i64? ; llvm.ptr, i32 ; %D : T[[ -> R]]
 nvvm.mbarrier.expect_tx ; ; llvm.ptr, i32 ; %D : T
 nvvm.mbarrier.init ; ; llvm.ptr, i32 ; %D : T
 nvvm.mbarrier.try_wait.parity ; ; llvm.ptr, i32, i32 ; %D : T
 nvvm.mbarrier.wait.parity ; i1 ; llvm.ptr, i32 ; %D : T -> R
-nvvm.tcgen05.commit ; ; llvm.ptr ; %D : T
+nvvm.tcgen05.commit ; ; llvm.ptr, i16? ; %0[[, multicast_mask = %1]]D : T
 nvvm.wgmma.commit.group.sync.aligned ; ; ; D
 nvvm.wgmma.fence.aligned ; ; ; D
 nvvm.wgmma.wait.group.sync.aligned ; ; ; {group:int}D
@@ -192,19 +192,27 @@ arith.fptoui ; number ; number ; %D : T to R
 arith.sitofp ; number ; number ; %D : T to R
 arith.uitofp ; number ; number ; %D : T to R
 arith.trunci ; number ; number ; %D : T to R
+llvm.mlir.zero ; any ; ; D : R
 llvm.intr.ctpop ; int ; int ; (%)D : F
 nvgpu.cvt_fptrunc ; vector ; vector ; %D : T to R
 nvvm.add.packed.f32x2 ; vector ; vector, vector ; %D : T -> R
 nvvm.bar.warp.sync ; ; i32 ; %D : T
 nvvm.cluster.arrive.relaxed ; ; ; D
-nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x ; i32 ; any ; %D : T -> R
-nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.y ; i32 ; any ; %D : T -> R
-nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.z ; i32 ; any ; %D : T -> R
-nvvm.clusterlaunchcontrol.query_cancel.is_canceled ; i1 ; any ; %D : T -> R
-nvvm.clusterlaunchcontrol.try_cancel.multicast ; ; llvm.ptr, llvm.ptr ; %D : T
+nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x ; i32 ; any ; %D : R
+nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.y ; i32 ; any ; %D : R
+nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.z ; i32 ; any ; %D : R
+nvvm.clusterlaunchcontrol.query_cancel.is_canceled ; i1 ; any ; %D : R
+nvvm.clusterlaunchcontrol.try_cancel.multicast ; ; llvm.ptr, llvm.ptr ; %D
 nvvm.cp.async.mbarrier.arrive.shared ; ; llvm.ptr ; %D : T
 nvvm.fma.packed.f32x2 ; vector ; vector, vector, vector ; %D : T -> R
 nvvm.fmax ; float ; float, float ; %D
+nvvm.barrier.arrive ; ; i32?, i32 ; [[ id = %0]] number_of_threads = %1D
+nvvm.cp.async.mbarrier.arrive ; ; llvm.ptr ; %D : T
+nvvm.fmin ; float ; float, float ; %D
+nvvm.griddepcontrol ; ; ; {kind:word}D
+nvvm.mapa ; llvm.ptr ; llvm.ptr, i32 ; %D : T0 -> R
+nvvm.redux.sync ; i32 ; i32, i32 ; {kind:word} %D : T0 -> R
+nvvm.vote.sync ; number ; i32, i1 ; {kind:word} %D -> R
 nvvm.mapa.shared.cluster ; llvm.ptr ; llvm.ptr, i32 ; %D : T -> R
 nvvm.mbarrier.init.shared ; ; llvm.ptr, i32 ; %D : T
 nvvm.mbarrier.try_wait.parity.shared ; ; llvm.ptr, i32, i32 ; %D : T
@@ -213,7 +221,7 @@ nvvm.mul.packed.f32x2 ; vector ; vector, vector ; %D : T -> R
 nvvm.rcp.approx.ftz.f ; float ; float ; %D : R
 nvvm.setmaxregister ; ; ;   {action:word} {regCount:int}D
 nvvm.shfl.sync ; number ; i32, number, i32, i32 ;   {kind:word} %D : T1 -> R
-nvvm.tcgen05.commit.arrive ; ; llvm.ptr, i16? ; %D : T
+nvvm.tcgen05.commit.arrive ; ; llvm.ptr, i16? ; %0[[, multicast_mask = %1]]D : T
 nvvm.tcgen05.wait ; ; ;  <{kind:word}>D
 nvvm.vote.ballot.sync ; i32 ; i32, i1 ; %D : R
 vector.extract_strided_slice ; vector ; vector ; %D : T to R

@@ -15,11 +15,12 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...seam import CuteError
-from . import older
-from .attributes import CuteAttr, CuteType
-from .inference import compatible, without_promises
+from . import listed, older
+from .attributes import CuteAttr
+from .inference import without_promises
+from .listed import one_of
 from .notation import write
-from .printed_inference import AGREE, alike, kind_of, most_known
+from .printed_inference import AGREE, agrees, alike, kind_of, most_known
 from .printed_operations import ROWS, WORDS, Part, Row
 
 _PIECE = re.compile(
@@ -71,6 +72,7 @@ _FORMS: dict[str, type[Attribute]] = {
     "word": StringAttr,
     "text": StringAttr,
     "symbol": SymbolRefAttr,
+    "attribute": Attribute,
 }
 """The attributes by the names that spellings have for them."""
 
@@ -87,7 +89,7 @@ def _parse_attribute(form: str, parser: Parser) -> Attribute:
         return StringAttr(parser.parse_str_literal())
     at = parser.pos
     found = parser.parse_attribute()
-    if not isinstance(found, SymbolRefAttr):
+    if form == "symbol" and not isinstance(found, SymbolRefAttr):
         parser.raise_error("expected the name of a symbol, @name", at)
     return found
 
@@ -208,13 +210,13 @@ class _Reader:
         if sign == "D":
             self.attributes |= parser.parse_optional_attr_dict()
         elif sign == "%":
-            self.some(self.names, first, rest, parser.parse_optional_unresolved_operand)
+            self.some(self.names, first, rest, one_of(parser, self.row.name, parser.parse_optional_unresolved_operand))
         elif sign == "T":
             if first is not None and not rest:
                 self.types += [None] * (first + 1 - len(self.types))
                 self.types[first] = parser.parse_type()
             elif self.names[first or 0 :]:
-                self.some(self.types, first, rest, parser.parse_type)
+                self.some(self.types, first, rest, one_of(parser, self.row.name, parser.parse_type))
         elif sign == "R":
             self.results = [parser.parse_type()] * (len(self.row.results) if rest else 1)
         else:
@@ -269,7 +271,7 @@ class _Reader:
 
     def inferred(self, types: Sequence[Attribute]) -> list[Attribute]:
         """Return the types of the results, which the text does not say: an error stands where the name does."""
-        if not self.row.results:
+        if all(part.optional for part in self.row.results):
             return []
         at = getattr(self.parser, "operation_at", self.parser.pos)
         wrong = differing(self.row.operands, types, "operand")
@@ -328,6 +330,8 @@ class _Writer:
                 return piece[1] in self.op.properties
             if piece[0] in ("%", "T"):
                 return len(self.op.args) > (piece[1] or 0)
+            if piece[0] == "R":
+                return bool(self.op.res)
         return True
 
     def sign(self, sign: str, first: int | None, rest: bool) -> None:
@@ -337,7 +341,7 @@ class _Writer:
         if sign == "D":
             p.print_op_attributes(op.attributes)
         elif sign == "%":
-            p.print_list(chosen, p.print_operand)
+            listed.write(p, op.name, chosen, p.print_operand)
         elif sign == "T":
             p.print_list([v.type for v in chosen], p.print_attribute)
         elif sign == "R":
@@ -430,9 +434,9 @@ class SpelledOperation(IRDLOperation):
             found = most_known(self.name, operands, plain_attributes(self.properties))
         except CuteError as e:
             return [str(e), failed]
-        if found is None or len(found) == len(results) and all(map(_agrees, found, results)):
+        if found is None or len(found) == len(results) and all(map(agrees, found, results)):
             return []
-        wanted, got = (", ".join(f"'{t}'" for t in types) for types in (map(_told, found), results))
+        wanted, got = (", ".join(f"'{t}'" for t in types) for types in (map(without_promises, found), results))
         wrong = f"inferred type(s) {wanted} are incompatible with return type(s) of operation {got}"
         return [f"'{self.name}' op {wrong}", failed]
 
@@ -461,14 +465,6 @@ def told_by_use(value: SSAValue, type: Attribute) -> None:
         return
     if op.UNTOLD and alike(value.type, type):
         value._type = type
-
-
-def _told(t: Attribute) -> Attribute:
-    return without_promises(t) if isinstance(t, CuteType) else t
-
-
-def _agrees(found: Attribute, given: Attribute) -> bool:
-    return compatible(found, given) if isinstance(found, CuteType) else alike(found, given)
 
 
 def _operation(row: Row) -> type[SpelledOperation]:

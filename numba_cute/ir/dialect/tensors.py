@@ -9,10 +9,11 @@ from xdsl.ir import Attribute
 
 from ...layout.int_tuple import flatten_to_tuple
 from ...layout.layout import Layout
+from .attributes import CuteType, type_of
 from .checked import checked, raw
 from .inference import with_leaves
 from .meaning import Value
-from .notation import Ratio, RatioBasis, RawComposed, RawLayout
+from .notation import RawComposed
 from .printed_types import TYPES
 
 
@@ -25,17 +26,7 @@ def layout_of(t: Any) -> Value:
     """Return the layout of a tensor. Raises Refused for one that is none."""
     found = t.data[-1]
     kind = "composed_layout" if isinstance(found, RawComposed) else "layout"
-    if has_fraction(t):
-        return Value(kind, found)
     return Value(kind, checked(kind, found))
-
-
-def has_fraction(t: Any) -> bool:
-    """Return whether a tensor's strides count parts of an element, which no published operation takes."""
-    found = t.data[-1]
-    return isinstance(found, RawLayout) and any(
-        isinstance(d, (Ratio, RatioBasis)) for d in flatten_to_tuple(found.stride)
-    )
 
 
 def tensor_like(like: Any, layout: Any) -> Attribute:
@@ -55,4 +46,10 @@ def _unless_one(extent: Any, stride: Any) -> Any:
     return 0 if type(extent) is int and extent == 1 else stride
 
 
-__all__ = ["by_extents", "has_fraction", "head_of", "layout_of", "tensor_like"]
+def without_ones(t: Attribute) -> Attribute:
+    """Return the type of a layout as `by_extents` has it: which stride an extent of one has is told in two ways.
+    Another type is given back."""
+    return type_of(t.kind, by_extents(t.data)) if isinstance(t, CuteType) else t
+
+
+__all__ = ["by_extents", "head_of", "layout_of", "tensor_like", "without_ones"]

@@ -14,6 +14,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...layout.int_tuple import product
 from ..dialect.attributes import CuteType
+from . import recasts
 from .patterns import Patterns
 
 EFFECTS = {
@@ -76,13 +77,17 @@ def yielded(block: Block) -> Sequence[SSAValue]:
 
 
 class Flow:
-    """The values of a function. needed: the operations that are written. uses: how often each value is read."""
+    """The values of a function. needed: the operations that are written. uses: how often each value is read. recasts:
+    registers that are viewed in another width, by where they are allocated. taking: what reads them after a change."""
 
     def __init__(self, function: Operation) -> None:
         self.function = function
         self._through: set[Any] = {a for op in function.walk() for args, _ in carried(op) for a in args}
         self._settle()
         self.patterns = Patterns(self.root)
+        recast = recasts.found(function, self.root)
+        self.recasts = {found.begin: found for found in recast}
+        self.taking = {op: (found, views) for found in recast for op, views in found.read.items()}
         self.values: set[SSAValue] = set()
         self.needed: set[Operation] = set()
         for op in function.walk():

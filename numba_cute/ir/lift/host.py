@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ...layout.basis import ScaledBasis
 from ..dialect.notation import RawLayout
 from ..dialect.printed_types import PrintedType
+from ..dialect.ratios import Ratio
 from ..python.numbers import number_of
 from .spelling import is_dynamic, sequence, tuple_text
 from .tuples import attributes
@@ -25,11 +28,27 @@ def checked(w: Lifter, t: PrintedType, name: str) -> None:
     layout = getattr(layout, "outer", layout)
     for path, value in _static_parts(layout.shape):
         w.line(f"assert {name}.shape{path} == {tuple_text(value)}")
-    for path, extent, stride in _leaves(layout.shape, layout.stride):
+    for path, extent, stride in _leaves(layout.shape, _of_elements(layout.stride)):
         if is_dynamic(stride) or extent == 1:
             continue
         free = f"{name}.shape{path} == 1 or " if is_dynamic(extent) else ""
         w.line(f"assert {free}{name}.stride{path} == {tuple_text(stride)}")
+
+
+def _of_elements(stride: Any) -> Any:
+    """Return strides of coordinates that count elements, as this library's do: where TMA takes elements for wider ones
+    the module's count those, and one element is a fraction."""
+    parts: dict[tuple[int, ...], int] = {}
+    for d in Tree(stride).flat():
+        if isinstance(d, ScaledBasis) and isinstance(d.value, Ratio):
+            parts[d.mode] = math.lcm(parts.get(d.mode, 1), d.value.value.denominator)
+
+    def scaled(d: Any) -> Any:
+        if isinstance(d, tuple):
+            return tuple(map(scaled, d))
+        return d * parts[d.mode] if isinstance(d, ScaledBasis) and d.mode in parts else d
+
+    return scaled(stride)
 
 
 def _leaves(shape: Any, stride: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -65,6 +84,9 @@ def taken(w: Lifter, argument: SSAValue, name: str) -> Expr:
         ):
             parts = [_stated(x, f"{name}.{part}") for part, x in (("shape", layout.shape), ("stride", layout.stride))]
             w.line(f"{name} = cute.make_tensor({name}.iterator, cute.make_layout({parts[0]}, stride={parts[1]}))")
+    dtype = number_of(t)
+    if dtype is not None and argument in w.flow.values:
+        w.line(f"{name} = {w.cast(name, dtype)}")
     return Expr(name)
 
 
@@ -126,7 +148,7 @@ def _tma_op(w: Lifter, op: Any, found: dict[str, Any]) -> str:
 
 @lifts("cute.kernel_smem_size")
 def smem_size(w: Lifter, op: Any) -> None:
-    """The static shared memory of a kernel: its allocations are the kernel's own here."""
+    """The shared memory that a kernel allocates: what it needs is known of the kernel itself here."""
     w.values[w.root(op.results[0])] = Expr("0")
 
 

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import UnitAttr
 
 from ..dialect.printed_operations import REGISTERS
 from . import objects
-from .flow import has_effect
 from .patterns import RESPONSES
 from .tensors import objects_name
 from .tuples import attributes, give
@@ -68,10 +67,7 @@ for _name, _form in {
     "nvvm.cp.async.bulk.commit.group": "cute.arch.cp_async_bulk_commit_group()",
     "nvvm.cp.async.commit.group": "cute.arch.cp_async_commit_group()",
     "nvvm.cp.async.wait.group": "cute.arch.cp_async_wait_group({n})",
-    "nvvm.cp.async.mbarrier.arrive.shared": "cute.arch.cp_async_mbarrier_arrive_noinc({0})",
     "nvvm.elect.sync": "cute.arch.elect_one()",
-    "nvvm.mbarrier.expect_tx": "cute.arch.mbarrier_expect_tx({0}, {1})",
-    "nvvm.mbarrier.arrive.expect_tx": "cute.arch.mbarrier_arrive_and_expect_tx({0}, {1})",
     "nvvm.wgmma.commit.group.sync.aligned": "cute.nvgpu.warpgroup.commit_group()",
     "nvvm.wgmma.fence.aligned": "cute.nvgpu.warpgroup.fence()",
     "nvvm.wgmma.wait.group.sync.aligned": "cute.nvgpu.warpgroup.wait_group({group})",
@@ -79,23 +75,6 @@ for _name, _form in {
     "cute_nvgpu.arch.make_warp_uniform": "cute.arch.make_warp_uniform({0})",
 }.items():
     lifts(_name)(_plain(_form))
-
-
-@lifts("nvvm.mbarrier.init", "nvvm.mbarrier.init.shared")
-def init(w: Lifter, op: Any) -> None:
-    """A barrier begins. The CuTe DSL lets all lanes of a warp do it at once; PTX has a barrier begin once, so that one
-    lane does it here."""
-    w.by_one_lane(op, f"cute.arch.mbarrier_init({w.expr(op.operands[0])}, {w.expr(op.operands[1])})")
-
-
-@lifts("nvvm.fence.mbarrier.init")
-def init_fence(w: Lifter, op: Any) -> None:
-    """Barriers have begun for all. Where other blocks arrive at one and the CuTe DSL lets no cluster meet before, it
-    meets here."""
-    w.line("cute.arch.mbarrier_init_fence()")
-    if w.flow.patterns.lacks_cluster(op):
-        w.line("cute.arch.cluster_arrive_relaxed()")
-        w.line("cute.arch.cluster_wait()")
 
 
 @lifts("cute_nvgpu.arch.make_warp_uniform")
@@ -111,6 +90,15 @@ def barrier(w: Lifter, op: Any) -> None:
     names = ("barrier_id", "number_of_threads")
     args = [f"{n}={w.expr(v)}" for n, v in zip(names, op.operands)]
     w.line(f"cute.arch.barrier({', '.join(args)})" if args else "cute.arch.sync_threads()")
+
+
+@lifts("nvvm.barrier.arrive")
+def barrier_arrive(w: Lifter, op: Any) -> None:
+    """A thread arrives at a barrier of the block's, and does not wait."""
+    w.synchronises(arrives=True)
+    *given, count = (w.expr(v) for v in op.operands)
+    named = f"barrier_id={given[0]}, " if given else ""
+    w.line(f"cute.arch.barrier_arrive({named}number_of_threads={count})")
 
 
 @lifts("nvvm.cp.async.bulk.wait_group")
@@ -131,76 +119,6 @@ def fence_proxy(w: Lifter, op: Any) -> None:
     w.line(f'cute.arch.fence_proxy("{kind}"{more})')
 
 
-def _remote(w: Lifter, value: Any) -> tuple[str, str]:
-    """A barrier as this library takes it: its own pointer, and the rank of the block that has it."""
-    op: Any = w.root(value).owner
-    if getattr(op, "name", "") == "nvvm.mapa.shared.cluster":
-        return str(w.expr(op.operands[0])), f", peer_cta_rank_in_cluster={w.expr(op.operands[1])}"
-    return str(w.expr(value)), ""
-
-
-@lifts("nvvm.mapa.shared.cluster")
-def mapa(w: Lifter, op: Any) -> None:
-    """An address of another block's shared memory."""
-    readers = {u.operation.name for u in op.results[0].uses if u.operation in w.flow.needed}
-    if readers <= {"nvvm.mbarrier.txn", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx"}:
-        return
-    w.bind(op.results[0], Expr(f"cute.arch.map_dsmem_ptr({w.expr(op.operands[0])}, {w.expr(op.operands[1])})"))
-
-
-@lifts("nvvm.mbarrier.arrive")
-def arrive(w: Lifter, op: Any) -> None:
-    """A thread arrives at a barrier."""
-    if not has_no_use(w, op):
-        w.refuse(op, "the state that it gives is not lifted: wait by parity")
-    w.synchronises(arrives=True)
-    pointer, peer = _remote(w, op.operands[0])
-    count = (
-        f", arrive_count={w.expr(op.operands[1])}" if len(op.operands) > 1 and w.constant(op.operands[1]) != 1 else ""
-    )
-    w.line(f"cute.arch.mbarrier_arrive({pointer}{peer}{count})")
-
-
-@lifts("nvvm.mbarrier.txn")
-def transaction(w: Lifter, op: Any) -> None:
-    """A thread arrives at a barrier, expects bytes there, or both."""
-    given = {**op.attributes, **op.properties}
-    kind = getattr(given.get("kind"), "data", "")
-    pointer, peer = _remote(w, op.operands[0])
-    amount = w.expr(op.operands[1])
-    w.synchronises(arrives=kind.startswith("arrive"))
-    if kind == "arrive":
-        count = "" if amount == "1" else f", arrive_count={amount}"
-        w.line(f"cute.arch.mbarrier_arrive({pointer}{peer}{count})")
-    elif kind in ("arrive_expect_tx", "expect_tx"):
-        name = "arrive_and_expect_tx" if kind.startswith("arrive") else "expect_tx"
-        w.line(f"cute.arch.mbarrier_{name}({pointer}, {amount}{peer})")
-    else:
-        w.refuse(op, f"a transaction {kind} is not lifted")
-
-
-@lifts("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.try_wait.parity.shared")
-def wait(w: Lifter, op: Any) -> None:
-    """A thread waits for a phase of a barrier. One that frees the tensor memory of a pair of blocks then learns what
-    both have done there."""
-    w.synchronises()
-    after = op.next_op
-    while after is not None and not has_effect(after):
-        after = after.next_op
-    pair = after is not None and after.name == "cute_nvgpu.arch.sm100.dealloc_tmem" and _two(after)
-    more = ', scope="cluster"' if pair else ""
-    w.line(f"cute.arch.mbarrier_wait({w.expr(op.operands[0])}, {w.expr(op.operands[1])}{more})")
-
-
-@lifts("nvvm.mbarrier.wait.parity")
-def wait_parity(w: Lifter, op: Any) -> None:
-    """A barrier is asked whether a phase is done."""
-    given = {**op.attributes, **op.properties}
-    name = "try_wait" if getattr(given.get("kind"), "data", "try") == "try" else "test_wait"
-    args = ", ".join(str(w.expr(v)) for v in op.operands[:2])
-    w.bind(op.results[0], Expr(f"cute.arch.mbarrier_{name}({args})"), moves=False)
-
-
 @lifts("nvvm.setmaxregister")
 def set_registers(w: Lifter, op: Any) -> None:
     """A warpgroup takes registers, or gives them back: a block that is not all whole warpgroups leaves them as they are
@@ -215,7 +133,8 @@ def set_registers(w: Lifter, op: Any) -> None:
 # ------------------------------------------------------------------ tensor memory
 
 
-def _two(op: Any) -> str:
+def two_blocks(op: Any) -> str:
+    """Write that an operation is of a pair of blocks; "" for one."""
     return ", is_two_cta=True" if attributes(op).get("group") == "cta_2" else ""
 
 
@@ -223,20 +142,20 @@ def _two(op: Any) -> str:
 def alloc_tmem(w: Lifter, op: Any) -> None:
     """A warp takes columns of tensor memory."""
     columns, pointer = op.operands
-    w.line(f"cute.arch.alloc_tmem({w.expr(columns)}, {w.expr(pointer)}{_two(op)})")
+    w.line(f"cute.arch.alloc_tmem({w.expr(columns)}, {w.expr(pointer)}{two_blocks(op)})")
 
 
 @lifts("cute_nvgpu.arch.sm100.dealloc_tmem")
 def dealloc_tmem(w: Lifter, op: Any) -> None:
     """A warp gives them back."""
     pointer, columns = op.operands
-    w.line(f"cute.arch.dealloc_tmem({w.expr(pointer)}, {w.expr(columns)}{_two(op)})")
+    w.line(f"cute.arch.dealloc_tmem({w.expr(pointer)}, {w.expr(columns)}{two_blocks(op)})")
 
 
 @lifts("cute_nvgpu.arch.sm100.relinquish_tmem_alloc_permit")
 def relinquish(w: Lifter, op: Any) -> None:
     """A block takes no more."""
-    w.line(f"cute.arch.relinquish_tmem_alloc_permit({_two(op).removeprefix(', ')})")
+    w.line(f"cute.arch.relinquish_tmem_alloc_permit({two_blocks(op).removeprefix(', ')})")
 
 
 @lifts("cute_nvgpu.arch.sm100.retrieve_tmem_ptr")
@@ -245,19 +164,6 @@ def retrieve(w: Lifter, op: Any) -> None:
     elem, _, align, _ = op.results[0].type.data
     text = f"cute.arch.retrieve_tmem_ptr({w.element(elem)}, {align or 16}, {w.expr(op.operands[0])})"
     w.bind(op.results[0], Expr(text), moves=False)
-
-
-@lifts("nvvm.tcgen05.commit", "nvvm.tcgen05.commit.arrive")
-def commit(w: Lifter, op: Any) -> None:
-    """A barrier is told when the matrix instructions so far are done."""
-    around = op.parent_op()
-    if around is None or not w.flow.patterns.is_elected(around):
-        w.refuse(op, "it is lifted where one lane commits, `if elect_one()`, and does nothing else there")
-    given = {**op.attributes, **op.properties}
-    mask = f", {w.expr(op.operands[1])}" if len(op.operands) > 1 else ""
-    two = getattr(given.get("group"), "data", "cta_1") == "cta_2"
-    more = ", cta_group=cute.nvgpu.tcgen05.CtaGroup.TWO" if two else ""
-    w.line(f"cute.nvgpu.tcgen05.commit({w.expr(op.operands[0])}{mask}{more})")
 
 
 @lifts("nvvm.tcgen05.wait")
@@ -290,10 +196,10 @@ def asserted(w: Lifter, op: Any) -> None:
 # ------------------------------------------------------------------ single instructions
 
 
-@lifts("nvvm.fmax")
-def fmax(w: Lifter, op: Any) -> None:
-    """The greater of two floats."""
-    give(w, op, f"cute.arch.fmax({w.typed(op.operands[0])}, {w.typed(op.operands[1])})")
+@lifts("nvvm.fmax", "nvvm.fmin")
+def extreme(w: Lifter, op: Any) -> None:
+    """The greater or the smaller of two floats."""
+    give(w, op, f"cute.arch.{op.name[5:]}({w.typed(op.operands[0])}, {w.typed(op.operands[1])})")
 
 
 @lifts("nvvm.rcp.approx.ftz.f")
@@ -338,6 +244,36 @@ def ballot(w: Lifter, op: Any) -> None:
     mask, predicate = (w.typed(v) for v in op.operands)
     masked = "" if mask in ("-1", "(-1)") else f", mask={mask}"
     w.bind(op.results[0], Expr(f"cute.Int32(cute.arch.vote_ballot_sync({predicate}{masked}))"), moves=False)
+
+
+@lifts("nvvm.vote.sync")
+def vote(w: Lifter, op: Any) -> None:
+    """Whether something holds for some lanes, or all, or alike; or the lanes for which it does."""
+    mask, predicate = (w.typed(v) for v in op.operands)
+    kind = attributes(op)["kind"]
+    if kind not in ("all", "any", "uni", "ballot"):
+        w.refuse(op, f"a vote {kind} is not lifted")
+    masked = "" if mask in ("-1", "(-1)") else f", mask={mask}"
+    made = f"cute.arch.vote_{kind}_sync({predicate}{masked})"
+    w.bind(op.results[0], Expr(f"cute.Int32({made})" if kind == "ballot" else made), moves=False)
+
+
+@lifts("nvvm.redux.sync")
+def reduce_lanes(w: Lifter, op: Any) -> None:
+    """A reduction over the lanes of a warp."""
+    value, mask = (w.typed(v) for v in op.operands)
+    kind = attributes(op)["kind"]
+    if kind not in ("add", "min", "max", "and", "or", "xor"):
+        w.refuse(op, f"a reduction {kind} of lanes is not lifted")
+    masked = "" if mask in ("-1", "(-1)") else f", {mask}"
+    made = f'cute.Int32(cute.arch.warp_redux_sync({value}, "{kind}"{masked}))'
+    w.bind(op.results[0], Expr(made), moves=False)
+
+
+@lifts("nvvm.griddepcontrol")
+def grid(w: Lifter, op: Any) -> None:
+    """A grid waits for those it depends on, or lets those begin that depend on it."""
+    w.line(f"cute.arch.griddepcontrol_{attributes(op)['kind']}()")
 
 
 @lifts("llvm.intr.ctpop")

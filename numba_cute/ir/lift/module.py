@@ -23,7 +23,7 @@ from ..module import Module
 from ..python.numbers import number_of
 from ..python.writer import identifier
 from ..text.python import Text
-from . import control, host, machine, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
+from . import barriers, control, host, machine, memory, numbers, objects, tensors, tuples  # noqa: F401 - they say what writes what
 from .layout import folded
 from .values import Expr, names_in
 from .writer import Globals, Lifter, opaque_tree
@@ -173,8 +173,9 @@ class _Module:
                 _taken(w, argument, parameter)
             begin = len(w.lines)
             w.block(block)
-            for function, names in w.places.items():
-                w.line(f"{', '.join(names)} = cute.arch.{function}()")
+            w.begins += [f"{', '.join(names)} = cute.arch.{function}()" for function, names in w.places.items()]
+            for line in w.begins:
+                w.line(line)
                 w.lines.insert(begin, w.lines.pop())
         bounds = f"(launch_bounds=({w.flow.threads}, 1))" if w.flow.threads else ""
         return f"@cuda.jit{bounds}\n{_written(w)}"

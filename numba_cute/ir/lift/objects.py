@@ -6,13 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...seam import CuteError
 from ..dialect.printed_types import PrintedType
-from .spelling import dtype_text, element, layout_text, sequence, tile_text
-
-
-class NoSuch(CuteError):
-    """Why this library has no object of a type."""
+from .spelling import NoSuch, dtype_text, element, layout_text, sequence, tile_text
 
 
 def elements(*names: str) -> list[str]:

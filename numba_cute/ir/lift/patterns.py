@@ -172,11 +172,17 @@ class Patterns:
 
     def lacks_cluster(self, fence: Operation) -> bool:
         """Say whether another block may arrive at a barrier before it has begun: no cluster meets between the fence
-        and that. All threads come to a fence in the block of a function."""
+        and that. All threads come to a fence in the block of a function. One that an earlier fence was for has begun:
+        the CuTe DSL begins some again."""
         begun: set[SSAValue] = set()
         at = fence.prev_op
         while at is not None and at.name != "nvvm.cluster.wait":
-            begun |= {self._barrier(i.operands[0]) for i in at.walk() if i.name.startswith("nvvm.mbarrier.init")}
+            begun |= self._beginning(at)
+            at = at.prev_op
+        fenced, at = False, fence.prev_op
+        while at is not None:
+            fenced |= at.name == fence.name
+            begun -= self._beginning(at) if fenced else set()
             at = at.prev_op
         at = fence.next_op
         while at is not None and not at.name.startswith("nvvm.cluster.") and begun:
@@ -184,6 +190,10 @@ class Patterns:
                 return not isinstance(fence.parent_op(), (scf.IfOp, scf.ForOp, scf.WhileOp))
             at = at.next_op
         return False
+
+    def _beginning(self, op: Operation) -> set[SSAValue]:
+        """Collect the barriers that begin in an operation."""
+        return {self._barrier(i.operands[0]) for i in op.walk() if i.name.startswith("nvvm.mbarrier.init")}
 
     def _barrier(self, value: SSAValue) -> SSAValue:
         """Return the pointer to the first of several barriers, given one to any of them."""

@@ -11,8 +11,15 @@ from ...layout.basis import ScaledBasis
 from ...layout.int_tuple import flatten_to_tuple
 from ...layout.layout import ComposedLayout, Layout
 from ...layout.swizzle import Swizzle
+from ...seam import CuteError
 from ..dialect.leaves import Dynamic
 from ..dialect.notation import RawComposed, RawLayout
+from ..dialect.ratios import Ratio
+
+
+class NoSuch(CuteError):
+    """Why this library has no object of a type, or no such value."""
+
 
 _ELEMENTS: dict[str, DType] = {
     "i1": dtypes.Boolean, "i4": dtypes.Int4, "i8": dtypes.Int8, "i16": dtypes.Int16, "i32": dtypes.Int32,
@@ -39,6 +46,8 @@ def tuple_text(value: Any) -> str:
     """Write a static tuple, or one of its leaves."""
     if isinstance(value, tuple):
         return sequence(map(tuple_text, value))
+    if isinstance(value, Ratio) or isinstance(value, ScaledBasis) and isinstance(value.value, Ratio):
+        raise NoSuch(f"coordinates count whole elements here: a step of {value} is not lifted")
     if isinstance(value, ScaledBasis):
         mode = str(value.mode[0]) if len(value.mode) == 1 else tuple_text(value.mode)
         return f"cute.E({mode})" if value.value == 1 else f"{value.value} * cute.E({mode})"
@@ -111,6 +120,6 @@ def is_dynamic(leaf: Any) -> bool:
 
 
 __all__ = [
-    "dtype_text", "element", "has_basis", "is_dynamic", "layout_text", "sequence", "static_text", "swizzle_text",
-    "tile_text", "tuple_text",
+    "NoSuch", "dtype_text", "element", "has_basis", "is_dynamic", "layout_text", "sequence", "static_text",
+    "swizzle_text", "tile_text", "tuple_text",
 ]  # fmt: skip

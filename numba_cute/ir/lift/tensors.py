@@ -15,7 +15,7 @@ from ..dialect.notation import RawLayout, read
 from ..dialect.printed_types import PrintedType
 from . import objects, vectors
 from .patterns import layout_of
-from .spelling import element, layout_text, swizzle_text, tuple_text
+from .spelling import element, swizzle_text, tuple_text
 from .tuples import attributes, give
 from .values import PLUS, Expr, Object, Tree, Vector
 from .writer import Lifter, lifts
@@ -70,7 +70,10 @@ def recast_iter(w: Lifter, op: Any) -> None:
     old, new = _type(op.operands[0]), _type(op.results[0])
     widths = [getattr(element(t.data[0]), "width", 0) for t in (old, new)]
     if new.data[1] == "rmem" and widths[0] != widths[1]:
-        w.refuse(op, f"registers of {old.data[0]} are not viewed as {new.data[0]}: a register has one width here")
+        if op not in w.values:
+            w.refuse(op, f"registers of {old.data[0]} are not viewed as {new.data[0]}: they are not allocated here")
+        w.values[w.root(op.results[0])] = Expr(f"{w.values[op][1]}.iterator")
+        return
     more = []
     if new.data[3] is not None:
         more.append(f"swizzle_={swizzle_text(new.data[3])}")
@@ -157,28 +160,6 @@ def local_tile(w: Lifter, op: Any) -> None:
     proj = attributes(op).get("proj")
     more = "" if proj is None else f", proj={tuple_text(read('coord', proj))}"
     give(w, op, f"cute.local_tile({', '.join(str(w.expr(v)) for v in op.operands)}{more})")
-
-
-@lifts("cute.memref.alloca")
-def alloca(w: Lifter, op: Any) -> None:
-    """Registers, or static shared memory."""
-    elem, space, align, swizzle, layout = _type(op.results[0]).data
-    if space == "rmem":
-        at = w.expr(op.operands[0]) if op.operands else layout_text(layout)
-        w.bind(op.results[0], Expr(f"cute.make_rmem_tensor({at}, {w.element(elem)})"), moves=False)
-        return
-    if space != "smem":
-        w.refuse(op, f"memory in {space} is not allocated so")
-    count = _cosize(layout_of(op.results[0].type))
-    text = f"cute.arch.alloc_smem({w.element(elem)}, {count}, {align or 'None'})"
-    if swizzle is not None:
-        text = f"cute.recast_ptr({text}, swizzle_={swizzle_text(swizzle)})"
-    w.bind(op.results[0], Expr(f"cute.make_tensor({text}, {layout_text(layout)})"), moves=False)
-
-
-def _cosize(layout: Any) -> int:
-    flat = zip(Tree(layout.shape).flat(), Tree(layout.stride).flat(), strict=True)
-    return 1 + int(sum((s - 1) * d for s, d in flat))
 
 
 @lifts("cute.memref.load")
@@ -460,9 +441,13 @@ def gemm(w: Lifter, op: Any) -> None:
         w.access_tmem(holds=False)
     for name, value in found.fields.items():
         text += f".set(cute.nvgpu.{room}.Field.{_MMA_FIELDS[name]}, {value})"
-    d, a, b, c = tensors
-    given = [str(w.expr(d)), _registers(w, a), _registers(w, b), str(w.expr(c))]
-    w.line(f"cute.gemm({', '.join((text, *given))})")
+    d, *factors, c = tensors
+    given = [_registers(w, x) for x in factors]
+    if len(given) == 4:  # each with its scale factors
+        given = [f"[{given[0]}, {given[1]}]", f"[{given[2]}, {given[3]}]"]
+    if len(given) != 2:
+        w.refuse(op, f"a product of {len(given)} tensors is not lifted")
+    w.line(f"cute.gemm({', '.join((text, str(w.expr(d)), *given, str(w.expr(c))))})")
 
 
 def _registers(w: Lifter, value: SSAValue) -> str:

@@ -25,6 +25,7 @@ from ..python.writer import HANDLERS, Literal, Names, Writer, identifier
 from ..text.python import Text
 from . import objects
 from .flow import Flow
+from .recasts import take_bits
 from .spelling import dtype_text, has_basis, is_dynamic, static_text
 from .values import Expr, Object, Tree, names_in, rebuilt
 
@@ -123,7 +124,16 @@ class Lifter(Writer):
         self.values: dict[Any, Any] = {}
         self.places: dict[str, list[str]] = {}
         self.ordered = self.touched = self._shared = False
+        self.begins: list[str] = []
         self._elected = 0
+        self._allocator: str | None = None
+
+    def allocator(self) -> str:
+        """Return the name of what gives out the launch's shared memory, which is made at the beginning."""
+        if self._allocator is None:
+            self._allocator = self.local("allocator")
+            self.begins.append(f"{self._allocator} = cute.utils.SmemAllocator()")
+        return self._allocator
 
     # ------------------------------------------------------------------ values
 
@@ -350,6 +360,8 @@ class Lifter(Writer):
     def operation(self, op: Operation) -> None:
         """Write an operation."""
         with self.at(op):
+            if op in self.flow.taking:
+                take_bits(self, *self.flow.taking[op])
             rule = RULES.get(op.name)
             if rule is not None:
                 try:

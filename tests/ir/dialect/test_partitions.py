@@ -153,6 +153,7 @@ UNTOLD = """
 %r = cute.tiled.copy.partition_S(%a, %b, %c) : (!cute.tiled_copy<!cute_nvgpu.atom.tmem_load<f32, 16 DP, 64 bit, x2>, layout_copy_tv = <"(32,(4,16)):(0,(1,4))">, tiler_mn = <"[16:1;4:1]">>, !cute.memref<f32, tmem, "(16,4):(65536,1)">, !cute.coord<"?">) -> !cute.memref<f32, tmem, "(((4,16),1),1,1):(((1,65536),0),0,0)">
 %r = cute.tiled.mma.partition A (%a, %b, %c) : (!cute.tiled_mma<!cute_nvgpu.atom.universal_copy<f32>>, !cute.memref<f32, gmem, "(64,4):(1,64)">, !cute.coord<"?">) -> !cute.memref<f32, gmem, "(4,4):(1,64)">
 %r = cute.mma.make_fragment C (%a, %b) : (!cute_nvgpu.sm80.mma<16x8x32, elem_type = (si8, si8, i32) >, !cute.shape<"((2,2),2,2)">) -> !cute.memref<i32, rmem, "((2,2),2,2):((1,2),4,8)">
+%r = cute.local_tile(%a, %b, %c) : (!cute.coord_tensor<"(0,0,0)", "(((32,4),?),((16,4),?)):(((8@0,2@0),1@2),((0,1/2@0),1@1))">, !cute.tile<"[128:1;256:1]">, !cute.coord<"(_,_)">) -> !cute.coord_tensor<"(0,0,0)", "(((32,4),1),((16,4),4),?,?):(((8@0,2@0),0),((0,1/2@0),1@1),1@2,4@1)">
 %r, %s = cute_nvgpu.atom.tma_partition(%a, %b, %c, %d, %e) : (LOADS, !cute.coord<"?">, !cute.layout<"2:1">, !cute.memref<f16, smem, "((32,16),3):((16,1),512)">, !cute.coord_tensor<"(0,0)", "((32,16),?):((1@1,1@0),32@1)">) -> (!cute.memref<f16, smem, "((256,2),3):((1,256),512)">, !cute.coord_tensor<"(0,0)", "(((16,16),2),?):(((1@0,1@1),16@1),32@1)">)
 """  # noqa: E501
 """What the types do not tell is taken as it is said."""

@@ -196,17 +196,21 @@ cute_nvgpu.update_tma_desc(%a, %b, %c) : (LOADS, GMEM, SPTR) -> ()
 %0 = nvvm.fma.packed.f32x2 %a, %b, %c : vector<2xf32>, vector<2xf32>, vector<2xf32> -> vector<2xf32>
 nvvm.bar.warp.sync %a : i32
 nvvm.cluster.arrive.relaxed
-%0 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x %a : i128 -> i32
-%0 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.y %a : i128 -> i32
-%0 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.z %a : i128 -> i32
-%0 = nvvm.clusterlaunchcontrol.query_cancel.is_canceled %a : i128 -> i1
-nvvm.clusterlaunchcontrol.try_cancel.multicast %a, %b : BAR, BAR
 nvvm.cp.async.mbarrier.arrive.shared %a : BAR
 nvvm.mbarrier.init.shared %a, %b : BAR, i32
 nvvm.mbarrier.try_wait.parity.shared %a, %b, %c : BAR, i32, i32
 nvvm.mbarrier.txn %a, %b {kind = #nvvm.mbar_txn_kind<arrive>} : BAR, i32
 nvvm.setmaxregister  decrease 24
 nvvm.tcgen05.commit.arrive %a : BAR
+nvvm.tcgen05.commit.arrive %a, multicast_mask = %b {group = #nvvm.tcgen05_group<cta_2>} : BAR, i16
+nvvm.tcgen05.commit %a, multicast_mask = %b {group = #nvvm.cta_group<cta_2>} : BAR, i16
+nvvm.mbarrier.arrive %a : !llvm.ptr<7>
+nvvm.mbarrier.arrive.expect_tx %a, %b : !llvm.ptr<7>, i32
+nvvm.cp.async.mbarrier.arrive %a {noinc = true} : BAR
+%0 = llvm.mlir.zero : vector<32xbf16>
+nvvm.griddepcontrol launch_dependents
+%0 = nvvm.mapa %a, %b : BAR -> !llvm.ptr<7>
+%0 = nvvm.redux.sync max %a, %b : i32 -> i32
 nvvm.tcgen05.wait <load>
 %0 = vector.extract_strided_slice %a {offsets = [4 : i64], sizes = [4 : i64], strides = [1 : i64]} : vector<8xf32> to vector<4xf32>
 %0 = vector.splat %a : vector<4xf32>
@@ -249,7 +253,7 @@ def test_operation_prints_as_it_is_written_and_reads_again(line):
     assert printed_ir.problem(name_of(line), line) is None
 
 
-UNTYPED = """func.func @f(%arg0: f32, %arg1: i32, %arg2: i1, %arg3: vector<2xf32>, %arg4: !cute.fast_divmod_divisor<32>, %arg5: vector<8xf32>, %arg6: BAR) {
+UNTYPED = """func.func @f(%arg0: f32, %arg1: i32, %arg2: i1, %arg3: vector<2xf32>, %arg4: !cute.fast_divmod_divisor<32>, %arg5: vector<8xf32>, %arg6: BAR, %arg7: i128) {
   %quotient, %remainder = cute.fast_divmod.compute(%arg1, %arg4) : i32, !cute.fast_divmod_divisor<32> -> i32
   %0 = nvvm.rcp.approx.ftz.f %arg0 : f32
   %1 = nvvm.shfl.sync  bfly %arg1, %arg0, %arg1, %arg1 : f32 -> f32
@@ -258,6 +262,14 @@ UNTYPED = """func.func @f(%arg0: f32, %arg1: i32, %arg2: i1, %arg3: vector<2xf32
   %4 = nvvm.fmax %arg0, %3
   %5 = vector.insert_strided_slice %arg3, %arg5 {offsets = [4 : i64], strides = [1 : i64]} : vector<2xf32> into vector<8xf32>
   %6 = nvvm.mapa.shared.cluster %arg6, %arg1 : BAR, i32 -> BAR
+  nvvm.clusterlaunchcontrol.try_cancel.multicast %arg6, %arg6
+  %7 = nvvm.clusterlaunchcontrol.query_cancel.is_canceled %arg7 : i1
+  %8 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x %arg7 : i32
+  %9 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.y %arg7 : i32
+  %10 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.z %arg7 : i32
+  %11 = nvvm.fmin %arg0, %3
+  %12 = nvvm.vote.sync ballot %arg1, %arg2 -> i32
+  nvvm.barrier.arrive id = %arg1 number_of_threads = %arg1
   return
 }
 """  # noqa: E501

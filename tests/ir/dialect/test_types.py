@@ -12,6 +12,7 @@ from numba_cute.ir.dialect.attributes import TYPES  # noqa: E402
 from numba_cute.ir.dialect.checked import checked  # noqa: E402
 from numba_cute.ir.dialect.leaves import Dynamic, combined  # noqa: E402
 from numba_cute.ir.dialect.notation import Malformed, read, write  # noqa: E402
+from numba_cute.ir.dialect.ratios import written  # noqa: E402
 from numba_cute.seam import CuteError  # noqa: E402
 
 WRITTEN = """
@@ -127,3 +128,17 @@ def test_width_of_a_result_is_the_wider_of_the_two():
     assert Dynamic(64) * 1 == Dynamic(64)
     with pytest.raises(CuteError, match="division by zero"):
         Dynamic(32) // 0
+
+
+HALF = written(1, 2)
+
+
+def test_fractions_are_added_and_multiplied():
+    assert HALF + HALF == 1 and HALF * 4 == 2
+    assert (str(3 * HALF), str(-HALF)) == ("3/2", "-1/2")
+
+
+@pytest.mark.parametrize("made", [lambda: HALF // 2, lambda: 3 % HALF, lambda: abs(HALF), lambda: HALF < 1])
+def test_fractions_are_neither_divided_nor_compared(made):
+    with pytest.raises(CuteError, match="the stride 1/2 is not divided or compared"):
+        made()

@@ -24,14 +24,16 @@ from tests.ir.lift import texts  # noqa: E402
 AROUND = {"gpu.module", "cuda.kernel", "func.func"}
 
 
-def launcher(calls=None):
-    """A launch that simulates. calls: where each is noted."""
+def launcher(calls=None, **options):
+    """A launch that simulates. calls: where each is noted. options: the simulator's."""
 
     def launch(kernel, *, grid, block, smem=0, cluster=None):
         def call(*args):
             if calls is not None:
                 calls.append((kernel, args))
-            cute.simulate(kernel, cluster=cluster)[tuple(map(int, grid)), tuple(map(int, block)), 0, int(smem)](*args)
+            cute.simulate(kernel, cluster=cluster, **options)[
+                tuple(map(int, grid)), tuple(map(int, block)), 0, int(smem)
+            ](*args)
 
         return call
 

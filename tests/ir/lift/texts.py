@@ -219,9 +219,9 @@ CLUSTERS = kernel(
       %view = cute.make_view(%ptr, %lay) : !cute.memref<i128, smem, "1:0">
       %0 = cute.memref.load_vec(%view) : (!cute.memref<i128, smem, "1:0">) -> vector<1xi128>
       %1 = vector.extract %0[0] : i128 from vector<1xi128>
-      %2 = nvvm.clusterlaunchcontrol.query_cancel.is_canceled %1 : i128 -> i1
+      %2 = nvvm.clusterlaunchcontrol.query_cancel.is_canceled %1 : i1
       BETWEEN
-      %3 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x %1 : i128 -> i32
+      %3 = nvvm.clusterlaunchcontrol.query_cancel.get_first_ctaid.x %1 : i32
       %coord = cute.make_coord(%3) : (i32) -> !cute.coord<"?">
       %4 = arith.extui %2 : i1 to i32
       cute.memref.store(%arg1, %coord, %4) : (OUT, !cute.coord<"?">, i32) -> ()""".replace("OUT", OUT),

@@ -11,6 +11,7 @@ from ....layout.layout import ComposedLayout, Layout
 from ....layout.swizzle import Swizzle
 from ..checked import leaves_of
 from ..leaves import width_of
+from ..notation import NamedSwizzle, Unswizzled
 from .values import Attributes, Function, Refused, Value, modes_of, one, rank
 
 
@@ -31,6 +32,8 @@ def _shape_of_tile(tile: Any, whole: Value) -> Any:
 
 def _inner(operands: Sequence[Value], attributes: Attributes) -> Value:
     inner = operands[0].value.inner
+    if isinstance(inner, Unswizzled):
+        return Value("swizzle", NamedSwizzle(inner.bits, inner.base, inner.shift))
     return Value("swizzle" if isinstance(inner, Swizzle) else "layout", inner)
 
 
