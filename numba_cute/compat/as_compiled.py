@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of what `cute.compile` gave. In the CuTe DSL the arguments are of the types that it was compiled for: an array is
-a tensor of that layout, as static and as aligned, and a pointer has that alignment and memory space."""
+"""Calls of what `cute.compile` gave. In the CuTe DSL the arguments are of the types that it was compiled for: an array
+is a tensor of that layout, as static and as aligned, and a pointer has that alignment and memory space."""
 
 from __future__ import annotations
 
