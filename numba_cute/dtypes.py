@@ -146,6 +146,8 @@ else:
         """The CuTe DSL's name for the types of integers, signed or not."""
 
         kinds = ("int", "uint")
+
+
 KINDS: tuple[type, ...] = (DType, Float, Integer)
 """The classes that `issubclass` may ask element types for."""
 

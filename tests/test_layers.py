@@ -67,6 +67,7 @@ THIRD_PARTY = {
 
 ALLOWED = {
     ("numba_cute/utils/hardware_info.py", "cuda"): "it asks the driver what the GPU has; imported when called",
+    ("numba_cute/compat/launch_errors.py", "cuda"): "NVIDIA's files ask for the runtime's code of an error",
     ("numba_cute/compat/on_host.py", "cuda"): "it stands for the driver where there is no GPU",
     ("numba_cute/compat/cutlass/driver.py", "cuda"): "NVIDIA's files have the driver's streams and errors",
     ("numba_cute/compat/cutlass/torch.py", "cuda"): "NVIDIA's files have the driver's streams",

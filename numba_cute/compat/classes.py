@@ -23,7 +23,7 @@ def isclass(x: Any) -> bool:
 
 @contextmanager
 def element_classes() -> Iterator[None]:
-    """Have `inspect.isclass` be true of element types, as `issubclass(cute.Float16, cute.Numeric)` always is: for what a
-    file imports meanwhile, on the host and in kernels."""
+    """Have `inspect.isclass` be true of element types, as `issubclass(cute.Float16, cute.Numeric)` always is: for what
+    a file imports meanwhile, on the host and in kernels."""
     with replaced(inspect, {"isclass": isclass}):
         yield

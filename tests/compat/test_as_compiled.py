@@ -36,7 +36,7 @@ def test_arrays_have_what_was_promised_of_the_tensors():
     (fake((4, 8), (8, 1)), aligned((4, 16))[:, ::2], "x: .* was compiled for"),
     (fake((4, 8), (8, 1), 64), aligned((4, 8), 4), "not a multiple of assumed_align = 64"),
     (fake((4, 8), (8, 1)), aligned((32,)), "x: .* was compiled for"),
-    (fake((4, 8), (8, 1)), np.zeros((4, 8), np.float64), "x: elements of Float64 are given"),
+    (fake((4, 8), (8, 1)), np.zeros((4, 8), np.float64), "assumed_align 4 must be a power of two of at least 8"),
 ])  # fmt: skip
 def test_what_is_otherwise_is_refused(first, array, said):
     with pytest.raises(cute.CuteError, match=said):

@@ -37,7 +37,8 @@ def _described(x: Any) -> Description:
         return Constant(x)
     names = fields_of(type(x))
     placed = {"address", "space"} <= set(names)  # an address is what each backend has for it
-    return Object(type(x), tuple(_address(x) if placed and f == "address" else _described(getattr(x, f)) for f in names))
+    parts = (_address(x) if placed and f == "address" else _described(getattr(x, f)) for f in names)
+    return Object(type(x), tuple(parts))
 
 
 def _address(x: Any) -> Description:

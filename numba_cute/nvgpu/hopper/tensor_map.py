@@ -73,8 +73,9 @@ def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr:
     all else stays as it is. One thread.
 
     tma_atom: the atom whose map was copied there: gmem_tensor has the modes of the tensor it was made for, the same
-    element type, and the same mode of stride 1 (of a stride that is known only at run time the simulator says whether it
-    is). Raises CuteError for other tensors, and for im2col and interleaved atoms. PTX tensormap.replace, sm_90a, and sm_100f and later families."""
+    element type, and the same mode of stride 1 (of a stride that is known only at run time the simulator says whether
+    it is). Raises CuteError for other tensors, and for im2col and interleaved atoms. PTX tensormap.replace, sm_90a, and
+    sm_100f and later families."""
     what = "update_tma_descriptor"
     op = _operation(tma_atom, what)
     address = _place(tma_desc_ptr, what, "tma_desc_ptr", AddressSpace.smem, *_GLOBAL)
@@ -131,8 +132,8 @@ def _check_contiguous(stride: Any, mode: int, t: Tensor, what: str) -> None:
     def refuse(d: Any) -> None:
         if d != 1:
             raise CuteError(
-                f"{what}: gmem_tensor {t.layout} must have the stride 1 in mode {mode}, as the tensor that the atom was "
-                f"made for; it has {d} there"
+                f"{what}: gmem_tensor {t.layout} must have the stride 1 in mode {mode}, as the tensor that the atom "
+                f"was made for; it has {d} there"
             )
 
     if type(stride) is int:
