@@ -215,5 +215,8 @@ def on_host(owner: Any) -> bool:
         return int(owner[0].__dlpack_device__()[0]) != _CUDA
     if isinstance(owner, np.ndarray):
         return True
-    found = getattr(owner, "is_cpu", None)  # torch
-    return not hasattr(owner, "__cuda_array_interface__") if found is None else bool(found)
+    cpu = getattr(owner, "is_cpu", None)  # torch
+    if cpu is not None:
+        return bool(cpu)
+    cuda = getattr(owner, "is_cuda", None)
+    return not (hasattr(owner, "__cuda_array_interface__") if cuda is None else cuda)

@@ -229,7 +229,7 @@ class Tensor(InIR):
         if seam.current_or(None) is not None:
             raise CuteError(f"{what}: a tensor is changed on the host, before the launch, and not in a kernel")
         vars(self).clear()  # with what is remembered of it
-        vars(self).update(iterator=made.iterator, layout=made.layout)
+        vars(self).update(vars(made))
         return self
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
