@@ -228,7 +228,8 @@ def test_launches_pack_what_was_cast_with_no_python(casts, launches, maps, monke
     def arguments(address):
         t = from_dlpack(Array(address), assumed_align=16)
         atom, coordinates = atom_of(t)
-        return t, t.mark_layout_dynamic(), atom, coordinates
+        marked = from_dlpack(Array(address), assumed_align=16).mark_layout_dynamic()
+        return t, marked, atom, coordinates
 
     site = planned(launches, arguments(0x10000))
     packed(launches, site, *arguments(0x20000))  # where it is learnt
