@@ -63,12 +63,11 @@ class DType(_Base, metaclass=OfElements):
 
     @property
     def mlir_type(self) -> DType:
-        """The type itself: what texts of PTX are given in the place of MLIR's."""
+        """The type itself, for texts of PTX: MLIR's in the CuTe DSL."""
         return self
 
     def is_same_kind(self, other: DType) -> bool:
-        """Return whether both are integers, signed or not, both are floats, or both are booleans. other: another
-        type."""
+        """Return whether this type and an `other` are both integers, signed or not, both floats, or both booleans."""
         return (self.is_integer, self.is_float) == (other.is_integer, other.is_float)
 
     @property

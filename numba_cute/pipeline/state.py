@@ -29,6 +29,10 @@ class PipelineState:
     def _index(self) -> Any:  # by this name files of the CuTe DSL reach it
         return self.index
 
+    @property
+    def _phase(self) -> Any:
+        return self.phase
+
     @traced
     def advance(self) -> None:
         """Go to the next stage; the phase flips when the index wraps."""

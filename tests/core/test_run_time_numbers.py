@@ -86,7 +86,7 @@ def negative_index(out, n, m):
 
 
 def test_a_negative_coordinate_in_a_layouts_division_is_refused_by_the_simulator():
-    with pytest.raises(cute.CuteError, match=r"(?s)-3 % 4: a coordinate, .*is negative.*in kernel negative_index"):
+    with pytest.raises(cute.CuteError, match=r"(?s)-3 // 4: a coordinate, .*is negative.*in kernel negative_index"):
         results(negative_index, np.int32(-3), np.int32(0), engine="simulated")
     assert results(negative_index, np.int32(9), np.int32(0), engine="simulated")[0][0] == 8 + 2
 

@@ -26,6 +26,9 @@ def _pack_shape(shape: Any, *, loc: Any = None, ip: Any = None) -> Any:
     return shape
 
 
+_pack_tile = _pack_shape
+
+
 def native_struct(cls: Any) -> Any:
     """Decorate a class of run-time values: here a dataclass, as kernels take them."""
     return cls if dataclasses.is_dataclass(cls) else dataclasses.dataclass(cls)

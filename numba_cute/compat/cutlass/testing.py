@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...testing import JitArguments, benchmark as _benchmark, get_workspace_count as _workspaces
+from ...seam import CuteError
+from ...testing import JitArguments, benchmark as _benchmark, get_workspace_count as _workspaces, tune as _tune
 from ..runs import RUN
 
 __all__ = [
-    "CantImplementError", "add_tensor_init_args", "benchmark", "get_workspace_count", "validate_tensor_init_args",
+    "CantImplementError", "add_tensor_init_args", "benchmark", "get_workspace_count", "tune", "validate_tensor_init_args",
 ]  # fmt: skip
 
 
@@ -30,6 +33,27 @@ def benchmark(callable: Any, **named: Any) -> float:
         given = named["workspace_generator"]() if named.get("workspace_generator") else given
         callable(*given.args, **given.kwargs)
     return math.nan
+
+
+def tune(
+    func: Callable[..., Callable[[], Any]], params_dict: Mapping[str, Sequence[Any]],
+    kernel_arguments: JitArguments | None = None, **named: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the fastest combination of parameters, as `numba_cute.testing.tune`; in a simulated run the first one that
+    can be made, which is run once."""
+    if RUN.get() is None:
+        return dict(_tune(func, params_dict, kernel_arguments, **named))
+    given = kernel_arguments or JitArguments()
+    refused: Exception | None = None
+    for values in itertools.product(*params_dict.values()):
+        choice = dict(zip(params_dict, values))
+        try:
+            func(*given.args, **given.kwargs, **choice)()
+        except Exception as e:  # a combination that cannot be made is what the user's function raises for
+            refused = e
+        else:
+            return choice
+    raise CuteError(f"tune: no combination of {', '.join(params_dict)} works: {refused}")
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:

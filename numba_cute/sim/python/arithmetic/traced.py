@@ -70,9 +70,11 @@ def arithmetic(op: str, a: Any, b: Any) -> Any:
 
 
 def _natural(self: Any, op: str, a: Any, b: Any) -> Any:
-    """Do what `Leaf._natural` says; a CuteError of a negative number."""
+    """Do what `Leaf._natural` says; a CuteError of a negative number, but where unsigned numbers have the same
+    remainder: of a power of two."""
+    same = op == "mod" and plain(b) > 0 and not plain(b) & (plain(b) - 1)
     for x in (a, b):
-        if plain(x) < 0:
+        if plain(x) < 0 and not same:
             raise seam.CuteError(negative(plain(a), plain(b), op))
     return a // b if op == "floordiv" else a % b
 
