@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Branches whose condition is known while a kernel is compiled: the way that is not taken is left out, so that it need
 not even have types. What is known before typing is asked first (`flag`, `x is None`, `kind is Kind.A`); what only types
-tell, as `cute.rank(x) == 2`, where the branch asks for it by `const_expr`, for identity, as `x[1] is None`, or for a
-field of an object."""
+tell, as `cute.rank(x) == 2`, where the branch asks for it by `const_expr`, for identity, as `x[1] is None`, for a field
+of an object, or compares a size with a constant; an assertion is judged when all has types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _JUDGED = (bool, int, float, str, tuple, type(None))
 
 class Condition(NamedTuple):
     """A branch on `bool(x)`. label: of its block. place: of that call. asked: the variable x. constexpr: whether x is
-    what `const_expr` gave, what `is` says, or a field of an object."""
+    what `const_expr` gave, what `is` says, a field of an object, or compares a size with a constant."""
 
     label: int
     place: Place
@@ -71,9 +71,10 @@ def _conditions(blocks: dict[int, Any], known: Constants) -> Iterator[Condition]
             if isinstance(inst, ir.Assign) and inst.target.name == branch.cond.name:
                 expr, place = inst.value, Place(label, at)
                 if _calls(expr, bool, place, known):
-                    found = Condition(label, place, expr.args[0], _is_constexpr(expr.args[0], place, known))
-                    if found.constexpr or not any(_raises(blocks[to]) for to in branch.get_targets()):
-                        yield found
+                    asked = expr.args[0]
+                    constexpr = _is_constexpr(asked, place, known)
+                    if constexpr or not any(_raises(blocks[to]) for to in branch.get_targets()):
+                        yield Condition(label, place, asked, constexpr or _compares_sizes(asked, place, known))
                 break
 
 
@@ -95,15 +96,22 @@ def _is_constexpr(var: Any, place: Place, known: Constants) -> bool:
     made, at = known.assignment(var, place) or (None, place)
     if isinstance(made, ir.Expr) and made.op == "unary" and made.fn is operator.not_:
         return _is_constexpr(made.value, at, known)
-    if isinstance(made, ir.Expr) and made.op == "binop":
-        if made.fn in (operator.is_, operator.is_not):
-            return True
-        if made.fn in _COMPARES and _is_known(made.lhs, at, known) != _is_known(made.rhs, at, known):
-            return _is_size(made.lhs, at, known) or _is_size(made.rhs, at, known)
+    if isinstance(made, ir.Expr) and made.op == "binop" and made.fn in (operator.is_, operator.is_not):
+        return True
     return _calls(made, seam.const_expr, at, known) or _is_field(made, at, known)
 
 
 _COMPARES = frozenset((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne))
+
+
+def _compares_sizes(var: Any, place: Place, known: Constants) -> bool:
+    """Say whether a value compares a constant with what types may tell."""
+    made, at = known.assignment(var, place) or (None, place)
+    if not isinstance(made, ir.Expr) or made.op != "binop" or made.fn not in _COMPARES:
+        return False
+    if _is_known(made.lhs, at, known) == _is_known(made.rhs, at, known):
+        return False
+    return _is_size(made.lhs, at, known) or _is_size(made.rhs, at, known)
 
 
 def _is_known(var: Any, place: Place, known: Constants) -> bool:

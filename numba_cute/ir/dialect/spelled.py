@@ -474,7 +474,8 @@ def _operation(row: Row) -> type[SpelledOperation]:
     body |= {name: opt_prop_def(_FORMS[form]) for name, (form, _) in _attributes(pieces).items()}
     made: type[SpelledOperation] = irdl_op_definition(type(f"Printed{title}Op", (SpelledOperation,), body))
     made.ROW, made.PIECES = row, pieces
-    made.OLDER = _pieces(older.SPELLINGS[row.name]) if row.name in older.SPELLINGS else None
+    before = older.SPELLINGS.get(body["name"])
+    made.OLDER = None if before is None else _pieces(before)
     made.TYPED = re.search(r"(?<![A-Za-z_])(F|T(?!\d))(?![A-Za-z_])", row.spelling) is not None
     made.UNTOLD = re.search(r"(?<![A-Za-z_])[FR](?![A-Za-z_])", row.spelling) is None
     return made
