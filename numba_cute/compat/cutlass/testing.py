@@ -14,7 +14,8 @@ from ...testing import JitArguments, benchmark as _benchmark, get_workspace_coun
 from ..runs import RUN
 
 __all__ = [
-    "CantImplementError", "add_tensor_init_args", "benchmark", "get_workspace_count", "tune", "validate_tensor_init_args",
+    "CantImplementError", "add_tensor_init_args", "benchmark", "get_workspace_count", "tune",
+    "validate_tensor_init_args",
 ]  # fmt: skip
 
 
