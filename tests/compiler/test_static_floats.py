@@ -87,3 +87,14 @@ def test_a_float_is_a_static_argument_on_a_gpu():
         x = np.full(4, 7, np.float32)
         scaled(x, scale).launch(grid=1, block=1)
         np.testing.assert_array_equal(x, expected(scale))
+
+
+@pytest.mark.parametrize("signature", ["void(float32[:])", "(float32[:],)"])
+def test_a_signature_with_too_few_arguments_is_refused_in_words(signature):
+    @cute.kernel
+    def k(out: cute.Tensor, n):
+        out[0] = n
+
+    with pytest.raises(cute.CuteError) as refused:
+        cute.compile(k, signature)
+    assert not isinstance(refused.value, cute.InternalError)

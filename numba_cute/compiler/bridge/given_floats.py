@@ -37,8 +37,9 @@ class _Model(models.PrimitiveModel):
 
 
 def put_in(func_ir: Any, args: Any) -> None:
-    """Put the numbers of such arguments into a function's IR. args: its arguments' types."""
-    for block in func_ir.blocks.values():
+    """Put the numbers of such arguments into a function's IR. args: its arguments' types, maybe too few."""
+    given = {i: t for i, t in enumerate(args) if isinstance(t, GivenFloat)}
+    for block in func_ir.blocks.values() if given else ():
         for inst in block.find_insts(ir.Assign):
-            if isinstance(inst.value, ir.Arg) and isinstance(args[inst.value.index], GivenFloat):
-                inst.value = ir.Const(args[inst.value.index].value, inst.loc)
+            if isinstance(inst.value, ir.Arg) and inst.value.index in given:
+                inst.value = ir.Const(given[inst.value.index].value, inst.loc)
