@@ -271,7 +271,7 @@ def test_a_launch_beside_the_making_of_machine_code_is_made(monkeypatch):
         assert configured.Site is sites.Site and sum(p.launched for p in site._cute_site.plans) >= 2
 
 
-def test_each_launch_is_made_on_the_gpu_of_its_arrays(monkeypatch):
+def test_each_launch_is_made_on_the_gpu_of_its_arrays():
     current, on = [0], []
 
     def context(*_):
@@ -284,10 +284,10 @@ def test_each_launch_is_made_on_the_gpu_of_its_arrays(monkeypatch):
         current.pop()
 
     real = configured.launched
-    with a_gpu() as gpu:
-        monkeypatch.setattr(devices, "get_context", context)
-        monkeypatch.setattr(devices, "gpus", {1: other()})
-        monkeypatch.setattr(configured, "launched", lambda *args: on.append(current[-1]) or real(*args))
+    with a_gpu() as gpu, pytest.MonkeyPatch.context() as patched:  # undone before the GPU goes, which has its own
+        patched.setattr(devices, "get_context", context)
+        patched.setattr(devices, "gpus", {1: other()})
+        patched.setattr(configured, "launched", lambda *args: on.append(current[-1]) or real(*args))
         x = Array(0x10000, device=(2, 1))
         cuda.jit(takes_one)[1, 32](from_dlpack(x))
         assert on == [1] and current == [0] and len(gpu.seen) == 1
