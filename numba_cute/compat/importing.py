@@ -51,7 +51,7 @@ class Mirror(ModuleType):
         vars(self).update((n, self._found(n)) for n in self.__all__)  # what is looked up later would change the module
 
     def _found(self, name: str) -> Any:
-        """What the first module that has a name has by it."""
+        """Return a name's value from the first source module that defines it."""
         return next(vars(m)[name] for m in self.__sources__ if name in vars(m))
 
     def __getattr__(self, name: str) -> Any:
@@ -85,7 +85,7 @@ class Finder:
     """The finder of the modules in `MODULES`."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return how the module `name` is made; None if it is none of the CuTe DSL's."""
+        """Return the spec of the module `name`; None if it is not in `MODULES`."""
         if name not in MODULES:
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]

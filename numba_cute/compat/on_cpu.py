@@ -195,7 +195,7 @@ def _capturing(graph: _Graph, *_: Any, **__: Any) -> Iterator[None]:
 
 
 def _replacements(arch: str) -> dict[str, Any]:
-    """What stands for the functions of torch.cuda, for a target."""
+    """Return the replacements of torch.cuda's functions, by name, for a target."""
     target = named(arch)
     digits = target.name.removeprefix("sm_").rstrip("af")
     capability = int(digits[:-1]), int(digits[-1])

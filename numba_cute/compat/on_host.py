@@ -25,7 +25,7 @@ def replaced(owner: Any, instead: Mapping[str, Any]) -> Iterator[None]:
 
 
 class _Memory:
-    """What was allocated, by its address."""
+    """Hold allocations by their addresses."""
 
     def __init__(self) -> None:
         self.held: dict[int, Any] = {}

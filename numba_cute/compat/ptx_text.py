@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a text of PTX does, for the simulator: of instructions one after the other, without branches.
+"""Run a text of PTX in the simulator, one instruction after the other; texts with branches are refused.
 
 `meaning(text)` gives a function of the numbers that the text reads; each instruction in `_OPERATIONS` is a function of
 this library. PTX ISA, "Instruction Set".
@@ -38,7 +38,7 @@ _TYPES = {
     "b32": Uint32, "f32": Float32, "s64": Int64, "u64": Uint64, "b64": Uint64, "f64": Float64,
 }  # fmt: skip
 _NARROW = {"e4m3x2": Float8E4M3FN, "e5m2x2": Float8E5M2, "f16x2": Float16, "bf16x2": BFloat16}
-_UNSIGNED: dict[int, Any] = {16: Uint16, 32: Uint32, 64: Uint64}
+_UNSIGNED: dict[int, Any] = {8: Uint8, 16: Uint16, 32: Uint32, 64: Uint64}
 _TOKEN = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^,\s][^,]*")
 
 
@@ -200,13 +200,10 @@ def _convert(r: _Registers, step: Step) -> bool:
     if narrow is None or step.words[-1] != "f32" or not set(step.words[1:-2]) <= {"rn", "satfinite"}:
         return False
     target, high, low = step.operands
-    halves = [bitcast(narrow(r.read(s, "f32")), narrow, _BITS[narrow.width]) for s in (low, high)]
+    halves = [bitcast(narrow(r.read(s, "f32")), narrow, _UNSIGNED[narrow.width]) for s in (low, high)]
     whole = _UNSIGNED[2 * narrow.width]
     r.held[target] = whole(halves[0]) | (whole(halves[1]) << narrow.width)
     return True
-
-
-_BITS: dict[int, Any] = {8: Uint8, 16: Uint16}
 
 
 def _load(r: _Registers, step: Step) -> bool:

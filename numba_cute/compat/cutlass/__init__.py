@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the CuTe DSL's modules have names for and this library has not: one file for each of their kinds."""
+"""Names of the CuTe DSL that `numba_cute` does not have, one file for each group of its modules."""

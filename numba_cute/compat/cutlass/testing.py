@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...seam import CuteError
+from ...seam import CuteError, InternalError
 from ...testing import JitArguments, benchmark as _benchmark, get_workspace_count as _workspaces, tune as _tune
 from ..runs import RUN
 
@@ -50,7 +50,9 @@ def tune(
         choice = dict(zip(params_dict, values))
         try:
             func(*given.args, **given.kwargs, **choice)()
-        except Exception as e:  # a combination that cannot be made is what the user's function raises for
+        except InternalError:
+            raise
+        except Exception as e:  # the user's function raises for a combination that it cannot make
             refused = e
         else:
             return choice

@@ -39,7 +39,7 @@ def dtype(ty: DType) -> torch.dtype:
 
 
 class TensorInitType(enum.Enum):
-    """How a tensor is filled: not at all, with one number, with uniform or with normal numbers."""
+    """Choose what fills a tensor: nothing, one number, uniform integers or normal numbers."""
 
     SKIP = "skip"
     SCALAR = "scalar"

@@ -35,7 +35,7 @@ _TYPES = (
 
 
 _NOT_SET = "NotSet"
-"""How errors call the type of a field that is not set (`seam.source.kernels_object`)."""
+"""Name, in errors, the type of a field that is not set (`seam.source.kernels_object`)."""
 _DRIVER = "numba.cuda.cudadrv."
 """What of Numba speaks to the driver and to libNVVM: its errors are not of the kernel."""
 NUMBAS = (NumbaError, OtherNumbaError, UnsupportedBytecodeError)
