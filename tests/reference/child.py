@@ -19,12 +19,12 @@ from numba_cute.compat.runs import Run
 MARK = "reference file: "
 
 
-def main(root: str, name: str, target: str, engine: str, without: str, arguments: list[str]) -> None:
-    """Run a file below `root`, and print its record.
+def main(root: str, file: str, target: str, engine: str, without: str, arguments: list[str]) -> None:
+    """Run a file, and print its record.
 
-    engine: "simulator", "compiler" or "gpu". without: checks of the simulator that are left out, with commas.
+    root: the checkout, which is on `sys.path`. engine: "simulator", "compiler" or "gpu". without: checks of the
+    simulator that are left out, with commas.
     """
-    path = Path(root, name)
     simulates = engine == "simulator"
     checks = tuple(f"-{c}" for c in without.split(",") if c) or True
     run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True)
@@ -32,7 +32,7 @@ def main(root: str, name: str, target: str, engine: str, without: str, arguments
     began, said, record = time.perf_counter(), io.StringIO(), dict[str, Any]()
     try:
         with contextlib.redirect_stdout(said):
-            run_file(_script(path), arguments, run)
+            run_file(_script(Path(file)), arguments, run)
     except SystemExit as e:
         if e.code not in (None, 0):
             record["error"] = f"SystemExit: {e.code}"
