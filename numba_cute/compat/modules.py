@@ -18,8 +18,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.base_dsl.runtime": _DSL,
     "cutlass.cuda": (f"{_OWN}.driver",),
     "cutlass.base_dsl.runtime.cuda": (f"{_OWN}.driver",),
+    "cutlass.base_dsl.tvm_ffi_builder": (f"{_OWN}.tvm_ffi",),
     "cutlass.base_dsl.typing": _DSL,
     "cutlass.cute": _CORE,
+    "cutlass.cute._tvm_ffi_args_spec_converter": (f"{_OWN}.tvm_ffi",),
     "cutlass.cute.algorithm": _CORE,
     "cutlass.cute.arch": (f"{_OWN}.dsl", *_ARCH),
     "cutlass.cute.arch.clc": _ARCH,
@@ -89,3 +91,6 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass._mlir._mlir_libs._cutlass_ir._mlir.ir": (f"{_OWN}.mlir_ir",),
 }
 """By its name, where the names of a module of the CuTe DSL are."""
+STAND_INS: dict[str, tuple[str, ...]] = {"tvm_ffi": (f"{_OWN}.tvm_ffi",)}
+"""Modules of other packages that files import for the CuTe DSL's sake, and that are answered where they are not
+installed."""

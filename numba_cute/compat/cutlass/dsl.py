@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...dtypes import BFloat16, Boolean, Float16, Float32, Float64, Int8, Int16, Int32, Int64
+from ...compiler.host.result import CompiledHost
+from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS
 from ...seam import CuteError, StaticEnum, traced
 from ..launch_errors import DSLCudaRuntimeError
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values",
-    "for_generate", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "JitCompiledFunction", "NumericMeta", "T", "dynamic_expr",
+    "extract_mlir_values", "for_generate", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -62,6 +63,8 @@ class BaseDSL:
 
 
 CuTeDSL = BaseDSL
+JitCompiledFunction = CompiledHost
+NumericMeta = DType
 
 
 class T:

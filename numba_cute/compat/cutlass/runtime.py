@@ -15,7 +15,7 @@ from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..runs import RUN
 
-__all__ = ["from_dlpack", "load_module", "make_fake_stream", "make_ptr"]
+__all__ = ["find_runtime_libraries", "from_dlpack", "load_module", "make_fake_stream", "make_ptr"]
 
 
 def from_dlpack(
@@ -50,6 +50,11 @@ def make_fake_stream(*, use_tvm_ffi_env_stream: bool = False) -> int:
     """Make a stream to compile with: the default one. use_tvm_ffi_env_stream: taken; a launch that names no stream runs
     in torch's current one."""
     return 0
+
+
+def find_runtime_libraries(*, enable_tvm_ffi: bool = True) -> list[str]:
+    """Return the paths of the libraries that compiled functions need: there are none. enable_tvm_ffi: taken."""
+    return []
 
 
 def load_module(file_path: str, *, enable_tvm_ffi: bool = False) -> Any:
