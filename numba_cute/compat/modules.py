@@ -33,7 +33,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.cute.arch.nvvm_wrappers": _ARCH,
     "cutlass.cute.arch.smem": _ARCH,
     "cutlass.cute.arch.tmem": _ARCH,
-    "cutlass.cute.atom": _CORE,
+    "cutlass.cute.atom": (*_CORE, "numba_cute.nvgpu"),
     "cutlass.cute.core": _CORE,
     "cutlass.cute.experimental": (f"{_OWN}.experimental", "numba_cute.experimental"),
     "cutlass.cute.math": ("numba_cute.math",),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...compiler.host.result import CompiledHost
 from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8, Int16, Int32, Int64
-from ...isa.form.targets import TARGETS
+from ...isa.form.targets import TARGETS, supports
 from ...seam import CuteError, StaticEnum, traced
 from ..launch_errors import DSLCudaRuntimeError
 from .dialects import Operation
@@ -24,6 +24,32 @@ __all__ = [
 
 class _Ordered(StaticEnum):
     """Targets, ordered by chip and then by suffix: none, "a", "f"."""
+
+    @property
+    def major(self) -> int:
+        """The chip's number before the last digit: 9 of sm_90a."""
+        return int(self.value[0])
+
+    @property
+    def minor(self) -> int:
+        """The last digit of the chip's number."""
+        return int(self.value[1])
+
+    @property
+    def suffix(self) -> str:
+        """The letter behind the chip's number, or nothing."""
+        return str(self.value[2])
+
+    @traced
+    def is_family_of(self, arch: Any) -> bool:
+        """Say whether this target runs what is written for the family of another: of one with "a" it is that one, of
+        one with "f" one of its family, with a suffix, and no earlier chip, and of others one of the same major number.
+
+        arch: the other.
+        """
+        if arch.suffix:
+            return supports(self.name, arch.name)
+        return bool(self.major == arch.major and self.minor >= arch.minor)
 
     @traced
     def __lt__(self, other: Any) -> bool:
