@@ -20,6 +20,9 @@ from ..tensor.tensor import Tensor
 
 __all__ = ["SmemAllocator"]
 
+_LINE = 16
+"""The alignment of a tensor of so many bytes, whatever was asked: ldmatrix, cp.async and vectors of 16 bytes take it."""
+
 
 @struct
 class SmemAllocator:
@@ -89,7 +92,8 @@ def _note_members(made: Any, within: str) -> None:
 
 def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
     lay = storage.static_layout(lay, "allocate_tensor")
-    ptr = take(self, dtype, storage.bytes_of(lay, dtype, swizzle), max(align, dtype.width // 8), name)
+    nbytes = storage.bytes_of(lay, dtype, swizzle)
+    ptr = take(self, dtype, nbytes, max(align, _LINE if nbytes >= _LINE else dtype.width // 8), name)
     return storage.swizzled_tensor(ptr, lay, swizzle, "allocate_tensor")
 
 
