@@ -41,16 +41,16 @@ def gemm(
     Field.SFA and SFB take it. Over a K mode the first step adds to d only if the atom's Field.ACCUMULATE says so, the
     others always. Executed by all threads of the atom. It does not fence, commit or wait. Raises CuteError for
     fragments of other shapes, types or memories than the operation takes. PTX and least target: the operation's."""
-    atom, a, b = _with_factors(_atom(atom, "gemm"), a, b)
+    atom, x, y = _with_factors(_atom(atom, "gemm"), a, b)
     if layout.rank(d.layout) == 2:
-        d, a, b, c = (prepend_ones(t) for t in (d, a, b, c))
+        d, x, y, c = (prepend_ones(t) for t in (d, x, y, c))
     atom.op.begin(d, c, atom.accumulate)
     if atom.op.whole:
-        atom.op.issue_whole(d, a, b, gemm_extents(d.layout, a.layout, b.layout), atom.accumulate)
+        atom.op.issue_whole(d, x, y, gemm_extents(d.layout, x.layout, y.layout), atom.accumulate)
         return
-    for at_d, at_a, at_b, first in gemm_steps(d.layout, a.layout, b.layout):
-        x, y, z = (d, a, b) if at_d is None else (d[at_d], a[at_a], b[at_b])
-        atom.issue(x, y, z, first, at_a, at_b)
+    for at_d, at_x, at_y, first in gemm_steps(d.layout, x.layout, y.layout):
+        of_d, of_x, of_y = (d, x, y) if at_d is None else (d[at_d], x[at_x], y[at_y])
+        atom.issue(of_d, of_x, of_y, first, at_x, at_y)
 
 
 def _atom(atom: Any, what: str) -> MmaAtom:

@@ -111,11 +111,7 @@ class TensorSSA:
     def __getitem__(self, coord: Any) -> Any:
         lay = layout.make_layout(self.shape)
         if not seam.is_static(coord):
-            raise CuteError(
-                f"TensorSSA[{coord}]: the coordinate must be static, for registers cannot be indexed at run time; "
-                "use range_constexpr, or keep the values in a tensor"
-                f"{how_static(coord)}"
-            )
+            return self._held()[coord]
         if isinstance(coord, tuple) and len(coord) != layout.rank(lay):
             raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but {self.shape} has {layout.rank(lay)}")
         if coord is None or layout.has_underscore(coord):
@@ -125,6 +121,14 @@ class TensorSSA:
         if not 0 <= index < layout.size(lay):
             raise CuteError(f"TensorSSA[{coord}]: outside of the shape {self.shape}")
         return seam.current().lane(self.vector, index)
+
+    def _held(self) -> Any:
+        """The elements in a tensor of registers, which can be indexed at run time."""
+        from .tensor import make_rmem_tensor
+
+        held = make_rmem_tensor(self.shape, self.dtype)
+        held.store(self)
+        return held
 
     def reduce(self, op: ReductionOp, init_val: Any, reduction_profile: Any = 0) -> Any:
         """Combine the elements and `init_val` by `op`, a ReductionOp but INC and DEC: in pairs, as a tree; 16-bit and

@@ -21,7 +21,7 @@ from ..tensor.tensor import Tensor
 __all__ = ["SmemAllocator"]
 
 _LINE = 16
-"""The alignment of a tensor of so many bytes, whatever was asked: ldmatrix, cp.async and vectors of 16 bytes take it."""
+"""The least alignment of a tensor of so many bytes: that of ldmatrix, cp.async and vectors of 16 bytes."""
 
 
 @struct

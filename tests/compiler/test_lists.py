@@ -164,6 +164,14 @@ o[0] = n in [1, 2, 5]
 o[1] = n in (1, 2, 3)
 o[2] = n not in (1, 2, 3)
 o[3] = 2 in (1, 2)"""),
+    "dict of the module": ("""
+TAGS = {"load": 3, 2: 5, (1, 2): 7, "unused": object()}
+""", """
+o[0] = TAGS["load"] + TAGS[2] * n
+o[1] = TAGS[(1, 2)] + TAGS.get("store", 9)
+o[2] = len(TAGS) + (2 in TAGS)
+for k in TAGS:
+    o[3] += 1"""),
     "dict 1 True": ("", """
 o[0] = {1: n, True: m}[1]"""),
     "star args list": ("""
@@ -464,6 +472,15 @@ x = sorted((n, m))
 o[0] = x[0]"""),
     "min key": ('no such argument of `min`', "", """
 o[0] = min((n, m), key=lambda v: -v)"""),
+    "dict of the module, run-time key": ('a dict in a kernel: it is a table', """
+TAGS = {5: 7}
+""", """
+o[0] = TAGS[n]"""),
+    "dict of the module changed": ('a dict in a kernel: it is a table', """
+TAGS = {5: 7}
+""", """
+TAGS[5] = 8
+o[0] = n"""),
     "dict get": ('a dict in a kernel: it is a table', "", """
 o[0] = {5: 7}.get(n, 9)"""),
     "dict item": ('a dict in a kernel', "", """
