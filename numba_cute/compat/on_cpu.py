@@ -220,6 +220,11 @@ def _replacements(arch: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _compile(model: Any = None, **named: Any) -> Any:
+    """Return what `torch.compile` is given: it runs as it is."""
+    return model if model is not None else lambda fn: fn
+
+
 @contextmanager
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
@@ -229,7 +234,7 @@ def on_cpu(arch: str) -> Iterator[None]:
     """
     default = torch.get_default_device()
     try:
-        with replaced(torch.cuda, _replacements(arch)), _OnHost():
+        with replaced(torch.cuda, _replacements(arch)), replaced(torch, {"compile": _compile}), _OnHost():
             yield
     finally:
         torch.set_default_device(default)

@@ -123,6 +123,12 @@ class Pointer(InIR):
         """The pointer itself: files of the CuTe DSL hand on what its compiler has of it."""
         return self
 
+    llvm_ptr = value
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Pointer:
+        """Return the pointer itself. loc, ip: taken."""
+        return self
+
     def load(self) -> Any:
         """Load the element pointed at."""
         return self.load_vector(1)[0]

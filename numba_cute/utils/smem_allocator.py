@@ -9,16 +9,25 @@ import sys
 from typing import Any
 
 from .. import dtypes, seam
+from ..arch.smem import alloc_smem
 from ..dtypes import DType
 from ..isa.form.limits import check_smem
 from ..isa.form.targets import TARGETS
-from ..seam import CuteError, struct, traced
+from ..seam import CuteError, StaticEnum, struct, traced
 from ..seam.guards.messages import how_static
 from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
-__all__ = ["SmemAllocator"]
+__all__ = ["SmemAllocator", "SmemPartition"]
+
+
+class SmemPartition(StaticEnum):
+    """Where shared memory is allocated: USER, the dynamic shared memory of the launch, or RESERVED, static shared
+    memory, beside it."""
+
+    USER = "user"
+    RESERVED = "reserved"
 
 
 @struct
@@ -33,10 +42,13 @@ class SmemAllocator:
     offset: dtypes.Int32 = 0  # type: ignore[assignment]
 
     @traced
-    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Any:
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None,
+                 partition: SmemPartition = SmemPartition.USER) -> Any:  # fmt: skip
         """Allocate `size_or_type`: so many bytes, giving a Pointer to Uint8; one element of a type, giving a Pointer to
         it; or a storage object of a `cute.struct` class, whose members the reports call by their own names.
-        byte_alignment, name: as for the class."""
+        byte_alignment, name: as for the class. partition: dynamic shared memory, or static."""
+        if partition is SmemPartition.RESERVED:
+            return reserve(size_or_type, byte_alignment)
         if isinstance(size_or_type, DType):
             return take(self, size_or_type, size_or_type.bytes, max(byte_alignment, size_or_type.bytes), name)
         if isinstance(size_or_type, type):
@@ -61,12 +73,30 @@ class SmemAllocator:
         return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
 
 
-def allocate_storage(self: SmemAllocator, cls: Any, align: int) -> Any:
+def reserve(size_or_type: Any, align: int) -> Any:
+    """Allocate in static shared memory, as `SmemAllocator.allocate`."""
+    if isinstance(size_or_type, DType):
+        return alloc_smem(size_or_type, 1, max(align, size_or_type.bytes))
+    if not isinstance(size_or_type, type):
+        return alloc_smem(dtypes.Uint8, size_or_type, align)
+    check_storage(size_or_type)
+    size, align = storage.size_of(size_or_type), max(align, storage.alignment_of(size_or_type))
+    ptr = alloc_smem(dtypes.Uint8, size, align)
+    made = storage.at(size_or_type, ptr.address, ptr.alignment)
+    _note_members(made, "")
+    return made
+
+
+def check_storage(cls: type) -> None:
     if storage.members_of(cls) is None:
         raise CuteError(
             f"SmemAllocator.allocate: {cls.__name__} does not describe memory; use a size in bytes, an element type, "
             "or a cute.struct class of element types, MemRange and Align"
         )
+
+
+def allocate_storage(self: SmemAllocator, cls: Any, align: int) -> Any:
+    check_storage(cls)
     ptr = take(self, dtypes.Uint8, storage.size_of(cls), max(align, storage.alignment_of(cls)), None, notes=False)
     made = storage.at(cls, ptr.address, ptr.alignment)
     _note_members(made, "")

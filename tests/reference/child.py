@@ -16,6 +16,8 @@ from typing import Any
 from numba_cute.compat.running import run_file
 from numba_cute.compat.runs import Run
 
+from .absent import stand_in
+
 MARK = "reference file: "
 
 
@@ -28,6 +30,7 @@ def main(root: str, file: str, target: str, engine: str, without: str, arguments
     simulates = engine == "simulator"
     checks = tuple(f"-{c}" for c in without.split(",") if c) or True
     run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True)
+    stand_in()
     sys.path[:0] = [root, str(Path(root, "cute"))]
     began, said, record = time.perf_counter(), io.StringIO(), dict[str, Any]()
     try:

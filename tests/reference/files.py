@@ -10,13 +10,15 @@ from typing import NamedTuple
 
 DRIVERS = Path(__file__).with_name("drivers")
 """Programs of ours that call a package and compare with torch: `<package>_<what>.py`, in whose name a target may be."""
+IMPORTS = DRIVERS / "imports.py"
 PACKAGES = ("quack", "flash_attn")
 """Packages of a checkout, whose functions only drivers call."""
 LEFT_OUT = ("experimental", "task_scheduling", "jax", "export", "distributed", "nvshmem", "aot_", "/cudnn")
 """Parts of paths that are out of scope: other programming models, JAX, C export, several GPUs."""
 TARGETS = (
     ("sm103", "sm_103a"), ("blackwell_geforce", "sm_120a"), ("blackwell", "sm_100a"), ("hopper", "sm_90a"),
-    ("ampere", "sm_80"), ("sm80", "sm_80"), ("sm100", "sm_100a"), ("sm120", "sm_120a"), ("fp16_gemm_4_iket", "sm_100a"), ("tour_to_sol", "sm_100a"), ("", "sm_90a"),
+    ("ampere", "sm_80"), ("sm80", "sm_80"), ("sm100", "sm_100a"), ("sm120", "sm_120a"),
+    ("fp16_gemm_4_iket", "sm_100a"), ("tour_to_sol", "sm_100a"), ("", "sm_90a"),
 )  # fmt: skip
 """By a part of a path, the target."""
 PROBLEMS: dict[str, list[str]] = json.loads(Path(__file__).with_name("problems.json").read_text())
@@ -33,8 +35,9 @@ CHECKS: dict[str, dict[str, str]] = {
 
 
 class File(NamedTuple):
-    """A file that is run. name: its path in the checkout, or that of a driver. path: where it lies. target: the GPU. arguments: of the small problem. without:
-    the checks that are left out."""
+    """A file that is run. name: its path in the checkout, or that of a driver. path: where it lies. target: the GPU.
+    arguments: of the small problem. without: the checks that are left out.
+    """
 
     name: str
     path: Path
@@ -64,5 +67,5 @@ def _below(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _drivers(package: str) -> Iterator[tuple[str, Path]]:
-    for path in (DRIVERS / "imports.py", *DRIVERS.glob(f"{package}_*.py")):
+    for path in (IMPORTS, *DRIVERS.glob(f"{package}_*.py")):
         yield f"drivers/{path.name}", path

@@ -12,11 +12,13 @@ from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8,
 from ...isa.form.targets import TARGETS, supports
 from ...seam import CuteError, StaticEnum, current, traced
 from ..launch_errors import DSLCudaRuntimeError
+from .dialects import Operation
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "JitCompiledFunction", "NumericMeta", "T", "dynamic_expr",
-    "extract_mlir_values", "for_generate", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitCompiledFunction",
+    "NumericMeta", "T", "dynamic_expr",
+    "extract_mlir_values", "for_generate", "get_c_pointers", "get_mlir_types", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -104,6 +106,23 @@ class T:
     f16, bf16, f32, f64 = (staticmethod(lambda t=t: t) for t in (Float16, BFloat16, Float32, Float64))
 
 
+class DSLPreprocessor:
+    """The CuTe DSL's preprocessor of a function's source. Kernels are read as bytecode here, in which a condition is
+    taken apart as Python does: `if const_expr(S) and D` leaves nothing of what S excludes."""
+
+    def visit_If(self, node: Any) -> Any:  # noqa: N802 - Python's name
+        """Return the statement, for what a file puts in this method's place."""
+        return node
+
+
+class FloatMeta(DType):
+    """The class of element types of floats, by which files define their own: these refuse to be used."""
+
+    def __new__(cls, name: str, bases: Any, namespace: Any, **named: Any) -> Any:
+        """Make what stands for an element type of a file's."""
+        return Operation(name)
+
+
 @traced
 def dynamic_expr(value: Any) -> Any:
     """Return `value`: the CuTe DSL has it to mark a condition of run time, which here each is that is not static."""
@@ -140,6 +159,8 @@ def _refusing(name: str, instead: str) -> Callable[..., Any]:
 
 
 _HELD = "objects of kernels are held as they are, and are not taken apart by methods of theirs"
+get_mlir_types = _refusing("get_mlir_types", _HELD)
+get_c_pointers = _refusing("get_c_pointers", _HELD)
 extract_mlir_values = _refusing("extract_mlir_values", _HELD)
 new_from_mlir_values = _refusing("new_from_mlir_values", _HELD)
 for_generate = _refusing("for_generate", _PLAIN)
