@@ -17,8 +17,8 @@ from .options import target_here
 
 __all__ = [
     "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitCompiledFunction",
-    "NumericMeta", "T", "dynamic_expr",
-    "extract_mlir_values", "for_generate", "get_c_pointers", "get_mlir_types", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "NumericMeta", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "get_c_pointers", "get_mlir_types",
+    "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
 

@@ -29,9 +29,10 @@ from ...seam.ground.error import Signal
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.guards import facade
 from ...seam.marks import plain
+from ...seam.marks.host_objects import python_of
 from ...seam.source.class_statements import without_classes
 from ...seam.source.identity import asks_for_identity
-from ...seam.source.language import GENERATOR, no_operator, refuse_code
+from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -91,6 +92,7 @@ def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
 def _is_users(fn: Any) -> bool:
     """Say whether a function, a bound method or a class is a plain one of the user's."""
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
+    fn = python_of(fn) or fn
     return plain.is_plain_function(fn) or plain.is_plain_class(fn)
 
 
@@ -261,7 +263,7 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
         code = getattr(fn, "__code__", None)
         if code is not None and code.co_flags & inspect.CO_VARARGS and held > code.co_argcount:
             return None  # which of the arguments it holds are among those, Numba does not say
-    fn = getattr(fn, "__func__", fn)
+    fn = python_of(getattr(fn, "__func__", fn))
     return fn if plain.is_plain_function(fn) and plain.is_users(fn) else None
 
 
@@ -325,8 +327,10 @@ def _asked_by(key: Any, made: Any) -> tuple[Any, ...]:
 
 
 def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Call a function that Numba compiles from traced code."""
+    """Call a function that Numba compiles from traced code; one that Python follows runs."""
     tracer: Any = seam.current()
+    if follows_python(function.py_func):
+        return function.py_func(*args, **named)
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]

@@ -88,6 +88,8 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {operator.getitem: _getitem, operato
 _OPERATORS[divmod] = divmod
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
     _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
+    _inplace = getattr(operator, f"i{_name.rstrip('_')}")
+    _OPERATORS[_inplace] = _inplace
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "pow"):
     _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
 _OPERATORS |= {op: _comparison(op) for op in (operator.eq, operator.ne)}

@@ -23,6 +23,7 @@ from ..bridge import tree
 from ..bridge.object_types import Value
 from .definitions import Definitions, Place
 
+_COMPARISONS = {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge}
 FOLDABLE = {
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift, operator.rshift,
     operator.and_, operator.or_, operator.xor, operator.pow, operator.lt, operator.le, operator.gt, operator.ge,
@@ -43,6 +44,8 @@ FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, C
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
 _WIDEST = 1 << 63
+_EXACT = 1 << 53
+"""Integers that float64 holds, up to here."""
 
 
 class NotConstant(Exception):
@@ -197,6 +200,8 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
+    if fn in _COMPARISONS and all(type(x) is float or (type(x) is int and abs(x) <= _EXACT) for x in (lhs, rhs)):
+        return fn(lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
         raise NotConstant
     return _number(fn(lhs, rhs))

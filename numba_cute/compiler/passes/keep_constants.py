@@ -20,6 +20,7 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError, NumbaError
 from numba.cuda.core.ir_utils import build_definitions
 
+from ... import seam
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
@@ -174,13 +175,18 @@ def _fold(facts: _Known) -> bool:
             value = known.of_expr(expr, place)
         except NotConstant:
             continue
-        if type(value) in (int, bool):
+        if type(value) in (int, bool) or (type(value) is float and _is_asserted(expr, place, known)):
             inst.value = ir.Const(value, inst.loc)  # which gives what `known` has
             changed = True
     if _expand_tuples(facts.func_ir):
         facts.forget()
         changed = True
     return changed
+
+
+def _is_asserted(expr: Any, place: Place, known: Constants) -> bool:
+    """Say whether an expression is `const_expr(x)`, which is x: of a float no type tells that it is static."""
+    return expr.op == "call" and known.of(expr.func, place) is seam.const_expr
 
 
 def _refuse_own_operators(func_ir: Any) -> None:
