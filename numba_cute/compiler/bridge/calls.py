@@ -36,7 +36,7 @@ from ...seam.source.language import GENERATOR, follows_python, no_operator, refu
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from ..ground.faults import Final, in_words, may_be_jitted, tells_more
+from ..ground.faults import Final, in_words, is_numbas, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
@@ -214,8 +214,8 @@ def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: 
     try:
         refuse_code(without_classes(without_with(fn)))
         return _jit_call(key, receiver, fn, args, kws, memo)
-    except (*NUMBAS, CuteError, NotImplementedError) as other:
-        if tells_more(why):
+    except (*NUMBAS, CuteError, NotImplementedError, AssertionError) as other:
+        if tells_more(why) or (isinstance(other, AssertionError) and is_numbas(other)):
             raise as_typing_error(in_words(why, name_of(receiver, key))) from why
         raise other from why
 

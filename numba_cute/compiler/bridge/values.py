@@ -210,6 +210,8 @@ def numba_type(obj: Any) -> types.Type:
         return list_type(items) if type(obj) is list else types.BaseTuple.from_types(items, named)
     if isinstance(obj, CUDADispatcher):
         return types.Dispatcher(obj)
+    if type(obj) is dict:
+        raise CuteError(f"{obj!r} (dict) cannot be held by a kernel: it may change; give its items")
     return Value(tree.flatten(obj, []))
 
 

@@ -91,8 +91,8 @@ class Check:
         """The current phase of an mbarrier is about to complete."""
 
     # other barriers
-    def arrives_named(self, m: Any, barriers: Any, rally: Any) -> None:
-        """`m` is about to arrive at a named barrier of its CTA."""
+    def arrives_named(self, m: Any, barriers: Any, rally: Any, waits: bool) -> None:
+        """`m` is about to arrive at a named barrier of its CTA, and `waits` there."""
 
     def syncs_threads(self, m: Any) -> None:
         """`m` has come to a `syncthreads`."""
