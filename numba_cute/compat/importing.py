@@ -44,6 +44,8 @@ def uninstall() -> None:
 class Mirror(ModuleType):
     """A module of the CuTe DSL, whose names are those of modules here."""
 
+    __cute_mirror__ = True
+
     def __init__(self, name: str, sources: Sequence[str]) -> None:
         super().__init__(name, f"The CuTe DSL's {name}, answered by numba_cute.")
         self.__sources__ = tuple(map(importlib.import_module, sources))

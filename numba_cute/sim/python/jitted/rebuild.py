@@ -20,7 +20,7 @@ import numpy as np
 
 from .... import seam
 from ....seam.ground.naming import shown
-from ....seam.ground.packages import is_library
+from ....seam.ground.packages import is_library, is_librarys
 from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
@@ -379,7 +379,7 @@ class Rebuilder:
             return Module(module)
         if module is builtins or module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
-        if is_library(module.__name__):
+        if is_librarys(module):
             return watched(module)
         for name in names:
             member = vars(module).get(name)
