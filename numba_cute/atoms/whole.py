@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 def with_properties_of(whole: type, field: str) -> Callable[[T], T]:
-    """Give a class the fields and properties of another, as far as it lacks them. whole: the other. field: where an object of it is."""
+    """Give a class the fields and properties of another, as far as it lacks them.
+
+    whole: the other. field: where an object of it is.
+    """
 
     def add(cls: Any) -> Any:
         own = {n: m.__doc__ for n, m in vars(whole).items() if isinstance(m, property) and not n.startswith("_")}

@@ -2,8 +2,9 @@
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
 A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("node", class, specs)
-for an instance of a `static` class, ("named", class, specs) of a named tuple, ("partial", (number of arguments, names), specs) for a `functools.partial`,
-("dict", keys, specs) for a dictionary in a closure, or ("const", type, object) for anything else, which must be hashable.
+for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial", (number of arguments, names),
+specs) for a `functools.partial`, ("dict", keys, specs) for a dictionary in a closure, or ("const", type, object) for
+anything else, which must be hashable.
 """
 
 from __future__ import annotations
@@ -233,7 +234,7 @@ def join(a: Spec, b: Spec) -> Spec | None:
     if all(ints):
         known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
         return ("leaf", multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
-    if a[0] != b[0] or a[0] not in ("tuple", "node", "named", "partial", "dict") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
+    if a[0] in ("leaf", "const") or a[:-1] != b[:-1] or len(a[-1]) != len(b[-1]):
         return None
     if a[0] == "node":
         unset = getattr(a[1], "__cute_unset__", ())

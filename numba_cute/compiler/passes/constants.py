@@ -47,6 +47,8 @@ FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, C
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
 _WIDEST = 1 << 63
+
+
 class NotConstant(Exception):
     """A variable has no value known before typing."""
 

@@ -11,7 +11,7 @@ import torch
 
 
 def _as_published() -> None:
-    """Have `flash_attn` be a namespace, as flash-attn-4 is published: a checkout's own needs flash-attn-2's extension."""
+    """Have `flash_attn` be a namespace, as flash-attn-4 is published: a checkout's own needs the extension of 2."""
     found = importlib.util.find_spec("flash_attn")
     assert found is not None
     made = ModuleType("flash_attn")
