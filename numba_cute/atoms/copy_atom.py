@@ -183,6 +183,20 @@ class ThrCopy(InIR):
     tiled_copy: TiledCopy
     thr_idx: Coordinate
 
+    @property
+    def op(self) -> Any:
+        """The atom's operation."""
+        return self.tiled_copy.op
+
+    @property
+    def size(self) -> int:
+        """The number of threads of the tiled copy."""
+        return self.tiled_copy.size
+
+    def get_slice(self, thr_idx: Coordinate) -> ThrCopy:
+        """Give the part of another thread, `thr_idx`."""
+        return self.tiled_copy.get_slice(thr_idx)
+
     def _partition(self, side: str, tensor: Tensor) -> Tensor:
         tiler = self.tiled_copy.tiler_mn
         if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):

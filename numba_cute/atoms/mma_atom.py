@@ -353,6 +353,25 @@ class ThrMma(InIR):
     tiled_mma: TiledMma
     thr_idx: Int
 
+    @property
+    def op(self) -> MmaOp:
+        """The atom's operation."""
+        return self.tiled_mma.op
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        """The tile (M, N, K) of one instruction."""
+        return self.tiled_mma.shape_mnk
+
+    @property
+    def size(self) -> int:
+        """The number of threads of the tiled MMA."""
+        return self.tiled_mma.size
+
+    def get_slice(self, thr_idx: Int) -> ThrMma:
+        """Give the part of another thread, `thr_idx`."""
+        return self.tiled_mma.get_slice(thr_idx)
+
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         if not isinstance(tensor, Tensor):
             raise CuteError(

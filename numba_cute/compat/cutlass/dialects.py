@@ -16,7 +16,7 @@ from ...tensor.ssa import TensorSSA
 from ..ptx_text import as_type, meaning
 
 __all__ = [
-    "AsmDialect", "PointerType", "absf", "addrspacecast", "bitcast", "extract", "extractvalue", "inline_asm",
+    "AsmDialect", "PointerType", "StructType", "absf", "addrspacecast", "bitcast", "extract", "extractvalue", "inline_asm",
     "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
 ]  # fmt: skip
 
@@ -142,6 +142,16 @@ def intr_ctlz(in_: Any, is_zero_poison: bool, *, loc: Any = None, ip: Any = None
         width = in_.dtype.width if isinstance(in_, Scalar) else 32
         return Int32(width - (int(getattr(in_, "value", in_)) % (1 << width)).bit_length())
     return arch.clz(in_, width=current().type_of(in_).width)
+
+
+class StructType:
+    """The type of several values."""
+
+    @staticmethod
+    @traced
+    def get_literal(elements: Any) -> tuple[Any, ...]:
+        """Return the type of values of these types, in a list."""
+        return tuple(elements)
 
 
 class PointerType:

@@ -137,6 +137,8 @@ def _changes(obj: Any) -> bool:
     """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
     if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
         return True
+    if seam.is_static_class(type(obj)):
+        return not seam.is_static(obj)
     parts: Any = obj if isinstance(obj, tuple) else ()
     if isinstance(obj, functools.partial):
         parts = (obj.func, *obj.args, *obj.keywords.values())

@@ -120,7 +120,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         with seam.running(tracer):
             return getattr(abstract(ty.this, value, tracer), ty.attr)
     if isinstance(ty, BoundJitted):
-        return functools.partial(ty.dispatcher, StructProxy(ty.this, value))
+        return functools.partial(ty.dispatcher, abstract(ty.this, value, tracer))
     if isinstance(ty, types.Array):
         return _array(ty, value, tracer)
     if isinstance(ty, types.SliceType):

@@ -22,6 +22,7 @@ from ..ground.leaf import Leaf
 from ..ground.names import UnknownName, unknown
 from ..ground.packages import is_library
 from .decorators import is_static_class, is_struct_class, is_traced, static
+from .mappings import Mapping
 from .plain import is_plain, is_users_frame
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
@@ -47,8 +48,8 @@ class Snapshot:
         if name in cls.cute_left:
             raise CuteError(
                 f"{cls.__name__}.{name} is of type {cls.cute_left[name]}, which a kernel cannot hold: its self has "
-                "numbers, texts, tuples, enumerations, element types, layouts, atoms and tensors; pass anything else "
-                "as an argument"
+                "numbers, texts, tuples, dictionaries, enumerations, element types, layouts, atoms and tensors; pass "
+                "anything else as an argument"
             )
         if raw is _ABSENT:
             public = {n for n in (*vars(self), *dir(cls.cute_of)) if not n.startswith("_")}
@@ -189,6 +190,9 @@ def _kept(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         items = tuple(map(_kept, value))
         return _ABSENT if any(x is _ABSENT for x in items) else items
+    if type(value) is dict:
+        held = _kept((tuple(value), tuple(value.values())))
+        return _ABSENT if held is _ABSENT else Mapping(*held)
     if isinstance(value, (*_NUMBERS, *_CALLABLES)) or is_static_class(type(value)):
         return value
     if isinstance(value, MethodType):

@@ -64,7 +64,12 @@ def is_plain_function(fn: Any) -> bool:
 
 def is_users(obj: Any) -> bool:
     """Say whether an object is a function or a class of the user's, of no other library."""
-    return (is_plain_function(obj) and _is_own(obj.__module__)) or is_plain_class(obj)
+    return (is_plain_function(obj) and _is_own(obj.__module__)) or is_users_class(obj)
+
+
+def is_users_class(cls: Any) -> bool:
+    """Say whether a class is plain, or one of the user's below an immutable class of this library."""
+    return is_plain_class(cls) or (is_static_class(cls) and _is_own(cls.__module__))
 
 
 def is_users_module(module: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..ground.bytecode import opnames
 from ..ground.error import CuteError
+from ..ground.packages import package_of
 from ..ground.places import at_line, definition_of, source_of
 
 _OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
@@ -38,6 +39,19 @@ def _has_with(code: CodeType) -> bool:
     if not _OPENS.isdisjoint(opnames(code)):
         return True
     return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+def reaches_with(fn: Any) -> bool:
+    """Say whether a function has a `with`, or a plain function that it names, as far as there is such a one now."""
+    seen: set[int] = set()
+
+    def reaches(f: Any) -> bool:
+        if not isinstance(f, FunctionType) or id(f) in seen or package_of(f.__module__) == "numba_cute":
+            return False
+        seen.add(id(f))
+        return _has_with(f.__code__) or any(reaches(f.__globals__.get(n)) for n in f.__code__.co_names)
+
+    return reaches(fn)
 
 
 class Elect(ast.NodeTransformer):

@@ -26,7 +26,7 @@ from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
 from ....seam.marks.host_objects import is_snapshot, python_of
-from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_module
+from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_class, is_users_module
 from ....seam.source.class_statements import without_classes
 from ....seam.source.with_statements import without_with
 from ....typed.meetings import Meetings
@@ -252,7 +252,7 @@ class Rebuilder:
             return found
         if isinstance(value, FunctionType) and not is_library(value.__module__):
             return self._extensions.function(value) or self.function(value)
-        if (is_plain_class(value) and value is not SimpleNamespace) or is_named_tuple(value):
+        if (is_users_class(value) and value is not SimpleNamespace) or is_named_tuple(value):
             return self._plain_class(value)
         kind = type(value)
         if kind.__module__.startswith("numba.") and getattr(getattr(value, "dtype", None), "names", None):
@@ -280,19 +280,19 @@ class Rebuilder:
         return found
 
     def _plain_class(self, cls: Any) -> type:
-        """A plain class of the user's with its functions rebuilt: a subclass of it."""
+        """A class of the user's with its functions rebuilt: a subclass of it."""
         found = self._classes.get(cls)
         if found is None:
             bases = tuple(
-                self._plain_class(b) for b in cls.__bases__ if is_plain_class(b)
-            )  # Python's own stay as they are
+                self._plain_class(b) for b in cls.__bases__ if is_users_class(b)
+            )  # Python's and this library's own stay as they are
             if cls in self._classes:  # a method of a base names this class
                 return self._classes[cls]
             found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
             self._classes[found] = found
             for name, member in vars(cls).items():
-                mine = self._member(self._undecorated(member))
-                if mine is not member and name not in _HOOKS and not _is_generated(member):
+                mine = member if _is_generated(member) else self._member(self._undecorated(member))
+                if name not in _HOOKS and (mine is not member or any(name in vars(b) for b in bases)):
                     setattr(found, name, _as_python_wants(name, mine))
         return found
 
