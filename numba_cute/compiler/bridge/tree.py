@@ -20,6 +20,7 @@ from numba.cuda import types
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.marks.mappings import Mapping
 from ...seam.marks.plain import is_plain
 from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .exact import Part, changing, mark
@@ -72,6 +73,8 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
+    if kind is dict:
+        return flatten(Mapping(tuple(obj), tuple(obj.values())), leaves)
     if _changes(obj) and not isinstance(obj, tuple):
         (type_of,) = _typing
         leaves.append(obj)

@@ -101,7 +101,8 @@ class Vectors(Scalars):
         b, width = self.builder, held(regs.dtype)
         bits = convert.in_memory(self, value, regs.dtype)
         if width >= 32:
-            b.store(bits, self._slot(regs.file, regs.start))
+            element = element_ir(regs.file.dtype)  # the registers of a recast tensor are another's
+            b.store(bits if bits.type == element else b.bitcast(bits, element), self._slot(regs.file, regs.start))
             return
         per = 32 // width
         slot = self._slot(regs.file, seam.quotient(regs.start, per))

@@ -19,6 +19,7 @@ from numba.cuda.core import ir
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
 from ..bridge.object_types import Value
 from .definitions import Definitions, Place
@@ -130,7 +131,7 @@ class Constants:
 
     def _right_hand_side(self, node: Any, place: Place) -> Any:
         if isinstance(node, _WRITTEN):
-            return node.value
+            return mapping_of(node.value) if type(node.value) is dict else node.value
         if isinstance(node, ir.Var):
             return self.of(node, place)
         if isinstance(node, ir.Arg):

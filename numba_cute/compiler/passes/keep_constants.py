@@ -49,6 +49,7 @@ class KeepConstants(FunctionPass):
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
+        changed |= known.after(tables.hand_on)
         tables.refuse_others(func_ir)  # of what is reached
         changed |= known.after(keep_members)
         while _decide_by_types(state, known):

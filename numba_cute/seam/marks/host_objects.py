@@ -185,6 +185,12 @@ def _refuse(this: Any, name: str, value: Any) -> None:
     )
 
 
+def mapping_of(value: dict[Any, Any]) -> Mapping | None:
+    """Return what a kernel holds of a dictionary of the host; None if it cannot hold all of it."""
+    held = _kept(value)
+    return None if held is _ABSENT else held
+
+
 def _kept(value: Any) -> Any:
     """Return a field's value as a kernel has it; _ABSENT for what it cannot have."""
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):

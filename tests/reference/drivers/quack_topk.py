@@ -8,7 +8,7 @@ os.environ["QUACK_CACHE_ENABLED"] = "0"
 import torch
 from quack.topk import topk_bwd, topk_fwd
 
-for m, n, k, dtype, softmax in [(16, 64, 4, torch.float32, False), (16, 128, 8, torch.bfloat16, True)]:
+for m, n, k, dtype, softmax in [(128, 64, 4, torch.float32, False), (32, 256, 8, torch.bfloat16, True)]:
     torch.manual_seed(0)
     x = torch.randn(m, n, device="cuda", dtype=dtype)
     values, _ = torch.topk(x, k, dim=-1)

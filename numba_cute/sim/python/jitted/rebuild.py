@@ -25,7 +25,7 @@ from ....seam.ground.packages import is_library
 from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
-from ....seam.marks.host_objects import is_snapshot, python_of
+from ....seam.marks.host_objects import is_snapshot, mapping_of, python_of
 from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_class, is_users_module
 from ....seam.source.class_statements import without_classes
 from ....seam.source.with_statements import without_with
@@ -244,6 +244,8 @@ class Rebuilder:
                 raise seam.CuteError(f"{shown(value)}: a tuple of more levels than Python goes down") from None
         if isinstance(getattr(value, "py_func", None), FunctionType):
             return self.jitted(value.py_func)
+        if type(value) is dict and (mapping := mapping_of(value)) is not None:
+            return self._field(mapping)
         if type(value) is functools.partial:
             held = {n: self.replace(x) for n, x in value.keywords.items()}
             return functools.partial(self.replace(value.func), *map(self.replace, value.args), **held)
