@@ -44,6 +44,7 @@ _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
+_LOOKED_FOR = (int, str)
 _WIDEST = 1 << 63
 _EXACT = 1 << 53
 """Integers that float64 holds, up to here."""
@@ -201,6 +202,8 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
+    if fn is operator.contains and isinstance(lhs, tuple) and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs)):
+        return rhs in lhs
     if fn in _COMPARISONS and all(type(x) is float or (type(x) is int and abs(x) <= _EXACT) for x in (lhs, rhs)):
         return fn(lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):

@@ -25,7 +25,7 @@ from ....seam.ground.packages import is_library
 from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
-from ....seam.marks.host_objects import is_snapshot, mapping_of, python_of
+from ....seam.marks.host_objects import OPERATORS, is_snapshot, mapping_of, python_of
 from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_class, is_users_module
 from ....seam.source.class_statements import without_classes
 from ....seam.source.with_statements import without_with
@@ -367,7 +367,7 @@ class Rebuilder:
                 members["cute_of"] = self._plain_class(cls.cute_of)
             for base in cls.cute_of.__mro__[-2::-1]:
                 for name, member in vars(base).items():
-                    if not name.startswith("__") or name == "__call__":
+                    if not name.startswith("__") or name in ("__call__", *OPERATORS):
                         members[name] = self._member(self._plain(member))
             found = self._classes[cls] = type(cls.__name__, (cls,), {n: m for n, m in members.items() if m is not None})
         return found
