@@ -138,5 +138,15 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
             contexts.lower(op, *sig)(lower)
 
 
+@contexts.template(slice)
+class WholeSlice(AbstractTemplate):
+    """`:`, whose type says that it takes all."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        if not all(isinstance(a, types.NoneType) for a in args):
+            return None
+        return typing.signature(types.SliceLiteral(slice(None, None)), *args)
+
+
 for _op, _fn in _OPERATORS.items():
     _register_operator(_op, _fn)
