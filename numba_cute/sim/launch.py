@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import seam
-from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made
+from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made, enough_smem
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.hooks.engines import COMPILER
@@ -294,6 +294,7 @@ class Simulated:
 
             cooperative.execute((following for _ in self._shown(run.to_start)), start)
         arguments.give_back()
+        enough_smem(run.smem, run.smem_need)
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run

@@ -9,6 +9,7 @@ asked.
 from __future__ import annotations
 
 import inspect
+from types import MethodType
 from typing import Any
 
 from numba.cuda import types, typing
@@ -55,7 +56,7 @@ def _own_function(obj: Any, attr: str) -> Any:
 
 def _type_of(value: Any) -> types.Type:
     """Return the Numba type of an attribute: a function that a field holds is one of the kernel's."""
-    fn = python_of(value)
+    fn = None if isinstance(value, MethodType) else python_of(value)  # whose function is given its object
     if fn is None or seam.is_traced(value) or plain.is_plain_function(value) or follows_python(fn):
         return numba_type(value)
     return types.Dispatcher(struct_operators.dispatcher_of(fn))

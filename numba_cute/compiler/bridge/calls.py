@@ -276,7 +276,8 @@ def _held_by(receiver: Any, value: Any, tracer: Tracer) -> tuple[tuple[Any, ...]
     if kind != "partial":
         return (), {}
     made = abstract(receiver, value, tracer)
-    return made.args, made.keywords
+    first = (made.func.__self__,) if isinstance(made.func, MethodType) else ()
+    return (*first, *made.args), made.keywords
 
 
 def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) -> Any:

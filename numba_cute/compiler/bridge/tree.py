@@ -3,8 +3,7 @@
 
 A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("node", class, specs)
 for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial", (number of arguments, names),
-specs) for a `functools.partial`, ("dict", keys, specs) for a dictionary in a closure, or ("const", type, object) for
-anything else, which must be hashable.
+specs) for a `functools.partial`, or ("const", type, object) for anything else, which must be hashable.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from numba.cuda import types
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.marks.mappings import Mapping
 from ...seam.marks.plain import is_plain
 from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .exact import Part, changing, mark
@@ -69,13 +69,13 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if type(obj) is functools.partial:
         held = (obj.func, *obj.args, *obj.keywords.values())
         return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
-    if kind is dict:  # the named arguments that a closure holds
-        return ("dict", tuple(obj), tuple(flatten(x, leaves) for x in obj.values()))
     if kind is FunctionType and _changes(obj):
         return flatten(_as_partial(obj), leaves)
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
+    if kind is dict:
+        return flatten(Mapping(tuple(obj), tuple(obj.values())), leaves)
     if _changes(obj):
         (type_of,) = _typing
         leaves.append(obj)
@@ -203,8 +203,6 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
         return functools.partial(fn, *held[:count], **dict(zip(names, held[count:])))
     if kind == "named":
         return spec[1]._make(unflatten(s, leaves) for s in spec[2])
-    if kind == "dict":
-        return dict(zip(spec[1], (unflatten(s, leaves) for s in spec[2])))
     obj = object.__new__(spec[1])
     for name, s in zip(fields_of(spec[1]), spec[2]):
         object.__setattr__(obj, name, unflatten(s, leaves))
@@ -287,9 +285,6 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
     elif spec[0] == "partial":
         obj = _as_partial(obj) if type(obj) is FunctionType else obj
         for x, s in zip((obj.func, *obj.args, *obj.keywords.values()), spec[2]):
-            align(x, s, leaves)
-    elif spec[0] == "dict":
-        for x, s in zip(obj.values(), spec[2]):
             align(x, s, leaves)
     elif spec[0] == "node":
         for name, s in zip(fields_of(spec[1]), spec[2]):

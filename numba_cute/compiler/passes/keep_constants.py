@@ -29,6 +29,7 @@ from .at_most_once import take_once
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions, statements
 from .members import keep_members
+from .members_compared import keep_compared
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -49,6 +50,8 @@ class KeepConstants(FunctionPass):
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
+        changed |= known.after(tables.hand_on)
+        changed |= known.after(keep_compared)
         tables.refuse_others(func_ir)  # of what is reached
         changed |= known.after(keep_members)
         while _decide_by_types(state, known):

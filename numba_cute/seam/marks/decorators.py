@@ -195,7 +195,14 @@ def _is_as_immutable(own: Mapping[str, Any]) -> bool:
 
 
 def is_struct_class(cls: Any) -> bool:
-    return isinstance(cls, type) and "__cute_struct__" in cls.__dict__
+    """Return whether `struct` made a class, or it is one of the user's below such a one that adds methods alone. That
+    becomes one here."""
+    if not isinstance(cls, type) or not hasattr(cls, "__cute_struct__"):
+        return False
+    own = cls.__dict__
+    if "__cute_struct__" not in own and "__dataclass_params__" not in own and _is_as_immutable(own):
+        struct(cls)
+    return "__cute_struct__" in own
 
 
 _VERDICT = "__cute_all_static__"

@@ -23,7 +23,7 @@ from ..ground.names import UnknownName, unknown
 from ..ground.packages import is_library
 from .decorators import is_static_class, is_struct_class, is_traced, static
 from .mappings import Mapping
-from .plain import is_plain, is_users_frame
+from .plain import is_plain, is_users_frame, is_users_module
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
@@ -171,6 +171,10 @@ def _class(cls: type, names: tuple[str, ...], left: tuple[tuple[str, str], ...])
         "__annotations__": dict.fromkeys(names, Any), "__module__": cls.__module__, "__doc__": cls.__doc__,
         "cute_of": cls, "cute_left": dict(left),
     }  # fmt: skip
+    for name in OPERATORS:
+        fn = python_of(inspect.getattr_static(cls, name, None))
+        if fn is not None and is_users_module(fn.__module__):
+            body[name] = fn
     made: Any = static(type(cls.__name__, (Snapshot,), body))
     made.__setattr__ = _refuse
     return made
@@ -183,6 +187,12 @@ def _refuse(this: Any, name: str, value: Any) -> None:
         f"{cls}.{name} cannot be assigned here: a {cls} is immutable but for statements `self.{name} = …` of a "
         "kernel's own body; in what it calls return the value"
     )
+
+
+def mapping_of(value: dict[Any, Any]) -> Mapping | None:
+    """Return what a kernel holds of a dictionary of the host; None if it cannot hold all of it."""
+    held = _kept(value)
+    return None if held is _ABSENT else held
 
 
 def _kept(value: Any) -> Any:
@@ -214,6 +224,11 @@ def _kept(value: Any) -> Any:
     return _ABSENT
 
 
+_BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul"
+)  # fmt: skip
+OPERATORS = (*(f"__{r}{n}__" for n in _BINARY for r in ("", "r")), "__neg__", "__pos__", "__invert__", "__getitem__")
+"""Methods of an object's class by which kernels compute with what stands for it."""
 _holding: list[Any] = []
 """The objects whose fields are looked at, outermost first: one that holds itself is not held in itself."""
 

@@ -9,6 +9,7 @@ the kernel is compiled is taken, as of a `traced` one; only where that asks for 
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import inspect
@@ -40,11 +41,16 @@ def _is_plain(cls: Any) -> bool:
         return True
     if is_static_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN):
         return False
-    if not _is_own(cls.__module__):
+    if not _is_own(cls.__module__) and not _is_made(cls):
         return False
     if any(is_static_class(c) or is_struct_class(c) or not c.__flags__ & _HEAP for c in cls.__mro__[:-1]):
         return False
     return not any(hasattr(cls, name) for name in _ARRAYS)
+
+
+def _is_made(cls: Any) -> bool:
+    """Say whether `make_dataclass` made a class: it says the module of the caller from Python 3.12 on alone."""
+    return cls.__module__ == "types" and dataclasses.is_dataclass(cls)
 
 
 def is_plain(obj: Any) -> bool:

@@ -250,6 +250,7 @@ class Run:
         self.noted = 1  # the number of the next access that a check notes
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
+        self.smem_need = 0  # the bytes of dynamic shared memory that the kernel's allocations take
         self.smem_places: dict[Any, tuple[int, int]] = {}  # where dynamic shared memory begins, by who asked, and bytes
         self.smem_allocator = False  # whether an allocator gives out the same
         self.extensions: Any = None  # what the user overloaded in Numba (see python.extensions)
