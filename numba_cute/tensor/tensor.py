@@ -460,8 +460,6 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     if not isinstance(dtype, DType):
         raise CuteError(f"recast_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     p = src.iterator
-    if p.space is AddressSpace.rmem and p.dtype.width != dtype.width:
-        raise CuteError(f"recast_tensor: registers of {p.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
     lay = recast_elements(dtype.width, p.dtype.width, src.layout)
     return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)
 

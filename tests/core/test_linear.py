@@ -92,8 +92,10 @@ def test_gemm_of_floats_is_fma_in_registers():
     (lambda: cute.axpby(1, 2, 3, 4), "axpby: x 2 is not a tensor"),
     (lambda: cute.fast_divmod_create_divisor(0), r"divisor 0 is not in \[1, 2\*\*31\)"),
     (lambda: cute.fast_divmod_create_divisor(2**31), "is not in"),
-    (lambda: cute.fast_divmod_create_divisor(1.5), "make it on the host"),
-], ids=range(6))  # fmt: skip
+    (lambda: cute.fast_divmod_create_divisor(1.5), "divisor 1.5 is not an integer"),
+    (lambda: divmod(3, cute.FastDivmodDivisor(0)), "the divisor is 0"),
+    (lambda: cute.FastDivmodDivisor(-1), r"divisor -1 is not in \[0, 2\*\*31\)"),
+], ids=range(8))  # fmt: skip
 def test_errors(call, message):
     with pytest.raises(cute.CuteError, match=message):
         call()
@@ -121,6 +123,23 @@ def test_division_by_a_prepared_divisor(run, n, fixed):
         assert (q == DIVIDENDS // n).all() and (r == DIVIDENDS % n).all()
 
     run(divide, 1, len(DIVIDENDS), [*tensors(DIVIDENDS, q, r), divisor], outputs=[q, r], check=check)
+
+
+@cuda.jit
+def prepare_and_divide(x, quotients, remainders, n):
+    i, _, _ = cute.arch.thread_idx()
+    quotients[i], remainders[i] = divmod(x[i], cute.FastDivmodDivisor(n))
+
+
+@pytest.mark.parametrize("n", [1, 3, 641, 2**30 + 1, 2**31 - 1])
+def test_a_kernel_prepares_a_divisor(run, n):
+    q, r = np.zeros_like(DIVIDENDS), np.zeros_like(DIVIDENDS)
+
+    def check():
+        assert (q == DIVIDENDS // n).all() and (r == DIVIDENDS % n).all()
+
+    given = [*tensors(DIVIDENDS, q, r), np.int32(n)]
+    run(prepare_and_divide, 1, len(DIVIDENDS), given, outputs=[q, r], check=check)
 
 
 def test_a_prepared_division_does_not_divide():

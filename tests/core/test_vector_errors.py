@@ -48,7 +48,6 @@ MESSAGES = [
     (lambda i: cute.gemv(1, regs((4, 2)), regs(3), 0, regs()), r"gemv: a has shape .* they must be \(M, K\), \(K\)"),
     (lambda i: cute.axpby(1, regs(), 1, regs(5)), r"axpby: x has shape .* they must have as many elements"),
     (lambda i: cute.print_tensor(cute.make_identity_tensor((i, 2))), r"print_tensor: the shape .* must be static"),
-    (lambda i: cute.fast_divmod_create_divisor(i), r"divisor is known only at run time; make it on the host"),
 ]
 
 

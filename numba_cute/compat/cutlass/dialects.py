@@ -5,15 +5,20 @@ refuse to be called, and say what to write."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from ... import arch, math as cute_math
-from ...dtypes import Boolean, DType, Float32, Float64, Int16, Int32, Int64
-from ...seam import CuteError, StaticEnum, current, traced
+from ...dtypes import Boolean, DType, Float32, Float64, Int16, Int32, Int64, Scalar
+from ...seam import CuteError, StaticEnum, current, current_or, traced
+from ...tensor.pointer import AddressSpace
 from ...tensor.ssa import TensorSSA
 from ..ptx_text import as_type, meaning
 
-__all__ = ["AsmDialect", "absf", "bitcast", "extract", "extractvalue", "inline_asm"]
+__all__ = [
+    "AsmDialect", "PointerType", "StructType", "absf", "addrspacecast", "bitcast", "extract", "extractvalue",
+    "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
+]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}
 """By their letters in constraints, the types of registers."""
@@ -103,6 +108,71 @@ def bitcast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
 def absf(operand: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
     """Return absolute values. operand: a float, or a vector of such."""
     return cute_math.absf(operand)
+
+
+@traced
+def maxnumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the greater of two floats, the number where one is NaN. lhs, rhs: they, or vectors of them."""
+    return cute_math.max(lhs, rhs)
+
+
+@traced
+def minnumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the lesser of two floats, the number where one is NaN. lhs, rhs: they, or vectors of them."""
+    return cute_math.min(lhs, rhs)
+
+
+@traced
+def maximumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the greater of two floats, NaN where one is. lhs, rhs: they, or vectors of them."""
+    return cute_math.max(lhs, rhs, propagate_nan=True)
+
+
+@traced
+def minimumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the lesser of two floats, NaN where one is. lhs, rhs: they, or vectors of them."""
+    return cute_math.min(lhs, rhs, propagate_nan=True)
+
+
+@traced
+def intr_ctlz(in_: Any, is_zero_poison: bool, *, loc: Any = None, ip: Any = None) -> Any:
+    """Count the leading zero bits of an integer; its width of 0. in_: the integer. is_zero_poison: taken; the count of
+    0 is always that."""
+    if current_or(None) is None:
+        width = in_.dtype.width if isinstance(in_, Scalar) else 32
+        return Int32(width - (int(getattr(in_, "value", in_)) % (1 << width)).bit_length())
+    return arch.clz(in_, width=current().type_of(in_).width)
+
+
+class StructType:
+    """The type of several values."""
+
+    @staticmethod
+    @traced
+    def get_literal(elements: Any) -> tuple[Any, ...]:
+        """Return the type of values of these types, in a list."""
+        return tuple(elements)
+
+
+class PointerType:
+    """The type of pointers."""
+
+    @staticmethod
+    @traced
+    def get(address_space: Any = AddressSpace.generic.value) -> AddressSpace:
+        """Return the memory space of a number."""
+        return AddressSpace(address_space)
+
+
+@traced
+def addrspacecast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Return a pointer as one into another memory space. res: what `PointerType.get(space)` gave. arg: the pointer,
+    which is generic, or into that memory, or is to become generic. CuteError: it is into another."""
+    if res in (arg.space, AddressSpace.generic):
+        return arg
+    if arg.space is not AddressSpace.generic:
+        raise CuteError(f"addrspacecast: {arg!r} does not point into {res.name}")
+    return replace(arg, space=res)
 
 
 class Operation:

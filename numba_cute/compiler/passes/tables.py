@@ -10,7 +10,9 @@ from typing import Any
 
 from numba.cuda.core import ir
 
+from ... import seam
 from ...seam import CuteError
+from ...seam.marks.mappings import Mapping
 from ...seam.source.language import NO_DICT, NO_KEY, no_key, no_such_key
 from ..ground.errors import located
 from .constants import Constants, NotConstant
@@ -159,6 +161,64 @@ class _Table:
             return [*new, ir.Assign(ir.Expr.build_tuple(rows, loc), inst.target, loc)]
 
         return made
+
+
+@seam.traced
+def _mapping(keys: Any, values: Any) -> Mapping:
+    """Make what a kernel hands on of a dict."""
+    return Mapping(keys, values)
+
+
+def hand_on(func_ir: Any, known: Constants) -> bool:
+    """Make an object of each table that is handed on, whose keys are then all known; say whether there was one."""
+    whole = _handed_on(func_ir.blocks)
+    found = []
+    for place, inst in statements(func_ir.blocks) if whole else ():
+        value: Any = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(value, ir.Expr) and value.op == "build_map" and inst.target.name in whole:
+            try:
+                keys = [known.of(k, place) for k, _ in value.items]
+            except NotConstant:
+                continue
+            if not any(isinstance(k, float) for k in keys):
+                found.append((place, inst))
+    for place, inst in reversed(found):
+        block = func_ir.blocks[place.label]
+        block.body[place.index : place.index + 1] = _made(inst, block.scope)
+    return bool(found)
+
+
+def _made(inst: Any, scope: Any) -> list[Any]:
+    """Return the statements that make an object of a table."""
+    loc, items = inst.loc, inst.value.items
+    function, keys, values = (scope.redefine(f"$numba_cute_{n}", loc) for n in ("mapping", "keys", "values"))
+    return [
+        ir.Assign(ir.Global("mapping", _mapping, loc), function, loc),
+        ir.Assign(ir.Expr.build_tuple([k for k, _ in items], loc), keys, loc),
+        ir.Assign(ir.Expr.build_tuple([v for _, v in items], loc), values, loc),
+        ir.Assign(ir.Expr.call(function, [keys, values], (), loc), inst.target, loc),
+    ]
+
+
+def _handed_on(blocks: dict[int, Any]) -> set[str]:
+    """Return the names of tables that something reads that asks them nothing, and that nothing changes."""
+    tables = _tables(blocks)
+    if not tables:
+        return set()
+    groups = {name: {name} for name in tables}
+    for inst in instructions(blocks):
+        if _is_dict(inst, tables) and isinstance(inst.value, ir.Var):
+            joined = groups[inst.target.name] | groups[inst.value.name]
+            groups |= dict.fromkeys(joined, joined)
+    whole: set[str] = set()
+    changed: set[str] = set()
+    for inst in instructions(blocks):
+        value: Any = inst.value if isinstance(inst, ir.Assign) else None
+        if _is_dict(inst, tables) or isinstance(inst, ir.Del) or _may_ask(value, tables):
+            continue
+        of = changed if isinstance(inst, (ir.SetItem, ir.StaticSetItem, ir.DelItem)) else whole
+        of |= {other for name in tables & read_in(inst) for other in groups[name]}
+    return whole - changed
 
 
 def refuse_others(func_ir: Any, items: bool = False) -> None:

@@ -231,6 +231,7 @@ class Run:
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
+        self.checked = False  # whether the front end has been through its code
         self.clustered = True  # whether the launch names a cluster
         self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
