@@ -22,6 +22,16 @@ __all__ = [
 ]  # fmt: skip
 
 
+_TENSOR_OF: list[Callable[[Any], Any]] = []
+
+
+def gives_tensors(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Decorate the function that gives a tensor of registers with a vector's elements: it is made of tensors, which are
+    made of this file."""
+    _TENSOR_OF.append(function)
+    return function
+
+
 class ReductionOp(StaticEnum):
     """The operation by which a reduction combines two values."""
 
@@ -111,7 +121,7 @@ class TensorSSA:
     def __getitem__(self, coord: Any) -> Any:
         lay = layout.make_layout(self.shape)
         if not seam.is_static(coord):
-            return self._held()[coord]
+            return _TENSOR_OF[0](self)[coord]
         if isinstance(coord, tuple) and len(coord) != layout.rank(lay):
             raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but {self.shape} has {layout.rank(lay)}")
         if coord is None or layout.has_underscore(coord):
@@ -121,14 +131,6 @@ class TensorSSA:
         if not 0 <= index < layout.size(lay):
             raise CuteError(f"TensorSSA[{coord}]: outside of the shape {self.shape}")
         return seam.current().lane(self.vector, index)
-
-    def _held(self) -> Any:
-        """The elements in a tensor of registers, which can be indexed at run time."""
-        from .tensor import make_rmem_tensor
-
-        held = make_rmem_tensor(self.shape, self.dtype)
-        held.store(self)
-        return held
 
     def reduce(self, op: ReductionOp, init_val: Any, reduction_profile: Any = 0) -> Any:
         """Combine the elements and `init_val` by `op`, a ReductionOp but INC and DEC: in pairs, as a tree; 16-bit and
