@@ -91,7 +91,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass._mlir.dialects.cute": (f"{_OWN}.dialects",),
     "cutlass._mlir.dialects.cute_nvgpu": (f"{_OWN}.dialects",),
     "cutlass._mlir.dialects.llvm": (f"{_OWN}.dialects",),
-    "cutlass._mlir.dialects.math": (f"{_OWN}.dialects",),
+    "cutlass._mlir.dialects.math": (f"{_OWN}.dialects", "numba_cute.math"),
     "cutlass._mlir.dialects.nvvm": (f"{_OWN}.nvvm", f"{_OWN}.dialects"),
     "cutlass._mlir.dialects.vector": (f"{_OWN}.dialects",),
     "cutlass._mlir._mlir_libs": (),

@@ -60,9 +60,9 @@ class TensorSSA:
     order, each of type `dtype`.
 
     `+ - * / // % **`, comparisons, and `& | ^ << >> ~` work element by element, with another vector (the shapes are
-    broadcast, the types promoted) or a scalar, which takes the vector's type (but a float meeting integers makes them
-    Float32). `//` and `%` round towards minus infinity, as Python does. `v[i, j]` is one element, `v[None, j]` the
-    vector of the modes marked None; coordinates are static.
+    broadcast, the types promoted) or a scalar, which takes the vector's type (but a Float32 is promoted with narrower
+    floats as a vector is, and a float meeting integers makes them Float32). `//` and `%` round towards minus infinity,
+    as Python does. `v[i, j]` is one element, `v[None, j]` the vector of the modes marked None; coordinates are static.
     """
 
     vector: Vector
@@ -318,9 +318,12 @@ def _common_type(op: str, operands: tuple[Any, ...]) -> DType:
     for x in operands:
         if isinstance(x, TensorSSA):
             continue
-        kind = seam.current().type_of(x).kind
+        scalar = seam.current().type_of(x)
+        kind = scalar.kind
         if kind == "float" and not dtype.is_float:
             dtype = Float32
+        elif kind == "float" and scalar.width < 64:  # which Python's own floats have
+            dtype = promote(dtype, scalar)
         elif kind in ("int", "uint") and dtype.kind == "bool":
             dtype = Int32
     return _computed(op, dtype)

@@ -259,3 +259,18 @@ def test_repeated_modes_have_stride_0():
     assert broadcast_strides((4, 1), (4, 3)) == (1, 0) and broadcast_strides((4,), (4, (2, 3))) == (1, (0, 0))
     with pytest.raises(cute.CuteError, match=r"shape \(4, 2\) does not fit \(4, 3\)"):
         broadcast_strides((4, 2), (4, 3))
+
+
+@pytest.mark.parametrize("scalar, dtype", [(cute.Float16(0.3), 16), (cute.Float32(0.3), 32), (0.3, 16)])
+def test_a_typed_float_is_promoted_with_the_elements_as_a_vector_is(scalar, dtype):
+    @cuda.jit
+    def kernel(x, out, by):
+        scaled = x.load() * by
+        out[0] = scaled.dtype.width
+        out[1] = scaled[0]
+
+    x, out = np.array([1.001, 2], np.float16), np.zeros(2, np.float32)
+    cute.simulate(kernel)[1, 1](from_dlpack(x), from_dlpack(out), scalar)
+    by = np.float32(0.3) if dtype == 32 else np.float16(0.3)
+    assert out.tolist() == [dtype, np.float32(x[0] * by)]
+    assert cute.compile(kernel, from_dlpack(x), from_dlpack(out), scalar, arch="sm_80").ptx
