@@ -17,6 +17,8 @@ from numba_cute.compat.running import run_file
 from numba_cute.compat.runs import Run
 
 MARK = "reference file: "
+SMS = 8
+"""Of the GPU that is simulated: persistent kernels fill all that there are."""
 
 
 def main(root: str, name: str, target: str, engine: str, without: str, arguments: list[str]) -> None:
@@ -27,7 +29,7 @@ def main(root: str, name: str, target: str, engine: str, without: str, arguments
     path = Path(root, name)
     simulates = engine == "simulator"
     checks = tuple(f"-{c}" for c in without.split(",") if c) or True
-    run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True)
+    run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True, sms=SMS)
     sys.path[:0] = [root, str(Path(root, "cute"))]
     began, said, record = time.perf_counter(), io.StringIO(), dict[str, Any]()
     try:

@@ -23,6 +23,8 @@ CHECKS: dict[str, dict[str, str]] = {
     "tutorial_gemm/fp16_gemm_1.py": {"initialised": "no cluster barrier lies between tmem.free's barrier and its peer"},
     "notebooks/async_pipeline.ipynb": {"same_values": "two warps clear the same memory"},
     "cta_norm/cta_norm.py": {"same_values": "all lanes of a warp write their sum to one place"},
+    "blockwise_gemm/": {"same_values": "lanes of a warp copy the same scale factors to the same place by cp.async"},
+    "mixed_input_gemm/": {"warpgroups": "its idle warp asks for fewer registers than the others of its warpgroup"},
     "blackwell_geforce/kernel/dense_gemm": {"warpgroups": "its fifth warp gives registers back, alone"},
 }
 """By a part of a path, the checks of the simulator that are left out, each with the reason (docs/differences.md)."""
