@@ -118,11 +118,6 @@ class Pointer(InIR):
     def __sub__(self, offset: Int) -> Pointer:
         return advance(self, 0 - offset)
 
-    @property
-    def value(self) -> Pointer:
-        """The pointer itself: files of the CuTe DSL hand on what its compiler has of it."""
-        return self
-
     def load(self) -> Any:
         """Load the element pointed at."""
         return self.load_vector(1)[0]

@@ -14,8 +14,9 @@ from ...runtime import from_dlpack
 from ...seam import traced
 from . import options as _options
 from .options import *  # noqa: F403 - `cute.compile` and its options
+from .tma_traits import CopyAtom
 
-__all__ = ["Int", "jit", "native_struct", *_options.__all__]
+__all__ = ["CopyAtom", "Int", "jit", "native_struct", *_options.__all__]
 
 Int = Union[int, Scalar]  # noqa: UP007 - files subscribe and unite it as a class
 
