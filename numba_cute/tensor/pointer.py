@@ -118,6 +118,7 @@ class Pointer(InIR):
     def __sub__(self, offset: Int) -> Pointer:
         return advance(self, 0 - offset)
 
+<<<<<<< HEAD
     @property
     def value(self) -> Pointer:
         """The pointer itself: files of the CuTe DSL hand on what its compiler has of it."""
@@ -129,6 +130,8 @@ class Pointer(InIR):
         """Return the pointer itself. loc, ip: taken."""
         return self
 
+=======
+>>>>>>> attn
     def load(self) -> Any:
         """Load the element pointed at."""
         return self.load_vector(1)[0]

@@ -30,6 +30,7 @@ class SmemPartition(StaticEnum):
     USER = "user"
     RESERVED = "reserved"
 
+
 _LINE = 16
 """The least alignment of a tensor of so many bytes: that of ldmatrix, cp.async and vectors of 16 bytes."""
 

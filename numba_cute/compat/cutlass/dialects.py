@@ -15,11 +15,12 @@ from ...tensor.pointer import AddressSpace
 from ...tensor.ssa import TensorSSA
 from ...tilelang import cpasync
 from ..ptx_text import as_type, meaning
+from .tma_traits import atom_make_non_exec_tiled_tma_load
 
 __all__ = [
     "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType", "TMALoadMode", "absf",
-    "addrspacecast", "bitcast", "elect_sync", "extract", "extractvalue", "inline_asm", "intr_ctlz", "maximumf",
-    "maxnumf", "minimumf", "minnumf",
+    "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync", "extract", "extractvalue",
+    "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
 ]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}
