@@ -22,6 +22,16 @@ __all__ = [
 ]  # fmt: skip
 
 
+_TENSOR_OF: list[Callable[[Any], Any]] = []
+
+
+def gives_tensors(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Decorate the function that gives a tensor of registers with a vector's elements: it is made of tensors, which are
+    made of this file."""
+    _TENSOR_OF.append(function)
+    return function
+
+
 class ReductionOp(StaticEnum):
     """The operation by which a reduction combines two values."""
 
@@ -111,11 +121,7 @@ class TensorSSA:
     def __getitem__(self, coord: Any) -> Any:
         lay = layout.make_layout(self.shape)
         if not seam.is_static(coord):
-            raise CuteError(
-                f"TensorSSA[{coord}]: the coordinate must be static, for registers cannot be indexed at run time; "
-                "use range_constexpr, or keep the values in a tensor"
-                f"{how_static(coord)}"
-            )
+            return _TENSOR_OF[0](self)[coord]
         if isinstance(coord, tuple) and len(coord) != layout.rank(lay):
             raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but {self.shape} has {layout.rank(lay)}")
         if coord is None or layout.has_underscore(coord):

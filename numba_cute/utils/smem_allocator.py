@@ -6,6 +6,7 @@ from __future__ import annotations
 import linecache
 import re
 import sys
+from dataclasses import replace
 from typing import Any
 
 from .. import dtypes, seam
@@ -28,6 +29,10 @@ class SmemPartition(StaticEnum):
 
     USER = "user"
     RESERVED = "reserved"
+
+
+_LINE = 16
+"""The least alignment of a tensor of so many bytes: that of ldmatrix, cp.async and vectors of 16 bytes."""
 
 
 @struct
@@ -57,20 +62,23 @@ class SmemAllocator:
 
     @traced
     def allocate_array(self, element_type: DType, num_elems: int = 1, byte_alignment: int = 1,
-                       name: str | None = None) -> Pointer:  # fmt: skip
+                       name: str | None = None, partition: SmemPartition = SmemPartition.USER) -> Pointer:  # fmt: skip
         """Allocate `num_elems` elements of `element_type`, aligned to one at least, and return a Pointer.
-        byte_alignment, name: as for the class."""
+        byte_alignment, name, partition: as for `allocate`."""
+        if partition is SmemPartition.RESERVED:
+            return alloc_smem(element_type, num_elems, max(byte_alignment, element_type.width // 8))
         nbytes = -(-num_elems * element_type.width // 8)
         return take(self, element_type, nbytes, max(byte_alignment, element_type.width // 8), name)
 
     @traced
     def allocate_tensor(self, element_type: DType, layout: Any, byte_alignment: int = 1, swizzle: Any = None,
-                        name: str | None = None) -> Tensor:  # fmt: skip
+                        name: str | None = None, partition: SmemPartition = SmemPartition.USER) -> Tensor:  # fmt: skip
         """Allocate a tensor of `element_type` and a static `layout`. swizzle: one of the bytes of its addresses, which
         the tensor's pointer then has (`layout` is the outer part of a layout for TMA or wgmma); a swizzled layout's own
-        is of its elements, counted from a plain pointer, and stays in the layout. byte_alignment, name: as for the
-        class."""
-        return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
+        is of its elements, counted from a plain pointer, and stays in the layout. byte_alignment, name, partition: as
+        for `allocate`."""
+        taken = self if partition is SmemPartition.USER else None
+        return allocate_tensor(taken, element_type, layout, byte_alignment, swizzle, name)
 
 
 def reserve(size_or_type: Any, align: int) -> Any:
@@ -117,9 +125,17 @@ def _note_members(made: Any, within: str) -> None:
             note(pointer.address, storage.size_of(kind), within + name)
 
 
-def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
+def allocate_tensor(
+    self: SmemAllocator | None, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None
+) -> Tensor:
+    """self: None for static shared memory."""
     lay = storage.static_layout(lay, "allocate_tensor")
-    ptr = take(self, dtype, storage.bytes_of(lay, dtype, swizzle), max(align, dtype.width // 8), name)
+    nbytes = storage.bytes_of(lay, dtype, swizzle)
+    align = max(align, _LINE if nbytes >= _LINE else dtype.width // 8)
+    if self is None:
+        ptr = replace(alloc_smem(dtypes.Uint8, nbytes, align), dtype=dtype)
+    else:
+        ptr = take(self, dtype, nbytes, align, name)
     return storage.swizzled_tensor(ptr, lay, swizzle, "allocate_tensor")
 
 

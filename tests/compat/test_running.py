@@ -49,6 +49,13 @@ def test_wrong_options_are_refused(word, said):
     assert said in done.stderr
 
 
+def test_the_gpu_has_as_many_sms_as_are_asked_for(tmp_path):
+    file = tmp_path / "sms.py"
+    file.write_text("import cutlass.utils as u\nprint(u.HardwareInfo().get_max_active_clusters(2))\n")
+    assert run("--simulate", "--arch", "sm_100a", "--sms", "6", str(file)).stdout == "3\n"
+    assert "sms 0 must be at least 1" in run("--simulate", "--sms", "0", str(file)).stderr
+
+
 COOPERATIVE = """
 import cutlass.cute as cute
 from cuda.bindings import runtime

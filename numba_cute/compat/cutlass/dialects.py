@@ -15,11 +15,12 @@ from ...tensor.pointer import AddressSpace
 from ...tensor.ssa import TensorSSA
 from ...tilelang import cpasync
 from ..ptx_text import as_type, meaning
+from .tma_traits import atom_make_non_exec_tiled_tma_load
 
 __all__ = [
-    "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "TMALoadMode", "absf", "addrspacecast",
-    "bitcast", "elect_sync", "extract", "extractvalue", "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf",
-    "minnumf",
+    "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType", "TMALoadMode", "absf",
+    "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync", "extract", "extractvalue",
+    "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
 ]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}
@@ -144,6 +145,16 @@ def intr_ctlz(in_: Any, is_zero_poison: bool, *, loc: Any = None, ip: Any = None
         width = in_.dtype.width if isinstance(in_, Scalar) else 32
         return Int32(width - (int(getattr(in_, "value", in_)) % (1 << width)).bit_length())
     return arch.clz(in_, width=current().type_of(in_).width)
+
+
+class StructType:
+    """The type of several values."""
+
+    @staticmethod
+    @traced
+    def get_literal(elements: Any) -> tuple[Any, ...]:
+        """Return the type of values of these types, in a list."""
+        return tuple(elements)
 
 
 class PointerType:

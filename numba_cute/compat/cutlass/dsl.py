@@ -5,21 +5,25 @@ of objects."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ...compiler.host.result import CompiledHost
 from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS, supports
-from ...seam import CuteError, StaticEnum, traced
+from ...seam import CuteError, StaticEnum, current, current_or, static, traced
 from ..launch_errors import DSLCudaRuntimeError
 from .dialects import Operation
 from .options import target_here
 
 __all__ = [
     "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitCompiledFunction",
-    "NumericMeta", "T", "dynamic_expr",
-    "extract_mlir_values", "for_generate", "get_c_pointers", "get_mlir_types", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "NumericMeta", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "get_c_pointers", "get_mlir_types",
+    "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
+
+
+_PLAIN = "write it in plain Python: `if`, `for` and `while` of a kernel are compiled"
 
 
 class _Ordered(StaticEnum):
@@ -78,16 +82,20 @@ Arch = _named("Arch", {name: _value(name) for name in TARGETS})
 Arch.__doc__ = "The targets that there are, as `sm_90a`."
 
 
+@static
+@dataclass(frozen=True)
 class BaseDSL:
     """The compiler of the CuTe DSL, of which files ask the target."""
 
-    @classmethod
-    def _get_dsl(cls) -> BaseDSL:
-        return cls()
+    @staticmethod
+    @traced
+    def _get_dsl() -> BaseDSL:
+        return BaseDSL()
 
     def get_arch_enum(self) -> Any:
         """Return the target that is compiled for."""
-        return Arch[target_here()]
+        running = current_or(None)
+        return Arch[target_here() if running is None else running.arch]
 
 
 CuTeDSL = BaseDSL
@@ -126,6 +134,26 @@ def dynamic_expr(value: Any) -> Any:
     return value
 
 
+@traced
+def if_generate(
+    cond: Any, then_body: Callable[..., Any], else_body: Callable[..., Any] | None = None,
+    input_args: Any = None, return_types: Any = None, *, loc: Any = None, ip: Any = None,
+) -> None:  # fmt: skip
+    """Call one function or another, as a condition of run time is.
+
+    cond: the condition. then_body, else_body: the functions; None: nothing. input_args: what both are given.
+    CuteError: return_types, since what a branch gives is a variable's of a kernel's own `if`.
+    """
+    if return_types:
+        raise CuteError(f"if_generate: return_types: {_PLAIN}")
+    given = tuple(input_args or ())
+    when = current().when
+    when(cond, lambda: then_body(*given))
+    if else_body is not None:
+        other = else_body
+        when(current().compare("==", cond, 0), lambda: other(*given))
+
+
 def _refusing(name: str, instead: str) -> Callable[..., Any]:
     def refuse(*args: Any, **named: Any) -> Any:
         raise CuteError(f"{name}: Numba has no MLIR: {instead}")
@@ -136,12 +164,10 @@ def _refusing(name: str, instead: str) -> Callable[..., Any]:
 
 
 _HELD = "objects of kernels are held as they are, and are not taken apart by methods of theirs"
-_PLAIN = "write it in plain Python: `if`, `for` and `while` of a kernel are compiled"
 get_mlir_types = _refusing("get_mlir_types", _HELD)
 get_c_pointers = _refusing("get_c_pointers", _HELD)
 extract_mlir_values = _refusing("extract_mlir_values", _HELD)
 new_from_mlir_values = _refusing("new_from_mlir_values", _HELD)
-if_generate = _refusing("if_generate", _PLAIN)
 for_generate = _refusing("for_generate", _PLAIN)
 while_generate = _refusing("while_generate", _PLAIN)
 yield_out = _refusing("yield_out", _PLAIN)

@@ -11,8 +11,13 @@ from typing import Any
 
 from ...seam import CuteError, InternalError
 from ...testing import (
-    Autotuned, JitArguments, Tuning, autotune_jit as _autotune_jit, benchmark as _benchmark,
-    get_workspace_count as _workspaces, tune as _tune,
+    Autotuned,
+    JitArguments,
+    Tuning,
+    autotune_jit as _autotune_jit,
+    benchmark as _benchmark,
+    get_workspace_count as _workspaces,
+    tune as _tune,
 )  # fmt: skip
 from ..runs import RUN
 

@@ -16,6 +16,7 @@ from ..ground.bytecode import opnames
 from ..ground.error import CuteError
 from ..ground.places import at_line, source_of
 from ..marks.decorators import traced
+from .imports import Imports
 from .own_fields import OWN_FIELDS, fields_set, with_variables
 from .settings import stores_of
 from .with_statements import Elect, take_as
@@ -50,13 +51,15 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
     (definition,) = tree.body
     if not isinstance(definition, ast.FunctionDef):  # a lambda, whose source is the statement that has it
         return function
-    Elect(code.co_filename).visit(definition)  # the source has its `with` still
+    Elect(code.co_filename).visit(definition)  # the source has its `with` still, and imports
+    imports = Imports(function)
+    imports.visit(definition)
     taking = frozenset(n for n in _TAKES_WHOLE if _is_builtin(n, function))
     definition.body = [_Calls(code.co_filename, taking).visit(s) for s in definition.body]
     names = fields_set(definition) if sets else frozenset()
     if names:
         with_variables(definition, names)
-    return _remade(function, definition)
+    return _remade(function, definition, imports.given)
 
 
 _ADDED = {_DESCRIBE: describe, **OWN_FIELDS}
@@ -142,8 +145,10 @@ class _Written(ast.NodeTransformer):
         return self._given.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
 
 
-def _remade(function: Any, definition: ast.FunctionDef) -> Any:
-    """Make a function of a changed definition of it, with its own globals, closure, defaults and attributes."""
+def _remade(function: Any, definition: ast.FunctionDef, imported: dict[str, Any]) -> Any:
+    """Make a function of a changed definition of it, with its own globals, closure, defaults and attributes. imported:
+    by their names in it, what it imports."""
+    added = _ADDED | imported
     arguments = definition.args
     definition.decorator_list, definition.returns = [], None
     for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
@@ -154,7 +159,7 @@ def _remade(function: Any, definition: ast.FunctionDef) -> Any:
     nothing = ast.copy_location(ast.Constant(None), definition)
     arguments.defaults = [nothing for _ in arguments.defaults]
     arguments.kw_defaults = [d and nothing for d in arguments.kw_defaults]
-    free = [*_ADDED, *code.co_freevars]
+    free = [*added, *(n for n in code.co_freevars if n not in added)]
     outer = ast.FunctionDef(
         "outer", ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, []), [definition], [], lineno=1
     )
@@ -163,7 +168,7 @@ def _remade(function: Any, definition: ast.FunctionDef) -> Any:
     new = _code_in(_code_in(compile(module, code.co_filename, "exec", dont_inherit=True), "outer"), definition.name)
     if hasattr(new, "co_qualname"):
         new = new.replace(co_qualname=code.co_qualname)
-    cells = dict(zip(code.co_freevars, function.__closure__ or ())) | {n: CellType(f) for n, f in _ADDED.items()}
+    cells = dict(zip(code.co_freevars, function.__closure__ or ())) | {n: CellType(f) for n, f in added.items()}
     made: Any = FunctionType(
         new, function.__globals__, function.__name__, function.__defaults__, tuple(cells[n] for n in new.co_freevars)
     )

@@ -12,7 +12,7 @@ TOLERANCES = {torch.bfloat16: 1e-1, torch.float16: 1e-2, torch.float32: 1e-4}
 """Those of the package's tests."""
 
 for m, n, dtype, weight_dtype in [
-    (3, 192, torch.bfloat16, torch.float32), (2, 760, torch.float16, torch.bfloat16), (2, 1024, torch.float32, None)
+    (16, 192, torch.bfloat16, torch.float32), (4, 760, torch.float16, torch.bfloat16), (4, 1024, torch.float32, None)
 ]:  # fmt: skip
     torch.manual_seed(0)
     x = torch.randn(m, n, device="cuda", dtype=dtype)
