@@ -141,13 +141,14 @@ class Constants:
             return self.of_expr(node, place)
         raise NotConstant
 
-    def of_expr(self, node: Any, place: Place) -> Any:
-        """Return the value of an expression in the statement at `place`; NotConstant if it has none."""
+    def of_expr(self, node: Any, place: Place, of: Callable[[Any, Place], Any] | None = None) -> Any:
+        """Return the value of an expression in the statement at `place`; NotConstant if it has none. of: gives those of
+        its operands there, as `self.of` does."""
         evaluate = _EVALUATORS.get(node.op)
         if evaluate is None:
             raise NotConstant
         try:
-            return evaluate(node, lambda var: self.of(var, place))
+            return evaluate(node, lambda var: (of or self.of)(var, place))
         except FAULTS:
             raise NotConstant from None
 

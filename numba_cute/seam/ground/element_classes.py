@@ -18,6 +18,11 @@ class OfKind(type):
 
     kinds: tuple[str, ...]
 
+    @property
+    def zero(cls) -> Any:
+        """The number 0, of no certain type: 0.0 of floats."""
+        return 0.0 if cls.kinds == ("float",) else 0
+
     def __instancecheck__(cls, other: Any) -> bool:
         return hasattr(type(other), "__cute_element__") and other.kind in cls.kinds
 
