@@ -16,8 +16,8 @@ from ...tensor.ssa import TensorSSA
 from ..ptx_text import as_type, meaning
 
 __all__ = [
-    "AsmDialect", "PointerType", "StructType", "absf", "addrspacecast", "bitcast", "extract", "extractvalue", "inline_asm",
-    "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
+    "AsmDialect", "PointerType", "StructType", "absf", "addrspacecast", "bitcast", "extract", "extractvalue",
+    "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
 ]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}

@@ -203,7 +203,11 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
-    if fn is operator.contains and isinstance(lhs, tuple) and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs)):
+    if (
+        fn is operator.contains
+        and isinstance(lhs, tuple)
+        and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs))
+    ):
         return rhs in lhs
     if fn in _COMPARISONS and all(type(x) is float or (type(x) is int and abs(x) <= _EXACT) for x in (lhs, rhs)):
         return fn(lhs, rhs)

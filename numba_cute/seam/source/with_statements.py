@@ -92,7 +92,9 @@ def _rewritten(fn: FunctionType) -> FunctionType:
         lines, first = source_of(fn)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):
-        e = CuteError("`with` and `import` are read from the source, which is not there: write `if elect_one():`, and import at the head of the file")
+        e = CuteError(
+            "`with` and `import` are read from the source, which is not there: write `if elect_one():`, and import at the head of the file"
+        )
         raise at_line(e, *definition_of(fn)) from None
     ast.increment_lineno(tree, first - 1)
     body: Any = tree.body[0]
