@@ -44,7 +44,6 @@ _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
-_LOOKED_FOR = (int, str)
 _WIDEST = 1 << 63
 _EXACT = 1 << 53
 """Integers that float64 holds, up to here."""
@@ -185,6 +184,11 @@ def _is_name(value: Any) -> bool:
     return value is None or isinstance(value, (type, dtypes.DType))
 
 
+def _is_looked_for(x: Any) -> bool:
+    """Say whether a value can be looked for in a tuple while the kernel is compiled."""
+    return isinstance(x, (int, str)) or _is_name(x)
+
+
 def _number(value: Any) -> Any:
     """Return a result of integer arithmetic, unless 64 bits do not hold it (see `static_faults`)."""
     if not isinstance(value, int) or not -_WIDEST <= value < 2 * _WIDEST:
@@ -203,11 +207,7 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
-    if (
-        fn is operator.contains
-        and isinstance(lhs, tuple)
-        and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs))
-    ):
+    if fn is operator.contains and isinstance(lhs, tuple) and all(map(_is_looked_for, (rhs, *lhs))):
         return rhs in lhs
     if fn in _COMPARISONS and all(type(x) is float or (type(x) is int and abs(x) <= _EXACT) for x in (lhs, rhs)):
         return fn(lhs, rhs)

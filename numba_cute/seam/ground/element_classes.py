@@ -5,6 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from .names import Speaking, missing
+
+
+class Element(Speaking):
+    """The base of element types, which have a name as classes have."""
+
+    def __getattr__(self, name: str) -> Any:
+        return vars(self)["name"] if name in ("__name__", "__qualname__") else missing(self, name)
+
 
 class OfElements(type):
     """The class of `DType`, of which element types count as subclasses."""
