@@ -18,6 +18,7 @@ from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
+from .whole import with_properties_of
 
 __all__ = ["MmaAtom", "ThrMma", "TiledMma", "make_mma_atom", "make_tiled_mma"]
 
@@ -346,27 +347,13 @@ def check_whole_tiles(tensor: Tensor, tile: tuple[Any, ...], what: str) -> None:
             )
 
 
+@with_properties_of(TiledMma, "tiled_mma")
 @static
 class ThrMma(InIR):
     """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
 
     tiled_mma: TiledMma
     thr_idx: Int
-
-    @property
-    def op(self) -> MmaOp:
-        """The atom's operation."""
-        return self.tiled_mma.op
-
-    @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        """The tile (M, N, K) of one instruction."""
-        return self.tiled_mma.shape_mnk
-
-    @property
-    def size(self) -> int:
-        """The number of threads of the tiled MMA."""
-        return self.tiled_mma.size
 
     def get_slice(self, thr_idx: Int) -> ThrMma:
         """Give the part of another thread, `thr_idx`."""

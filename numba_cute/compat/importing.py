@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..seam import CuteError
+from ..seam.ground.names import UnknownName
 from .modules import MODULES, STAND_INS
 
 ROOT = "cutlass"
@@ -44,6 +45,8 @@ def uninstall() -> None:
 class Mirror(ModuleType):
     """A module of the CuTe DSL, whose names are those of modules here."""
 
+    __cute_mirror__ = True
+
     def __init__(self, name: str, sources: Sequence[str]) -> None:
         super().__init__(name, f"The CuTe DSL's {name}, answered by numba_cute.")
         self.__sources__ = tuple(map(importlib.import_module, sources))
@@ -69,7 +72,7 @@ class Mirror(ModuleType):
                 return found
             if f"{self.__name__}.{name}" in MODULES:
                 return importlib.import_module(f"{self.__name__}.{name}")
-        raise AttributeError(f"{self.__name__} has no {name!r} in numba_cute{why}", name=name, obj=self)
+        raise UnknownName(f"{self.__name__} has no {name!r} in numba_cute{why}")
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})

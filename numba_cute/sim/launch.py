@@ -263,7 +263,7 @@ class Simulated:
     ) -> Run:  # fmt: skip
         """One run. shared: lanes run together."""
         fn = python_function(self.kernel)
-        memory = GlobalMemory()
+        memory = GlobalMemory(before)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
@@ -272,6 +272,7 @@ class Simulated:
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
         run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
+        run.checked = bool(meetings)
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]

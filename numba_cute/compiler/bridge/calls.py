@@ -36,7 +36,7 @@ from ...seam.source.language import GENERATOR, follows_python, no_operator, refu
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from ..ground.faults import Final, in_words, may_be_jitted, tells_more
+from ..ground.faults import Final, in_words, is_numbas, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
@@ -214,8 +214,8 @@ def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: 
     try:
         refuse_code(without_classes(without_with(fn)))
         return _jit_call(key, receiver, fn, args, kws, memo)
-    except (*NUMBAS, CuteError, NotImplementedError) as other:
-        if tells_more(why):
+    except (*NUMBAS, CuteError, NotImplementedError, AssertionError) as other:
+        if tells_more(why) or (isinstance(other, AssertionError) and is_numbas(other)):
             raise as_typing_error(in_words(why, name_of(receiver, key))) from why
         raise other from why
 
@@ -402,7 +402,7 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         first = int(_has_receiver(key, receiver))
         for i, x in enumerate(values, first):
             if effects.kinds(types_[i - first]):
-                trail.note(x, frozenset((i,)))
+                trail.note_argument(x, i)
         with reached:
             given = run(fn, real, [values[i] for i in order], typing_tracer)
             if isinstance(given, GeneratorType):
@@ -412,10 +412,28 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         full = (*key, (receiver,) * first + types_)
         known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result
-        note_traced(fn, (*(receiver,) * first, *(types_[i] for i in order)))
+        with seam.running(typing_tracer):
+            note_traced(*_whole_call(fn, real, (*(receiver,) * first, *(types_[i] for i in order))))
         made = _called(result, types_, key, receiver, folded)
         known.register(_asked_by(key, made), _lowering(key, receiver, find, real, order, types_))
     return _called(result, types_, key, receiver, folded)
+
+
+def _whole_call(fn: Any, pysig: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Return the function that a partial calls, and the types of all that it is given; of any other callable itself.
+
+    pysig, args: the parameters that a call fills, and its arguments' types.
+    """
+    function = fn.func if isinstance(fn, functools.partial) else None
+    method = getattr(function, "__self__", None) is not None
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return fn, args
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    held = (function.__self__, *fn.args) if method else fn.args
+    given = dict(zip(names, map(numba_type, held))) | {n: numba_type(x) for n, x in fn.keywords.items()}
+    given |= dict(zip(pysig.parameters, args[len(args) - len(pysig.parameters) :]))
+    return function, tuple(given[n] for n in names if n in given)
 
 
 def _called(result: Any, types_: Any, key: Any, receiver: Any, pysig: Any) -> Any:

@@ -447,6 +447,10 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     plain.refuse_own_setting(proxy._ty.cls, name)
+    own = inspect.getattr_static(proxy._ty.cls, name, None)
+    if isinstance(own, property) and own.fset is not None:
+        own.fset(proxy, value)
+        return
     check_assignment(proxy._ty, name, numba_type(value))
     if tracer.trail is not None:
         tracer.trail.store(proxy, value)

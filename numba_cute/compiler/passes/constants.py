@@ -7,6 +7,7 @@ A variable is constant where every assignment that reaches the place gives one v
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import enum
 import itertools
 import math
@@ -24,13 +25,15 @@ from ..bridge import tree
 from ..bridge.object_types import Value
 from .definitions import Definitions, Place
 
-_COMPARISONS = {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge}
 FOLDABLE = {
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift, operator.rshift,
     operator.and_, operator.or_, operator.xor, operator.pow, operator.lt, operator.le, operator.gt, operator.ge,
     operator.eq, operator.ne,
 }  # fmt: skip
 _UNARY = {operator.neg, operator.pos, operator.invert}
+_COMPARISONS = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
+_EXACT = 1 << 53
+"""Integers up to this one are floats as well, in Python as in Numba."""
 _IDENTITY: dict[Any, Callable[[Any, Any], bool]] = {
     operator.is_: lambda a, b: a is b,
     operator.is_not: lambda a, b: a is not b,
@@ -45,12 +48,18 @@ FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, C
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
 _WIDEST = 1 << 63
-_EXACT = 1 << 53
-"""Integers that float64 holds, up to here."""
 
 
 class NotConstant(Exception):
     """A variable has no value known before typing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """What a comparison of floats gives: known to branches and `const_expr`, and a run-time bool to all else, as what
+    is computed of floats is."""
+
+    holds: bool
 
 
 class _Unknown:
@@ -172,6 +181,8 @@ def _same(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b):
         return False
+    if isinstance(a, Judged):
+        return a == b
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return isinstance(a, (int, str)) and a == b
@@ -209,17 +220,30 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn is operator.contains and isinstance(lhs, tuple) and all(map(_is_looked_for, (rhs, *lhs))):
         return rhs in lhs
-    if fn in _COMPARISONS and all(type(x) is float or (type(x) is int and abs(x) <= _EXACT) for x in (lhs, rhs)):
-        return fn(lhs, rhs)
+    if type(lhs) is float or type(rhs) is float:
+        return _compare_floats(fn, lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
         raise NotConstant
     return _number(fn(lhs, rhs))
+
+
+def _compare_floats(fn: Any, *given: Any) -> Judged:
+    """Compare floats of the source, and integers that are floats as well."""
+    if fn not in _COMPARISONS or not all(type(x) is float or _is_exact(x) for x in given):
+        raise NotConstant
+    return Judged(bool(fn(*given)))
+
+
+def _is_exact(x: Any) -> bool:
+    return type(x) is int and -_EXACT <= x <= _EXACT
 
 
 def _unary(node: Any, of: Any) -> Any:
     value = of(node.value)
     if node.fn is operator.not_ and (value is None or isinstance(value, (int, str))):
         return not value
+    if node.fn is operator.not_ and isinstance(value, Judged):
+        return Judged(not value.holds)
     if node.fn not in _UNARY or not isinstance(value, int) or type(value) is bool:
         raise NotConstant
     return _number(node.fn(value))
@@ -231,7 +255,8 @@ def _call(node: Any, of: Any) -> Any:
         raise NotConstant
     function = of(node.func)
     if function is seam.const_expr and len(node.args) == 1:
-        return of(node.args[0])
+        value = of(node.args[0])
+        return value.holds if isinstance(value, Judged) else value
     if len(node.args) == 1 and any(function is f for f in (int, *_MATH)):
         number = of(node.args[0])
         if isinstance(number, float) or (function is not int and isinstance(number, int)):

@@ -47,6 +47,7 @@ class KeepConstants(FunctionPass):
         _refuse_own_operators(func_ir)
         changed = prints.print_compiling(func_ir)
         changed |= ranges.plain_ranges(func_ir, state.args)
+        changed |= tables.write_down(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
@@ -117,7 +118,7 @@ def _decide_by_types(state: Any, facts: _Known) -> bool:
     return _unroll_some(func_ir, ranges, known, typed)
 
 
-def _unroll_some(func_ir: Any, ranges: set[Place], known: Constants, typed: TypedConstants) -> bool:
+def _unroll_some(func_ir: Any, unrolled: set[Place], known: Constants, typed: TypedConstants) -> bool:
     """Unroll the outermost `range_constexpr` loops, so that an inner bound may be an outer index's copy, as far as
     their bounds are known; or the first loop over a tuple. False if there is none."""
     loops = sequences.Sequences(func_ir, known, typed)
@@ -127,13 +128,15 @@ def _unroll_some(func_ir: Any, ranges: set[Place], known: Constants, typed: Type
         expr = inst.value if isinstance(inst, ir.Assign) else None
         if not isinstance(expr, ir.Expr) or expr.op not in ("call", "getiter") or place.label in taken:
             continue
-        if place in ranges:
+        if place in unrolled:
             try:
                 loop = unroll.loop_at(func_ir.blocks, loops.cfg, place.label, place.index)
                 items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]
-            except (CuteError, NumbaError):  # it may be said by what is known when those before it are unrolled
+            except (CuteError, NumbaError) as e:  # it may be said by what is known when those before it are unrolled
                 if found:
                     break
+                if isinstance(e, unroll.NoStaticBounds) and ranges.counts_at_run_time(known, place, expr):
+                    return True
                 raise
             found.append((loop, items))
             taken |= loop.inside

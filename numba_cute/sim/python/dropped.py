@@ -9,12 +9,14 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from ... import seam
+from ...dtypes import Boolean
 from ...seam import CuteError
 from ...seam.ground.bytecode import operations
-from ...seam.ground.packages import is_library
+from ...seam.ground.packages import is_librarys
 from ...seam.guards.messages import dropped, matters
 from ..ground.report import in_library
 from .arithmetic.functions import range_of, unrolled_range
+from .arithmetic.number import Number
 
 
 def check_used(fn: Any, result: Any, caller: FrameType) -> None:
@@ -55,12 +57,33 @@ def _watched(fn: FunctionType) -> Any:
     return call
 
 
+def _judged(value: Any) -> Any:
+    """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a float is
+    one of the source, and a bool what compares such: those are numbers of a type here."""
+    if isinstance(value, Number) and seam.current().run.checked:  # type: ignore[attr-defined]
+        if value.dtype.is_float:
+            return value
+        if value.dtype is Boolean:
+            return value.value
+    return seam.const_expr(value)
+
+
+def _unrolled(*args: Any) -> Any:
+    """Stand for `range_constexpr`: a bound that is computed of a float of the source, as `int(math.log2(n))`, is a
+    number of a type here, of which the front end has judged that it is static."""
+    if seam.current().run.checked:  # type: ignore[attr-defined]
+        args = tuple(x.value if isinstance(x, Number) and x.dtype.is_integer else x for x in args)
+    return unrolled_range(*args)
+
+
 def watched(value: Any) -> Any:
     """Give what stands for something of the library in a kernel."""
     if isinstance(value, ModuleType):
-        return Library(value) if is_library(value.__name__) else value
+        return Library(value) if is_librarys(value) else value
     if value is seam.range:
         return range_of
     if value is seam.range_constexpr:
-        return unrolled_range
+        return _unrolled
+    if value is seam.const_expr:
+        return _judged
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

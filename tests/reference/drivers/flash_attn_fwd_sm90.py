@@ -3,5 +3,5 @@
 
 from attention import forward
 
-forward(1, 128, 128, 1, 1, 128)
-forward(1, 113, 203, 1, 1, 64, causal=True)
+forward(1, 128, 128, 1, 1, 128, lse=False)
+forward(1, 113, 203, 1, 1, 64, lse=False, causal=True)

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from .... import seam
-from ....dtypes import Boolean
 from ....seam.ground.naming import shown
-from ....seam.ground.packages import is_library
+from ....seam.ground.packages import is_library, is_librarys
 from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
@@ -87,15 +86,6 @@ def _refusing(error: seam.CuteError) -> Any:
     return refuse
 
 
-@seam.traced
-def _const_expr(value: Any) -> Any:
-    """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
-    has judged whether it is static."""
-    dtype = getattr(value, "dtype", None) if isinstance(value, seam.Leaf) else None
-    judged = dtype is not None and (dtype.is_float or dtype == Boolean)
-    return value if judged else seam.const_expr(value)
-
-
 class _Module:
     """A module, some of whose names are replaced."""
 
@@ -141,7 +131,7 @@ class Rebuilder:
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
-        self._stubs: dict[int, Any] = {id(seam.const_expr): _const_expr}
+        self._stubs: dict[int, Any] = {}
         real = sys.modules.get("numba.cuda")
         for name in _STUBS:
             stub = getattr(real, name, None)
@@ -391,7 +381,7 @@ class Rebuilder:
             return Module(module)
         if module is builtins or module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
-        if is_library(module.__name__):
+        if is_librarys(module):
             return watched(module)
         for name in names:
             member = vars(module).get(name)
