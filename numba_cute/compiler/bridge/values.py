@@ -291,7 +291,15 @@ def type_of_plain(obj: Any) -> StructRef:
 
 def _plain_field(value: Any, changes: bool) -> types.Type:
     ty = numba_type(value)
-    return plain_type(run_time(ty)) if changes else ty
+    return plain_type(run_time(ty)) if changes else _wide(ty) if isinstance(ty, types.BaseTuple) else ty
+
+
+def _wide(ty: types.Type) -> types.Type:
+    """Return the type of what a tuple in an object holds: integers as arithmetic gives them, so that objects meet of
+    which one holds what came of Int32 and another an Int32 itself."""
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([_wide(t) for t in ty], getattr(ty, "instance_class", None))
+    return types.int64 if ty == types.int32 else ty
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
