@@ -47,7 +47,6 @@ _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
-_LOOKED_FOR = (int, str)
 _WIDEST = 1 << 63
 
 
@@ -150,13 +149,14 @@ class Constants:
             return self.of_expr(node, place)
         raise NotConstant
 
-    def of_expr(self, node: Any, place: Place) -> Any:
-        """Return the value of an expression in the statement at `place`; NotConstant if it has none."""
+    def of_expr(self, node: Any, place: Place, of: Callable[[Any, Place], Any] | None = None) -> Any:
+        """Return the value of an expression in the statement at `place`; NotConstant if it has none. of: gives those of
+        its operands there, as `self.of` does."""
         evaluate = _EVALUATORS.get(node.op)
         if evaluate is None:
             raise NotConstant
         try:
-            return evaluate(node, lambda var: self.of(var, place))
+            return evaluate(node, lambda var: (of or self.of)(var, place))
         except FAULTS:
             raise NotConstant from None
 
@@ -195,6 +195,11 @@ def _is_name(value: Any) -> bool:
     return value is None or isinstance(value, (type, dtypes.DType))
 
 
+def _is_looked_for(x: Any) -> bool:
+    """Say whether a value can be looked for in a tuple while the kernel is compiled."""
+    return isinstance(x, (int, str)) or _is_name(x)
+
+
 def _number(value: Any) -> Any:
     """Return a result of integer arithmetic, unless 64 bits do not hold it (see `static_faults`)."""
     if not isinstance(value, int) or not -_WIDEST <= value < 2 * _WIDEST:
@@ -213,11 +218,7 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
-    if (
-        fn is operator.contains
-        and isinstance(lhs, tuple)
-        and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs))
-    ):
+    if fn is operator.contains and isinstance(lhs, tuple) and all(map(_is_looked_for, (rhs, *lhs))):
         return rhs in lhs
     if type(lhs) is float or type(rhs) is float:
         return _compare_floats(fn, lhs, rhs)

@@ -47,7 +47,8 @@ def stores_of(code: CodeType) -> Stores:
     for at, o in enumerate(done):
         if o.name == "STORE_ATTR":
             holder = done[_holder(done, at)]
-            (own if holder.name == "LOAD_FAST" and (holder.value,) == this else others).add(o.value)
+            reads = holder.name in ("LOAD_FAST", "LOAD_DEREF")  # the latter where a function in it reads it too
+            (own if reads and (holder.value,) == this else others).add(o.value)
     if any(o.name == "LOAD_GLOBAL" and o.value == "setattr" for o in done):
         others |= {c for c in code.co_consts if isinstance(c, str)}
     for const in code.co_consts:

@@ -25,8 +25,8 @@ _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def without_with(fn: Any) -> Any:
-    """Return a function whose `with elect_one():` are `if elect_one():`, and whose imports are assignments; itself where
-    it has neither.
+    """Return a function whose `with elect_one():` are `if elect_one():`, and whose imports are assignments; itself
+    where it has neither.
 
     CuteError: another `with`, or one in a function whose source is not there.
     """
@@ -93,8 +93,8 @@ def _rewritten(fn: FunctionType) -> FunctionType:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):
         e = CuteError(
-            "`with` and `import` are read from the source, which is not there: write `if elect_one():`, and import at the "
-            "head of the file"
+            "`with` and `import` are read from the source, which is not there: write `if elect_one():`, and import at "
+            "the head of the file"
         )
         raise at_line(e, *definition_of(fn)) from None
     ast.increment_lineno(tree, first - 1)

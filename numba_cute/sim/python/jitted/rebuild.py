@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from .... import seam
-from ....dtypes import Boolean
 from ....seam.ground.bytecode import operations
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
@@ -88,14 +87,6 @@ def _refusing(error: seam.CuteError) -> Any:
     return refuse
 
 
-@seam.traced
-def _const_expr(value: Any) -> Any:
-    """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
-    has judged whether it is static."""
-    judged = isinstance(value, seam.Leaf) and (value.dtype.is_float or value.dtype == Boolean)
-    return value if judged else seam.const_expr(value)
-
-
 class _Module:
     """A module, some of whose names are replaced."""
 
@@ -141,7 +132,7 @@ class Rebuilder:
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
-        self._stubs: dict[int, Any] = {id(seam.const_expr): _const_expr}
+        self._stubs: dict[int, Any] = {}
         real = sys.modules.get("numba.cuda")
         for name in _STUBS:
             stub = getattr(real, name, None)
