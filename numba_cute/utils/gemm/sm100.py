@@ -41,7 +41,7 @@ class EpilogueParams:
     acc_dtype, c_dtype: the accumulators' type and that of what leaves. c_layout: its order, a LayoutEnum.
     cta_tile_shape_mnk: the CTA's tile. use_2cta_instrs: whether pairs multiply. epilogue_warp_id: the four warps, the
     first of which issues TMA's stores. epilog_sync_bar_id: a named barrier of theirs. num_c_stage: the buffers of
-    shared memory.
+    shared memory. iter_acc_early_release_in_epilogue: the part after which overlapping accumulators are given back.
     """
 
     acc_dtype: DType
@@ -52,6 +52,7 @@ class EpilogueParams:
     epilogue_warp_id: tuple[int, ...] = (0, 1, 2, 3)
     epilog_sync_bar_id: int = 1
     num_c_stage: int = 2
+    iter_acc_early_release_in_epilogue: int = 0
 
 
 @traced
