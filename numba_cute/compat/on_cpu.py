@@ -243,6 +243,20 @@ def _replacements(arch: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _compile(model: Any = None, **named: Any) -> Any:
+    """Return what `torch.compile` is given: it runs as it is."""
+    return model if model is not None else lambda fn: fn
+
+
+_custom_op = torch.library.custom_op
+
+
+def _of_any_device(name: str, fn: Any = None, /, **named: Any) -> Any:
+    """Define an operation as `torch.library.custom_op`, for tensors of the host too: those stand for a GPU's."""
+    named.pop("device_types", None)
+    return _custom_op(name, fn, **named)
+
+
 @contextmanager
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
@@ -252,7 +266,10 @@ def on_cpu(arch: str) -> Iterator[None]:
     """
     default = torch.get_default_device()
     try:
-        with replaced(torch.cuda, _replacements(arch)), replaced(DRIVER, {"held": _held}), _OnHost():
+        with (
+            replaced(torch.cuda, _replacements(arch)), replaced(torch, {"compile": _compile}),
+            replaced(torch.library, {"custom_op": _of_any_device}), replaced(DRIVER, {"held": _held}), _OnHost(),
+        ):  # fmt: skip
             yield
     finally:
         torch.set_default_device(default)

@@ -81,7 +81,24 @@ def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
     if run is None:
         return _called_as_compiled(compile(func, *args, arch=arch))
     made = _noting(run, lambda: compile(func, *args, arch=run.arch)) if run.compiles else None
-    return _called_as_compiled(made or (CompiledHost(func, args, ()) if is_host(func) else func))
+    if made is None:
+        made = CompiledHost(func, args, ()) if is_host(func) else func
+    as_called = _called_as_compiled(made)
+    if run.compiles and not run.simulates and isinstance(as_called, CompiledFor):
+        return _CompiledAlready(as_called.host, as_called.args, as_called.kernels)
+    return as_called
+
+
+@dataclasses.dataclass(frozen=True)
+class _CompiledAlready(CompiledFor):
+    """What a run compiled that does no more: its calls launch nothing."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        token = LAUNCHER.set(lambda *_: None)
+        try:
+            return super().__call__(*args, **named)
+        finally:
+            LAUNCHER.reset(token)
 
 
 def _called_as_compiled(made: Any) -> Any:

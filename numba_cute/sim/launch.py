@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import seam
-from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made
+from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made, enough_smem
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.hooks.engines import COMPILER
@@ -272,6 +272,7 @@ class Simulated:
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
         run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
+        run.checked = bool(meetings)
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
@@ -293,6 +294,7 @@ class Simulated:
 
             cooperative.execute((following for _ in self._shown(run.to_start)), start)
         arguments.give_back()
+        enough_smem(run.smem, run.smem_need)
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run

@@ -119,8 +119,12 @@ class Pointer(InIR):
         return advance(self, 0 - offset)
 
     @property
-    def value(self) -> Pointer:
+    def llvm_ptr(self) -> Pointer:
         """The pointer itself: files of the CuTe DSL hand on what its compiler has of it."""
+        return self
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Pointer:
+        """Return the pointer itself. loc, ip: taken."""
         return self
 
     def load(self) -> Any:
@@ -369,10 +373,24 @@ def recast_ptr(
     within = narrow and not (isinstance(ptr.offset, int) and ptr.offset == 0)
     if within and dtype.width != ptr.dtype.width:
         raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte or word: no {dtype} starts there")
+    if ptr.space is AddressSpace.rmem and dtype.width != ptr.dtype.width:
+        return dataclasses.replace(ptr, dtype=dtype, swizzle=swizzle_, offset=_register_offset(ptr, dtype))
     running = seam.current_or(None)
     if running is not None and dtype.width != ptr.dtype.width and ptr.space in _SHARED:
         running.reinterprets(seam.known(ptr.address), ptr.dtype.width, dtype.width)
     return dataclasses.replace(ptr, dtype=dtype, swizzle=swizzle_)
+
+
+def _register_offset(ptr: Pointer, dtype: DType) -> Any:
+    """Return where a pointer to registers points, counted in elements of `dtype`."""
+    old, new = ptr.dtype.width, dtype.width
+    if old % 8 or new % 8:
+        raise CuteError(f"recast_ptr: registers of {ptr.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
+    if new <= old:
+        return ptr.offset * (old // new)
+    if seam.divisor(ptr.offset) % (new // old):
+        raise CuteError(f"recast_ptr: {ptr!r} may point inside of a {dtype}: no element starts there")
+    return seam.quotient(ptr.offset, new // old)
 
 
 @traced

@@ -24,7 +24,7 @@ from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .operators import NotThat, no_operand, refuse_operators, settable
 from .pointer import AddressSpace, Pointer, recast_ptr
-from .ssa import TensorSSA
+from .ssa import TensorSSA, gives_tensors
 from .swizzled import by_address, reach, swizzled_once
 
 __all__ = [
@@ -410,6 +410,13 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
     return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
 
 
+@gives_tensors
+def _in_registers(x: TensorSSA) -> Tensor:
+    held: Tensor = make_rmem_tensor(x.shape, x.element_type)
+    held.store(x)
+    return held
+
+
 @traced
 def make_fragment(layout_or_shape: Any, dtype: DType) -> Tensor:
     """Call `make_rmem_tensor(layout_or_shape, dtype)`: its older name."""
@@ -460,8 +467,6 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     if not isinstance(dtype, DType):
         raise CuteError(f"recast_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     p = src.iterator
-    if p.space is AddressSpace.rmem and p.dtype.width != dtype.width:
-        raise CuteError(f"recast_tensor: registers of {p.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
     lay = recast_elements(dtype.width, p.dtype.width, src.layout)
     return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)
 

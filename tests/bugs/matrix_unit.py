@@ -10,6 +10,7 @@ from numba_cute.isa.rows import bulk, fence, mbarrier, sync, tcgen05 as umma
 from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.tensor_fences import TensorFences
 
 from .zoo import BAR, BUF, bug, get, put
 
@@ -112,17 +113,17 @@ def multiply_that_is_never_committed(mended):
     return rounds() if mended else rounds("commit")
 
 
-@unit_bug(RaceError, "tensor memory", "missing tcgen05.fence::after_thread_sync", "tcgen05_ld")
+@unit_bug(RaceError, "tensor memory", "missing tcgen05.fence::after_thread_sync", "tcgen05_ld", check=TensorFences)
 def no_fence_after_the_wait_in_the_reader(mended):
     return rounds() if mended else rounds("after in the reader")
 
 
-@unit_bug(RaceError, "tensor memory", "missing tcgen05.fence::after_thread_sync", "tcgen05_mma_ss")
+@unit_bug(RaceError, "tensor memory", "missing tcgen05.fence::after_thread_sync", "tcgen05_mma_ss", check=TensorFences)
 def no_fence_after_the_wait_in_the_multiplier(mended):
     return rounds() if mended else rounds("after in the multiplier")
 
 
-@unit_bug(RaceError, "tensor memory", "missing tcgen05.fence::before_thread_sync", "tcgen05_ld")
+@unit_bug(RaceError, "tensor memory", "missing tcgen05.fence::before_thread_sync", "tcgen05_ld", check=TensorFences)
 def no_fence_before_the_reader_arrives(mended):
     return rounds() if mended else rounds("before in the reader")
 

@@ -7,6 +7,7 @@ from numba_cute import dtypes, seam
 from numba_cute.isa.rows import mbarrier, sync, tcgen05 as umma
 from numba_cute.isa.rows.tcgen05_mma import tcgen05_mma_ts
 from numba_cute.sim import RaceError, SimError
+from numba_cute.sim.checks.tensor_fences import TensorFences
 
 from .matrix_unit import B_DESC, DONE, FORM, SLOT, N, multiply, once, quarter, regs, unit_bug
 from .zoo import get
@@ -45,8 +46,8 @@ def from_tensor_memory(*missing):
     return once(body, 64)
 
 
-def operand_bug(*words):
-    return unit_bug(RaceError, "columns 32 to 39", "tcgen05_mma_ts", "tcgen05_st", *words)
+def operand_bug(*words, **named):
+    return unit_bug(RaceError, "columns 32 to 39", "tcgen05_mma_ts", "tcgen05_st", *words, **named)
 
 
 @operand_bug("missing tcgen05.wait::st")
@@ -54,12 +55,12 @@ def operand_stored_without_a_wait(mended):
     return from_tensor_memory() if mended else from_tensor_memory("wait")
 
 
-@operand_bug("missing tcgen05.fence::before_thread_sync")
+@operand_bug("missing tcgen05.fence::before_thread_sync", check=TensorFences)
 def operand_stored_without_a_fence_before(mended):
     return from_tensor_memory() if mended else from_tensor_memory("before")
 
 
-@operand_bug("missing tcgen05.fence::after_thread_sync")
+@operand_bug("missing tcgen05.fence::after_thread_sync", check=TensorFences)
 def operand_multiplied_without_a_fence_after(mended):
     return from_tensor_memory() if mended else from_tensor_memory("after")
 

@@ -11,6 +11,7 @@ from numba_cute.isa.rows.tcgen05_mma import tcgen05_mma_ts
 from numba_cute.sim import DeadlockError, RaceError, SimError
 from numba_cute.sim.checks.phases import Phases
 from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.tensor_fences import TensorFences
 
 from .matrix_unit import B_DESC, DONE, FORM, FREE, SLOT, N, multiply, once, quarter, regs, result, unit_bug
 from .tensor_copies import ROWS
@@ -81,7 +82,7 @@ def stages(*missing):
 
 @unit_bug(
     RaceError, "tensor memory", "tcgen05_mma_ss", "tcgen05_ld", "missing tcgen05.fence::after_thread_sync",
-    origin="https://github.com/tile-ai/tilelang/pull/1980: missing fences in the GEMMs for SM100",
+    check=TensorFences, origin="https://github.com/tile-ai/tilelang/pull/1980: missing fences in the GEMMs for SM100",
 )  # fmt: skip
 def persistent_multiplier_without_a_fence_after_its_wait(mended):
     return stages() if mended else stages("after in the multiplier")

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from numba_cute.compat import runs
+
+from .texts import ran
+
 FILE = Path(__file__).with_name("written_for_cutlass.py")
 
 
@@ -173,3 +177,30 @@ def test_what_was_compiled_is_called_with_what_it_was_compiled_for(tmp_path):
     assert done.returncode == 0 and lines[-1] == "PASS", done.stderr + done.stdout
     assert lines.count("16 (8):(1)") >= 1 and any(line.startswith("16 (?{div=4})") for line in lines), lines
     assert sum(line.startswith("CuteError") for line in lines) == 4, lines
+
+
+COMPILED_ONCE = """
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack
+
+@cute.kernel
+def kernel(x):
+    x[0] = 1.0
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=1)
+
+x = from_dlpack(np.zeros(1, np.float32))
+run = cute.compile(launch, x)
+for _ in range(3):
+    run(x)
+"""
+
+
+def test_a_run_that_compiles_compiles_once_what_is_called_again(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(runs, "_noting", lambda run, make: made.append(make()) or made[-1])
+    ran(tmp_path, COMPILED_ONCE, simulates=False, compiles=True)
+    assert len(made) == 1

@@ -34,11 +34,25 @@ class Vectors(Scalars):
         array = ir.ArrayType(element_ir(dtype), slots(dtype, count))
         return RegFile(dtype, count, make_slot(self.builder, array, "registers"))
 
-    def _slot(self, file: RegFile, slot: Any) -> Any:
-        index = slot.ir if isinstance(slot, Number) else _I32(slot)
-        if isinstance(slot, Number):
-            index = self.ir(slot, types.int32)
-        return self.builder.gep(file.ir, [_I32(0), index], inbounds=True)
+    def _slot(self, regs: Regs, slot: Any) -> Any:
+        """Return the address of a slot of a span, which may view the registers as elements of another width."""
+        file, want = regs.file, element_ir(regs.dtype)
+        index = self.ir(slot, types.int32) if isinstance(slot, Number) else _I32(slot)
+        start = file.ir
+        if _slot_bits(regs.dtype) != _slot_bits(file.dtype):
+            start = self.builder.bitcast(start, ir.ArrayType(want, slots(regs.dtype, _elements(regs))).as_pointer())
+        return self.builder.gep(start, [_I32(0), index], inbounds=True)
+
+    def _load(self, regs: Regs, slot: Any) -> Any:
+        """Load a slot as the type that slots of the span's elements have."""
+        value = self.builder.load(self._slot(regs, slot), align=_alignment(regs))
+        want = element_ir(regs.dtype)
+        return value if value.type == want else self.builder.bitcast(value, want)
+
+    def _store(self, regs: Regs, slot: Any, value: Any) -> None:
+        at = self._slot(regs, slot)
+        value = value if value.type == at.type.pointee else self.builder.bitcast(value, at.type.pointee)
+        self.builder.store(value, at, align=_alignment(regs))
 
     def _slots_of(self, regs: Regs) -> list[Any]:
         """Return the slot indices of a span that starts and ends on a slot boundary."""
@@ -58,17 +72,15 @@ class Vectors(Scalars):
         per = per_slot(regs.dtype)
         if seam.divisor(regs.start) % per:
             return False
-        whole = isinstance(regs.start, int) and regs.start + regs.count == regs.file.count
+        whole = isinstance(regs.start, int) and regs.start + regs.count == _elements(regs)
         return regs.count % per == 0 or whole
 
     def _read_words(self, regs: Regs) -> list[Any]:
-        return [self.builder.load(self._slot(regs.file, s)) for s in self._slots_of(regs)]
+        return [self._load(regs, s) for s in self._slots_of(regs)]
 
     def _write_words(self, regs: Regs, words: Sequence[Any]) -> None:
-        element = element_ir(regs.file.dtype)
         for s, word in zip(self._slots_of(regs), words):
-            value = word if word.type == element else self.builder.bitcast(word, element)
-            self.builder.store(value, self._slot(regs.file, s))
+            self._store(regs, s, word)
 
     def _whole(self, regs: Regs, ty: Any) -> Any:
         """Return the address of a span's slots as that of one value of the LLVM type `ty`, a struct; None if the span
@@ -78,7 +90,7 @@ class Vectors(Scalars):
         element, found = element_ir(regs.file.dtype), self._slots_of(regs)
         if len(found) != len(ty.elements) or any(e != element for e in ty.elements):
             return None
-        return self.builder.bitcast(self._slot(regs.file, found[0]), ty.as_pointer())
+        return self.builder.bitcast(self._slot(regs, found[0]), ty.as_pointer())
 
     def read(self, regs: Regs) -> Number:
         return self.number(scalar_type(regs.dtype), lambda b: self._read(regs))
@@ -87,10 +99,10 @@ class Vectors(Scalars):
         b, width = self.builder, held(regs.dtype)
         want = self.context.get_value_type(scalar_type(regs.dtype))
         if width >= 32:
-            value = b.load(self._slot(regs.file, regs.start))
+            value = self._load(regs, regs.start)
             return value if value.type == want else b.bitcast(value, want)
         per = 32 // width
-        word = b.load(self._slot(regs.file, seam.quotient(regs.start, per)))
+        word = self._load(regs, seam.quotient(regs.start, per))
         shift = self.ir(seam.remainder(regs.start, per) * width, types.int32)
         bits = b.trunc(b.lshr(word, shift), ir.IntType(regs.dtype.width))
         return convert.from_memory(self, bits, regs.dtype)
@@ -101,14 +113,14 @@ class Vectors(Scalars):
         b, width = self.builder, held(regs.dtype)
         bits = convert.in_memory(self, value, regs.dtype)
         if width >= 32:
-            b.store(bits, self._slot(regs.file, regs.start))
+            self._store(regs, regs.start, bits)
             return
         per = 32 // width
-        slot = self._slot(regs.file, seam.quotient(regs.start, per))
+        slot = seam.quotient(regs.start, per)
         shift = self.ir(seam.remainder(regs.start, per) * width, types.int32)
         mask = b.shl(_I32((1 << width) - 1), shift)
-        kept = b.and_(b.load(slot), b.not_(mask))
-        b.store(b.or_(kept, b.shl(b.zext(bits, _I32), shift)), slot)
+        kept = b.and_(self._load(regs, slot), b.not_(mask))
+        self._store(regs, slot, b.or_(kept, b.shl(b.zext(bits, _I32), shift)))
 
     def fill(self, regs: Regs, value: Any) -> None:
         for i in range(regs.count):
@@ -184,6 +196,20 @@ class Vectors(Scalars):
         if self.builder is None:
             return VectorLeaf(dst, count)
         return self._pack(dst, count, convert.words(self, self._words(vector), src, dst, count))
+
+
+def _slot_bits(dtype: dtypes.DType) -> int:
+    return max(32, held(dtype))
+
+
+def _elements(regs: Regs) -> int:
+    """Count the elements of a span's type that its whole register file holds."""
+    return regs.file.count * held(regs.file.dtype) // held(regs.dtype)  # type: ignore[no-any-return]
+
+
+def _alignment(regs: Regs) -> int | None:
+    """Return the alignment of a slot where it is not the type's own: of wide elements in registers of narrow ones."""
+    return 4 if _slot_bits(regs.dtype) > _slot_bits(regs.file.dtype) else None
 
 
 def _singles(regs: Regs) -> list[Regs]:

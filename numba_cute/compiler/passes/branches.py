@@ -16,7 +16,7 @@ from numba.cuda.core.analysis import compute_cfg_from_blocks
 from ... import seam
 from ...seam.marks.plain import is_plain_class
 from ..bridge.object_types import StructRef
-from .constants import Constants, NotConstant
+from .constants import Constants, Judged, NotConstant
 from .definitions import Place
 from .typed_constants import TypedConstants
 
@@ -161,4 +161,6 @@ def _truth(known: Constants, condition: Condition) -> bool | None:
         value = known.of(condition.asked, condition.place)
     except NotConstant:
         return None
+    if isinstance(value, Judged):
+        return value.holds
     return bool(value) if type(value) in _JUDGED else None

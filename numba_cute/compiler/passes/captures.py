@@ -10,6 +10,7 @@ two differ, and the closure is refused.
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 from typing import Any
 
 from numba.cuda.core import ir
@@ -140,8 +141,14 @@ def _aliases(func_ir: Any, name: str) -> set[str] | None:
 
 
 def _is_method(func_ir: Any, call: Any) -> bool:
-    """Say whether an attribute is called, as `append` of a list, which keeps what it is given."""
-    return getattr(guard(get_definition, func_ir, call.func), "op", None) == "getattr"
+    """Say whether an attribute of an object is called, as `append` of a list, which keeps what it is given: not one of
+    a module or a class."""
+    made = guard(get_definition, func_ir, call.func)
+    if getattr(made, "op", None) != "getattr":
+        return False
+    while getattr(made, "op", None) == "getattr":
+        made = guard(get_definition, func_ir, made.value)
+    return not isinstance(getattr(made, "value", None), (ModuleType, type))
 
 
 def _after(func_ir: Any, place: Place, until: Any) -> list[tuple[Place, Any]]:

@@ -7,6 +7,7 @@ A variable is constant where every assignment that reaches the place gives one v
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import enum
 import itertools
 import math
@@ -19,6 +20,7 @@ from numba.cuda.core import ir
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
 from ..bridge.object_types import Value
 from .definitions import Definitions, Place
@@ -29,6 +31,9 @@ FOLDABLE = {
     operator.eq, operator.ne,
 }  # fmt: skip
 _UNARY = {operator.neg, operator.pos, operator.invert}
+_COMPARISONS = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
+_EXACT = 1 << 53
+"""Integers up to this one are floats as well, in Python as in Numba."""
 _IDENTITY: dict[Any, Callable[[Any, Any], bool]] = {
     operator.is_: lambda a, b: a is b,
     operator.is_not: lambda a, b: a is not b,
@@ -42,11 +47,20 @@ _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
+_LOOKED_FOR = (int, str)
 _WIDEST = 1 << 63
 
 
 class NotConstant(Exception):
     """A variable has no value known before typing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """What a comparison of floats gives: known to branches and `const_expr`, and a run-time bool to all else, as what
+    is computed of floats is."""
+
+    holds: bool
 
 
 class _Unknown:
@@ -127,7 +141,7 @@ class Constants:
 
     def _right_hand_side(self, node: Any, place: Place) -> Any:
         if isinstance(node, _WRITTEN):
-            return node.value
+            return mapping_of(node.value) if type(node.value) is dict else node.value
         if isinstance(node, ir.Var):
             return self.of(node, place)
         if isinstance(node, ir.Arg):
@@ -167,6 +181,8 @@ def _same(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b):
         return False
+    if isinstance(a, Judged):
+        return a == b
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return isinstance(a, (int, str)) and a == b
@@ -197,15 +213,36 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
+    if (
+        fn is operator.contains
+        and isinstance(lhs, tuple)
+        and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs))
+    ):
+        return rhs in lhs
+    if type(lhs) is float or type(rhs) is float:
+        return _compare_floats(fn, lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
         raise NotConstant
     return _number(fn(lhs, rhs))
+
+
+def _compare_floats(fn: Any, *given: Any) -> Judged:
+    """Compare floats of the source, and integers that are floats as well."""
+    if fn not in _COMPARISONS or not all(type(x) is float or _is_exact(x) for x in given):
+        raise NotConstant
+    return Judged(bool(fn(*given)))
+
+
+def _is_exact(x: Any) -> bool:
+    return type(x) is int and -_EXACT <= x <= _EXACT
 
 
 def _unary(node: Any, of: Any) -> Any:
     value = of(node.value)
     if node.fn is operator.not_ and (value is None or isinstance(value, (int, str))):
         return not value
+    if node.fn is operator.not_ and isinstance(value, Judged):
+        return Judged(not value.holds)
     if node.fn not in _UNARY or not isinstance(value, int) or type(value) is bool:
         raise NotConstant
     return _number(node.fn(value))
@@ -217,7 +254,8 @@ def _call(node: Any, of: Any) -> Any:
         raise NotConstant
     function = of(node.func)
     if function is seam.const_expr and len(node.args) == 1:
-        return of(node.args[0])
+        value = of(node.args[0])
+        return value.holds if isinstance(value, Judged) else value
     if len(node.args) == 1 and any(function is f for f in (int, *_MATH)):
         number = of(node.args[0])
         if isinstance(number, float) or (function is not int and isinstance(number, int)):

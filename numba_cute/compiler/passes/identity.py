@@ -20,6 +20,7 @@ from ...seam import CuteError
 from ..bridge import effects
 from ..bridge.effects import NEW, NOTHING, Effects, Sources, kinds
 from ..bridge.lasting import is_lasting_function, lasts
+from ..bridge.list_types import is_list
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..ground.errors import located
 from ..ground.memory import LASTING, effects_of, memory
@@ -35,7 +36,8 @@ class Site(NamedTuple):
 
 
 Objects = frozenset[Any]
-"""What a variable may hold: numbers of arguments, for them and all that they lead to, and sites."""
+"""What a variable may hold: numbers of arguments, or of an argument and an item of it, for them and all that they lead
+to, and sites."""
 NONE: Objects = frozenset()
 
 
@@ -66,6 +68,7 @@ class Held:
         self.items: dict[str, tuple[Objects, ...]] = {}
         self.inside: dict[Site, Objects] = defaultdict(lambda: NONE)
         self.sites: dict[Site, Any] = {}
+        self.stored: set[Site] = set()  # whose objects are stored in others: of which kinds is not known
         self.stores: list[tuple[Objects, Objects, Any]] = []
         self._todo = [(p, i) for p, i in statements(blocks) if self._concerns(i)]
         self._changed = True
@@ -105,7 +108,9 @@ class Held:
     def _follow(self, place: Site, inst: Any) -> None:
         if isinstance(inst, ir.Assign):
             found, items = self._value(place, inst)
-            if kinds(self.typemap.get(inst.target.name)):
+            wanted = kinds(self.typemap.get(inst.target.name))
+            if wanted:
+                found = frozenset(x for x in found if self._is_of(x, wanted))
                 self._grow(self.vars, inst.target.name, found)
                 if items is not None:
                     self.items[inst.target.name] = items
@@ -116,10 +121,19 @@ class Held:
             if isinstance(self.typemap[inst.target.name], StructRef):
                 self._store(self.vars[inst.target.name], self.vars[inst.value.name], inst)
 
+    def _is_of(self, x: Any, wanted: frozenset[Any]) -> bool:
+        """Say whether a value of these kinds may hold an object, or lead to it."""
+        if not isinstance(x, Site) or x in self.stored:
+            return True
+        return bool(kinds(self.typemap[self.sites[x].target.name]) & wanted)
+
     def _value(self, place: Site, inst: Any) -> tuple[Objects, tuple[Objects, ...] | None]:
         value = inst.value
         if isinstance(value, ir.Arg):
-            return frozenset((value.index,)), None
+            ty = self.typemap[inst.target.name]
+            items = range(len(ty)) if isinstance(ty, types.BaseTuple) and not is_list(ty) else None
+            each = None if items is None else tuple(frozenset(((value.index, k),)) for k in items)
+            return frozenset((value.index,)), each
         if isinstance(value, ir.Var):
             return self.vars[value.name], self.items.get(value.name)
         if not isinstance(value, ir.Expr):
@@ -162,7 +176,10 @@ class Held:
             return NONE, None
         if known is None:
             return self._unknown(place, inst, names), None
-        groups = [NONE.union(*(self.vars[n] for n in group)) for group in (*receiver, *args)]
+        groups = [
+            (NONE.union(*(self.vars[n] for n in group)), self.items.get(group[0]) if len(group) == 1 else None)
+            for group in (*receiver, *args)
+        ]
         return self._done(place, inst, known, groups)
 
     def _effects(self, func: Any, sig: Any) -> Effects | None:
@@ -177,7 +194,7 @@ class Held:
         return found
 
     def _done(
-        self, place: Site, inst: Any, known: Effects, groups: list[Objects]
+        self, place: Site, inst: Any, known: Effects, groups: list[tuple[Objects, tuple[Objects, ...] | None]]
     ) -> tuple[Objects, tuple[Objects, ...] | None]:
         def objects(sources: Sources) -> Objects:
             made = frozenset((place,)) if NEW in sources else NONE
@@ -187,12 +204,18 @@ class Held:
             self.sites[place] = inst
             self._grow(self.inside, place, objects(known.inside) | {place})
         for into, what in known.stores:
+            if NEW in what:
+                self.stored.add(place)
             self._store(objects(into), objects(what), inst)
         items = None if known.items is None else tuple(map(objects, known.items))
         return objects(known.result), items
 
-    def _given(self, groups: list[Objects], number: int) -> Objects:
-        return self.reach(groups[number]) if number < len(groups) else NONE.union(*groups)
+    def _given(self, groups: list[tuple[Objects, tuple[Objects, ...] | None]], source: Any) -> Objects:
+        number, item = source if isinstance(source, tuple) else (source, None)
+        if number >= len(groups):
+            return NONE.union(*(held for held, _ in groups))
+        held, items = groups[number]
+        return self.reach(held if item is None or items is None or item >= len(items) else items[item])
 
     def _unknown(self, place: Site, inst: Any, names: list[str]) -> Objects:
         """Return what a call of which nothing is known may give: a new object, or any of its own of such a type."""

@@ -20,6 +20,7 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError, NumbaError
 from numba.cuda.core.ir_utils import build_definitions
 
+from ... import seam
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
@@ -28,6 +29,7 @@ from .at_most_once import take_once
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions, statements
 from .members import keep_members
+from .members_compared import keep_compared
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -45,9 +47,12 @@ class KeepConstants(FunctionPass):
         _refuse_own_operators(func_ir)
         changed = prints.print_compiling(func_ir)
         changed |= ranges.plain_ranges(func_ir, state.args)
+        changed |= tables.write_down(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
+        changed |= known.after(tables.hand_on)
+        changed |= known.after(keep_compared)
         tables.refuse_others(func_ir)  # of what is reached
         changed |= known.after(keep_members)
         while _decide_by_types(state, known):
@@ -113,7 +118,7 @@ def _decide_by_types(state: Any, facts: _Known) -> bool:
     return _unroll_some(func_ir, ranges, known, typed)
 
 
-def _unroll_some(func_ir: Any, ranges: set[Place], known: Constants, typed: TypedConstants) -> bool:
+def _unroll_some(func_ir: Any, unrolled: set[Place], known: Constants, typed: TypedConstants) -> bool:
     """Unroll the outermost `range_constexpr` loops, so that an inner bound may be an outer index's copy, as far as
     their bounds are known; or the first loop over a tuple. False if there is none."""
     loops = sequences.Sequences(func_ir, known, typed)
@@ -123,13 +128,15 @@ def _unroll_some(func_ir: Any, ranges: set[Place], known: Constants, typed: Type
         expr = inst.value if isinstance(inst, ir.Assign) else None
         if not isinstance(expr, ir.Expr) or expr.op not in ("call", "getiter") or place.label in taken:
             continue
-        if place in ranges:
+        if place in unrolled:
             try:
                 loop = unroll.loop_at(func_ir.blocks, loops.cfg, place.label, place.index)
                 items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]
-            except (CuteError, NumbaError):  # it may be said by what is known when those before it are unrolled
+            except (CuteError, NumbaError) as e:  # it may be said by what is known when those before it are unrolled
                 if found:
                     break
+                if isinstance(e, unroll.NoStaticBounds) and ranges.counts_at_run_time(known, place, expr):
+                    return True
                 raise
             found.append((loop, items))
             taken |= loop.inside
@@ -174,13 +181,18 @@ def _fold(facts: _Known) -> bool:
             value = known.of_expr(expr, place)
         except NotConstant:
             continue
-        if type(value) in (int, bool):
+        if type(value) in (int, bool) or (type(value) is float and _is_asserted(expr, place, known)):
             inst.value = ir.Const(value, inst.loc)  # which gives what `known` has
             changed = True
     if _expand_tuples(facts.func_ir):
         facts.forget()
         changed = True
     return changed
+
+
+def _is_asserted(expr: Any, place: Place, known: Constants) -> bool:
+    """Say whether an expression is `const_expr(x)`, which is x: of a float no type tells that it is static."""
+    return expr.op == "call" and known.of(expr.func, place) is seam.const_expr
 
 
 def _refuse_own_operators(func_ir: Any) -> None:

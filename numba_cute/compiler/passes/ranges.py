@@ -16,6 +16,8 @@ from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 
+_NAME = "cute.range"
+
 
 def plain_ranges(func_ir: Any, args: Any) -> bool:
     """Make Python's `range` of `cute.range` and of a `range` with keywords; say whether there was one. args: the types
@@ -38,6 +40,16 @@ def plain_ranges(func_ir: Any, args: Any) -> bool:
     return changed
 
 
+def counts_at_run_time(known: Constants, place: Place, call: Any) -> bool:
+    """Make Python's `range` of a call with `unroll_full=True`, whose bounds are known only at run time; say whether it
+    is such a one, and not `range_constexpr` as it is written."""
+    made, _ = known.assignment(call.func, place) or (None, place)
+    if getattr(made, "name", None) != _NAME:
+        return False
+    made.value = builtins.range
+    return True
+
+
 def _is_full(call: Any, place: Place, known: Constants) -> bool:
     """Say whether a call of `range` asks for copies."""
     given = dict(call.kws)
@@ -55,4 +67,4 @@ def _before(block: Any, inst: Any, call: Any, function: Any) -> None:
     """Let a call be of another function."""
     name = block.scope.redefine("$numba_cute_range", call.loc)
     call.func = name
-    block.body.insert(block.body.index(inst), ir.Assign(ir.Global("cute.range", function, call.loc), name, call.loc))
+    block.body.insert(block.body.index(inst), ir.Assign(ir.Global(_NAME, function, call.loc), name, call.loc))

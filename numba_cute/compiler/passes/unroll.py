@@ -30,6 +30,10 @@ Items = list[Any]
 """The right-hand sides that a loop's variable gets in its copies; those that a copy makes itself are Late."""
 
 
+class NoStaticBounds(CuteError):
+    """The bounds of a loop that is to be unrolled are known only at run time."""
+
+
 class Late(NamedTuple):
     """An item that its copy makes when it begins."""
 
@@ -89,7 +93,7 @@ def indices(
     try:
         bounds = [_bound(a, place, known, typed) for a in expr.args]
     except NotConstant:
-        raise unknown or located(CuteError(NO_STATIC_BOUNDS), expr.loc) from None
+        raise unknown or located(NoStaticBounds(NO_STATIC_BOUNDS), expr.loc) from None
     if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import ModuleType
 
 LIBRARY = __name__.partition(".")[0]
 KERNELS = f"{LIBRARY}.kernels"
@@ -28,6 +29,11 @@ def package_of(module: object) -> str:
 def is_library(module: object) -> bool:
     """Say whether the module of a name is this library's own."""
     return package_of(module) == LIBRARY
+
+
+def is_librarys(module: ModuleType) -> bool:
+    """Say whether a module is this library's own, or has its names under another one's (see `compat.importing`)."""
+    return is_library(module.__name__) or "__cute_mirror__" in vars(type(module))
 
 
 def is_library_file(file: str) -> bool:

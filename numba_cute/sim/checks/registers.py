@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...isa.form.instr import WGMMA_GROUP
 from ...seam import Regs
 from ..ground.report import RaceError
@@ -13,7 +15,7 @@ from ..hardware.watch import Check
 
 
 class Held(NamedTuple):
-    """Registers [start, end) of a slab that the wgmma of issue `by` uses until its group, number `epoch`, is waited
+    """Bytes [start, end) of a slab of registers that the wgmma of issue `by` uses until its group, number `epoch`, is waited
     for; with `keeps` it only reads them."""
 
     start: int
@@ -63,10 +65,9 @@ class Registers(Check):
                 f"{m.place}, but the warpgroup executed no wgmma.fence{since}; call it (warpgroup.fence, "
                 f"wgmma_fence) before the first wgmma that uses them"
             )
-        size = slab.itemsize
         start = (registers.__array_interface__["data"][0] - slab.__array_interface__["data"][0]) % slab.strides[0]
         nbytes = registers.shape[1] * registers.itemsize
-        span = Held(start // size, (start + nbytes) // size, m, m.groups(WGMMA_GROUP).epoch, keeps)
+        span = Held(start, start + nbytes, m, m.groups(WGMMA_GROUP).epoch, keeps)
         group.held.setdefault(id(slab), []).append(span)
 
     def waited(self, m: Any, group: str, groups: Any, pending: int) -> None:
@@ -94,21 +95,29 @@ class Registers(Check):
             return
         slab = regs.file.base
         group.slabs[id(slab)] = slab
+        start, end = _within(regs)
         for h in group.held.get(id(slab), ()):
-            if regs.start < h.end and h.start < regs.start + regs.count and not (h.keeps and verb == "read"):
+            if start < h.end and h.start < end and not (h.keeps and verb == "read"):
                 raise _in_use(Machine(self.run, None, [thread]), verb, h)
 
     def _wait_where_used(self, thread: Any, regs: Regs) -> None:
         """Wait for the warp's loads if one of them writes these registers: compiled code waits there too
         (compiler/ground/tensor_loads.py)."""
-        loads = self._loading.get(thread.warp, {})
+        loads, (start, end) = self._loading.get(thread.warp, {}), _within(regs)
         for held, by in loads.get(thread.index, ()):
-            if held.file is regs.file and regs.start < held.start + held.count and held.start < regs.start + regs.count:
+            first, last = _within(held)
+            if held.file is regs.file and start < last and first < end:
                 by.tmem.wait_loads_of(thread)
                 del loads[thread.index]
                 if not loads:
                     del self._loading[thread.warp]
                 return
+
+
+def _within(regs: Regs) -> tuple[int, int]:
+    """Where a span begins and ends in its register file, in bytes."""
+    size = np.dtype(regs.dtype.numpy).itemsize
+    return regs.start * size, (regs.start + regs.count) * size
 
 
 def _in_use(m: Machine, verb: str, h: Held) -> RaceError:

@@ -53,6 +53,8 @@ class SharedMemory:
     def needs(self, nbytes: int) -> None:
         """The kernel uses the first `nbytes` of dynamic shared memory."""
         self.dynamic = max(self.dynamic, nbytes)
+        run = self.cta.cluster.run
+        run.smem_need = max(run.smem_need, nbytes)
         self._check_capacity()
 
     def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 1) -> NDArray[Any]:

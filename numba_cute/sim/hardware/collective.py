@@ -67,12 +67,19 @@ def check_registers(regs: Regs, size: int) -> None:
         raise OutOfBoundsError(f"registers: a thread accesses elements {regs.start} to {last} of a tensor of {size}")
 
 
+def as_elements(file: Any, regs: Regs) -> Any:
+    """Registers as elements of the width that a span of them has, which may be another than their own."""
+    want = np.dtype(regs.dtype.numpy)
+    return file if file.itemsize == want.itemsize else file.view(want)
+
+
 def span(regs: Regs, dtype: Any = None) -> Any:
     """A span of one thread's registers as an array that shares their memory."""
     if not isinstance(regs.file, np.ndarray):
         raise CuteError(f"a pointer to registers has {described(regs.file)} for them; cute.make_rmem_tensor makes some")
-    check_registers(regs, len(regs.file))
-    part = regs.file[regs.start : regs.start + regs.count]
+    file = as_elements(regs.file, regs)
+    check_registers(regs, len(file))
+    part = file[regs.start : regs.start + regs.count]
     want = np.dtype(dtype if dtype is not None else regs.dtype.numpy)
     return part if part.dtype == want else part.view(want)
 
@@ -257,7 +264,7 @@ def _slab(given: list[Any], unit: Any, dtype: Any, together: bool) -> Any:
         row = unit.threads[0].index - first.file.first
     else:
         row = (first.file.ctypes.data - base.ctypes.data) // base.strides[0]
-    part = base[row : row + len(unit.threads), start : start + count]
+    part = as_elements(base, first)[row : row + len(unit.threads), start : start + count]
     return part if part.dtype == dtype else part.view(dtype)
 
 

@@ -232,6 +232,7 @@ class Run:
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
+        self.checked = False  # whether the front end has been through its code
         self.clustered = True  # whether the launch names a cluster
         self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
@@ -250,6 +251,7 @@ class Run:
         self.noted = 1  # the number of the next access that a check notes
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
+        self.smem_need = 0  # the bytes of dynamic shared memory that the kernel's allocations take
         self.smem_places: dict[Any, tuple[int, int]] = {}  # where dynamic shared memory begins, by who asked, and bytes
         self.smem_allocator = False  # whether an allocator gives out the same
         self.extensions: Any = None  # what the user overloaded in Numba (see python.extensions)

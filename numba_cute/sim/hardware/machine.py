@@ -284,6 +284,10 @@ class Machine:
     def write_global(self, address: int, data: Bytes) -> None:
         self._global(address, len(data), True)[...] = data
 
+    def replace(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes], *, shared: bool) -> None:
+        part = self.shared(self.cta_rank, address, nbytes, True) if shared else self._global(address, nbytes, True)
+        part[...] = change(part.copy())
+
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
         a = self.run.memory.at(address, nbytes, self, True)
         for tell in self.run.watch.accesses:

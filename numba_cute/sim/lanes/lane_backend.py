@@ -15,7 +15,7 @@ from ...dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, from_numpy
 from ...isa.form.instr import ARRAY, SAME, THREAD, Instr
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
-from ..hardware.collective import issue_alone, issue_together
+from ..hardware.collective import as_elements, issue_alone, issue_together
 from ..hardware.machine import Machine
 from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import limits
@@ -300,7 +300,7 @@ def _varies(x: Any) -> bool:
 def _set(f: Convoy, regs: Regs, values: Any) -> None:
     """Set a span of registers of all lanes."""
     file: LaneFile = regs.file
-    part = file.base[:, regs.start : regs.start + regs.count]
+    part = as_elements(file.base, regs)[:, regs.start : regs.start + regs.count]
     part = part if part.dtype == regs.dtype.numpy else part.view(regs.dtype.numpy)
     part[file.rows(f)] = values
 

@@ -15,6 +15,7 @@ from ..hardware.collective import (
     MAKE,
     MASK,
     REGISTER,
+    as_elements,
     check_registers,
     check_size,
     result_type,
@@ -67,8 +68,9 @@ def as_lanes(f: Any, kind: str, values: Any) -> Any:
 def spans(f: Any, regs: Regs, dtype: Any = None) -> Any:
     """A span of registers of all lanes of a convoy: shape (lanes, count)."""
     file: LaneFile = regs.file
-    check_registers(regs, file.base.shape[1])
-    part = file.base[file.rows(f), regs.start : regs.start + regs.count]
+    base = as_elements(file.base, regs)
+    check_registers(regs, base.shape[1])
+    part = base[file.rows(f), regs.start : regs.start + regs.count]
     want = np.dtype(dtype if dtype is not None else regs.dtype.numpy)
     return part if part.dtype == want else part.view(want)
 
@@ -81,7 +83,7 @@ def lane_results(f: Any, row: Instr, case: dict[str, Any], operands: dict[str, A
         if isinstance(target, Regs):
             if type(target.file) is LaneFile:
                 file = target.file
-                part = file.base[:, target.start : target.start + target.count]
+                part = as_elements(file.base, target)[:, target.start : target.start + target.count]
                 part = part if part.dtype == BITS[kind] else part.view(BITS[kind])
                 part[file.rows(f)] = v
             else:

@@ -9,12 +9,14 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from ... import seam
+from ...dtypes import Boolean
 from ...seam import CuteError
 from ...seam.ground.bytecode import operations
-from ...seam.ground.packages import is_library
+from ...seam.ground.packages import is_librarys
 from ...seam.guards.messages import dropped, matters
 from ..ground.report import in_library
 from .arithmetic.functions import range_of, unrolled_range
+from .arithmetic.number import Number
 
 
 def check_used(fn: Any, result: Any, caller: FrameType) -> None:
@@ -55,12 +57,22 @@ def _watched(fn: FunctionType) -> Any:
     return call
 
 
+def _judged(value: Any) -> Any:
+    """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a bool is
+    what compares floats of the source: those are numbers of a type here."""
+    if isinstance(value, Number) and value.dtype is Boolean and seam.current().run.checked:  # type: ignore[attr-defined]
+        return value.value
+    return seam.const_expr(value)
+
+
 def watched(value: Any) -> Any:
     """Give what stands for something of the library in a kernel."""
     if isinstance(value, ModuleType):
-        return Library(value) if is_library(value.__name__) else value
+        return Library(value) if is_librarys(value) else value
     if value is seam.range:
         return range_of
     if value is seam.range_constexpr:
         return unrolled_range
+    if value is seam.const_expr:
+        return _judged
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

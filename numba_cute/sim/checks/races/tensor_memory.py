@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ....isa.form.instr import TCGEN05_GROUP, TCGEN05_LOADS as LOAD, TCGEN05_STORES as STORE
 from ...ground.clocks import FULL, READS, TENSOR
 from ...ground.report import RaceError, who
-from ...hardware.tmem import COLUMNS, GRAIN, LANES, Patch, Pipe
+from ...hardware.tmem import COLUMNS, GRAIN, LANES, Patch, Pipe, memory_of
 from .shadow import distinct
 
 PIPE = "tcgen05 multiply"
@@ -56,21 +56,22 @@ class Access:
     def name(self) -> str:
         return str(self.row.name) if self.row is not None else self.kind
 
-    def completed(self, t: Any) -> bool:
-        """Tell whether the thread may rely on the access being complete."""
+    def completed(self, t: Any, fences: bool = True) -> bool:
+        """Tell whether the thread may rely on the access being complete. fences: with tcgen05's between them."""
         if self.kind != PIPE and self._mine(t):
             return bool(t.base.at(FULL, self.agent) >= self.epoch)
-        if t.after.at(TENSOR, self.agent) < self.epoch:
+        clock, row = (t.after, TENSOR) if fences else (t.base, FULL)
+        if clock.at(row, self.agent) < self.epoch:
             return False
-        return self.kind == PIPE or self.known(t.after, TENSOR)
+        return self.kind == PIPE or self.known(clock, row)
 
     def known(self, clock: Any, row: int) -> bool:
         """Tell whether the clock knows what all issuers have done since they issued it."""
         return bool((clock.v[row, self.lo : self.hi] >= self.at).all())
 
-    def before(self, t: Any) -> bool:
+    def before(self, t: Any, fences: bool) -> bool:
         """Tell whether the access was issued before what the thread issues now to the same pipe."""
-        return self._mine(t) or self.known(t.after, TENSOR)
+        return self._mine(t) or (self.known(t.after, TENSOR) if fences else self.known(t.base, FULL))
 
     def _mine(self, t: Any) -> bool:
         return bool(self.lo <= t.agent < self.hi)
@@ -159,7 +160,9 @@ class TensorRaces:
                 continue  # the peer has freed its part already
             for a in races._users(patch):
                 if not all(t.base.at(FULL, a.agent) >= a.epoch for t in m.clocks()):
-                    raise races._race(m, a, patch, "freed")
+                    for tell in m.run.watch.frees_in_use:
+                        tell(m, races._race(m, a, patch, "freed"))
+                    memory_of(races.cta).in_use.add(patch.column)
         self._own(patch, None)
 
     def taken(self, m: Any, nth: int) -> None:
@@ -198,15 +201,20 @@ class TensorRaces:
         if reads and any(self.cells[i].writer is None for i in found):
             self._unwritten(m, me, patch, part)
         for i in found:
-            a = _unordered(self.cells[i], me, m, writes)
+            a = _unordered(self.cells[i], me, m, writes, True)
             if a is not None:
-                raise self._race(m, a, patch, "written" if writes and not reads else "read", me)
+                verb = "written" if writes and not reads else "read"
+                for tell in m.run.watch.lacks_tensor_fence:
+                    tell(m, self._race(m, a, patch, verb, me))
+                a = _unordered(self.cells[i], me, m, writes, False)
+                if a is not None:
+                    raise self._race(m, a, patch, verb, me)
         if writes:
             part[...] = self._cell(Cell(me, frozenset()))
             return
         for i in found:
             old = self.cells[i]
-            stay = (r for r in old.readers if not _ordered(r, me, m, False, False))
+            stay = (r for r in old.readers if not _ordered(r, me, m, False, False, True))
             new = self._cell(Cell(old.writer, frozenset((*stay, me))))
             if len(found) == 1:
                 part[...] = new
@@ -240,24 +248,25 @@ class TensorRaces:
 # ---------------------------------------------------------------- order
 
 
-def _unordered(cell: Cell, me: Access, m: Any, writes: bool) -> Access | None:
-    """An earlier access of an element that must come before this one, and need not."""
+def _unordered(cell: Cell, me: Access, m: Any, writes: bool, fences: bool) -> Access | None:
+    """An earlier access of an element that must come before this one, and need not; fences: or that nothing but a
+    missing fence keeps from it."""
     after = False  # whether this comes after a read of what was written, and so after the write
     for r in sorted(cell.readers, key=lambda a: a.number) if writes else ():
-        if r is not me and not _ordered(r, me, m, False, True):
+        if r is not me and not _ordered(r, me, m, False, True, fences):
             return r
         after = True
     w = cell.writer
-    return w if w is not None and w is not me and not after and not _ordered(w, me, m, True, writes) else None
+    return w if w is not None and w is not me and not after and not _ordered(w, me, m, True, writes, fences) else None
 
 
-def _ordered(a: Access, me: Access, m: Any, wrote: bool, writes: bool) -> bool:
+def _ordered(a: Access, me: Access, m: Any, wrote: bool, writes: bool, fences: bool) -> bool:
     """Tell whether what `a` did to an element (wrote it, or only read it) comes before what `me` does there."""
     if a.kind == LOAD == me.kind:
         return a.unit is me.unit
     if a.pipe is not None and me.pipe is not None and keeps_order(a.pipe, me.pipe, wrote, writes):
-        return all(a.before(t) or a.completed(t) for t in m.clocks())
-    return all(a.completed(t) for t in m.clocks())
+        return all(a.before(t, fences) or a.completed(t, fences) for t in m.clocks())
+    return all(a.completed(t, fences) for t in m.clocks())
 
 
 def keeps_order(a: Pipe, b: Pipe, wrote: bool, writes: bool) -> bool:

@@ -20,7 +20,7 @@ from ....isa.form.instr import THREAD, WGMMA_GROUP, Instr
 from ....isa.form.kinds import Role
 from ....seam import Regs
 from ...ground.report import Place, SimError, assigned_name, in_library, place_of
-from ...hardware.collective import issue_alone, issue_together
+from ...hardware.collective import as_elements, issue_alone, issue_together
 from ...python.arithmetic.elementwise import bits_as
 from ...python.arithmetic.undefined import Made, Partial, Undefined, Why, number_kind, used
 from ...python.backend import SimBackend
@@ -128,7 +128,7 @@ class CheckedBackend(SimBackend):
     # registers
     def registers(self, dtype: DType, count: int) -> Any:
         file = super().registers(dtype, count)
-        self.run.thread.unwritten[id(file)] = Unwritten((1 << count) - 1, self._made(dtype))
+        self.run.thread.unwritten[id(file)] = Unwritten((1 << count) - 1, self._made(dtype), file)
         return file
 
     def _made(self, dtype: DType) -> Made:
@@ -159,7 +159,7 @@ class CheckedBackend(SimBackend):
 
     def fill(self, regs: Regs, value: Any) -> None:
         if type(value) is Undefined:
-            super().fill(regs, regs.file[0])
+            super().fill(regs, as_elements(regs.file, regs)[0])
             undefine(regs, self.run.thread, dict.fromkeys(range(regs.count), value.why))
             return
         super().fill(regs, value)

@@ -307,7 +307,7 @@ def range_of(*args: Any, **keywords: Any) -> Any:
     check_keywords(keywords)
     if not isinstance(keywords.get("unroll_full", False), (bool, int)):
         raise CuteError(NO_STATIC_UNROLLING)
-    if keywords.get("unroll_full"):
+    if keywords.get("unroll_full") and all(isinstance(x, int) for x in args):
         return unrolled_range(*args, name="range")
     if len(args) == 3 and type_of_class(type(args[2])) is not None and value_of(args[2]) == 0:
         raise CuteError(no_step("range"))
