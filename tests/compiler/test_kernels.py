@@ -397,3 +397,23 @@ def test_a_launch_says_how_large_blocks_are():
         plain(out).launch(grid=1, block=32, min_blocks_per_mp=0)
     with pytest.raises(cute.CuteError, match="more threads than max_number_threads 16"):
         plain(out).launch(grid=1, block=32, max_number_threads=16)
+
+
+def test_numbers_that_stand_for_others_may_be_0():
+    @cute.kernel
+    def kernel(atom):
+        cute.nvgpu.cpasync.prefetch_descriptor(atom)
+
+    @cute.jit
+    def host(x: cute.Pointer, m: cute.Int32):
+        t = cute.make_tensor(x, cute.make_layout((m, 64), stride=(64, 1)))
+        box = cute.make_layout((8, 64), stride=(64, 1))
+        load = cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()
+        atom, _ = cute.nvgpu.cpasync.make_tiled_tma_atom(load, t, box, (8, 64))
+        kernel(atom).launch(grid=(640 // m, 1, 1), block=32)
+
+    nothing = cute.make_ptr(cute.Float16, 0, cute.AddressSpace.gmem, assumed_align=16)
+    (compiled,) = cute.compile(host, nothing, cute.Int32(0), arch="sm_90a").kernels
+    assert "prefetch.tensormap" in compiled.ptx
+    with pytest.raises(cute.CuteError, match=r"dims\[1\] is 0"):
+        cute.simulate(host)(nothing, cute.Int32(0))
