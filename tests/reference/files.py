@@ -34,6 +34,7 @@ CHECKS: dict[str, dict[str, str]] = {
     "attention/fmha/fmha_bwd.py": {"tensor_frees": "it gives all back while its last dQ is reduced"},
     "hopper/kernel/attention/fmha.py": {"exit_stores": "its block ends while its last stores read shared memory"},
     "hopper/kernel/grouped_gemm": {"same_values": "all lanes of a warp set the same fields of a tensor map"},
+    "fp16_gemm_4": {"cancelled_shapes": "it cancels clusters of a launch with two shapes, and takes them for its own"},
     "blockwise_gemm/": {
         "same_values": "lanes of a warp copy the same scale factors to the same place by cp.async",
         "tensor_fences": "no tcgen05.fence stands between its store of sums and the epilogue's load",
