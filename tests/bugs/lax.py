@@ -55,8 +55,8 @@ def a_warp_of_a_warpgroup_keeps_fewer_registers(mended):
     return kernel
 
 
-@bug(SimError, "clusterlaunchcontrol in a launch with fallback_cluster", check=CancelledShapes, arch="sm_100a", cluster=2,
-     fallback=1, blocks=2, threads=1)  # fmt: skip
+@bug(SimError, "clusterlaunchcontrol in a launch with fallback_cluster", check=CancelledShapes, arch="sm_100a",
+     cluster=2, fallback=1, blocks=2, threads=1)  # fmt: skip
 def a_cluster_of_two_shapes_is_cancelled(mended):
     def kernel():
         mbarrier.mbarrier_init(BAR, 1)

@@ -10,8 +10,8 @@ from ..hardware.watch import Check
 
 
 class CancelledShapes(Check):
-    """Reports clusterlaunchcontrol.try_cancel in a launch with fallback_cluster. Without it a cluster of the shape of the
-    one that asks is cancelled."""
+    """Reports clusterlaunchcontrol.try_cancel in a launch with fallback_cluster. Without it one of the shape of the
+    cluster that asks is cancelled."""
 
     name = "cancelled_shapes"
     summary = "clusterlaunchcontrol in a launch of clusters of two shapes, of which CUDA does not say which it cancels"
@@ -19,6 +19,6 @@ class CancelledShapes(Check):
     def asks_for_cluster(self, m: Any) -> None:
         if m.run.fallback is not None:
             raise SimError(
-                f"clusterlaunchcontrol in a launch with fallback_cluster, by {m.describe()} at {m.place}: CUDA does not "
-                "say which of its clusters it cancels, preferred or regular; launch with cluster= alone"
+                f"clusterlaunchcontrol in a launch with fallback_cluster, by {m.describe()} at {m.place}: CUDA does "
+                "not say which of its clusters it cancels, preferred or regular; launch with cluster= alone"
             )

@@ -290,7 +290,7 @@ class Run:
         return self._regular(), self.fallback
 
     def _regular(self, place: Any = None) -> tuple[int, ...]:
-        """Take the next cluster of the shape to fall back to: if need be, in a preferred one's `place`, or the next's."""
+        """Take the next cluster of the shape to fall back to, if need be in a preferred one's `place` or the next's."""
         if not self.split:
             self.split.extend(parts(place or self.waiting.take(), self._split_by))
         return self.split.popleft()
