@@ -33,6 +33,8 @@ CHECKS: dict[str, dict[str, str]] = {
     "mamba2_ssd/mamba2_ssd.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "attention/fmha/fmha_bwd.py": {"tensor_frees": "it gives all back while its last dQ is reduced"},
     "hopper/kernel/attention/fmha.py": {"exit_stores": "its block ends while its last stores read shared memory"},
+    "dense_gemm_fp8_2xacc.py": {"registers": "no wgmma.fence between reads of accumulators and the next wgmma"},
+    "smem_allocator.py": {"uninitialised": "it prints shared memory that nobody has written"},
     "hopper/kernel/grouped_gemm": {"same_values": "all lanes of a warp set the same fields of a tensor map"},
     "fp16_gemm_4": {"cancelled_shapes": "it cancels clusters of a launch with two shapes, and takes them for its own"},
     "blockwise_gemm/": {
