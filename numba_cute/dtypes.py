@@ -51,6 +51,10 @@ class DType(_Base, metaclass=OfElements):
     def __post_init__(self) -> None:
         element_values.check_fields(self)
 
+    def __instancecheck__(self, x: Any) -> bool:
+        """Say whether a number known only at run time is of this type, as `isinstance(x, Int32)` asks."""
+        return isinstance(x, seam.Leaf) and getattr(x, "dtype", None) == self
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

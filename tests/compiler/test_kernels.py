@@ -417,3 +417,22 @@ def test_numbers_that_stand_for_others_may_be_0():
     assert "prefetch.tensormap" in compiled.ptx
     with pytest.raises(cute.CuteError, match=r"dims\[1\] is 0"):
         cute.simulate(host)(nothing, cute.Int32(0))
+
+
+def test_numbers_are_instances_of_their_element_types():
+    def converted(x):
+        return x if isinstance(x, cute.Int32) else cute.Int32(x)
+
+    @cute.kernel
+    def kernel(out, n: cute.Int32):
+        out[0] = converted(n)
+        out[1] = converted(5)
+        out[2] = 1 if isinstance(n, (cute.Float32, cute.Int32)) else 2
+        out[3] = 1 if isinstance(n, cute.Int64) or isinstance(3, cute.Int32) else 2
+
+    assert isinstance(cute.Int32(3), cute.Int32) and not isinstance(cute.Int32(3), cute.Int64)
+    assert not isinstance(3, cute.Int32) and not isinstance(np.int32(3), cute.Int32)
+    out = np.zeros(4, np.int32)
+    cute.simulate(kernel)[1, 1](from_dlpack(out), 4)
+    assert list(out) == [4, 5, 1, 2]
+    cute.compile(kernel, (from_dlpack(out), 4), arch="sm_90a")
