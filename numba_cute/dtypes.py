@@ -259,6 +259,8 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
     x, y = (v.value if isinstance(v, Scalar) else v for v in (a, b))
+    if op in ("floordiv", "mod", "truediv") and y == 0 and isinstance(b, Scalar) and seam.tries():
+        y = 1  # it stands for another number
     if op in ("floordiv", "mod", "truediv") and y == 0:
         raise seam.CuteError(f"{a!r} is divided by {b!r}: choose a divisor that is not 0")
     if op in ("lshift", "rshift") and y < 0:

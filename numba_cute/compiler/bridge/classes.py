@@ -13,10 +13,11 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
+from ...dtypes import DType
 from ...seam import CuteError
 from ...seam.ground.names import member_of
 from ...seam.marks.host_objects import is_snapshot
-from ..emit.leaves import class_of_number
+from ..emit.leaves import class_of_number, dtype_of
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts
@@ -68,7 +69,15 @@ def _named(ty: types.Type) -> Any:
 
 def _isinstance(x: types.Type, classes: types.Type) -> bool:
     wanted = _named(classes)
-    return issubclass(class_of(x), wanted)
+    several = wanted if isinstance(wanted, tuple) else (wanted,)
+    elements = tuple(w for w in several if isinstance(w, DType))
+    if not elements:
+        return issubclass(class_of(x), wanted)
+    of_run_time = isinstance(x, (types.Boolean, types.Integer, types.Float)) and not isinstance(x, types.Literal)
+    if of_run_time and dtype_of(x) in elements:
+        return True
+    rest = tuple(w for w in several if not isinstance(w, DType))
+    return bool(rest) and issubclass(class_of(x), rest)
 
 
 def _issubclass(cls: types.Type, classes: types.Type) -> bool:
