@@ -29,6 +29,7 @@ from ...seam import CuteError, is_struct_class
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
+from ...seam.source.followed import followed
 from ...seam.source.language import follows_python
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
@@ -209,7 +210,7 @@ class CuteTypingContext(CUDATypingContext):
         ):
             return Value(("const", type(val), val))
         if isinstance(val, CUDADispatcher) and follows_python(val.py_func):
-            return Value(("const", FunctionType, val.py_func))
+            return Value(("const", FunctionType, followed(val.py_func)))
         if type(val) is dict and (held := mapping_of(val)) is not None:
             return Value(tree.flatten(held, []))
         if type(val) is functools.partial:

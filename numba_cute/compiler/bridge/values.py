@@ -120,7 +120,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return tree.unflatten(ty.spec, leaves)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
-    if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, types.BaseNamedTuple)):
+    if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, Value, types.BaseNamedTuple)):
         with seam.running(tracer):
             return getattr(abstract(ty.this, value, tracer), ty.attr)
     if isinstance(ty, BoundJitted):
