@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..seam import CuteError
+from ..seam.ground.names import UnknownName
 from .modules import MODULES, STAND_INS
 
 ROOT = "cutlass"
@@ -71,7 +72,7 @@ class Mirror(ModuleType):
                 return found
             if f"{self.__name__}.{name}" in MODULES:
                 return importlib.import_module(f"{self.__name__}.{name}")
-        raise AttributeError(f"{self.__name__} has no {name!r} in numba_cute{why}", name=name, obj=self)
+        raise UnknownName(f"{self.__name__} has no {name!r} in numba_cute{why}")
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})

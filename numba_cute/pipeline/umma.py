@@ -333,8 +333,13 @@ def _reached(cluster: Cluster, modes: tuple[int, int]) -> tuple[int, str]:
 
 
 def _need_commits(what: str, group: Any, commits: int, why: str, side: str = "consumer_group") -> None:
-    if isinstance(group, CooperativeGroup) and known_arrivals(group) not in (None, commits):
-        raise CuteError(f"{what}: {counted(side, group)} must be {commits} ({why}): each commit is one arrival")
+    """Refuse a group of the matrix unit that commits do not fill: one of each warp that multiplies for a stage."""
+    known = known_arrivals(group) if isinstance(group, CooperativeGroup) else None
+    if known is not None and (known % commits or not 0 < known // commits < WARP_SIZE):
+        raise CuteError(
+            f"{what}: {counted(side, group)} must be {commits} ({why}), times the warps that multiply: each commit is "
+            f"one arrival"
+        )
 
 
 def _need_threads(what: str, side: str, group: Any, ctas: int) -> None:

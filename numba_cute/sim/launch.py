@@ -263,7 +263,7 @@ class Simulated:
     ) -> Run:  # fmt: skip
         """One run. shared: lanes run together."""
         fn = python_function(self.kernel)
-        memory = GlobalMemory()
+        memory = GlobalMemory(before)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)

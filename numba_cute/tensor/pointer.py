@@ -132,11 +132,9 @@ class Pointer(InIR):
         return advance(self, 0 - offset)
 
     @property
-    def value(self) -> Pointer:
+    def llvm_ptr(self) -> Pointer:
         """The pointer itself: files of the CuTe DSL hand on what its compiler has of it."""
         return self
-
-    llvm_ptr = value
 
     def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Pointer:
         """Return the pointer itself. loc, ip: taken."""

@@ -31,6 +31,10 @@ class SmemPartition(StaticEnum):
     RESERVED = "reserved"
 
 
+_LINE = 16
+"""The least alignment of a tensor of so many bytes: that of ldmatrix, cp.async and vectors of 16 bytes."""
+
+
 @struct
 class SmemAllocator:
     """An allocator of the block's dynamic shared memory, from its beginning on.
@@ -126,7 +130,8 @@ def allocate_tensor(
 ) -> Tensor:
     """self: None for static shared memory."""
     lay = storage.static_layout(lay, "allocate_tensor")
-    nbytes, align = storage.bytes_of(lay, dtype, swizzle), max(align, dtype.width // 8)
+    nbytes = storage.bytes_of(lay, dtype, swizzle)
+    align = max(align, _LINE if nbytes >= _LINE else dtype.width // 8)
     if self is None:
         ptr = replace(alloc_smem(dtypes.Uint8, nbytes, align), dtype=dtype)
     else:

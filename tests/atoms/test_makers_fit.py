@@ -217,7 +217,7 @@ REFUSED = {
     "utils.SmemAllocator.allocate_tensor": [
         ("type", "keeps only 4 together", lambda: element(F64, ROWS, 1024, cute.make_swizzle(1, 2, 3))),
         ("swizzle", "swizzles its elements, and swizzle=", lambda: memory(F16, composed(S128), 1024, S64)),
-        ("alignment", "the memory is aligned to 8", lambda: memory(align=8)),
+        ("alignment", "the memory is aligned to 8", lambda: memory(lay=cute.make_layout(4), align=8)),
         ("alignment", "must be a power of two", lambda: memory(align=24)),
         ("box", "must be static", lambda: memory(lay=cute.make_layout((cute.arch.thread_idx()[0], 64)))),
         ("target", "exceed the 166912 bytes of a CTA on sm_80", lambda: memory(lay=cute.make_layout((64, 64, 64)))),

@@ -155,3 +155,32 @@ def test_the_multiplier_is_exact_where_quotients_step(n):
     for base in (0, n, 17 * n, (2**31 - 1) // n * n):
         for x in range(max(base - 1, 0), min(base + 2, 2**31)):
             assert x * d.multiplier >> d.shift == x // n and d.divmod(x) == divmod(x, n)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("adds", [True, False])
+def test_gemm_of_fragments_without_values(run, rng, steps, adds):
+    """(M) by (N), or (M, K) by (N, K), by one thread; its first step adds to what is there, or not."""
+    a, b = rng.integers(-8, 8, (2, steps)).astype(np.float32), rng.integers(-8, 8, (4, steps)).astype(np.float32)
+    c = np.full((2, 4), 5, np.float32)
+    want = a @ b.T + (5 if adds else 0)
+
+    @cuda.jit
+    def kernel(a, b, c):
+        atom = cute.make_mma_atom(MmaUniversalOp(cute.Float32))
+        atom.set(cute.nvgpu.warpgroup.Field.ACCUMULATE, adds)
+        regs_a, regs_b = (
+            cute.make_rmem_tensor((2, steps), cute.Float32),
+            cute.make_rmem_tensor((4, steps), cute.Float32),
+        )
+        regs_c = cute.make_rmem_tensor((2, 4), cute.Float32)
+        regs_a.store(a.load())
+        regs_b.store(b.load())
+        regs_c.store(c.load())
+        if cute.const_expr(steps == 1):
+            cute.gemm(atom, regs_c, regs_a[None, 0], regs_b[None, 0], regs_c)
+        else:
+            cute.gemm(atom, regs_c, regs_a, regs_b, regs_c)
+        c.store(regs_c.load())
+
+    run(kernel, 1, 1, tensors(a, b, c), inouts=[c], check=lambda: assert_close(c, want))

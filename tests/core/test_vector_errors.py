@@ -24,7 +24,6 @@ def regs(shape=4, dtype=F32):
 
 
 MESSAGES = [
-    (lambda i: v()[i, 0], r"TensorSSA\[.*\]: the coordinate must be static"),
     (lambda i: v()[0, 0, 0], r"TensorSSA\[\(0, 0, 0\)\]: 3 modes, but \(4, 2\) has 2"),
     (lambda i: v()[4, 1], r"TensorSSA\[\(4, 1\)\]: outside of the shape \(4, 2\)"),
     (lambda i: v().to(float), r"to: dtype <class 'float'> is not an element type; use one like cute.BFloat16"),

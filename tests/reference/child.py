@@ -19,6 +19,8 @@ from numba_cute.compat.runs import Run
 from .absent import stand_in
 
 MARK = "reference file: "
+SMS = 8
+"""Of the GPU that is simulated: persistent kernels fill all that there are."""
 
 
 def main(root: str, file: str, target: str, engine: str, without: str, arguments: list[str]) -> None:
@@ -29,7 +31,7 @@ def main(root: str, file: str, target: str, engine: str, without: str, arguments
     """
     simulates = engine == "simulator"
     checks = tuple(f"-{c}" for c in without.split(",") if c) or True
-    run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True)
+    run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True, sms=SMS)
     stand_in()
     sys.path[:0] = [root, str(Path(root, "cute"))]
     began, said, record = time.perf_counter(), io.StringIO(), dict[str, Any]()

@@ -30,7 +30,12 @@ CHECKS: dict[str, dict[str, str]] = {
     "notebooks/async_pipeline.ipynb": {"same_values": "two warps clear the same memory"},
     "cta_norm/cta_norm.py": {"same_values": "all lanes of a warp write their sum to one place"},
     "attention/fmha/fmha": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
+    "mamba2_ssd/mamba2_ssd.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "attention/fmha/fmha_bwd.py": {"tensor_frees": "it gives all back while its last dQ is reduced"},
+    "hopper/kernel/attention/fmha.py": {"exit_stores": "its block ends while its last stores read shared memory"},
+    "hopper/kernel/grouped_gemm": {"same_values": "all lanes of a warp set the same fields of a tensor map"},
+    "blockwise_gemm/": {"same_values": "lanes of a warp copy the same scale factors to the same place by cp.async"},
+    "mixed_input_gemm/": {"warpgroups": "its idle warp asks for fewer registers than the others of its warpgroup"},
     "blackwell_geforce/kernel/dense_gemm": {"warpgroups": "its fifth warp gives registers back, alone"},
 }
 """By a part of a path, the checks of the simulator that are left out, each with the reason (docs/differences.md)."""

@@ -17,8 +17,9 @@ from ...tensor.ssa import where
 from ...tensor.tensor import Tensor
 from . import options as _options
 from .options import *  # noqa: F403 - `cute.compile` and its options
+from .tma_traits import CopyAtom
 
-__all__ = ["Int", "and_", "jit", "native_struct", "select_", *_options.__all__]
+__all__ = ["CopyAtom", "Int", "and_", "jit", "native_struct", "select_", *_options.__all__]
 
 _Tensor, _ComposedLayout = Tensor, ComposedLayout  # by these names files reach the classes
 select_ = where

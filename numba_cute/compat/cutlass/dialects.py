@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of MLIR's dialects that files call in operations of their own: texts of PTX, and parts of vectors. Others
-refuse to be called, and say what to write."""
+"""Functions of MLIR's dialects that files call in operations of their own: texts of PTX, parts of vectors, pointers of
+another space, TMA loads. Others refuse to be called, and say what to write."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from ...dtypes import Boolean, DType, Float32, Float64, Int16, Int32, Int64, Sca
 from ...seam import CuteError, StaticEnum, current, current_or, traced
 from ...tensor.pointer import AddressSpace
 from ...tensor.ssa import TensorSSA
+from ...tilelang import cpasync
 from ..ptx_text import as_type, meaning
+from .tma_traits import atom_make_non_exec_tiled_tma_load
 
 __all__ = [
-    "AsmDialect", "PointerType", "StructType", "absf", "addrspacecast", "bitcast", "extract", "extractvalue",
+    "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType", "TMALoadMode", "absf",
+    "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync", "extract", "extractvalue",
     "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
 ]  # fmt: skip
 
@@ -175,8 +178,49 @@ def addrspacecast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any
     return replace(arg, space=res)
 
 
+@traced
+def elect_sync(*, loc: Any = None, ip: Any = None) -> Any:
+    """Elect one lane of the warp, as `cute.arch.elect_one`."""
+    return arch.elect_one()
+
+
+class TMALoadMode(StaticEnum):
+    """What a TMA load takes of its tensor: a box, or a box of pixels."""
+
+    TILE = 0
+    IM2COL = 1
+
+
+@traced
+def CpAsyncBulkTensorGlobalToSharedClusterOp(  # noqa: N802 - the dialect's name
+    dstMem: Any, tmaDescriptor: Any, coordinates: Any, mbar: Any, im2colOffsets: Any, *, predicate: Any = None,  # noqa: N803
+    multicastMask: Any = None, l2CacheHint: Any = None, mode: Any = None, loc: Any = None, ip: Any = None,  # noqa: N803
+) -> None:  # fmt: skip
+    """Load a box by TMA, in the threads where a predicate holds. PTX cp.async.bulk.tensor, sm_90.
+
+    dstMem: where to, in shared memory. tmaDescriptor: the tensor map. coordinates: innermost first, in a list. mbar:
+    the barrier, which expects the bytes. im2colOffsets: a list, empty but for TMALoadMode.IM2COL. predicate: a Boolean;
+    None: all threads. mode: TMALoadMode.TILE by default. CuteError: multicastMask or l2CacheHint, which `cute.copy`
+    takes.
+    """
+    if multicastMask is not None or l2CacheHint is not None or mode not in (None, *TMALoadMode):
+        raise CuteError(
+            "CpAsyncBulkTensorGlobalToSharedClusterOp: multicastMask, l2CacheHint and modes other than TILE and "
+            "IM2COL: use cute.copy, with mcast_mask and cache_policy"
+        )
+    offsets = tuple(im2colOffsets) if mode is TMALoadMode.IM2COL else None
+
+    def load() -> None:
+        cpasync.tma_load(tmaDescriptor, mbar, dstMem, tuple(coordinates), im2col_offsets=offsets)
+
+    if predicate is None:
+        load()
+    else:
+        current().when(predicate, load)
+
+
 class Operation:
-    """A function of a dialect that is not here. name: its own."""
+    """A function or a class of a dialect that is not here. name: its own."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -188,7 +232,7 @@ class Operation:
         )
 
     def __getattr__(self, name: str) -> Operation:
-        if name.startswith("_"):
+        if name.startswith("_") or not self.name[0].isupper():  # of a function Numba asks, and there is nothing
             raise AttributeError(name)
         return Operation(f"{self.name}.{name}")
 

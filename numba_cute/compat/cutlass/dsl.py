@@ -5,12 +5,13 @@ of objects."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ...compiler.host.result import CompiledHost
 from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS, supports
-from ...seam import CuteError, StaticEnum, current, traced
+from ...seam import CuteError, StaticEnum, current, current_or, static, traced
 from ..launch_errors import DSLCudaRuntimeError
 from .dialects import Operation
 from .options import target_here
@@ -81,16 +82,20 @@ Arch = _named("Arch", {name: _value(name) for name in TARGETS})
 Arch.__doc__ = "The targets that there are, as `sm_90a`."
 
 
+@static
+@dataclass(frozen=True)
 class BaseDSL:
     """The compiler of the CuTe DSL, of which files ask the target."""
 
-    @classmethod
-    def _get_dsl(cls) -> BaseDSL:
-        return cls()
+    @staticmethod
+    @traced
+    def _get_dsl() -> BaseDSL:
+        return BaseDSL()
 
     def get_arch_enum(self) -> Any:
         """Return the target that is compiled for."""
-        return Arch[target_here()]
+        running = current_or(None)
+        return Arch[target_here() if running is None else running.arch]
 
 
 CuTeDSL = BaseDSL

@@ -403,7 +403,7 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         first = int(_has_receiver(key, receiver))
         for i, x in enumerate(values, first):
             if effects.kinds(types_[i - first]):
-                trail.note(x, frozenset((i,)))
+                trail.note_argument(x, i)
         with reached:
             given = run(fn, real, [values[i] for i in order], typing_tracer)
             if isinstance(given, GeneratorType):

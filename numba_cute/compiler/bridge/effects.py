@@ -2,7 +2,8 @@
 """What a call does with objects (structs, register files): which of those that it is given it returns, whether it makes
 new ones, and what it stores in which. Of traced calls typing finds it out, of others passes/identity.py.
 
-Objects are told by the numbers of the arguments that hold them or lead to them; NEW stands for those that a call makes.
+Objects are told by the numbers of the arguments that hold them or lead to them, or by a pair: that of a tuple, and which
+of its items it is; NEW stands for those that a call makes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .leaf_types import Registers
 from .object_types import StructRef, Value
 
 NEW = -1
-Sources = frozenset[int]
+Sources = frozenset[Any]
 NOTHING: Sources = frozenset()
 
 
@@ -57,7 +58,12 @@ def of(key: Any) -> Effects | None:
 
 def _renumbered(effects: Effects, numbers: tuple[int, ...]) -> Effects:
     def of(sources: Sources) -> Sources:
-        return frozenset(NEW if i == NEW else numbers[i] for i in sources)
+        return frozenset(map(renumbered, sources))
+
+    def renumbered(source: Any) -> Any:
+        if isinstance(source, tuple):
+            return numbers[source[0]], source[1]
+        return NEW if source == NEW else numbers[source]
 
     return Effects(
         of(effects.result), None if effects.items is None else tuple(map(of, effects.items)), of(effects.inside),
@@ -98,6 +104,14 @@ class Trail:
         """Note where the objects in a value come from."""
         for x in objects_in(value):
             self._known[id(x)] = (x, sources)
+
+    def note_argument(self, value: Any, number: int) -> None:
+        """Note where the objects in an argument come from."""
+        if isinstance(value, tuple):
+            for k, item in enumerate(value):
+                self.note(item, frozenset(((number, k),)))
+        else:
+            self.note(value, frozenset((number,)))
 
     def of(self, value: Any) -> Sources:
         """Return where the objects in a value come from."""

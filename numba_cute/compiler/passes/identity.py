@@ -20,6 +20,7 @@ from ...seam import CuteError
 from ..bridge import effects
 from ..bridge.effects import NEW, NOTHING, Effects, Sources, kinds
 from ..bridge.lasting import is_lasting_function, lasts
+from ..bridge.list_types import is_list
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..ground.errors import located
 from ..ground.memory import LASTING, effects_of, memory
@@ -35,7 +36,8 @@ class Site(NamedTuple):
 
 
 Objects = frozenset[Any]
-"""What a variable may hold: numbers of arguments, for them and all that they lead to, and sites."""
+"""What a variable may hold: numbers of arguments, or of an argument and an item of it, for them and all that they lead
+to, and sites."""
 NONE: Objects = frozenset()
 
 
@@ -128,7 +130,10 @@ class Held:
     def _value(self, place: Site, inst: Any) -> tuple[Objects, tuple[Objects, ...] | None]:
         value = inst.value
         if isinstance(value, ir.Arg):
-            return frozenset((value.index,)), None
+            ty = self.typemap[inst.target.name]
+            items = range(len(ty)) if isinstance(ty, types.BaseTuple) and not is_list(ty) else None
+            each = None if items is None else tuple(frozenset(((value.index, k),)) for k in items)
+            return frozenset((value.index,)), each
         if isinstance(value, ir.Var):
             return self.vars[value.name], self.items.get(value.name)
         if not isinstance(value, ir.Expr):
@@ -171,7 +176,10 @@ class Held:
             return NONE, None
         if known is None:
             return self._unknown(place, inst, names), None
-        groups = [NONE.union(*(self.vars[n] for n in group)) for group in (*receiver, *args)]
+        groups = [
+            (NONE.union(*(self.vars[n] for n in group)), self.items.get(group[0]) if len(group) == 1 else None)
+            for group in (*receiver, *args)
+        ]
         return self._done(place, inst, known, groups)
 
     def _effects(self, func: Any, sig: Any) -> Effects | None:
@@ -186,7 +194,7 @@ class Held:
         return found
 
     def _done(
-        self, place: Site, inst: Any, known: Effects, groups: list[Objects]
+        self, place: Site, inst: Any, known: Effects, groups: list[tuple[Objects, tuple[Objects, ...] | None]]
     ) -> tuple[Objects, tuple[Objects, ...] | None]:
         def objects(sources: Sources) -> Objects:
             made = frozenset((place,)) if NEW in sources else NONE
@@ -202,8 +210,12 @@ class Held:
         items = None if known.items is None else tuple(map(objects, known.items))
         return objects(known.result), items
 
-    def _given(self, groups: list[Objects], number: int) -> Objects:
-        return self.reach(groups[number]) if number < len(groups) else NONE.union(*groups)
+    def _given(self, groups: list[tuple[Objects, tuple[Objects, ...] | None]], source: Any) -> Objects:
+        number, item = source if isinstance(source, tuple) else (source, None)
+        if number >= len(groups):
+            return NONE.union(*(held for held, _ in groups))
+        held, items = groups[number]
+        return self.reach(held if item is None or items is None or item >= len(items) else items[item])
 
     def _unknown(self, place: Site, inst: Any, names: list[str]) -> Objects:
         """Return what a call of which nothing is known may give: a new object, or any of its own of such a type."""

@@ -47,6 +47,7 @@ class KeepConstants(FunctionPass):
         _refuse_own_operators(func_ir)
         changed = prints.print_compiling(func_ir)
         changed |= ranges.plain_ranges(func_ir, state.args)
+        changed |= tables.write_down(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)

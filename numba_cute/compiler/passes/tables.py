@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables in a kernel: `{ADD: operator.add, MAX: max}[op]`, of which only the items that are looked up stay, and tuples
-where it is gone over. A kernel has no dictionaries of its own."""
+where it is gone over. Dicts of the module are such tables too. A kernel has no dictionaries of its own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,36 @@ from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions, statements
 from .uses import read_in
+
+_ITEM = "$numba_cute_item"
+
+
+def write_down(func_ir: Any) -> bool:
+    """Put in the place of each dict of the module, or of a closure, that a kernel names a table of its items, as they
+    are now; say whether there was one."""
+    changed = False
+    for block in func_ir.blocks.values():
+        body: list[Any] = []
+        for inst in block.body:
+            value = inst.value if isinstance(inst, ir.Assign) else None
+            if isinstance(value, (ir.Global, ir.FreeVar)) and type(value.value) is dict:
+                body += _written(inst, value.name, value.value, block.scope)
+                changed = True
+            else:
+                body.append(inst)
+        block.body = body
+    return changed
+
+
+def _written(inst: Any, name: str, items: dict[Any, Any], scope: Any) -> list[Any]:
+    """The statements that make a table of a dict's items."""
+    made, pairs, loc = [], [], inst.loc
+    for key, item in items.items():
+        pair = [scope.redefine(_ITEM, loc) for _ in range(2)]
+        made.append(ir.Assign(ir.Global(f"a key of {name}", key, loc), pair[0], loc))
+        made.append(ir.Assign(ir.Global(f"{name}[{key!r}]", item, loc), pair[1], loc))
+        pairs.append(tuple(pair))
+    return [*made, ir.Assign(ir.Expr.build_map(pairs, len(pairs), None, None, loc), inst.target, loc)]
 
 
 def look_up(func_ir: Any, known: Constants) -> bool:
@@ -278,7 +308,10 @@ def drop(blocks: dict[int, Any], kept: Container[int] = ()) -> bool:
 
 
 def _is_of(inst: Any, tables: set[str]) -> bool:
-    """Say whether a statement makes a table, gives one another name, or takes a method of one."""
+    """Say whether a statement makes a table, or a part of one of the module's, gives one another name, or takes a
+    method of one."""
     value = inst.value if isinstance(inst, ir.Assign) else None
+    if isinstance(value, ir.Global) and inst.target.name.startswith(_ITEM):
+        return True
     method = isinstance(value, ir.Expr) and value.op == "getattr" and value.value.name in tables
     return method or _is_dict(inst, tables)

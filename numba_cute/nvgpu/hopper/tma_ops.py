@@ -89,6 +89,10 @@ class TmaCopyOp(CopyOp):
         """How a store combines elements with what is there; None if it does not."""
         return None
 
+    def _to_ir(self) -> TmaCopyOp:
+        """Return itself: files of the CuTe DSL hand on what its compiler has of it."""
+        return self
+
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         what = type(self).__name__
         if num_bits == 0:

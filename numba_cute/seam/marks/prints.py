@@ -36,6 +36,11 @@ class InIR:
         (spell,) = _spelled
         return spell(self)
 
+    @property
+    def value(self) -> Any:
+        """Give the object itself: files of the CuTe DSL hand on what its compiler has of it."""
+        return self
+
 
 def printing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function: its `print` tells, once, what is known while the kernel is compiled."""

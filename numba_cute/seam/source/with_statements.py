@@ -101,6 +101,7 @@ def _rewritten(fn: FunctionType) -> FunctionType:
     ast.increment_lineno(tree, first - 1)
     body: Any = tree.body[0]
     body.decorator_list = []
+    take_as(code, body.args)
     imports = Imports(fn)
     body = imports.visit(body)
     calls = NamedArguments(body)
@@ -118,6 +119,15 @@ def _rewritten(fn: FunctionType) -> FunctionType:
     functools.update_wrapper(made, fn)
     del made.__wrapped__  # type: ignore[attr-defined]
     return made
+
+
+def take_as(code: CodeType, arguments: ast.arguments) -> None:
+    """Have the parameters that a function's source shows be those of its code, where keyword-only ones may have been
+    made ordinary."""
+    if not code.co_kwonlyargcount:
+        defaults = [d or ast.Constant(None) for d in arguments.kw_defaults]
+        arguments.args, arguments.kwonlyargs = [*arguments.args, *arguments.kwonlyargs], []
+        arguments.defaults, arguments.kw_defaults = [*arguments.defaults, *defaults], []
 
 
 _FUTURE = 0x1000000  # of `from __future__ import annotations`

@@ -148,8 +148,8 @@ class Check:
         """A thread itself reads or writes a span of its registers. verb: "read" or "written"."""
 
     # threads
-    def lacks_warpgroup(self, thread: Any, what: str) -> None:
-        """A thread shares out registers, `what`, whose warps are no whole warpgroup."""
+    def lacks_warpgroup(self, thread: Any, what: str) -> Any:
+        """A thread shares out registers, `what`, whose warps are no whole warpgroup; gives the error."""
 
     def performs(self, meet: Any, m: Any, values: dict[str, Any]) -> Any:
         """Threads that meet issue an instruction, some with undefined operands; gives what its body gives."""
