@@ -75,7 +75,8 @@ def is_users(obj: Any) -> bool:
 
 def is_users_class(cls: Any) -> bool:
     """Say whether a class is plain, or one of the user's below an immutable class of this library."""
-    return is_plain_class(cls) or (is_static_class(cls) and _is_own(cls.__module__))
+    below = is_static_class(cls) and _is_own(cls.__module__) and any(map(is_static_class, cls.__mro__[1:]))
+    return is_plain_class(cls) or below
 
 
 def is_users_module(module: Any) -> bool:
