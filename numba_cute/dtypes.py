@@ -114,6 +114,12 @@ class DType(_Base, metaclass=OfElements):
         """Convert `value` to this type: in a kernel a run-time value, on the host a `Scalar`."""
         return seam.current_or(_HOST).cast(value, self)
 
+    def __instancecheck__(self, x: Any) -> bool:
+        """Return whether a number that is known only at run time, or a `Scalar`, is of this type."""
+        if not isinstance(x, seam.Leaf):
+            return False
+        return bool((x.dtype if isinstance(x, Scalar) else seam.current().type_of(x)) == self)
+
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
         return Union[self, element_values.union_member(other)]  # noqa: UP007 - this is what X | Y calls

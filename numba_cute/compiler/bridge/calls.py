@@ -30,6 +30,7 @@ from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.marks.host_objects import python_of
 from ...seam.source.class_statements import without_classes
+from ...seam.source.followed import followed
 from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
@@ -177,7 +178,7 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     memo = (key, tuple(args), tuple(dict(kws).items()))
     if memo not in memory().jitted and any(map(_is_run_time, (receiver, *args, *dict(kws).values()))):
         fn = _plain_function(receiver, find)
-        if fn is not None and asks_for_identity(fn):
+        if fn is not None and asks_for_identity(fn) and not follows_python(fn):
             return _jit_call(key, receiver, fn, args, kws, memo)
     if memo not in memory().jitted:
         try:
@@ -318,7 +319,7 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     """Call a function that Numba compiles from traced code; one that Python follows runs."""
     tracer: Any = seam.current()
     if follows_python(function.py_func):
-        return function.py_func(*args, **named)
+        return followed(function.py_func)(*args, **named)
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]

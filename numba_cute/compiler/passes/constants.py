@@ -22,7 +22,8 @@ from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
-from ..bridge.object_types import Value
+from ..bridge.given_floats import GivenFloat
+from ..bridge.object_types import StructRef, Value
 from .definitions import Definitions, Place
 
 FOLDABLE = {
@@ -170,9 +171,18 @@ class Constants:
             return None
         if isinstance(ty, types.Omitted):
             return ty.value
+        if isinstance(ty, StructRef) and any(isinstance(t, GivenFloat) for t in ty.types.values()):
+            return _Floats(ty)
         if not isinstance(ty, Value):
             raise NotConstant
         return tree.unflatten(ty.spec, itertools.repeat(_Unknown()))
+
+
+class _Floats:
+    """Stands for an object of the kernel, of which the floats are known that its class says are static."""
+
+    def __init__(self, ty: StructRef) -> None:
+        vars(self).update((n, t.value) for n, t in ty.fields if isinstance(t, GivenFloat))
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -276,6 +276,8 @@ class Rebuilder:
     def _plain_class(self, cls: Any) -> type:
         """A class of the user's with its functions rebuilt: a subclass of it."""
         found = self._classes.get(cls)
+        if found is None and getattr(cls, "_is_protocol", False):  # whose subclasses are none
+            return cls  # type: ignore[no-any-return]
         if found is None:
             bases = tuple(
                 self._plain_class(b) for b in cls.__bases__ if is_users_class(b)
