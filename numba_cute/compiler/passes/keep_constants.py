@@ -23,7 +23,7 @@ from numba.cuda.core.ir_utils import build_definitions
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
-from . import branches, lists, prints, ranges, sequences, tables, unroll
+from . import branches, lists, namespaces, prints, ranges, sequences, tables, unroll
 from .at_most_once import take_once
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions, statements
@@ -44,6 +44,7 @@ class KeepConstants(FunctionPass):
         func_ir, known = state.func_ir, _Known(state)
         _refuse_own_operators(func_ir)
         changed = prints.print_compiling(func_ir)
+        changed |= namespaces.add_fields(func_ir, state.args)
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
