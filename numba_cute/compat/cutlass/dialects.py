@@ -14,7 +14,15 @@ from ...tensor.ssa import TensorSSA
 from ..ptx_text import as_type, meaning
 from .tma_traits import atom_make_non_exec_tiled_tma_load
 
-__all__ = ["AsmDialect", "absf", "atom_make_non_exec_tiled_tma_load", "bitcast", "extract", "extractvalue", "inline_asm"]
+__all__ = [
+    "AsmDialect",
+    "absf",
+    "atom_make_non_exec_tiled_tma_load",
+    "bitcast",
+    "extract",
+    "extractvalue",
+    "inline_asm",
+]
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}
 """By their letters in constraints, the types of registers."""

@@ -25,7 +25,7 @@ from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
 from . import branches, lists, namespaces, prints, ranges, sequences, tables, unroll
 from .at_most_once import take_once
-from .constants import Constants, NotConstant
+from .constants import Constants, NotConstant, Whole
 from .definitions import Place, instructions, statements
 from .members import keep_members
 from .typed_constants import TypedConstants
@@ -178,7 +178,8 @@ def _fold(facts: _Known) -> bool:
         except NotConstant:
             continue
         if type(value) in (int, bool):
-            inst.value = ir.Const(value, inst.loc)  # which gives what `known` has
+            made = Whole if expr.op == "call" and known.is_of_float(expr, place) else ir.Const
+            inst.value = made(value, inst.loc)  # which gives what `known` has
             changed = True
     if _expand_tuples(facts.func_ir):
         facts.forget()
