@@ -25,6 +25,12 @@ CHECKS: dict[str, dict[str, str]] = {
     "cta_norm/cta_norm.py": {"same_values": "all lanes of a warp write their sum to one place"},
     "attention/fmha/fmha": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "mamba2_ssd/mamba2_ssd.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
+    "attention/mla/mla_decode": {
+        "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
+        "coordinates": "128 threads index a tile of 64 sums: two write each, the same",
+        "same_values": "128 threads write 64 sums",
+    },
+    "mixed_input_fmha/mixed": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "attention/fmha/fmha_bwd.py": {"tensor_frees": "it gives all back while its last dQ is reduced"},
     "blackwell_geforce/kernel/dense_gemm": {"warpgroups": "its fifth warp gives registers back, alone"},
 }

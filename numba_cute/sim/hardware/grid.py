@@ -245,7 +245,9 @@ class Run:
         self.steps = 0  # counts what polling threads do by themselves (see `progress`)
         self.clock = 0
         self.serial = next(_SERIALS)
-        self.watch = Watch(check(self) for check in checks)
+        chosen = tuple(checks)
+        self.judges_coordinates = not chosen or any(c.name == "coordinates" for c in chosen)
+        self.watch = Watch(check(self) for check in chosen)
         self.clocks = self.watch.clocks  # whether threads keep count of what they know of each other's accesses
         self.noted = 1  # the number of the next access that a check notes
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error

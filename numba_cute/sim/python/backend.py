@@ -37,6 +37,7 @@ class SimBackend(Values):
     def __init__(self, run: Any) -> None:
         self.run = run
         self.arch: str = run.arch
+        self.judges_coordinates: bool = run.judges_coordinates
         self._supported: set[int] = set()  # cases, by id: they are the table's own
         self.struct_class: Any = None  # see seam.struct: what stands for a class of structs, set by who rebuilds them
 
