@@ -81,6 +81,8 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--arch", default="sm_90a", metavar="ARCH", help='of --simulate: the GPU, as "sm_100a"')
     run.add_argument("--checks", metavar="NAME[,NAME]", help="of --simulate: these checks of the simulator alone; none")
     run.add_argument("--seed", type=int, metavar="N", help="of --simulate: another order of threads")
+    run.add_argument("--sms", type=int, metavar="N", help="of --simulate: how many SMs the GPU has; persistent kernels "
+                     "fill them all, a few take less time")  # fmt: skip
     run.add_argument("--compile", action="store_true", help="of --simulate: compile what cute.compile is given, too")
     run.add_argument("-e", "--entry", default="main", metavar="NAME", help="of the IR: the function that is run")
 
@@ -91,11 +93,11 @@ def _run_python(given: argparse.Namespace) -> int:
     from .compat.runs import Run
 
     run = None
-    if given.simulate:
-        names = None if given.checks is None else [n for n in given.checks.split(",") if n not in ("", "none")]
-        checks = True if names is None else names or False
-        run = Run(given.arch, compiles=given.compile, checks=checks, seed=given.seed)
+    names = None if given.checks is None else [n for n in given.checks.split(",") if n not in ("", "none")]
+    checks = True if names is None else names or False
     try:
+        if given.simulate:
+            run = Run(given.arch, compiles=given.compile, checks=checks, seed=given.seed, sms=given.sms)
         run_file(given.file, given.arguments, run)
     except CuteError as e:
         print(e, file=sys.stderr)

@@ -17,7 +17,7 @@ import numpy as np
 
 from . import seam
 from .seam.ground.element_classes import OfElements, OfKind
-from .seam.ground.names import Speaking, UnknownName
+from .seam.ground.names import Speaking, UnknownName, missing
 from .seam.guards import element_values
 
 __all__ = [
@@ -50,6 +50,11 @@ class DType(_Base, metaclass=OfElements):
 
     def __post_init__(self) -> None:
         element_values.check_fields(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return self.name if name in ("__name__", "__qualname__") else missing(self, name)
 
     @property
     def is_float(self) -> bool:

@@ -22,6 +22,7 @@ from ..tensor.tensor import Tensor, slice_tensor
 from .conflicts import bank_conflicts
 from .mma_atom import TiledMma, check_whole_tiles
 from .op import CopyOp, CopyTraits
+from .whole import with_properties_of
 
 __all__ = [
     "CopyAtom", "ThrCopy", "TiledCopy", "make_copy_atom", "make_cotiled_copy", "make_tiled_copy", "make_tiled_copy_A",
@@ -176,12 +177,17 @@ class TiledCopy(InIR):
         return Tensor(src.iterator, retiled(src.layout, self.layout_tv_tiled, self.tiler_mn, self.atom.traits.ref))
 
 
+@with_properties_of(TiledCopy, "tiled_copy")
 @static
 class ThrCopy(InIR):
     """One thread's part of a tiled copy. tiled_copy: that copy; thr_idx: the thread, counted from 0."""
 
     tiled_copy: TiledCopy
     thr_idx: Coordinate
+
+    def get_slice(self, thr_idx: Coordinate) -> ThrCopy:
+        """Give the part of another thread, `thr_idx`."""
+        return self.tiled_copy.get_slice(thr_idx)
 
     def _partition(self, side: str, tensor: Tensor) -> Tensor:
         tiler = self.tiled_copy.tiler_mn

@@ -18,6 +18,7 @@ from ..seam.guards.messages import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
+from .whole import with_properties_of
 
 __all__ = ["MmaAtom", "ThrMma", "TiledMma", "make_mma_atom", "make_tiled_mma"]
 
@@ -346,12 +347,17 @@ def check_whole_tiles(tensor: Tensor, tile: tuple[Any, ...], what: str) -> None:
             )
 
 
+@with_properties_of(TiledMma, "tiled_mma")
 @static
 class ThrMma(InIR):
     """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
 
     tiled_mma: TiledMma
     thr_idx: Int
+
+    def get_slice(self, thr_idx: Int) -> ThrMma:
+        """Give the part of another thread, `thr_idx`."""
+        return self.tiled_mma.get_slice(thr_idx)
 
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         if not isinstance(tensor, Tensor):

@@ -160,6 +160,8 @@ class MmaOp:
     asynchronous: ClassVar[bool] = False
     """True if the instruction still works on its accumulator after it was issued. A new atom of such an operation has
     Field.ACCUMULATE False, of another True."""
+    whole: ClassVar[bool] = False
+    """True if it multiplies fragments of any extents at once, by `issue_whole`."""
 
     @property
     def a_type(self) -> DType:
@@ -192,6 +194,10 @@ class MmaOp:
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
         """Issue one instruction on fragments: d = a @ b.T, + d if `accumulate`."""
         raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
+
+    def issue_whole(self, d: Tensor, a: Tensor, b: Tensor, extents: tuple[int, int, int], accumulate: Any) -> None:
+        """Multiply fragments (V, M), (V, N) or (V, M, K), (V, N, K) of `extents` M, N and K; of an operation that is
+        `whole`."""
 
     def word(self, part: Tensor) -> Any:
         """Give the value of a field that was set to a tensor, for the instruction whose `part` of that this is."""

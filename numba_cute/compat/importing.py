@@ -10,12 +10,13 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from ..seam import CuteError
-from .modules import MODULES
+from ..seam.ground.names import UnknownName
+from .modules import MODULES, STAND_INS
 
 ROOT = "cutlass"
 
@@ -30,7 +31,8 @@ def install() -> None:
             f"{getattr(loaded, '__file__', None)!r}: call install() before the first `import cutlass`"
         )
     if not any(isinstance(f, Finder) for f in sys.meta_path):
-        sys.meta_path.insert(0, Finder())
+        sys.meta_path.insert(0, Finder(MODULES))
+        sys.meta_path.append(Finder(STAND_INS))  # after Python's own: what is installed is found
 
 
 def uninstall() -> None:
@@ -70,7 +72,7 @@ class Mirror(ModuleType):
                 return found
             if f"{self.__name__}.{name}" in MODULES:
                 return importlib.import_module(f"{self.__name__}.{name}")
-        raise AttributeError(f"{self.__name__} has no {name!r} in numba_cute{why}", name=name, obj=self)
+        raise UnknownName(f"{self.__name__} has no {name!r} in numba_cute{why}")
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})
@@ -84,17 +86,20 @@ def _public(module: ModuleType) -> list[str]:
 
 
 class Finder:
-    """The finder of the modules in `MODULES`."""
+    """The finder of some modules. modules: by their names, the modules here that have theirs."""
+
+    def __init__(self, modules: Mapping[str, Sequence[str]]) -> None:
+        self.modules = modules
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of the module `name`; None if it is not in `MODULES`."""
-        if name not in MODULES:
+        """Return the spec of the module `name`; None if it is another's."""
+        if name not in self.modules:
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: Any) -> ModuleType:
         """Make the module of a spec."""
-        return Mirror(spec.name, MODULES[spec.name])
+        return Mirror(spec.name, self.modules[spec.name])
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: a mirror has no code of its own."""

@@ -5,26 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from cuda.bindings import runtime
 
+from ..compiler.host.failed import LaunchFailed
 from ..isa.form.limits import NoRoomAtOnce
-from ..seam import CuteError
 
-
-class DSLCudaRuntimeError(CuteError):
-    """The error of a launch in the CuTe DSL. error_code: the runtime's, as `cuda.bindings` has it; None for none."""
-
-    error_code: Any = None
+DSLCudaRuntimeError = LaunchFailed
 
 
 @contextmanager
 def launching() -> Iterator[None]:
-    """Raise of a launch that has no room for all its CTAs at once what the CUDA runtime says of it."""
+    """Raise of a launch that has no room for all its CTAs at once what the driver would."""
     try:
         yield
     except NoRoomAtOnce as e:
-        raised = DSLCudaRuntimeError(str(e))
-        raised.error_code = runtime.cudaError_t.cudaErrorCooperativeLaunchTooLarge
-        raise raised from e
+        raise LaunchFailed(runtime.cudaError_t.cudaErrorCooperativeLaunchTooLarge.value, str(e)) from e

@@ -7,19 +7,23 @@ _OWN = "numba_cute.compat.cutlass"
 _ALL = ("numba_cute",)
 _CORE = (f"{_OWN}.core", "numba_cute")
 _ARCH = ("numba_cute.arch",)
-_PIPELINE = ("numba_cute.pipeline",)
+_PIPELINE = (f"{_OWN}.pipeline", "numba_cute.pipeline")
 _DSL = (f"{_OWN}.dsl", f"{_OWN}.core", "numba_cute")
 
 MODULES: dict[str, tuple[str, ...]] = {
     "cutlass": (f"{_OWN}.top", *_DSL),
     "cutlass.base_dsl": _DSL,
     "cutlass.base_dsl.arch": _DSL,
+    "cutlass.base_dsl.ast_preprocessor": _DSL,
     "cutlass.base_dsl.dsl": _DSL,
+    "cutlass.base_dsl.enums": _DSL,
     "cutlass.base_dsl.runtime": _DSL,
     "cutlass.cuda": (f"{_OWN}.driver",),
     "cutlass.base_dsl.runtime.cuda": (f"{_OWN}.driver",),
-    "cutlass.base_dsl.typing": _DSL,
+    "cutlass.base_dsl.tvm_ffi_builder": (f"{_OWN}.tvm_ffi",),
+    "cutlass.base_dsl.typing": (f"{_OWN}.vectors", *_DSL),
     "cutlass.cute": _CORE,
+    "cutlass.cute._tvm_ffi_args_spec_converter": (f"{_OWN}.tvm_ffi",),
     "cutlass.cute.algorithm": _CORE,
     "cutlass.cute.arch": (f"{_OWN}.dsl", *_ARCH),
     "cutlass.cute.arch.clc": _ARCH,
@@ -29,14 +33,14 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.cute.arch.nvvm_wrappers": _ARCH,
     "cutlass.cute.arch.smem": _ARCH,
     "cutlass.cute.arch.tmem": _ARCH,
-    "cutlass.cute.atom": _CORE,
+    "cutlass.cute.atom": (*_CORE, "numba_cute.nvgpu"),
     "cutlass.cute.core": _CORE,
     "cutlass.cute.experimental": (f"{_OWN}.experimental", "numba_cute.experimental"),
     "cutlass.cute.math": ("numba_cute.math",),
     "cutlass.cute.nvgpu": ("numba_cute.nvgpu", "numba_cute"),
     "cutlass.cute.nvgpu.common": ("numba_cute.nvgpu", "numba_cute.nvgpu.tcgen05", "numba_cute"),
-    "cutlass.cute.nvgpu.cpasync": (f"{_OWN}.tma_traits", "numba_cute.nvgpu.cpasync"),
-    "cutlass.cute.nvgpu.cpasync.copy": (f"{_OWN}.tma_traits", "numba_cute.nvgpu.cpasync"),
+    "cutlass.cute.nvgpu.cpasync": (f"{_OWN}.tma_traits", "numba_cute.nvgpu.cpasync", "numba_cute"),
+    "cutlass.cute.nvgpu.cpasync.copy": (f"{_OWN}.tma_traits", "numba_cute.nvgpu.cpasync", f"{_OWN}.traits"),
     "cutlass.cute.nvgpu.cpasync.helpers": (f"{_OWN}.tma_traits", "numba_cute.nvgpu.cpasync"),
     "cutlass.cute.nvgpu.helpers": ("numba_cute.nvgpu.cpasync", "numba_cute.nvgpu"),
     "cutlass.cute.nvgpu.tcgen05": ("numba_cute.nvgpu.tcgen05", "numba_cute.nvgpu"),
@@ -53,8 +57,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.cute.tensor": _CORE,
     "cutlass.cute.testing": (f"{_OWN}.testing", "numba_cute.testing"),
     "cutlass.cute.tuple": _CORE,
-    "cutlass.cute.typing": _CORE,
-    "cutlass.cutlass_dsl": _DSL,
+    "cutlass.cute.typing": (*_CORE, f"{_OWN}.dsl"),
+    "cutlass.cutlass_dsl": (*_DSL, f"{_OWN}.top"),
+    "cutlass.experimental": (),
+    "cutlass.experimental.primitives": (f"{_OWN}.primitives",),
     "cutlass.pipeline": _PIPELINE,
     "cutlass.pipeline.helpers": _PIPELINE,
     "cutlass.pipeline.sm90": _PIPELINE,
@@ -76,12 +82,17 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.utils.tensor_helpers": ("numba_cute.utils",),
     "cutlass._mlir": (),
     "cutlass._mlir.ir": (f"{_OWN}.mlir_ir",),
+    "cutlass._mlir.extras": (f"{_OWN}.mlir_helpers",),
+    "cutlass._mlir_helpers": (),
+    "cutlass._mlir_helpers.arith": (f"{_OWN}.mlir_helpers",),
+    "cutlass._mlir_helpers.math": (f"{_OWN}.mlir_helpers",),
     "cutlass._mlir.dialects": (),
+    "cutlass._mlir.dialects.arith": (f"{_OWN}.dialects",),
     "cutlass._mlir.dialects.cute": (f"{_OWN}.dialects",),
     "cutlass._mlir.dialects.cute_nvgpu": (f"{_OWN}.dialects",),
     "cutlass._mlir.dialects.llvm": (f"{_OWN}.dialects",),
-    "cutlass._mlir.dialects.math": (f"{_OWN}.dialects",),
-    "cutlass._mlir.dialects.nvvm": (f"{_OWN}.dialects",),
+    "cutlass._mlir.dialects.math": (f"{_OWN}.dialects", "numba_cute.math"),
+    "cutlass._mlir.dialects.nvvm": (f"{_OWN}.nvvm", f"{_OWN}.dialects"),
     "cutlass._mlir.dialects.vector": (f"{_OWN}.dialects",),
     "cutlass._mlir._mlir_libs": (),
     "cutlass._mlir._mlir_libs._cutlass_ir": (),
@@ -89,3 +100,6 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass._mlir._mlir_libs._cutlass_ir._mlir.ir": (f"{_OWN}.mlir_ir",),
 }
 """By its name, where the names of a module of the CuTe DSL are."""
+STAND_INS: dict[str, tuple[str, ...]] = {"tvm_ffi": (f"{_OWN}.tvm_ffi",)}
+"""Modules of other packages that files import for the CuTe DSL's sake, and that are answered where they are not
+installed."""

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ..isa.form.targets import named
+from ..isa.form.targets import asked, named
+from ..seam.hooks.driver import DRIVER
 from .on_host import replaced
 from .runs import RUN
 from .scaled import is_block_scaled, scaled_mm
@@ -79,6 +80,28 @@ def memory_of(address: int) -> tuple[torch.Tensor, tuple[int, int]] | None:
             if first <= address < first + nbytes:
                 return held, (first, first + nbytes)
     return None
+
+
+def _held() -> Iterator[tuple[int, int, str, Any]]:
+    """Yield the memory that stands for a GPU's (see `Driver`): what its tensors span, those that overlap as one."""
+    spans = [(t.data_ptr(), _span(t), t) for t in (r() for r in ON_GPU) if t is not None and t.numel()]
+    end = 0
+    held: tuple[int, int, str, Any] | None = None
+    for first, nbytes, t in sorted(spans, key=lambda s: (s[0], -s[1])):
+        if held is not None and first < end:
+            end = max(end, first + nbytes)
+            held = held[0], end - held[0], *held[2:]
+            continue
+        if held is not None:
+            yield held
+        end, held = first + nbytes, (first, nbytes, f"a tensor of {tuple(t.shape)} {t.dtype}", t.untyped_storage())
+    if held is not None:
+        yield held
+
+
+def _span(t: torch.Tensor) -> int:
+    """The bytes from a tensor's first element to its last."""
+    return int((sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1) * t.itemsize)
 
 
 def _forget() -> None:
@@ -196,7 +219,7 @@ def _capturing(graph: _Graph, *_: Any, **__: Any) -> Iterator[None]:
 
 def _replacements(arch: str) -> dict[str, Any]:
     """Return the replacements of torch.cuda's functions, by name, for a target."""
-    target = named(arch)
+    target = asked() or named(arch)
     digits = target.name.removeprefix("sm_").rstrip("af")
     capability = int(digits[:-1]), int(digits[-1])
     product = target.products[0] if target.products else None
@@ -220,6 +243,20 @@ def _replacements(arch: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _compile(model: Any = None, **named: Any) -> Any:
+    """Return what `torch.compile` is given: it runs as it is."""
+    return model if model is not None else lambda fn: fn
+
+
+_custom_op = torch.library.custom_op
+
+
+def _of_any_device(name: str, fn: Any = None, /, **named: Any) -> Any:
+    """Define an operation as `torch.library.custom_op`, for tensors of the host too: those stand for a GPU's."""
+    named.pop("device_types", None)
+    return _custom_op(name, fn, **named)
+
+
 @contextmanager
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
@@ -229,7 +266,10 @@ def on_cpu(arch: str) -> Iterator[None]:
     """
     default = torch.get_default_device()
     try:
-        with replaced(torch.cuda, _replacements(arch)), _OnHost():
+        with (
+            replaced(torch.cuda, _replacements(arch)), replaced(torch, {"compile": _compile}),
+            replaced(torch.library, {"custom_op": _of_any_device}), replaced(DRIVER, {"held": _held}), _OnHost(),
+        ):  # fmt: skip
             yield
     finally:
         torch.set_default_device(default)

@@ -22,8 +22,9 @@ from .launch_errors import launching
 class Run:
     """A run on the CPU. arch: the target whose GPU it stands for. simulates: whether launches are simulated. compiles:
     whether `cute.compile` compiles. checks, seed: those of the simulator. keeps_going: note what is refused while
-    kernels are compiled, and go on. captured: where launches go while a graph is captured. launched: how many kernels
-    were simulated. kernels, refused: what was compiled, and the errors of what was not."""
+    kernels are compiled, and go on. sms: how many SMs the GPU has; None: as many as the target's first product.
+    captured: where launches go while a graph is captured. launched: how many kernels were simulated. kernels, refused:
+    what was compiled, and the errors of what was not."""
 
     arch: str
     simulates: bool = True
@@ -31,10 +32,15 @@ class Run:
     checks: Any = True
     seed: int | None = None
     keeps_going: bool = False
+    sms: int | None = None
     captured: list[Callable[[], None]] | None = None
     launched: int = 0
     kernels: list[Compiled] = dataclasses.field(default_factory=list)
     refused: list[Exception] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.sms is not None and self.sms < 1:
+            raise CuteError(f"run: sms {self.sms} must be at least 1: the SMs that the GPU is to have")
 
 
 RUN: ContextVar[Run | None] = ContextVar("RUN", default=None)
@@ -62,7 +68,7 @@ def running(run: Run) -> Iterator[Run]:
 
     tokens = RUN.set(run), LAUNCHER.set(launch)
     try:
-        with answering_for(run.arch):
+        with answering_for(run.arch, run.sms):
             yield run
     finally:
         RUN.reset(tokens[0])
@@ -75,7 +81,24 @@ def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
     if run is None:
         return _called_as_compiled(compile(func, *args, arch=arch))
     made = _noting(run, lambda: compile(func, *args, arch=run.arch)) if run.compiles else None
-    return _called_as_compiled(made or (CompiledHost(func, args, ()) if is_host(func) else func))
+    if made is None:
+        made = CompiledHost(func, args, ()) if is_host(func) else func
+    as_called = _called_as_compiled(made)
+    if run.compiles and not run.simulates and isinstance(as_called, CompiledFor):
+        return _CompiledAlready(as_called.host, as_called.args, as_called.kernels)
+    return as_called
+
+
+@dataclasses.dataclass(frozen=True)
+class _CompiledAlready(CompiledFor):
+    """What a run compiled that does no more: its calls launch nothing."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        token = LAUNCHER.set(lambda *_: None)
+        try:
+            return super().__call__(*args, **named)
+        finally:
+            LAUNCHER.reset(token)
 
 
 def _called_as_compiled(made: Any) -> Any:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Know Numba, llvmlite and the CUDA tools, for all of the package. Importing it teaches Numba this library's types."""
 
+from ..isa.form.limits import LaunchWarning
 from ..seam.hooks.engines import COMPILER
 from .host import cudasim
 
@@ -47,6 +48,7 @@ COMPILER.compile = lambda kernel, args, arch: compile(kernel, args, arch=arch)
 
 __all__ = [
     "Compiled",
+    "LaunchWarning",
     "PerformanceWarning",
     "cluster_shape",
     "compile",

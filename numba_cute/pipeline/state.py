@@ -26,12 +26,28 @@ class PipelineState:
     phase: Int32
 
     @property
-    def _index(self) -> Any:  # by this name files of the CuTe DSL reach it
+    def _count(self) -> Any:  # by these names files of the CuTe DSL reach them
+        return self.count
+
+    @_count.setter
+    def _count(self, value: Any) -> None:
+        self.count = value
+
+    @property
+    def _index(self) -> Any:
         return self.index
+
+    @_index.setter
+    def _index(self, value: Any) -> None:
+        self.index = value
 
     @property
     def _phase(self) -> Any:
         return self.phase
+
+    @_phase.setter
+    def _phase(self, value: Any) -> None:
+        self.phase = value
 
     @traced
     def advance(self) -> None:

@@ -14,7 +14,6 @@ from ..isa.facts.tensormap import TensorMapRecord
 from ..seam import CuteError
 from ..seam.marks.constexpr import Constexpr
 from ..seam.source.language import no_argument
-from .ground.report import OutOfBoundsError
 from .hardware.address_spaces import GlobalMemory
 from .hardware.grid import Run
 from .hardware.tma_table import TensorMaps
@@ -107,15 +106,8 @@ class Arguments:
     def _handle(self, record: TensorMapRecord, name: str) -> int:
         if record in self._handles:
             return self._handles[record]
-        # A map may begin before its array: then where each box lies is checked as it is copied.
-        if record.address >= self._begins.get(record, record.address):
-            held = self.memory.find(record.address)
-            if held is None:
-                self.memory.add(record.address, record.extent_bytes, name, None)
-            elif record.address + record.extent_bytes > held.end:
-                raise OutOfBoundsError(
-                    f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "
-                    f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.label}"
-                )
+        # A map may begin before its array, or reach beyond it: where each box lies is checked as it is copied.
+        if record.address >= self._begins.get(record, record.address) and self.memory.find(record.address) is None:
+            self.memory.add(record.address, record.extent_bytes, name, None)
         handle = self._handles[record] = self.maps.add(record, name)
         return handle

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import seam
-from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made
+from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made, enough_smem
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.hooks.engines import COMPILER
@@ -263,7 +263,7 @@ class Simulated:
     ) -> Run:  # fmt: skip
         """One run. shared: lanes run together."""
         fn = python_function(self.kernel)
-        memory = GlobalMemory()
+        memory = GlobalMemory(before)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
@@ -294,6 +294,7 @@ class Simulated:
 
             cooperative.execute((following for _ in self._shown(run.to_start)), start)
         arguments.give_back()
+        enough_smem(run.smem, run.smem_need)
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run

@@ -5,6 +5,7 @@ layout, keeping the iterator."""
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -35,12 +36,20 @@ def _unwrap(x: Any) -> Any:
     return inner if isinstance(inner, (Layout, ComposedLayout)) else x
 
 
+def _first(fn: Any) -> str:
+    """The name of a function's first parameter."""
+    return next(iter(inspect.signature(fn).parameters))
+
+
 def _query(fn: F) -> F:
     """`fn` of a layout, for tensors too."""
+    first = _first(fn)
 
     @functools.wraps(fn)
-    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
-        return fn(_unwrap(a), *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            return fn(_unwrap(args[0]), *args[1:], **kwargs)
+        return fn(**{n: _unwrap(v) if n == first else v for n, v in kwargs.items()})
 
     return traced(call)  # type: ignore[return-value]
 
@@ -48,11 +57,16 @@ def _query(fn: F) -> F:
 def _transform(fn: F) -> F:
     """`fn` from a layout to a layout, for tensors too."""
 
+    first = _first(fn)
+
     @functools.wraps(fn)
-    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        a = args[0] if args else kwargs.get(first)
         if not isinstance(a, Tensor):
-            return fn(a, *args, **kwargs)
-        return a._relaid(lambda lay: fn(lay, *args, **kwargs))
+            return fn(*args, **kwargs)
+        if args:
+            return a._relaid(lambda lay: fn(lay, *args[1:], **kwargs))
+        return a._relaid(lambda lay: fn(**{**kwargs, first: lay}))
 
     return traced(call)  # type: ignore[return-value]
 

@@ -118,6 +118,15 @@ class Pointer(InIR):
     def __sub__(self, offset: Int) -> Pointer:
         return advance(self, 0 - offset)
 
+    @property
+    def llvm_ptr(self) -> Pointer:
+        """The pointer itself: files of the CuTe DSL hand on what its compiler has of it."""
+        return self
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Pointer:
+        """Return the pointer itself. loc, ip: taken."""
+        return self
+
     def load(self) -> Any:
         """Load the element pointed at."""
         return self.load_vector(1)[0]

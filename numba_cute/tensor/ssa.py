@@ -22,6 +22,16 @@ __all__ = [
 ]  # fmt: skip
 
 
+_TENSOR_OF: list[Callable[[Any], Any]] = []
+
+
+def gives_tensors(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Decorate the function that gives a tensor of registers with a vector's elements: it is made of tensors, which are
+    made of this file."""
+    _TENSOR_OF.append(function)
+    return function
+
+
 class ReductionOp(StaticEnum):
     """The operation by which a reduction combines two values."""
 
@@ -50,9 +60,9 @@ class TensorSSA:
     order, each of type `dtype`.
 
     `+ - * / // % **`, comparisons, and `& | ^ << >> ~` work element by element, with another vector (the shapes are
-    broadcast, the types promoted) or a scalar, which takes the vector's type (but a float meeting integers makes them
-    Float32). `//` and `%` round towards minus infinity, as Python does. `v[i, j]` is one element, `v[None, j]` the
-    vector of the modes marked None; coordinates are static.
+    broadcast, the types promoted) or a scalar, which takes the vector's type (but a Float32 is promoted with narrower
+    floats as a vector is, and a float meeting integers makes them Float32). `//` and `%` round towards minus infinity,
+    as Python does. `v[i, j]` is one element, `v[None, j]` the vector of the modes marked None; coordinates are static.
     """
 
     vector: Vector
@@ -111,11 +121,7 @@ class TensorSSA:
     def __getitem__(self, coord: Any) -> Any:
         lay = layout.make_layout(self.shape)
         if not seam.is_static(coord):
-            raise CuteError(
-                f"TensorSSA[{coord}]: the coordinate must be static, for registers cannot be indexed at run time; "
-                "use range_constexpr, or keep the values in a tensor"
-                f"{how_static(coord)}"
-            )
+            return _TENSOR_OF[0](self)[coord]
         if isinstance(coord, tuple) and len(coord) != layout.rank(lay):
             raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but {self.shape} has {layout.rank(lay)}")
         if coord is None or layout.has_underscore(coord):
@@ -312,9 +318,12 @@ def _common_type(op: str, operands: tuple[Any, ...]) -> DType:
     for x in operands:
         if isinstance(x, TensorSSA):
             continue
-        kind = seam.current().type_of(x).kind
+        scalar = seam.current().type_of(x)
+        kind = scalar.kind
         if kind == "float" and not dtype.is_float:
             dtype = Float32
+        elif kind == "float" and scalar.width < 64:  # which Python's own floats have
+            dtype = promote(dtype, scalar)
         elif kind in ("int", "uint") and dtype.kind == "bool":
             dtype = Int32
     return _computed(op, dtype)

@@ -24,7 +24,7 @@ from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .operators import NotThat, no_operand, refuse_operators, settable
 from .pointer import AddressSpace, Pointer, recast_ptr
-from .ssa import TensorSSA
+from .ssa import TensorSSA, gives_tensors
 from .swizzled import by_address, reach, swizzled_once
 
 __all__ = [
@@ -416,6 +416,13 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
     fits_a_thread("make_rmem_tensor", int(layout.size(lay)), dtype)  # where elements share registers
     file = seam.current().registers(dtype, fits_a_thread("make_rmem_tensor", reach(lay), dtype))
     return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
+
+
+@gives_tensors
+def _in_registers(x: TensorSSA) -> Tensor:
+    held: Tensor = make_rmem_tensor(x.shape, x.element_type)
+    held.store(x)
+    return held
 
 
 @traced

@@ -105,6 +105,12 @@ class Autotuned:
         by name too: it then holds, and nothing is measured where that leaves no choice."""
         return self.function(*args, **{**self.tune(*args, **named).best, **named})
 
+    def __cute_tuned__(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return what `cute.compile` compiles: the host function, and the arguments by name with the configuration."""
+        return getattr(self.function, "__cute_host_function__", self.function), {
+            **self.tune(*args, **named).best, **named
+        }  # fmt: skip
+
     def tune(self, *args: Any, again: bool = False, **named: Any) -> Tuning:
         """Return what is the fastest for the arguments `args` and `named`: as it is known in this process, as it is
         kept on disk, or as it is measured now. again: measure, whatever is known."""

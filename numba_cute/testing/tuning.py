@@ -59,6 +59,7 @@ def autotune_jit(
             return function(*args, **named)
 
         call.__signature__ = inspect.signature(plain)  # type: ignore[attr-defined]
+        call.__cute_host_function__ = function  # type: ignore[attr-defined]
         made = autotune(
             {**(params_dict or {}), **choices}, key=update_on_change, prune=prune_configs, progress=False, device=device
         )

@@ -342,21 +342,24 @@ def epilog_gmem_copy_and_partition(
     gC_simt: Any, epi_tile: Any, sC: Any,  # noqa: N803
 ) -> tuple[Any, Any, Any, Any, Any]:  # fmt: skip
     """Partition results for their way to global memory: (the atom, its parts of shared memory and of coordinates), of
-    TMA, and (an atom, this thread's part), of threads; None for the way that is not asked for.
+    TMA, and (an atom, this thread's part), of threads; None for the way that is not asked for. Both may be.
 
     c_dtype: the results. tidx: the thread's number in its warpgroup. tma_atom_c with gC_tma (MMA, MMA_M, MMA_N,
-    tiles…) and sC (epi M, epi N, stages); or tiled_copy_t2r with gC_simt, likewise. epi_tile: the part (M, N)."""
+    tiles…) and sC (epi M, epi N, stages); tiled_copy_t2r with gC_simt, likewise. epi_tile: the part (M, N). Raises
+    CuteError if neither atom is given."""
+    given = tma_atom_c is not None or tiled_copy_t2r is not None
+    _need(given, "epilog_gmem_copy_and_partition", "give tma_atom_c or tiled_copy_t2r")
+    held = out = atom = mine = None
     if tma_atom_c is not None:
         parts = flat_divide(gemm.transform_partitioned_tensor_layout(gC_tma), epi_tile)
         held, out = cpasync.tma_partition(
             tma_atom_c, 0, make_layout(1), group_modes(sC, 0, 2), group_modes(parts, 0, 2)
         )
-        return tma_atom_c, held, out, None, None
-    _need(tiled_copy_t2r is not None, "epilog_gmem_copy_and_partition", "give tma_atom_c or tiled_copy_t2r")
-    parts = flat_divide(gemm.transform_partitioned_tensor_layout(gC_simt), epi_tile)
-    assert tiled_copy_t2r is not None
-    mine = tiled_copy_t2r.get_slice(tidx).partition_D(parts)
-    return None, None, None, make_copy_atom(CopyUniversalOp(), c_dtype), mine
+    if tiled_copy_t2r is not None:
+        parts = flat_divide(gemm.transform_partitioned_tensor_layout(gC_simt), epi_tile)
+        mine = tiled_copy_t2r.get_slice(tidx).partition_D(parts)
+        atom = make_copy_atom(CopyUniversalOp(), c_dtype)
+    return tma_atom_c, held, out, atom, mine
 
 
 # ---------------------------------------------------------------- what can be done, on the host

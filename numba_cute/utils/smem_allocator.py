@@ -6,19 +6,33 @@ from __future__ import annotations
 import linecache
 import re
 import sys
+from dataclasses import replace
 from typing import Any
 
 from .. import dtypes, seam
+from ..arch.smem import alloc_smem
 from ..dtypes import DType
 from ..isa.form.limits import check_smem
 from ..isa.form.targets import TARGETS
-from ..seam import CuteError, struct, traced
+from ..seam import CuteError, StaticEnum, struct, traced
 from ..seam.guards.messages import how_static
 from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
-__all__ = ["SmemAllocator"]
+__all__ = ["SmemAllocator", "SmemPartition"]
+
+
+class SmemPartition(StaticEnum):
+    """Where shared memory is allocated: USER, the dynamic shared memory of the launch, or RESERVED, static shared
+    memory, beside it."""
+
+    USER = "user"
+    RESERVED = "reserved"
+
+
+_LINE = 16
+"""The least alignment of a tensor of so many bytes: that of ldmatrix, cp.async and vectors of 16 bytes."""
 
 
 @struct
@@ -33,10 +47,13 @@ class SmemAllocator:
     offset: dtypes.Int32 = 0  # type: ignore[assignment]
 
     @traced
-    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Any:
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None,
+                 partition: SmemPartition = SmemPartition.USER) -> Any:  # fmt: skip
         """Allocate `size_or_type`: so many bytes, giving a Pointer to Uint8; one element of a type, giving a Pointer to
         it; or a storage object of a `cute.struct` class, whose members the reports call by their own names.
-        byte_alignment, name: as for the class."""
+        byte_alignment, name: as for the class. partition: dynamic shared memory, or static."""
+        if partition is SmemPartition.RESERVED:
+            return reserve(size_or_type, byte_alignment)
         if isinstance(size_or_type, DType):
             return take(self, size_or_type, size_or_type.bytes, max(byte_alignment, size_or_type.bytes), name)
         if isinstance(size_or_type, type):
@@ -45,28 +62,49 @@ class SmemAllocator:
 
     @traced
     def allocate_array(self, element_type: DType, num_elems: int = 1, byte_alignment: int = 1,
-                       name: str | None = None) -> Pointer:  # fmt: skip
+                       name: str | None = None, partition: SmemPartition = SmemPartition.USER) -> Pointer:  # fmt: skip
         """Allocate `num_elems` elements of `element_type`, aligned to one at least, and return a Pointer.
-        byte_alignment, name: as for the class."""
+        byte_alignment, name, partition: as for `allocate`."""
+        if partition is SmemPartition.RESERVED:
+            return alloc_smem(element_type, num_elems, max(byte_alignment, element_type.width // 8))
         nbytes = -(-num_elems * element_type.width // 8)
         return take(self, element_type, nbytes, max(byte_alignment, element_type.width // 8), name)
 
     @traced
     def allocate_tensor(self, element_type: DType, layout: Any, byte_alignment: int = 1, swizzle: Any = None,
-                        name: str | None = None) -> Tensor:  # fmt: skip
+                        name: str | None = None, partition: SmemPartition = SmemPartition.USER) -> Tensor:  # fmt: skip
         """Allocate a tensor of `element_type` and a static `layout`. swizzle: one of the bytes of its addresses, which
         the tensor's pointer then has (`layout` is the outer part of a layout for TMA or wgmma); a swizzled layout's own
-        is of its elements, counted from a plain pointer, and stays in the layout. byte_alignment, name: as for the
-        class."""
-        return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
+        is of its elements, counted from a plain pointer, and stays in the layout. byte_alignment, name, partition: as
+        for `allocate`."""
+        taken = self if partition is SmemPartition.USER else None
+        return allocate_tensor(taken, element_type, layout, byte_alignment, swizzle, name)
 
 
-def allocate_storage(self: SmemAllocator, cls: Any, align: int) -> Any:
+def reserve(size_or_type: Any, align: int) -> Any:
+    """Allocate in static shared memory, as `SmemAllocator.allocate`."""
+    if isinstance(size_or_type, DType):
+        return alloc_smem(size_or_type, 1, max(align, size_or_type.bytes))
+    if not isinstance(size_or_type, type):
+        return alloc_smem(dtypes.Uint8, size_or_type, align)
+    check_storage(size_or_type)
+    size, align = storage.size_of(size_or_type), max(align, storage.alignment_of(size_or_type))
+    ptr = alloc_smem(dtypes.Uint8, size, align)
+    made = storage.at(size_or_type, ptr.address, ptr.alignment)
+    _note_members(made, "")
+    return made
+
+
+def check_storage(cls: type) -> None:
     if storage.members_of(cls) is None:
         raise CuteError(
             f"SmemAllocator.allocate: {cls.__name__} does not describe memory; use a size in bytes, an element type, "
             "or a cute.struct class of element types, MemRange and Align"
         )
+
+
+def allocate_storage(self: SmemAllocator, cls: Any, align: int) -> Any:
+    check_storage(cls)
     ptr = take(self, dtypes.Uint8, storage.size_of(cls), max(align, storage.alignment_of(cls)), None, notes=False)
     made = storage.at(cls, ptr.address, ptr.alignment)
     _note_members(made, "")
@@ -87,9 +125,17 @@ def _note_members(made: Any, within: str) -> None:
             note(pointer.address, storage.size_of(kind), within + name)
 
 
-def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
+def allocate_tensor(
+    self: SmemAllocator | None, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None
+) -> Tensor:
+    """self: None for static shared memory."""
     lay = storage.static_layout(lay, "allocate_tensor")
-    ptr = take(self, dtype, storage.bytes_of(lay, dtype, swizzle), max(align, dtype.width // 8), name)
+    nbytes = storage.bytes_of(lay, dtype, swizzle)
+    align = max(align, _LINE if nbytes >= _LINE else dtype.width // 8)
+    if self is None:
+        ptr = replace(alloc_smem(dtypes.Uint8, nbytes, align), dtype=dtype)
+    else:
+        ptr = take(self, dtype, nbytes, align, name)
     return storage.swizzled_tensor(ptr, lay, swizzle, "allocate_tensor")
 
 

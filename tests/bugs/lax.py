@@ -2,8 +2,9 @@
 """Bugs by the PTX ISA that other kernels are written with: each by a check of its own, which a port may leave out."""
 
 from numba import cuda
+from numpy import zeros
 
-from numba_cute.isa.rows import registers
+from numba_cute.isa.rows import copy_async, registers
 from numba_cute.sim import RaceError, SimError
 from numba_cute.sim.checks.same_values import SameValues
 from numba_cute.sim.checks.warpgroups import Warpgroups
@@ -20,10 +21,33 @@ def two_warps_clear_the_same_memory(mended):
     return kernel
 
 
+@bug(RaceError, "is written by cp_async", "has still to write it", check=SameValues, arguments=lambda: (zeros(4),))
+def two_lanes_copy_the_same_by_cp_async(mended):
+    def kernel(x):
+        if cuda.threadIdx.x < 2 - mended:
+            copy_async.cp_async(BUF, x.ctypes.data, nbytes=16, cache="ca")
+            copy_async.cp_async_commit_group()
+            copy_async.cp_async_wait_group(n=0)
+
+    return kernel
+
+
 @bug(SimError, "setmaxnreg is issued by a warpgroup", "the block has 160 threads", check=Warpgroups, threads=160)
 def registers_are_shared_out_by_a_warp_beyond_the_warpgroups(mended):
     def kernel():
         if cuda.threadIdx.x >= 128 and not mended:
             registers.setmaxnreg(count=40, action="dec")
+
+    return kernel
+
+
+@bug(SimError, "divergent warpgroup", "issues setmaxnreg", check=Warpgroups, threads=256)
+def a_warp_of_a_warpgroup_keeps_fewer_registers(mended):
+    def kernel():
+        if cuda.threadIdx.x >= 128:
+            if cuda.threadIdx.x >= 224 and not mended:
+                registers.setmaxnreg(count=24, action="dec")
+            else:
+                registers.setmaxnreg(count=40, action="dec")
 
     return kernel

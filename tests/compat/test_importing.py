@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import numba_cute as cute
@@ -93,3 +95,20 @@ def test_options_that_mean_nothing_here_are_refused(installed, options, match):
 
     with pytest.raises(CuteError, match=match):
         cutlass.cute.compile(lambda: None, options=options)
+
+
+def test_an_autotuned_function_is_compiled_in_the_configuration_that_is_named(installed):
+    import cutlass
+    import cutlass.cute
+
+    @cute.kernel
+    def kernel(x, by: cutlass.Constexpr):
+        x[0] = by
+
+    @cutlass.cute.testing.autotune_jit(params_dict={"by": [7, 9]})
+    @cute.jit
+    def fill(x, by: cutlass.Constexpr = 7):
+        kernel(x, by).launch(grid=1, block=1)
+
+    made = cutlass.cute.compile(fill, np.zeros(1, np.int32), by=9)
+    assert re.search(r"mov\S* \t?%r\d+, 9;", made.kernels[0].ptx)

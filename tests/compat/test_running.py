@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from numba_cute.compat import runs
+
+from .texts import ran
+
 FILE = Path(__file__).with_name("written_for_cutlass.py")
 
 
@@ -43,6 +47,13 @@ def test_wrong_options_are_refused(word, said):
     done = run("--simulate", word, said, str(FILE))
     assert done.returncode == 1
     assert said in done.stderr
+
+
+def test_the_gpu_has_as_many_sms_as_are_asked_for(tmp_path):
+    file = tmp_path / "sms.py"
+    file.write_text("import cutlass.utils as u\nprint(u.HardwareInfo().get_max_active_clusters(2))\n")
+    assert run("--simulate", "--arch", "sm_100a", "--sms", "6", str(file)).stdout == "3\n"
+    assert "sms 0 must be at least 1" in run("--simulate", "--sms", "0", str(file)).stderr
 
 
 COOPERATIVE = """
@@ -166,3 +177,30 @@ def test_what_was_compiled_is_called_with_what_it_was_compiled_for(tmp_path):
     assert done.returncode == 0 and lines[-1] == "PASS", done.stderr + done.stdout
     assert lines.count("16 (8):(1)") >= 1 and any(line.startswith("16 (?{div=4})") for line in lines), lines
     assert sum(line.startswith("CuteError") for line in lines) == 4, lines
+
+
+COMPILED_ONCE = """
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack
+
+@cute.kernel
+def kernel(x):
+    x[0] = 1.0
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=1)
+
+x = from_dlpack(np.zeros(1, np.float32))
+run = cute.compile(launch, x)
+for _ in range(3):
+    run(x)
+"""
+
+
+def test_a_run_that_compiles_compiles_once_what_is_called_again(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(runs, "_noting", lambda run, make: made.append(make()) or made[-1])
+    ran(tmp_path, COMPILED_ONCE, simulates=False, compiles=True)
+    assert len(made) == 1

@@ -195,8 +195,11 @@ class TestOnTheGpu:
         out = self.zeros(32)
         with pytest.raises(cute.CuteError, match="grid=.3, 1, 1.: x = 3 is not a multiple of the cluster's 2"):
             ranks[3, 32](out)
-        with pytest.raises(cute.CuteError, match=f"smem=1000: the kernel's allocations take {BIG + 128} bytes"):
+        with pytest.warns(cute.LaunchWarning, match=f"smem=1000: the kernel's allocations take {BIG + 128} bytes"):
             big[1, 32, 0, 1000](out)
+        with pytest.raises(cute.CuteError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE") as raised:
+            cute.launch(big, grid=10000, block=32, cooperative=True)(out)
+        assert raised.value.error_code.name == "cudaErrorCooperativeLaunchTooLarge"
         with pytest.raises(cute.CuteError, match="smem=300000: too much shared memory"):
             big[1, 32, 0, 300000](out)
         with pytest.raises(cute.CuteError, match="cluster=.4, 1, 1.: the kernel is compiled for clusters of .2, 1, 1."):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists, dicts and functions of sequences in kernels: as in Python, or refused."""
+"""Lists and functions of sequences in kernels: as in Python, or refused."""
 
 import pytest
 
@@ -164,8 +164,6 @@ o[0] = n in [1, 2, 5]
 o[1] = n in (1, 2, 3)
 o[2] = n not in (1, 2, 3)
 o[3] = 2 in (1, 2)"""),
-    "dict 1 True": ("", """
-o[0] = {1: n, True: m}[1]"""),
     "star args list": ("""
 def f(a, b):
     return a * 10 + b
@@ -464,20 +462,6 @@ x = sorted((n, m))
 o[0] = x[0]"""),
     "min key": ('no such argument of `min`', "", """
 o[0] = min((n, m), key=lambda v: -v)"""),
-    "dict get": ('a dict in a kernel: it is a table', "", """
-o[0] = {5: 7}.get(n, 9)"""),
-    "dict item": ('a dict in a kernel', "", """
-o[0] = {5: 7, 1: 2}[n]"""),
-    "dict get traced": ('cannot be hashed', """
-def f(v):
-    return {5: 7}.get(v, 9)
-""", """
-o[0] = f(n)"""),
-    "dict item traced": ('cannot be hashed', """
-def f(v):
-    return {5: 7, 1: 2}[v]
-""", """
-o[0] = f(n)"""),
     "list tuple compare traced": ('`is` of two', """
 def f(a, b):
     return (a == b) * 1 + (a is b) * 2

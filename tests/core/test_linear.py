@@ -92,8 +92,10 @@ def test_gemm_of_floats_is_fma_in_registers():
     (lambda: cute.axpby(1, 2, 3, 4), "axpby: x 2 is not a tensor"),
     (lambda: cute.fast_divmod_create_divisor(0), r"divisor 0 is not in \[1, 2\*\*31\)"),
     (lambda: cute.fast_divmod_create_divisor(2**31), "is not in"),
-    (lambda: cute.fast_divmod_create_divisor(1.5), "make it on the host"),
-], ids=range(6))  # fmt: skip
+    (lambda: cute.fast_divmod_create_divisor(1.5), "divisor 1.5 is not an integer"),
+    (lambda: divmod(3, cute.FastDivmodDivisor(0)), "the divisor is 0"),
+    (lambda: cute.FastDivmodDivisor(-1), r"divisor -1 is not in \[0, 2\*\*31\)"),
+], ids=range(8))  # fmt: skip
 def test_errors(call, message):
     with pytest.raises(cute.CuteError, match=message):
         call()
@@ -123,6 +125,23 @@ def test_division_by_a_prepared_divisor(run, n, fixed):
     run(divide, 1, len(DIVIDENDS), [*tensors(DIVIDENDS, q, r), divisor], outputs=[q, r], check=check)
 
 
+@cuda.jit
+def prepare_and_divide(x, quotients, remainders, n):
+    i, _, _ = cute.arch.thread_idx()
+    quotients[i], remainders[i] = divmod(x[i], cute.FastDivmodDivisor(n))
+
+
+@pytest.mark.parametrize("n", [1, 3, 641, 2**30 + 1, 2**31 - 1])
+def test_a_kernel_prepares_a_divisor(run, n):
+    q, r = np.zeros_like(DIVIDENDS), np.zeros_like(DIVIDENDS)
+
+    def check():
+        assert (q == DIVIDENDS // n).all() and (r == DIVIDENDS % n).all()
+
+    given = [*tensors(DIVIDENDS, q, r), np.int32(n)]
+    run(prepare_and_divide, 1, len(DIVIDENDS), given, outputs=[q, r], check=check)
+
+
 def test_a_prepared_division_does_not_divide():
     arrays = [from_dlpack(np.zeros_like(DIVIDENDS)) for _ in range(3)]
     ptx = cute.compile(divide, (*arrays, cute.fast_divmod_create_divisor(cute.Int32(7)))).ptx
@@ -136,3 +155,32 @@ def test_the_multiplier_is_exact_where_quotients_step(n):
     for base in (0, n, 17 * n, (2**31 - 1) // n * n):
         for x in range(max(base - 1, 0), min(base + 2, 2**31)):
             assert x * d.multiplier >> d.shift == x // n and d.divmod(x) == divmod(x, n)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("adds", [True, False])
+def test_gemm_of_fragments_without_values(run, rng, steps, adds):
+    """(M) by (N), or (M, K) by (N, K), by one thread; its first step adds to what is there, or not."""
+    a, b = rng.integers(-8, 8, (2, steps)).astype(np.float32), rng.integers(-8, 8, (4, steps)).astype(np.float32)
+    c = np.full((2, 4), 5, np.float32)
+    want = a @ b.T + (5 if adds else 0)
+
+    @cuda.jit
+    def kernel(a, b, c):
+        atom = cute.make_mma_atom(MmaUniversalOp(cute.Float32))
+        atom.set(cute.nvgpu.warpgroup.Field.ACCUMULATE, adds)
+        regs_a, regs_b = (
+            cute.make_rmem_tensor((2, steps), cute.Float32),
+            cute.make_rmem_tensor((4, steps), cute.Float32),
+        )
+        regs_c = cute.make_rmem_tensor((2, 4), cute.Float32)
+        regs_a.store(a.load())
+        regs_b.store(b.load())
+        regs_c.store(c.load())
+        if cute.const_expr(steps == 1):
+            cute.gemm(atom, regs_c, regs_a[None, 0], regs_b[None, 0], regs_c)
+        else:
+            cute.gemm(atom, regs_c, regs_a, regs_b, regs_c)
+        c.store(regs_c.load())
+
+    run(kernel, 1, 1, tensors(a, b, c), inouts=[c], check=lambda: assert_close(c, want))

@@ -160,6 +160,43 @@ def test_indexing_takes_elements_and_modes(run, rng):
     over(run, fn, (a, b), np.float32, want)
 
 
+@cuda.jit
+def indexed_in_a_loop(a, c):
+    i, _, _ = cute.arch.thread_idx()
+    v, total = a[i, None].load(), F32(0)
+    for j in range(COUNT):
+        total += F32(v[j]) * F32(j)
+    c[i] = total
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16], ids=lambda d: d.__name__)
+def test_a_loop_goes_over_a_vector_in_registers(run, rng, dtype):
+    a, out = rng.integers(-8, 8, (4, COUNT)).astype(dtype), np.zeros(4, np.float32)
+    tensors = [lambda place, x=x: from_dlpack(place(x)) for x in (a, out)]
+    want = a.astype(np.float32) @ np.arange(COUNT, dtype=np.float32)
+    run(indexed_in_a_loop, 1, 4, tensors, outputs=[out], check=lambda: assert_close(out, want))
+
+
+@pytest.mark.parametrize("dtype", [cute.Float32, cute.BFloat16, cute.Int8], ids=str)
+def test_an_index_of_run_time_takes_elements_and_modes(dtype):
+    @cuda.jit
+    def kernel(c):
+        i, _, _ = cute.arch.thread_idx()
+        t = cute.make_rmem_tensor((2, 4), dtype)
+        for j in cute.range_constexpr(COUNT):
+            t[j] = dtype(j * j)
+        v = t.load()
+        c[i, 0] = F32(v[2 * i + 1])
+        c[i, 1] = F32(v[i % 2, i])
+        c[i, 2] = F32(v[None, i][1])
+
+    out = np.zeros((4, 3), np.float32)
+    cute.simulate(kernel)[1, 4](out)
+    i = np.arange(4)
+    assert out.T.tolist() == [((2 * i + 1) ** 2).tolist(), ((i % 2 + 2 * i) ** 2).tolist(), ((1 + 2 * i) ** 2).tolist()]
+    assert cute.compile(kernel, (out,), arch="sm_90a").resources.spill_stores == 0
+
+
 @pytest.mark.parametrize("dtype, top", [(ml_dtypes.float8_e4m3fn, 448.0), (ml_dtypes.float8_e5m2, 57344.0)])
 def test_eight_bit_floats_saturate(run, dtype, top):
     a = np.array([[1e6, -1e6, 447.0, 1.0625, 0, 2.0**-9, 300.0, -0.1]], np.float32)
@@ -222,3 +259,18 @@ def test_repeated_modes_have_stride_0():
     assert broadcast_strides((4, 1), (4, 3)) == (1, 0) and broadcast_strides((4,), (4, (2, 3))) == (1, (0, 0))
     with pytest.raises(cute.CuteError, match=r"shape \(4, 2\) does not fit \(4, 3\)"):
         broadcast_strides((4, 2), (4, 3))
+
+
+@pytest.mark.parametrize("scalar, dtype", [(cute.Float16(0.3), 16), (cute.Float32(0.3), 32), (0.3, 16)])
+def test_a_typed_float_is_promoted_with_the_elements_as_a_vector_is(scalar, dtype):
+    @cuda.jit
+    def kernel(x, out, by):
+        scaled = x.load() * by
+        out[0] = scaled.dtype.width
+        out[1] = scaled[0]
+
+    x, out = np.array([1.001, 2], np.float16), np.zeros(2, np.float32)
+    cute.simulate(kernel)[1, 1](from_dlpack(x), from_dlpack(out), scalar)
+    by = np.float32(0.3) if dtype == 32 else np.float16(0.3)
+    assert out.tolist() == [dtype, np.float32(x[0] * by)]
+    assert cute.compile(kernel, from_dlpack(x), from_dlpack(out), scalar, arch="sm_80").ptx

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run NVIDIA's files, unchanged, with `import cutlass` answered by this library:
+"""Run NVIDIA's files, and packages', unchanged, with `import cutlass` answered by this library:
 `python -m tests.reference PATH [FILE…]`.
 
-PATH is a checkout's folder, as examples/python/CuTeDSL of NVIDIA/cutlass; FILE is a part of paths below it. Of each it
+PATH is a checkout's folder, as examples/python/CuTeDSL of NVIDIA/cutlass; FILE is a part of paths below it. Of a
+checkout of Quack or FlashAttention, drivers of ours call the package's functions (`files.DRIVERS`). Of each file it
 says how far it comes: `compiler`: its kernels are compiled for its target, `simulator`: it runs to its end, its own
 comparison with its reference included, with all checks of the simulator; `gpu` runs it as it is. Needs torch.
 """
@@ -49,7 +50,7 @@ def main() -> None:
 
 def run(root: Path, file: File, engine: str, seconds: float) -> dict[str, Any]:
     """Run one file in a process of its own; gives its record."""
-    of_file = [file.name, file.target, engine, ",".join(file.without)]
+    of_file = [str(file.path), file.target, engine, ",".join(file.without)]
     command = [sys.executable, "-m", "tests.reference.child", str(root), *of_file, *file.arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)

@@ -16,23 +16,28 @@ from typing import Any
 from numba_cute.compat.running import run_file
 from numba_cute.compat.runs import Run
 
+from .absent import stand_in
+
 MARK = "reference file: "
+SMS = 8
+"""Of the GPU that is simulated: persistent kernels fill all that there are."""
 
 
-def main(root: str, name: str, target: str, engine: str, without: str, arguments: list[str]) -> None:
-    """Run a file below `root`, and print its record.
+def main(root: str, file: str, target: str, engine: str, without: str, arguments: list[str]) -> None:
+    """Run a file, and print its record.
 
-    engine: "simulator", "compiler" or "gpu". without: checks of the simulator that are left out, with commas.
+    root: the checkout, which is on `sys.path`. engine: "simulator", "compiler" or "gpu". without: checks of the
+    simulator that are left out, with commas.
     """
-    path = Path(root, name)
     simulates = engine == "simulator"
     checks = tuple(f"-{c}" for c in without.split(",") if c) or True
-    run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True)
+    run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True, sms=SMS)
+    stand_in()
     sys.path[:0] = [root, str(Path(root, "cute"))]
     began, said, record = time.perf_counter(), io.StringIO(), dict[str, Any]()
     try:
         with contextlib.redirect_stdout(said):
-            run_file(_script(path), arguments, run)
+            run_file(_script(Path(file)), arguments, run)
     except SystemExit as e:
         if e.code not in (None, 0):
             record["error"] = f"SystemExit: {e.code}"

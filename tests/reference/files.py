@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+DRIVERS = Path(__file__).with_name("drivers")
+"""Programs of ours that call a package and compare with torch: `<package>_<what>.py`, in whose name a target may be."""
+IMPORTS = DRIVERS / "imports.py"
+PACKAGES = ("quack", "flash_attn")
+"""Packages of a checkout, whose functions only drivers call."""
 LEFT_OUT = ("experimental", "task_scheduling", "jax", "export", "distributed", "nvshmem", "aot_", "/cudnn")
 """Parts of paths that are out of scope: other programming models, JAX, C export, several GPUs."""
 TARGETS = (
     ("sm103", "sm_103a"), ("blackwell_geforce", "sm_120a"), ("blackwell", "sm_100a"), ("hopper", "sm_90a"),
-    ("ampere", "sm_80"), ("fp16_gemm_4_iket", "sm_100a"), ("tour_to_sol", "sm_100a"), ("", "sm_90a"),
+    ("ampere", "sm_80"), ("sm80", "sm_80"), ("sm100", "sm_100a"), ("sm120", "sm_120a"),
+    ("fp16_gemm_4_iket", "sm_100a"), ("tour_to_sol", "sm_100a"), ("", "sm_90a"),
 )  # fmt: skip
 """By a part of a path, the target."""
 PROBLEMS: dict[str, list[str]] = json.loads(Path(__file__).with_name("problems.json").read_text())
@@ -29,31 +35,54 @@ CHECKS: dict[str, dict[str, str]] = {
         "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
         "coordinates": "128 threads index a tile of 64 sums: two write each, the same",
         "same_values": "128 threads write 64 sums",
+        "exits": "a block ends while the release of the last P may still arrive at its barrier",
     },
-    "mixed_input_fmha/mixed": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
+    "mixed_input_fmha/mixed": {
+        "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
+        "tensor_frees": "one warp gives all back while its three others load",
+    },
     "attention/fmha/fmha_bwd.py": {"tensor_frees": "it gives all back while its last dQ is reduced"},
+    "hopper/kernel/attention/fmha.py": {"exit_stores": "its block ends while its last stores read shared memory"},
+    "hopper/kernel/grouped_gemm": {"same_values": "all lanes of a warp set the same fields of a tensor map"},
+    "blockwise_gemm/": {"same_values": "lanes of a warp copy the same scale factors to the same place by cp.async"},
+    "mixed_input_gemm/": {"warpgroups": "its idle warp asks for fewer registers than the others of its warpgroup"},
     "blackwell_geforce/kernel/dense_gemm": {"warpgroups": "its fifth warp gives registers back, alone"},
 }
 """By a part of a path, the checks of the simulator that are left out, each with the reason (docs/differences.md)."""
 
 
 class File(NamedTuple):
-    """A file that is run. name: its path in the checkout. target: the GPU. arguments: of the small problem. without:
-    the checks that are left out."""
+    """A file that is run. name: its path in the checkout, or that of a driver. path: where it lies. target: the GPU.
+    arguments: of the small problem. without: the checks that are left out.
+    """
 
     name: str
+    path: Path
     target: str
     arguments: tuple[str, ...]
     without: tuple[str, ...] = ()
 
 
 def files(root: Path, chosen: list[str]) -> Iterator[File]:
-    """Yield the files below `root` in scope, or the `chosen` ones: parts of their paths."""
-    for path in sorted((*root.rglob("*.py"), *root.rglob("*.ipynb"))):
-        name = str(path.relative_to(root))
+    """Yield the files below `root` in scope, or the `chosen` ones: parts of their paths. Of a checkout of a package
+    they are its drivers, after one that imports all its modules."""
+    package = next((p for p in PACKAGES if Path(root, p).is_dir()), None)
+    for name, path in sorted(_drivers(package) if package else _below(root)):
         if any(part in f"/{name}" for part in LEFT_OUT) or (chosen and not any(c in name for c in chosen)):
             continue
         target = next(t for part, t in TARGETS if part in name)
         without = {c for part, left in CHECKS.items() if part in name for c in left}
-        arguments = next((a for n, a in PROBLEMS.items() if name.endswith(n)), ())
-        yield File(name, target, tuple(arguments), tuple(sorted(without)))
+        arguments = (
+            (package,) if path.stem == "imports" else next((a for n, a in PROBLEMS.items() if name.endswith(n)), ())
+        )
+        yield File(name, path, target, tuple(arguments), tuple(sorted(without)))
+
+
+def _below(root: Path) -> Iterator[tuple[str, Path]]:
+    for path in (*root.rglob("*.py"), *root.rglob("*.ipynb")):
+        yield str(path.relative_to(root)), path
+
+
+def _drivers(package: str) -> Iterator[tuple[str, Path]]:
+    for path in (IMPORTS, *DRIVERS.glob(f"{package}_*.py")):
+        yield f"drivers/{path.name}", path

@@ -8,6 +8,7 @@ import pytest
 from numba import cuda
 
 from numba_cute import CuteError
+from numba_cute.isa.rows import copy_async
 from numba_cute.sim import simulate
 from numba_cute.sim.checks import CHECKS, chosen
 from numba_cute.sim.hardware.watch import EVENTS, Check, Watch
@@ -72,3 +73,18 @@ def test_one_class_is_a_check(monkeypatch):
     monkeypatch.setitem(CHECKS, "stores", Stores)
     simulate(kernel, checks="stores")[1, 32](np.zeros(32))
     assert Stores.count == 32
+
+
+def test_without_same_values_cp_async_may_copy_the_same_twice_and_nothing_else():
+    def kernel(x):
+        lane = cuda.threadIdx.x
+        if lane < 2:
+            copy_async.cp_async(2048, x.ctypes.data + 16 * lane, nbytes=16, cache="ca")
+            copy_async.cp_async_commit_group()
+            copy_async.cp_async_wait_group(n=0)
+
+    x = np.zeros(8, np.float32)
+    simulate(kernel, checks="-same_values")[1, 32, 0, 4096](x)
+    x[5] = 1
+    with pytest.raises(CuteError, match="race: .* is written by cp_async"):
+        simulate(kernel, checks="-same_values")[1, 32, 0, 4096](x)

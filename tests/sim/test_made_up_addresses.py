@@ -11,6 +11,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
+from numba_cute.seam.hooks.driver import DRIVER
 from numba_cute.sim import OutOfBoundsError
 
 GMEM, GENERIC = cute.AddressSpace.gmem, cute.AddressSpace.generic
@@ -126,3 +127,14 @@ def test_a_tma_atom_of_a_made_up_address_copies_nothing(checks):
 
     with pytest.raises(OutOfBoundsError, match="at 0x10000 .* is made of a number"):
         cute.simulate(kernel, checks=checks)[1, 32](np.zeros(32, np.float32), atom, coordinates)
+
+
+def test_memory_that_stands_for_a_gpus_is_reached_by_its_address(monkeypatch):
+    held, out = np.arange(64, dtype=np.float32), np.zeros(32, np.float32)
+    at = held.ctypes.data
+    monkeypatch.setattr(DRIVER, "held", lambda: [(at, held.nbytes, "held", held)])
+    for checks in (True, False):
+        cute.simulate(made_here, checks=checks)[1, 32](out, at + 128)
+        np.testing.assert_array_equal(out, held[32:])
+    with pytest.raises(OutOfBoundsError, match=r"which is \d+ bytes beyond the end of held \(256 bytes"):
+        cute.simulate(made_here)[1, 32](out, at + 132)

@@ -7,7 +7,8 @@ from numba import cuda
 
 from numba_cute import dtypes
 from numba_cute.isa.facts.tensormap import TensorMapRecord
-from numba_cute.isa.rows import bulk, fence, mbarrier, special, sync, tma
+from numba_cute.isa.facts.tensormap_bits import BYTES, pack
+from numba_cute.isa.rows import bulk, fence, mbarrier, special, sync, tensormap_update, tma
 from numba_cute.seam import CuteError
 from numba_cute.sim import OutOfBoundsError, simulate
 
@@ -179,11 +180,24 @@ def test_misaligned_destination(rng):
         simulate(kernel)[1, 32, 0, 4096](record(a, (64, 8), swizzle="128B"))
 
 
-def test_a_map_larger_than_its_array():
+def copies_of(row):
+    def kernel(a, source):
+        if cuda.threadIdx.x == 0:
+            mbarrier.mbarrier_init(BAR, 1)
+            fence.fence_mbarrier_init()
+            mbarrier.mbarrier_arrive_expect_tx(BAR, 1024)
+            tma.cp_async_bulk_tensor_g2s(BUF, source, (0, row), BAR, rank=2)
+            mbarrier.mbarrier_wait_parity(BAR, 0)
+
+    return kernel
+
+
+def test_a_map_larger_than_its_array_may_copy_what_lies_in_it():
     a = np.zeros((8, 64), np.float16)
     r = TensorMapRecord(dtypes.Float16, a.ctypes.data, (64, 9), (128,), (64, 8))
-    with pytest.raises(OutOfBoundsError, match="reaches 128 bytes beyond the end of a"):
-        simulate(lambda a, r: None)[1, 32](a, r)
+    simulate(copies_of(0))[1, 32, 0, 8192](a, r)
+    with pytest.raises(OutOfBoundsError, match="which is 128 bytes beyond .* reaches 128 bytes beyond the end of a"):
+        simulate(copies_of(8))[1, 32, 0, 8192](a, r)
 
 
 GOOD = dict(dtype=dtypes.Float16, address=4096, dims=(64, 32), strides_bytes=(128,), box=(64, 8), swizzle="128B")
@@ -216,3 +230,30 @@ def test_a_tensor_map_that_the_driver_would_refuse(change, words):
     assert TensorMapRecord(**GOOD).box_bytes == 1024
     with pytest.raises(CuteError, match=words):
         TensorMapRecord(**{**GOOD, **change})
+
+
+def test_a_lane_of_the_warp_that_copies_a_map_to_global_memory_may_acquire_it(rng):
+    rows, out = rng.integers(0, 99, 64).astype(np.int32), np.zeros(64, np.int32)
+    raw = np.zeros(3 * BYTES, np.uint8)
+    start = -raw.ctypes.data % BYTES
+    map = raw[start : start + BYTES]
+    packed = pack(TensorMapRecord(dtypes.Int32, rows.ctypes.data, (64,), (), (64,))).view(np.int32)
+
+    def kernel(map, packed, rows, out):
+        t, words = cuda.threadIdx.x, cuda.shared.array(0, np.int32)
+        words[1024 // 4 + t] = packed[t]
+        if t == 0:
+            mbarrier.mbarrier_init(BAR, 1)
+            fence.fence_mbarrier_init()
+            mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
+        cuda.syncwarp()
+        tensormap_update.tensormap_cp_fenceproxy(map.ctypes.data, BUF, scope="gpu")
+        if t == 0:
+            tensormap_update.fence_proxy_tensormap_acquire(map.ctypes.data, scope="gpu")
+            tma.cp_async_bulk_tensor_g2s(BUF + 1024, map.ctypes.data, (0,), BAR, rank=1)
+        mbarrier.mbarrier_wait_parity(BAR, 0)
+        for i in (t, t + 32):
+            out[i] = words[2048 // 4 + i]
+
+    simulate(kernel)[1, 32, 0, 8192](map, packed, rows, out)
+    np.testing.assert_array_equal(out, rows)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user tries first: printing, a debugger, line tracing, wrong arguments, and orders on the same memory."""
 
+import contextlib
 import io
 import pdb
 import sys
@@ -159,6 +160,22 @@ def test_an_exploration_leaves_the_memory_as_it_was():
     b = np.full(1, 5)
     assert simulate(kernel).explore(most=10)[1, 96](cute.runtime.from_dlpack(b), np.zeros(1)) > 1
     assert b[0] == 5
+
+
+@pytest.mark.parametrize(("smem", "warns"), [(0, False), (1000, True), (2048, False)])
+def test_too_little_shared_memory_is_more_with_a_warning(smem, warns):
+    def kernel(a):
+        rows = cute.utils.SmemAllocator()
+        rows.allocate(1024)
+        last = rows.allocate_tensor(cute.Float32, cute.make_layout(256), 16)
+        last[255] = 7
+        a[0] = last[255]
+
+    a = np.zeros(1, np.float32)
+    said = "smem=1000: the kernel's allocations take 2048 bytes of dynamic shared memory"
+    with pytest.warns(cute.LaunchWarning, match=said) if warns else contextlib.nullcontext():
+        simulate(kernel)[1, 1, 0, smem](a)
+    assert a[0] == 7
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")

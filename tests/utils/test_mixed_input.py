@@ -371,9 +371,10 @@ def leaving(mma, c_dtype, by_tma):
         if cute.const_expr(by_tma):
             s_c = smem.allocate_tensor(c_dtype, lay_c.outer, 1024, lay_c.inner)
             r2s, from_regs, to_smem = mixed.epilog_smem_copy_and_partition(order, c_dtype, F32, t2r, results, tid, s_c)
-            atom, left, out, _, _ = mixed.epilog_gmem_copy_and_partition(
-                c_dtype, tid, tma_c, None, mine, None, epi_tile, s_c
+            atom, left, out, _, threads_out = mixed.epilog_gmem_copy_and_partition(
+                c_dtype, tid, tma_c, t2r, mine, mine, epi_tile, s_c
             )
+            cute.rank(threads_out)  # both ways are made: None has no rank
         else:
             _, _, _, atom, out = mixed.epilog_gmem_copy_and_partition(
                 c_dtype, tid, None, t2r, None, mine, epi_tile, None

@@ -10,13 +10,19 @@ from typing import Any, Union
 from ...compiler import jit as _jit
 from ...compiler.host.kernels import CONVERTS
 from ...dtypes import Scalar
+from ...layout import ComposedLayout
 from ...runtime import from_dlpack
 from ...seam import traced
+from ...tensor.ssa import where
+from ...tensor.tensor import Tensor
 from . import options as _options
 from .options import *  # noqa: F403 - `cute.compile` and its options
 from .tma_traits import CopyAtom
 
-__all__ = ["CopyAtom", "Int", "jit", "native_struct", *_options.__all__]
+__all__ = ["CopyAtom", "Int", "and_", "jit", "native_struct", "select_", *_options.__all__]
+
+_Tensor, _ComposedLayout = Tensor, ComposedLayout  # by these names files reach the classes
+select_ = where
 
 Int = Union[int, Scalar]  # noqa: UP007 - files subscribe and unite it as a class
 
@@ -28,6 +34,20 @@ def _pack_shape(shape: Any, *, loc: Any = None, ip: Any = None) -> Any:
 
 
 _pack_tile = _pack_shape
+
+
+@traced
+def and_(lhs: Any, *rest: Any, loc: Any = None, ip: Any = None) -> Any:
+    """Return whether all conditions hold, each of which is computed. lhs, rest: they."""
+    result = lhs
+    for x in rest:
+        if isinstance(result, bool):
+            result = x if result else False
+        elif isinstance(x, bool):
+            result = result if x else False
+        else:
+            result = (result != 0) & (x != 0)
+    return result
 
 
 def native_struct(cls: Any) -> Any:

@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of MLIR's dialects that files call in operations of their own: texts of PTX, and parts of vectors. Others
-refuse to be called, and say what to write."""
+"""Functions of MLIR's dialects that files call in operations of their own: texts of PTX, parts of vectors, pointers of
+another space, TMA loads. Others refuse to be called, and say what to write."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from ... import arch, math as cute_math
-from ...dtypes import Boolean, DType, Float32, Float64, Int16, Int32, Int64
-from ...seam import CuteError, StaticEnum, current, traced
+from ...dtypes import Boolean, DType, Float32, Float64, Int16, Int32, Int64, Scalar
+from ...seam import CuteError, StaticEnum, current, current_or, traced
+from ...tensor.pointer import AddressSpace
 from ...tensor.ssa import TensorSSA
+from ...tilelang import cpasync
 from ..ptx_text import as_type, meaning
 from .tma_traits import atom_make_non_exec_tiled_tma_load
 
 __all__ = [
-    "AsmDialect",
-    "absf",
-    "atom_make_non_exec_tiled_tma_load",
-    "bitcast",
-    "extract",
-    "extractvalue",
-    "inline_asm",
-]
+    "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType", "TMALoadMode", "absf",
+    "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync", "extract", "extractvalue",
+    "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
+]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}
 """By their letters in constraints, the types of registers."""
@@ -114,8 +113,114 @@ def absf(operand: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None)
     return cute_math.absf(operand)
 
 
+@traced
+def maxnumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the greater of two floats, the number where one is NaN. lhs, rhs: they, or vectors of them."""
+    return cute_math.max(lhs, rhs)
+
+
+@traced
+def minnumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the lesser of two floats, the number where one is NaN. lhs, rhs: they, or vectors of them."""
+    return cute_math.min(lhs, rhs)
+
+
+@traced
+def maximumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the greater of two floats, NaN where one is. lhs, rhs: they, or vectors of them."""
+    return cute_math.max(lhs, rhs, propagate_nan=True)
+
+
+@traced
+def minimumf(lhs: Any, rhs: Any, *, fastmath: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """Return the lesser of two floats, NaN where one is. lhs, rhs: they, or vectors of them."""
+    return cute_math.min(lhs, rhs, propagate_nan=True)
+
+
+@traced
+def intr_ctlz(in_: Any, is_zero_poison: bool, *, loc: Any = None, ip: Any = None) -> Any:
+    """Count the leading zero bits of an integer; its width of 0. in_: the integer. is_zero_poison: taken; the count of
+    0 is always that."""
+    if current_or(None) is None:
+        width = in_.dtype.width if isinstance(in_, Scalar) else 32
+        return Int32(width - (int(getattr(in_, "value", in_)) % (1 << width)).bit_length())
+    return arch.clz(in_, width=current().type_of(in_).width)
+
+
+class StructType:
+    """The type of several values."""
+
+    @staticmethod
+    @traced
+    def get_literal(elements: Any) -> tuple[Any, ...]:
+        """Return the type of values of these types, in a list."""
+        return tuple(elements)
+
+
+class PointerType:
+    """The type of pointers."""
+
+    @staticmethod
+    @traced
+    def get(address_space: Any = AddressSpace.generic.value) -> AddressSpace:
+        """Return the memory space of a number."""
+        return AddressSpace(address_space)
+
+
+@traced
+def addrspacecast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Return a pointer as one into another memory space. res: what `PointerType.get(space)` gave. arg: the pointer,
+    which is generic, or into that memory, or is to become generic. CuteError: it is into another."""
+    if res in (arg.space, AddressSpace.generic):
+        return arg
+    if arg.space is not AddressSpace.generic:
+        raise CuteError(f"addrspacecast: {arg!r} does not point into {res.name}")
+    return replace(arg, space=res)
+
+
+@traced
+def elect_sync(*, loc: Any = None, ip: Any = None) -> Any:
+    """Elect one lane of the warp, as `cute.arch.elect_one`."""
+    return arch.elect_one()
+
+
+class TMALoadMode(StaticEnum):
+    """What a TMA load takes of its tensor: a box, or a box of pixels."""
+
+    TILE = 0
+    IM2COL = 1
+
+
+@traced
+def CpAsyncBulkTensorGlobalToSharedClusterOp(  # noqa: N802 - the dialect's name
+    dstMem: Any, tmaDescriptor: Any, coordinates: Any, mbar: Any, im2colOffsets: Any, *, predicate: Any = None,  # noqa: N803
+    multicastMask: Any = None, l2CacheHint: Any = None, mode: Any = None, loc: Any = None, ip: Any = None,  # noqa: N803
+) -> None:  # fmt: skip
+    """Load a box by TMA, in the threads where a predicate holds. PTX cp.async.bulk.tensor, sm_90.
+
+    dstMem: where to, in shared memory. tmaDescriptor: the tensor map. coordinates: innermost first, in a list. mbar:
+    the barrier, which expects the bytes. im2colOffsets: a list, empty but for TMALoadMode.IM2COL. predicate: a Boolean;
+    None: all threads. mode: TMALoadMode.TILE by default. CuteError: multicastMask or l2CacheHint, which `cute.copy`
+    takes.
+    """
+    if multicastMask is not None or l2CacheHint is not None or mode not in (None, *TMALoadMode):
+        raise CuteError(
+            "CpAsyncBulkTensorGlobalToSharedClusterOp: multicastMask, l2CacheHint and modes other than TILE and "
+            "IM2COL: use cute.copy, with mcast_mask and cache_policy"
+        )
+    offsets = tuple(im2colOffsets) if mode is TMALoadMode.IM2COL else None
+
+    def load() -> None:
+        cpasync.tma_load(tmaDescriptor, mbar, dstMem, tuple(coordinates), im2col_offsets=offsets)
+
+    if predicate is None:
+        load()
+    else:
+        current().when(predicate, load)
+
+
 class Operation:
-    """A function of a dialect that is not here. name: its own."""
+    """A function or a class of a dialect that is not here. name: its own."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -127,7 +232,7 @@ class Operation:
         )
 
     def __getattr__(self, name: str) -> Operation:
-        if name.startswith("_"):
+        if name.startswith("_") or not self.name[0].isupper():  # of a function Numba asks, and there is nothing
             raise AttributeError(name)
         return Operation(f"{self.name}.{name}")
 

@@ -10,7 +10,7 @@ from cuda.bindings import driver
 from ...seam import CuteError
 from ..runs import RUN
 
-__all__ = ["checkCudaErrors", "default_stream", "initialize_cuda_context", "stream_sync"]
+__all__ = ["checkCudaErrors", "default_stream", "initialize_cuda_context", "load_cubin_module_data", "stream_sync"]
 
 
 def checkCudaErrors(result: Any) -> Any:  # noqa: N802 - the CuTe DSL's name
@@ -35,6 +35,11 @@ def initialize_cuda_context(device_id: int = 0) -> None:
         from cuda.core import Device
 
         Device(device_id).set_current()
+
+
+def load_cubin_module_data(cubin_data: bytes) -> Any:
+    """Load machine code. cubin_data: it. Gives the driver's library. CuteError: the driver refuses it."""
+    return checkCudaErrors(driver.cuLibraryLoadData(cubin_data, None, None, 0, None, None, 0))
 
 
 def stream_sync(stream: Any) -> None:

@@ -8,20 +8,52 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...dtypes import BFloat16, Boolean, Float16, Float32, Float64, Int8, Int16, Int32, Int64
-from ...isa.form.targets import TARGETS
-from ...seam import CuteError, StaticEnum, current_or, static, traced
+from ...compiler.host.result import CompiledHost
+from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8, Int16, Int32, Int64
+from ...isa.form.targets import TARGETS, supports
+from ...seam import CuteError, StaticEnum, current, current_or, static, traced
 from ..launch_errors import DSLCudaRuntimeError
+from .dialects import Operation
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "T", "dynamic_expr", "extract_mlir_values",
-    "for_generate", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitCompiledFunction",
+    "NumericMeta", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "get_c_pointers", "get_mlir_types",
+    "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
+
+
+_PLAIN = "write it in plain Python: `if`, `for` and `while` of a kernel are compiled"
 
 
 class _Ordered(StaticEnum):
     """Targets, ordered by chip and then by suffix: none, "a", "f"."""
+
+    @property
+    def major(self) -> int:
+        """The chip's number before the last digit: 9 of sm_90a."""
+        return int(self.value[0])
+
+    @property
+    def minor(self) -> int:
+        """The last digit of the chip's number."""
+        return int(self.value[1])
+
+    @property
+    def suffix(self) -> str:
+        """The letter behind the chip's number, or nothing."""
+        return str(self.value[2])
+
+    @traced
+    def is_family_of(self, arch: Any) -> bool:
+        """Say whether this target runs what is written for the family of another: of one with "a" it is that one, of
+        one with "f" one of its family, with a suffix, and no earlier chip, and of others one of the same major number.
+
+        arch: the other.
+        """
+        if arch.suffix:
+            return supports(self.name, arch.name)
+        return bool(self.major == arch.major and self.minor >= arch.minor)
 
     @traced
     def __lt__(self, other: Any) -> bool:
@@ -67,6 +99,8 @@ class BaseDSL:
 
 
 CuTeDSL = BaseDSL
+JitCompiledFunction = CompiledHost
+NumericMeta = DType
 
 
 class T:
@@ -77,10 +111,47 @@ class T:
     f16, bf16, f32, f64 = (staticmethod(lambda t=t: t) for t in (Float16, BFloat16, Float32, Float64))
 
 
+class DSLPreprocessor:
+    """The CuTe DSL's preprocessor of a function's source. Kernels are read as bytecode here, in which a condition is
+    taken apart as Python does: `if const_expr(S) and D` leaves nothing of what S excludes."""
+
+    def visit_If(self, node: Any) -> Any:  # noqa: N802 - Python's name
+        """Return the statement, for what a file puts in this method's place."""
+        return node
+
+
+class FloatMeta(DType):
+    """The class of element types of floats, by which files define their own: these refuse to be used."""
+
+    def __new__(cls, name: str, bases: Any, namespace: Any, **named: Any) -> Any:
+        """Make what stands for an element type of a file's."""
+        return Operation(name)
+
+
 @traced
 def dynamic_expr(value: Any) -> Any:
     """Return `value`: the CuTe DSL has it to mark a condition of run time, which here each is that is not static."""
     return value
+
+
+@traced
+def if_generate(
+    cond: Any, then_body: Callable[..., Any], else_body: Callable[..., Any] | None = None,
+    input_args: Any = None, return_types: Any = None, *, loc: Any = None, ip: Any = None,
+) -> None:  # fmt: skip
+    """Call one function or another, as a condition of run time is.
+
+    cond: the condition. then_body, else_body: the functions; None: nothing. input_args: what both are given.
+    CuteError: return_types, since what a branch gives is a variable's of a kernel's own `if`.
+    """
+    if return_types:
+        raise CuteError(f"if_generate: return_types: {_PLAIN}")
+    given = tuple(input_args or ())
+    when = current().when
+    when(cond, lambda: then_body(*given))
+    if else_body is not None:
+        other = else_body
+        when(current().compare("==", cond, 0), lambda: other(*given))
 
 
 def _refusing(name: str, instead: str) -> Callable[..., Any]:
@@ -93,10 +164,10 @@ def _refusing(name: str, instead: str) -> Callable[..., Any]:
 
 
 _HELD = "objects of kernels are held as they are, and are not taken apart by methods of theirs"
-_PLAIN = "write it in plain Python: `if`, `for` and `while` of a kernel are compiled"
+get_mlir_types = _refusing("get_mlir_types", _HELD)
+get_c_pointers = _refusing("get_c_pointers", _HELD)
 extract_mlir_values = _refusing("extract_mlir_values", _HELD)
 new_from_mlir_values = _refusing("new_from_mlir_values", _HELD)
-if_generate = _refusing("if_generate", _PLAIN)
 for_generate = _refusing("for_generate", _PLAIN)
 while_generate = _refusing("while_generate", _PLAIN)
 yield_out = _refusing("yield_out", _PLAIN)

@@ -117,6 +117,8 @@ class _Compile:
         for option in given:
             if isinstance(option, _REFUSED):
                 raise cute.CuteError(f"compile: {type(option).__name__}: {type(option).__doc__}")
+        if hasattr(func, "__cute_tuned__"):
+            func, named = func.__cute_tuned__(args, named)
         arch = next((o.value for o in reversed(given) if isinstance(o, GPUArch)), None) or target_here()
         return compiled(func, _in_order(func, args, named), arch)
 

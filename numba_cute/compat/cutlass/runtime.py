@@ -9,13 +9,14 @@ from typing import Any
 from ...dtypes import DType
 from ...runtime import from_dlpack as _from_dlpack, make_fake_tensor, make_ptr as _make_ptr
 from ...seam import CuteError
+from ...seam.marks.constexpr import LeftOut
 from ...tensor.address import Address
 from ...tensor.dlpack import element_of
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..runs import RUN
 
-__all__ = ["from_dlpack", "load_module", "make_fake_stream", "make_ptr"]
+__all__ = ["find_runtime_libraries", "from_dlpack", "load_module", "make_fake_stream", "make_ptr"]
 
 
 def from_dlpack(
@@ -46,10 +47,19 @@ def _standing_for(x: Any, assumed_align: int | None) -> Tensor | None:
     return make_fake_tensor(element_of(x.dtype), shape, stride, assumed_align=assumed_align)
 
 
+class _Current(int, LeftOut):
+    """The stream that torch is using."""
+
+
 def make_fake_stream(*, use_tvm_ffi_env_stream: bool = False) -> int:
-    """Make a stream to compile with: the default one. use_tvm_ffi_env_stream: taken; a launch that names no stream runs
-    in torch's current one."""
-    return 0
+    """Make a stream to compile with: the default one. use_tvm_ffi_env_stream: calls of what is compiled leave the
+    argument out, and run in the stream that torch is using."""
+    return _Current() if use_tvm_ffi_env_stream else 0
+
+
+def find_runtime_libraries(*, enable_tvm_ffi: bool = True) -> list[str]:
+    """Return the paths of the libraries that compiled functions need: there are none. enable_tvm_ffi: taken."""
+    return []
 
 
 def load_module(file_path: str, *, enable_tvm_ffi: bool = False) -> Any:

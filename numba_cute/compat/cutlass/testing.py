@@ -6,15 +6,23 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...seam import CuteError, InternalError
-from ...testing import JitArguments, benchmark as _benchmark, get_workspace_count as _workspaces, tune as _tune
+from ...testing import (
+    Autotuned,
+    JitArguments,
+    Tuning,
+    autotune_jit as _autotune_jit,
+    benchmark as _benchmark,
+    get_workspace_count as _workspaces,
+    tune as _tune,
+)  # fmt: skip
 from ..runs import RUN
 
 __all__ = [
-    "CantImplementError", "add_tensor_init_args", "benchmark", "get_workspace_count", "tune",
+    "CantImplementError", "add_tensor_init_args", "autotune_jit", "benchmark", "get_workspace_count", "tune",
     "validate_tensor_init_args",
 ]  # fmt: skip
 
@@ -44,19 +52,51 @@ def tune(
     can be made, which is run once."""
     if RUN.get() is None:
         return dict(_tune(func, params_dict, kernel_arguments, **named))
-    given = kernel_arguments or JitArguments()
+    given, names = kernel_arguments or JitArguments(), list(params_dict)
+    choices = (dict(zip(names, values)) for values in itertools.product(*params_dict.values()))
+    return _first(names, choices, lambda choice: func(*given.args, **given.kwargs, **choice)())[0]
+
+
+def _first(names: Iterable[str], choices: Iterable[Any], run: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the first choice with which a user's function runs, and what it gives."""
     refused: Exception | None = None
-    for values in itertools.product(*params_dict.values()):
-        choice = dict(zip(params_dict, values))
+    for choice in choices:
         try:
-            func(*given.args, **given.kwargs, **choice)()
+            return choice, run(choice)
         except InternalError:
             raise
         except Exception as e:  # the user's function raises for a combination that it cannot make
             refused = e
-        else:
-            return choice
-    raise CuteError(f"tune: no combination of {', '.join(params_dict)} works: {refused}")
+    raise CuteError(f"tune: no combination of {', '.join(names)} works: {refused}") from refused
+
+
+def autotune_jit(*args: Any, **named: Any) -> Callable[[Callable[..., Any]], Autotuned]:
+    """Decorate a host function with the search for the fastest of its parameters, as `numba_cute.testing.autotune_jit`,
+    whose arguments these are. In a simulated run, where a time says nothing, it takes the first that work."""
+    decorate = _autotune_jit(*args, **named)
+
+    def decorated(function: Callable[..., Any]) -> Autotuned:
+        made = decorate(function)
+        return _Untimed(made.function, made.options)
+
+    return decorated
+
+
+class _Untimed(Autotuned):
+    """What `autotune_jit` decorated; in a simulated run it measures nothing."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return super().__call__(*args, **named) if RUN.get() is None else self._chosen(args, named)[1]
+
+    def tune(self, *args: Any, again: bool = False, **named: Any) -> Tuning:
+        if RUN.get() is None:
+            return super().tune(*args, again=again, **named)
+        return Tuning(self._chosen(args, named)[0], "simulated", {"function": self._name, "measured": {}, "failed": {}})
+
+    def _chosen(self, args: Any, named: Any) -> tuple[Any, Any]:
+        """The first configuration that works, and what the function gives with it."""
+        choices = self.candidates(*args, **named)
+        return _first({n for c in choices for n in c}, choices, lambda c: self.function(*args, **{**c, **named}))
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:

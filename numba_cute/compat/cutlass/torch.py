@@ -139,9 +139,9 @@ def cute_tensor_like(
     """Make a tensor on the GPU with the shape, order and numbers of a torch tensor; gives it and the torch tensor that
     holds its memory.
 
-    data_ref: the numbers. cutlass_dtype: the element type; of floats of a byte and less the torch tensor is of int8, of
-    which each byte holds as many elements as go into one. is_dynamic_layout: whether extents and strides are run-time
-    values. assumed_align: bytes that its address is a multiple of.
+    data_ref: the numbers. cutlass_dtype: the element type; of floats of a byte, and of what is narrower, the torch
+    tensor is of int8, of which each byte holds as many elements as go into one. is_dynamic_layout: whether extents and
+    strides are run-time values. assumed_align: bytes that its address is a multiple of.
     """
     held = torch.empty_strided(data_ref.shape, data_ref.stride(), dtype=_storage(cutlass_dtype), device="cuda")
     made = from_dlpack(held, assumed_align=assumed_align)
@@ -186,7 +186,7 @@ def convert_cute_tensor(
 
 def _write(held: torch.Tensor, numbers: torch.Tensor, ty: DType) -> None:
     """Write numbers into the memory of a torch tensor as elements of a type, rounded to nearest even."""
-    if not (ty.is_float and ty.width <= 8):
+    if ty.width > 8 or (ty.width == 8 and not ty.is_float):
         held.copy_(numbers.to(held.dtype))
         return
     order = sorted(range(held.dim()), key=lambda i: held.stride(i), reverse=True)

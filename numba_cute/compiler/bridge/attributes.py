@@ -9,6 +9,7 @@ asked.
 from __future__ import annotations
 
 import inspect
+from types import MethodType
 from typing import Any
 
 from numba.cuda import types, typing
@@ -21,7 +22,7 @@ from ...seam import CuteError
 from ...seam.ground.names import UnknownName, unknown
 from ...seam.marks import plain
 from ...seam.marks.host_objects import function_of, is_snapshot, python_of
-from ...seam.source.language import immutable
+from ...seam.source.language import follows_python, immutable
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.refusals import kind
@@ -50,13 +51,13 @@ def _own_function(obj: Any, attr: str) -> Any:
         return None
     raw = inspect.getattr_static(obj.cute_of, attr, None)
     fn = None if isinstance(raw, staticmethod) or inspect.isfunction(raw) else function_of(raw)
-    return None if fn is None or seam.is_traced(fn) else fn
+    return None if fn is None or seam.is_traced(fn) or follows_python(fn) else fn
 
 
 def _type_of(value: Any) -> types.Type:
     """Return the Numba type of an attribute: a function that a field holds is one of the kernel's."""
-    fn = python_of(value)
-    if fn is None or seam.is_traced(value) or plain.is_plain_function(value):
+    fn = None if isinstance(value, MethodType) else python_of(value)  # whose function is given its object
+    if fn is None or seam.is_traced(value) or plain.is_plain_function(value) or follows_python(fn):
         return numba_type(value)
     return types.Dispatcher(struct_operators.dispatcher_of(fn))
 

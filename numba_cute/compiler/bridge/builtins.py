@@ -204,5 +204,6 @@ for _key, _fn in _ATOMICS.items():
 for _tuple in (types.UniTuple, types.Tuple):
     for _fn in _OF_MANY:
         _lower(_fn, _tuple)
+for _where in (types.UniTuple, types.Tuple, Value):
     for _item in (Value, types.Literal, types.Any):
-        _lower(_contains, _tuple, _item, key=operator.contains)
+        _lower(_contains, _where, _item, key=operator.contains)

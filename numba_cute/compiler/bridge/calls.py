@@ -29,13 +29,14 @@ from ...seam.ground.error import Signal
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.guards import facade
 from ...seam.marks import plain
+from ...seam.marks.host_objects import python_of
 from ...seam.source.class_statements import without_classes
 from ...seam.source.identity import asks_for_identity
-from ...seam.source.language import GENERATOR, no_operator, refuse_code
+from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from ..ground.faults import Final, in_words, may_be_jitted, tells_more
+from ..ground.faults import Final, in_words, is_numbas, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
 from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
@@ -91,6 +92,7 @@ def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
 def _is_users(fn: Any) -> bool:
     """Say whether a function, a bound method or a class is a plain one of the user's."""
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
+    fn = python_of(fn) or fn
     return plain.is_plain_function(fn) or plain.is_plain_class(fn)
 
 
@@ -212,8 +214,8 @@ def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: 
     try:
         refuse_code(without_classes(without_with(fn)))
         return _jit_call(key, receiver, fn, args, kws, memo)
-    except (*NUMBAS, CuteError, NotImplementedError) as other:
-        if tells_more(why):
+    except (*NUMBAS, CuteError, NotImplementedError, AssertionError) as other:
+        if tells_more(why) or (isinstance(other, AssertionError) and is_numbas(other)):
             raise as_typing_error(in_words(why, name_of(receiver, key))) from why
         raise other from why
 
@@ -261,7 +263,7 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
         code = getattr(fn, "__code__", None)
         if code is not None and code.co_flags & inspect.CO_VARARGS and held > code.co_argcount:
             return None  # which of the arguments it holds are among those, Numba does not say
-    fn = getattr(fn, "__func__", fn)
+    fn = python_of(getattr(fn, "__func__", fn))
     return fn if plain.is_plain_function(fn) and plain.is_users(fn) else None
 
 
@@ -274,7 +276,8 @@ def _held_by(receiver: Any, value: Any, tracer: Tracer) -> tuple[tuple[Any, ...]
     if kind != "partial":
         return (), {}
     made = abstract(receiver, value, tracer)
-    return made.args, made.keywords
+    first = (made.func.__self__,) if isinstance(made.func, MethodType) else ()
+    return (*first, *made.args), made.keywords
 
 
 def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) -> Any:
@@ -325,8 +328,10 @@ def _asked_by(key: Any, made: Any) -> tuple[Any, ...]:
 
 
 def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Call a function that Numba compiles from traced code."""
+    """Call a function that Numba compiles from traced code; one that Python follows runs."""
     tracer: Any = seam.current()
+    if follows_python(function.py_func):
+        return function.py_func(*args, **named)
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]

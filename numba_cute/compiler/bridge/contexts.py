@@ -20,6 +20,7 @@ from numba.cuda.core.base import OverloadSelector
 from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
 from numba.cuda.datamodel import models
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
@@ -27,6 +28,8 @@ from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 from ...seam import CuteError, is_struct_class
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
+from ...seam.marks.host_objects import mapping_of
+from ...seam.source.language import follows_python
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
@@ -205,6 +208,10 @@ class CuteTypingContext(CUDATypingContext):
             or plain.is_named_tuple(val)
         ):
             return Value(("const", type(val), val))
+        if isinstance(val, CUDADispatcher) and follows_python(val.py_func):
+            return Value(("const", FunctionType, val.py_func))
+        if type(val) is dict and (held := mapping_of(val)) is not None:
+            return Value(tree.flatten(held, []))
         if type(val) is functools.partial:
             return Value(tree.flatten(val, []))
         if is_struct_class(type(val)):

@@ -14,6 +14,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.marks.host_objects import mapping_of
 from ...seam.source.language import no_operator
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
@@ -27,6 +28,7 @@ from .values import abstract, concrete, numba_type
 @lowering_registry.lower_constant(Value)
 def value_constant(context: Any, builder: Any, ty: Value, obj: Any) -> Any:
     leaves: list[Any] = []
+    obj = mapping_of(obj) if type(obj) is dict else obj
     tree.align(obj, ty.spec, leaves)
     for leaf in leaves:
         leaf.captured()
@@ -88,6 +90,8 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {operator.getitem: _getitem, operato
 _OPERATORS[divmod] = divmod
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
     _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
+    _inplace = getattr(operator, f"i{_name.rstrip('_')}")
+    _OPERATORS[_inplace] = _inplace
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "pow"):
     _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
 _OPERATORS |= {op: _comparison(op) for op in (operator.eq, operator.ne)}
@@ -132,6 +136,16 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
     else:
         for sig in ((Value, Value), (Value, types.Any), (types.Any, Value)):
             contexts.lower(op, *sig)(lower)
+
+
+@contexts.template(slice)
+class WholeSlice(AbstractTemplate):
+    """`:`, whose type says that it takes all."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        if not all(isinstance(a, types.NoneType) for a in args):
+            return None
+        return typing.signature(types.SliceLiteral(slice(None, None)), *args)
 
 
 for _op, _fn in _OPERATORS.items():

@@ -93,6 +93,28 @@ def _refuse_tuples(func: Any, args: Any) -> None:
             raise as_typing_error(CuteError(f"`is` of two {what} in a kernel: compare what they hold, by `==`"))
 
 
+def _compare_member(op: Any, context: Any, builder: Any, kinds: Any, args: Any) -> Any:
+    """Lower the comparison of a member that its type says with one that is known at run time."""
+    at = 0 if isinstance(kinds[0], types.EnumMember) else 1
+    number = kinds[at].dtype
+    value = context.get_constant(number, _object(kinds[1 - at]).value)
+    compare = context.get_function(op, typing.signature(types.boolean, number, number))
+    return compare(builder, (args[at], value))
+
+
+def _register_members(op: Any) -> None:
+    @contexts.template(op)
+    class Template(AbstractTemplate):
+        def generic(self, args: Any, kws: Any) -> Any:
+            return typing.signature(types.boolean, *args) if len(args) == 2 and _is_member(args) else None
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _compare_member(op, context, builder, sig.args, args)
+
+    contexts.lower(op, Value, types.EnumMember)(lower)
+    contexts.lower(op, types.EnumMember, Value)(lower)
+
+
 def _register(op: Any, same: bool) -> None:
     @contexts.template(op)
     class Template(AbstractTemplate):
@@ -111,11 +133,7 @@ def _register(op: Any, same: bool) -> None:
             return context.get_constant(types.boolean, sig.return_type.literal_value)
         a, b = args
         if _is_member(sig.args):
-            kind, told = sig.args if isinstance(sig.args[0], types.EnumMember) else sig.args[::-1]
-            value = context.get_constant(kind.dtype, _object(told).value)
-            signed = typing.signature(types.boolean, kind.dtype, kind.dtype)
-            compare = context.get_function(operator.eq if same else operator.ne, signed)
-            return compare(builder, (a if kind is sig.args[0] else b, value))
+            return _compare_member(operator.eq if same else operator.ne, context, builder, sig.args, args)
         if isinstance(sig.args[0], Value):
             a, b = (builder.extract_value(x, 0) for x in args)
         return builder.icmp_unsigned("==" if same else "!=", a, b)
@@ -130,3 +148,5 @@ def _register(op: Any, same: bool) -> None:
 
 _register(operator.is_, True)
 _register(operator.is_not, False)
+_register_members(operator.eq)
+_register_members(operator.ne)

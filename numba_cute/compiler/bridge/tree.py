@@ -2,8 +2,8 @@
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
 A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("node", class, specs)
-for an instance of a `static` class, ("partial", (number of arguments, names), specs) for a `functools.partial`, or
-("const", type, object) for anything else, which must be hashable.
+for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial", (number of arguments, names),
+specs) for a `functools.partial`, or ("const", type, object) for anything else, which must be hashable.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numba.cuda import types
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.marks.mappings import Mapping
 from ...seam.marks.plain import is_plain
 from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .exact import Part, changing, mark
@@ -62,8 +63,9 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if isinstance(obj, seam.Leaf):
         leaves.append(obj)
         return ("leaf", leaf_type(obj))
-    if isinstance(obj, tuple) and not hasattr(obj, "_fields"):
-        return ("tuple", tuple(flatten(x, leaves) for x in obj))
+    if isinstance(obj, tuple):
+        parts = tuple(flatten(x, leaves) for x in obj)
+        return ("named", kind, parts) if hasattr(obj, "_fields") else ("tuple", parts)
     if type(obj) is functools.partial:
         held = (obj.func, *obj.args, *obj.keywords.values())
         return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
@@ -72,12 +74,12 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
-    if _changes(obj) and not isinstance(obj, tuple):
+    if kind is dict:
+        return flatten(Mapping(tuple(obj), tuple(obj.values())), leaves)
+    if _changes(obj):
         (type_of,) = _typing
         leaves.append(obj)
         return ("leaf", type_of(obj))
-    if isinstance(obj, tuple) and not seam.is_static(obj):
-        raise CuteError(f"a {kind.__name__} cannot be part of an object that never changes: give it the items")
     try:
         hash(obj)
     except TypeError:
@@ -137,7 +139,9 @@ def _changes(obj: Any) -> bool:
     """Say whether what a closure holds is an object of the kernel, or known at run time alone."""
     if isinstance(obj, (seam.Leaf, ByReference)) or seam.is_struct_class(type(obj)):
         return True
-    parts: Any = obj if isinstance(obj, tuple) else ()
+    if seam.is_static_class(type(obj)):
+        return not seam.is_static(obj)
+    parts: Any = obj if isinstance(obj, tuple) else obj.values() if type(obj) is dict else ()
     if isinstance(obj, functools.partial):
         parts = (obj.func, *obj.args, *obj.keywords.values())
     elif type(obj) is FunctionType:
@@ -169,7 +173,9 @@ def _as_partial(fn: FunctionType) -> Any:
         raise CuteError(f"{fn.__name__} has a keyword-only default of run time: pass it as an argument")
     try:
         known = tuple(None if n in named else d for n, d in zip(names, defaults))
-        function = lifted_function(code, fn.__globals__, fn.__module__, known or None)
+        function = lifted_function(
+            code, fn.__globals__, fn.__module__, known or None, fn.__kwdefaults__, seam.is_traced(fn)
+        )
     except NotLifted:
         text = f"{fn.__name__} holds values of run time for a function in it: pass them as arguments"
         raise CuteError(text) from None
@@ -195,6 +201,8 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
     if kind == "partial":
         (count, *names), (fn, *held) = spec[1], (unflatten(s, leaves) for s in spec[2])
         return functools.partial(fn, *held[:count], **dict(zip(names, held[count:])))
+    if kind == "named":
+        return spec[1]._make(unflatten(s, leaves) for s in spec[2])
     obj = object.__new__(spec[1])
     for name, s in zip(fields_of(spec[1]), spec[2]):
         object.__setattr__(obj, name, unflatten(s, leaves))
@@ -224,7 +232,7 @@ def join(a: Spec, b: Spec) -> Spec | None:
     if all(ints):
         known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
         return ("leaf", multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
-    if a[0] != b[0] or a[0] not in ("tuple", "node", "partial") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
+    if a[0] in ("leaf", "const") or a[:-1] != b[:-1] or len(a[-1]) != len(b[-1]):
         return None
     if a[0] == "node":
         unset = getattr(a[1], "__cute_unset__", ())
@@ -271,8 +279,8 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
         leaves.extend(UNSET for _ in leaf_types(spec))
     elif spec[0] == "leaf":
         leaves.append(obj)
-    elif spec[0] == "tuple":
-        for x, s in zip(obj, spec[1]):
+    elif spec[0] in ("tuple", "named"):
+        for x, s in zip(obj, spec[-1]):
             align(x, s, leaves)
     elif spec[0] == "partial":
         obj = _as_partial(obj) if type(obj) is FunctionType else obj

@@ -22,7 +22,7 @@ from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import as_argument
-from ...seam.marks.plain import refuse_own_operators
+from ...seam.marks.plain import is_named_tuple, is_plain_class, refuse_own_operators
 from ..ground.ownership import owns
 from . import tree
 from .given_floats import GivenFloat
@@ -119,7 +119,7 @@ def _extend(cls: type) -> None:
     before: Callable[[Any, Any], Any] = typeof_impl.dispatch(cls)
 
     def typeof_marked(obj: Any, c: Any) -> Any:
-        given = isinstance(obj, _CALLED) and _takes_functions(c)
+        given = (isinstance(obj, _CALLED) or is_plain_class(obj) or is_named_tuple(obj)) and _takes_functions(c)
         return _of_constant(obj, c) if given or _is_compile_time(obj) else before(obj, c)
 
     typeof_impl.register(cls)(typeof_marked)

@@ -91,6 +91,10 @@ class StructProxy(tree.ByReference):
         raise CuteError(f"copy.deepcopy of a {self._ty.cls.__name__}: write a method that makes a new one")
 
 
+PART = slice(0, 1)
+"""What stands in traced code for a slice that takes a part: its bounds are not known there."""
+
+
 def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     """Make of a Numba type (and an LLVM value, when lowering) the object that traced code sees."""
     if isinstance(ty, types.Omitted):
@@ -124,7 +128,9 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.Array):
         return _array(ty, value, tracer)
     if isinstance(ty, types.SliceType):
-        return slice(None)
+        return PART
+    if isinstance(ty, types.EllipsisType):
+        return Ellipsis
     if isinstance(ty, types.Dispatcher):
         return ty.dispatcher
     if isinstance(ty, types.Function) and callable(ty.typing_key):  # an operator, or a function of Python's

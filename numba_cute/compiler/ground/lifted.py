@@ -8,6 +8,8 @@ import functools
 from types import CodeType, FunctionType
 from typing import Any
 
+from ... import seam
+
 _ONE = frozenset(("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_AND_CLEAR"))
 _TWO = frozenset(("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"))
 _CELL = frozenset(("MAKE_CELL", "LOAD_CLOSURE", "LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF"))
@@ -104,16 +106,25 @@ def written(code: CodeType) -> CodeType:
 
 
 def lifted_function(
-    code: CodeType, space: dict[str, Any], module: Any, defaults: tuple[Any, ...] | None
-) -> FunctionType:
-    """Return the function of lifted code, the same one each time for the same defaults. NotLifted: there is none."""
-    key = code, id(space), tuple((type(d), d) for d in defaults or ())  # the function keeps its globals alive
+    code: CodeType, space: dict[str, Any], module: Any, defaults: tuple[Any, ...] | None,
+    named: dict[str, Any] | None = None, is_traced: bool = False,
+) -> FunctionType:  # fmt: skip
+    """Return the function of lifted code, the same one each time for the same defaults. NotLifted: there is none.
+
+    named: defaults of parameters that are given by name alone. is_traced: whether it is marked as traced.
+    """
+    held = (*(defaults or ()), *(named or {}).values())
+    # the function keeps its globals alive
+    key = code, id(space), tuple((type(d), d) for d in held), tuple(named or ()), is_traced
     try:
         found = _functions.get(key)
     except TypeError:  # a default that has no hash
         raise NotLifted from None
     if found is None:
         found = _functions[key] = FunctionType(lifted(code), space, code.co_name, defaults)
+        found.__kwdefaults__ = named
         found.__module__ = module
         _written[found.__code__] = code
+        if is_traced:
+            seam.traced(found)
     return found

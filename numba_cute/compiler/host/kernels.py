@@ -21,6 +21,7 @@ from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, stati
 from ...seam.marks.plain import with_ordinary_parameters
 from ...seam.marks.prints import printing
 from ...seam.source.class_statements import without_classes
+from ...seam.source.with_statements import reaches_with
 from .cluster import checked_extents, cluster_shape
 from .options import DEFAULTS, options_of
 
@@ -233,10 +234,12 @@ def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
     """Mark a function as an operation of the user's: Python that runs while a kernel that calls it is compiled, on what
     is static, and on numbers, tensors and vectors whose values are known only at run time.
 
-    function: the Python. It has no branch or loop over what is known only at run time (CuteError there).
+    function: the Python. It has no branch or loop over what is known only at run time (CuteError there), but for `with
+    cute.arch.elect_one():`, also in a function that it calls and that stands before it: then it is as a function
+    without a decorator.
     """
-    made: Callable[..., Any] = seam.traced(_function("dsl_user_op", function))
-    return made
+    made: Callable[..., Any] = _function("dsl_user_op", function)
+    return made if reaches_with(made) else seam.traced(made)
 
 
 def _function(what: str, given: Any) -> Any:

@@ -23,6 +23,7 @@ from numba.cuda.dispatcher import (
     normalize_kernel_dimensions,
 )
 
+from ...isa.form.limits import enough_smem
 from ...isa.form.targets import PORTABLE_CLUSTER
 from ...seam import CuteError
 from ...seam.ground.naming import described
@@ -32,6 +33,7 @@ from ...seam.marks.host_objects import python_of
 from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts
+from .failed import LaunchFailed
 from .mapped import changes, mapped
 from .native import arrays, oracle, packing
 from .native.driver import driver as native_driver, function_of
@@ -46,12 +48,7 @@ from .streams import core_stream
 def _check_smem(self: Any, cufunc: Any, sharedmem: int) -> int:
     """Return the dynamic shared memory of this launch: the kernel's own need if the user named none; limits raised."""
     known = facts(self)
-    need = sharedmem or known.smem
-    if need < known.smem:
-        raise CuteError(
-            f"smem={sharedmem}: the kernel's allocations take {known.smem} bytes of dynamic shared memory; "
-            f"pass smem={known.smem}, or 0 to have it computed"
-        )
+    need = enough_smem(sharedmem, known.smem)
     device = devices.get_context().device
     if need > 48 * 1024 and known.raised.get(device.id, 0) < need:
         static = cufunc.attrs.shared
@@ -139,7 +136,7 @@ def _submit(setting: Setting, stream: int, parameters: list[Any]) -> None:
         kernel = setting.kernel  # one from the disk has no function
         name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
         what = f"{name} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
-        raise driver.CudaAPIError(
+        raise LaunchFailed(
             code, f"{error.name}: {why}; launch of {what} and {setting.smem} bytes of dynamic shared memory"
         )  # fmt: skip
 
@@ -386,8 +383,8 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     programmatic_event_flags: CU_EVENT_RECORD_*.
 
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
-    less shared memory than the kernel's allocations take, more than the device has, options that are none, or a graph
-    with any of them.
+    more shared memory than the device has, options that are none, or a graph with any of them. LaunchWarning: less
+    shared memory than the kernel's allocations take, which it then gets.
     """
     more = (
         pdl, cooperative, fallback_cluster, preferred_smem_carveout, launch_completion_event,

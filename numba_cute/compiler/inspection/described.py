@@ -119,7 +119,7 @@ def _of_constant(value: Any) -> types.Type:
 
 def _spec(d: Description) -> tree.Spec:
     if isinstance(d, Object):
-        return ("node", d.cls, tuple(map(_spec, d.fields)))
+        return ("named" if issubclass(d.cls, tuple) else "node", d.cls, tuple(map(_spec, d.fields)))
     if isinstance(d, Group):
         return ("tuple", tuple(map(_spec, d.items)))
     if isinstance(d, Constant):

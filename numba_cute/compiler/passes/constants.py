@@ -20,6 +20,7 @@ from numba.cuda.core import ir
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
 from ..bridge.object_types import Value
 from .definitions import Definitions, Place
@@ -46,6 +47,7 @@ _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
+_LOOKED_FOR = (int, str)
 _WIDEST = 1 << 63
 
 
@@ -147,7 +149,7 @@ class Constants:
 
     def _right_hand_side(self, node: Any, place: Place) -> Any:
         if isinstance(node, _WRITTEN):
-            return node.value
+            return mapping_of(node.value) if type(node.value) is dict else node.value
         if isinstance(node, ir.Var):
             return self.of(node, place)
         if isinstance(node, ir.Arg):
@@ -219,6 +221,12 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
+    if (
+        fn is operator.contains
+        and isinstance(lhs, tuple)
+        and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs))
+    ):
+        return rhs in lhs
     if type(lhs) is float or type(rhs) is float:
         return _compare_floats(fn, lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):

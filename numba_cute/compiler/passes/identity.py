@@ -68,6 +68,7 @@ class Held:
         self.items: dict[str, tuple[Objects, ...]] = {}
         self.inside: dict[Site, Objects] = defaultdict(lambda: NONE)
         self.sites: dict[Site, Any] = {}
+        self.stored: set[Site] = set()  # whose objects are stored in others: of which kinds is not known
         self.stores: list[tuple[Objects, Objects, Any]] = []
         self._todo = [(p, i) for p, i in statements(blocks) if self._concerns(i)]
         self._changed = True
@@ -107,7 +108,9 @@ class Held:
     def _follow(self, place: Site, inst: Any) -> None:
         if isinstance(inst, ir.Assign):
             found, items = self._value(place, inst)
-            if kinds(self.typemap.get(inst.target.name)):
+            wanted = kinds(self.typemap.get(inst.target.name))
+            if wanted:
+                found = frozenset(x for x in found if self._is_of(x, wanted))
                 self._grow(self.vars, inst.target.name, found)
                 if items is not None:
                     self.items[inst.target.name] = items
@@ -117,6 +120,12 @@ class Held:
         elif isinstance(inst, (ir.SetItem, ir.StaticSetItem)) and self.vars[inst.value.name]:
             if isinstance(self.typemap[inst.target.name], StructRef):
                 self._store(self.vars[inst.target.name], self.vars[inst.value.name], inst)
+
+    def _is_of(self, x: Any, wanted: frozenset[Any]) -> bool:
+        """Say whether a value of these kinds may hold an object, or lead to it."""
+        if not isinstance(x, Site) or x in self.stored:
+            return True
+        return bool(kinds(self.typemap[self.sites[x].target.name]) & wanted)
 
     def _value(self, place: Site, inst: Any) -> tuple[Objects, tuple[Objects, ...] | None]:
         value = inst.value
@@ -195,6 +204,8 @@ class Held:
             self.sites[place] = inst
             self._grow(self.inside, place, objects(known.inside) | {place})
         for into, what in known.stores:
+            if NEW in what:
+                self.stored.add(place)
             self._store(objects(into), objects(what), inst)
         items = None if known.items is None else tuple(map(objects, known.items))
         return objects(known.result), items

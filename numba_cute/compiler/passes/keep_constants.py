@@ -20,6 +20,7 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError, NumbaError
 from numba.cuda.core.ir_utils import build_definitions
 
+from ... import seam
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
@@ -28,6 +29,7 @@ from .at_most_once import take_once
 from .constants import Constants, NotConstant, Whole
 from .definitions import Place, instructions, statements
 from .members import keep_members
+from .members_compared import keep_compared
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -46,9 +48,12 @@ class KeepConstants(FunctionPass):
         changed = prints.print_compiling(func_ir)
         changed |= namespaces.add_fields(func_ir, state.args)
         changed |= ranges.plain_ranges(func_ir, state.args)
+        changed |= tables.write_down(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= lists.tuples_for_lists(func_ir)
         changed |= _settle(known)
+        changed |= known.after(tables.hand_on)
+        changed |= known.after(keep_compared)
         tables.refuse_others(func_ir)  # of what is reached
         changed |= known.after(keep_members)
         while _decide_by_types(state, known):
@@ -177,7 +182,7 @@ def _fold(facts: _Known) -> bool:
             value = known.of_expr(expr, place)
         except NotConstant:
             continue
-        if type(value) in (int, bool):
+        if type(value) in (int, bool) or (type(value) is float and _is_asserted(expr, place, known)):
             made = Whole if expr.op == "call" and known.is_of_float(expr, place) else ir.Const
             inst.value = made(value, inst.loc)  # which gives what `known` has
             changed = True
@@ -185,6 +190,11 @@ def _fold(facts: _Known) -> bool:
         facts.forget()
         changed = True
     return changed
+
+
+def _is_asserted(expr: Any, place: Place, known: Constants) -> bool:
+    """Say whether an expression is `const_expr(x)`, which is x: of a float no type tells that it is static."""
+    return expr.op == "call" and known.of(expr.func, place) is seam.const_expr
 
 
 def _refuse_own_operators(func_ir: Any) -> None:

@@ -54,6 +54,13 @@ class Lower(CUDALower):
                 return self.context.cast(self.builder, super().lower_expr(own, expr), own, resty)
         return super().lower_expr(resty, expr)
 
+    def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> Any:  # noqa: N802 - Numba's name
+        """Lower a call of a function within itself: compiled for other types it is another function."""
+        function = fnty.dispatcher_type
+        if signature.args in function.dispatcher.overloads:
+            return self._lower_call_normal(function, expr, signature)
+        return super()._lower_call_RecursiveCall(fnty, expr, signature)
+
     def _find_singly_assigned_variable(self) -> None:
         """Find the variables that need no slot: each assigned by one statement, and used in that one's block alone."""
         self._blk_local_varmap: dict[str, object] = {}

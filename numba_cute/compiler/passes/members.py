@@ -2,12 +2,14 @@
 """Members of enumerations of the user's that a call is given: what they are is known to the function that is called.
 
 Numba keeps of a member no more than its number, known at run time. So this library's functions are given the number of
-an IntEnum's member, and functions of the user's the member itself, which stands there as if it was written there.
+an IntEnum's member, and functions of the user's the member itself, which stands there as if it was written there;
+what is compared with a member is compared with itself, too, so that the answer is static where the other one is.
 """
 
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any
 
 from numba.cuda.core import ir
@@ -46,7 +48,7 @@ def keep_members(func_ir: Any, known: Constants) -> bool:
                 member = _given(known.args, value.index)
                 if member is not None:
                     inst.value, changed = ir.Global(f"{type(member).__name__}.{member.name}", member, inst.loc), True
-            elif isinstance(value, ir.Expr) and value.op == "call":
+            elif isinstance(value, ir.Expr):
                 body += (made := _written(value, Place(label, at), known, block.scope))
                 changed |= bool(made)
             body.append(inst)
@@ -67,8 +69,17 @@ def is_member(value: Any) -> bool:
     return isinstance(value, enum.Enum) and not isinstance(value, seam.StaticEnum)
 
 
+_COMPARES = (operator.eq, operator.ne)
+
+
 def _written(call: Any, place: Place, known: Constants, scope: Any) -> list[Any]:
-    """Return the assignments of what a call is given in the place of members, and change the call."""
+    """Return the assignments of what a call, or a comparison, is given in the place of members, and change it."""
+    if call.op == "binop" and call.fn in _COMPARES:
+        of_members = _Members(known, scope, place)
+        call.lhs, call.rhs = of_members.of(call.lhs, place), of_members.of(call.rhs, place)
+        return of_members.made
+    if call.op != "call":
+        return []
     try:
         function = known.of(call.func, place)
     except NotConstant:

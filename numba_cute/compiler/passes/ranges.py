@@ -16,7 +16,6 @@ from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 
-
 _NAME = "cute.range"
 
 

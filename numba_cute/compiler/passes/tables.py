@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables in a kernel: `{ADD: operator.add, MAX: max}[op]`, of which only the items that are looked up stay, and tuples
-where it is gone over. A kernel has no dictionaries of its own."""
+where it is gone over. Dicts of the module are such tables too. A kernel has no dictionaries of its own."""
 
 from __future__ import annotations
 
@@ -10,12 +10,44 @@ from typing import Any
 
 from numba.cuda.core import ir
 
+from ... import seam
 from ...seam import CuteError
+from ...seam.marks.mappings import Mapping
 from ...seam.source.language import NO_DICT, NO_KEY, no_key, no_such_key
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, instructions, statements
 from .uses import read_in
+
+_ITEM = "$numba_cute_item"
+
+
+def write_down(func_ir: Any) -> bool:
+    """Put in the place of each dict of the module, or of a closure, that a kernel names a table of its items, as they
+    are now; say whether there was one."""
+    changed = False
+    for block in func_ir.blocks.values():
+        body: list[Any] = []
+        for inst in block.body:
+            value = inst.value if isinstance(inst, ir.Assign) else None
+            if isinstance(value, (ir.Global, ir.FreeVar)) and type(value.value) is dict:
+                body += _written(inst, value.name, value.value, block.scope)
+                changed = True
+            else:
+                body.append(inst)
+        block.body = body
+    return changed
+
+
+def _written(inst: Any, name: str, items: dict[Any, Any], scope: Any) -> list[Any]:
+    """The statements that make a table of a dict's items."""
+    made, pairs, loc = [], [], inst.loc
+    for key, item in items.items():
+        pair = [scope.redefine(_ITEM, loc) for _ in range(2)]
+        made.append(ir.Assign(ir.Global(f"a key of {name}", key, loc), pair[0], loc))
+        made.append(ir.Assign(ir.Global(f"{name}[{key!r}]", item, loc), pair[1], loc))
+        pairs.append(tuple(pair))
+    return [*made, ir.Assign(ir.Expr.build_map(pairs, len(pairs), None, None, loc), inst.target, loc)]
 
 
 def look_up(func_ir: Any, known: Constants) -> bool:
@@ -131,6 +163,64 @@ class _Table:
         return made
 
 
+@seam.traced
+def _mapping(keys: Any, values: Any) -> Mapping:
+    """Make what a kernel hands on of a dict."""
+    return Mapping(keys, values)
+
+
+def hand_on(func_ir: Any, known: Constants) -> bool:
+    """Make an object of each table that is handed on, whose keys are then all known; say whether there was one."""
+    whole = _handed_on(func_ir.blocks)
+    found = []
+    for place, inst in statements(func_ir.blocks) if whole else ():
+        value: Any = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(value, ir.Expr) and value.op == "build_map" and inst.target.name in whole:
+            try:
+                keys = [known.of(k, place) for k, _ in value.items]
+            except NotConstant:
+                continue
+            if not any(isinstance(k, float) for k in keys):
+                found.append((place, inst))
+    for place, inst in reversed(found):
+        block = func_ir.blocks[place.label]
+        block.body[place.index : place.index + 1] = _made(inst, block.scope)
+    return bool(found)
+
+
+def _made(inst: Any, scope: Any) -> list[Any]:
+    """Return the statements that make an object of a table."""
+    loc, items = inst.loc, inst.value.items
+    function, keys, values = (scope.redefine(f"$numba_cute_{n}", loc) for n in ("mapping", "keys", "values"))
+    return [
+        ir.Assign(ir.Global("mapping", _mapping, loc), function, loc),
+        ir.Assign(ir.Expr.build_tuple([k for k, _ in items], loc), keys, loc),
+        ir.Assign(ir.Expr.build_tuple([v for _, v in items], loc), values, loc),
+        ir.Assign(ir.Expr.call(function, [keys, values], (), loc), inst.target, loc),
+    ]
+
+
+def _handed_on(blocks: dict[int, Any]) -> set[str]:
+    """Return the names of tables that something reads that asks them nothing, and that nothing changes."""
+    tables = _tables(blocks)
+    if not tables:
+        return set()
+    groups = {name: {name} for name in tables}
+    for inst in instructions(blocks):
+        if _is_dict(inst, tables) and isinstance(inst.value, ir.Var):
+            joined = groups[inst.target.name] | groups[inst.value.name]
+            groups |= dict.fromkeys(joined, joined)
+    whole: set[str] = set()
+    changed: set[str] = set()
+    for inst in instructions(blocks):
+        value: Any = inst.value if isinstance(inst, ir.Assign) else None
+        if _is_dict(inst, tables) or isinstance(inst, ir.Del) or _may_ask(value, tables):
+            continue
+        of = changed if isinstance(inst, (ir.SetItem, ir.StaticSetItem, ir.DelItem)) else whole
+        of |= {other for name in tables & read_in(inst) for other in groups[name]}
+    return whole - changed
+
+
 def refuse_others(func_ir: Any, items: bool = False) -> None:
     """Raise a CuteError, with its line, for a table that is asked what none is asked; for what is not answered too, if
     all that are known were found."""
@@ -218,7 +308,10 @@ def drop(blocks: dict[int, Any], kept: Container[int] = ()) -> bool:
 
 
 def _is_of(inst: Any, tables: set[str]) -> bool:
-    """Say whether a statement makes a table, gives one another name, or takes a method of one."""
+    """Say whether a statement makes a table, or a part of one of the module's, gives one another name, or takes a
+    method of one."""
     value = inst.value if isinstance(inst, ir.Assign) else None
+    if isinstance(value, ir.Global) and inst.target.name.startswith(_ITEM):
+        return True
     method = isinstance(value, ir.Expr) and value.op == "getattr" and value.value.name in tables
     return method or _is_dict(inst, tables)

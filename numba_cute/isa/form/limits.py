@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,21 @@ _STEP, _SMEM_UNIT = 8, 128
 """In which the registers of a thread, and the bytes of a CTA's shared memory, are given out."""
 _FEWEST = 24
 """The fewest registers of a thread that setmaxnreg asks for."""
+
+
+class LaunchWarning(UserWarning):
+    """A launch is given other than what was asked, so that it is right."""
+
+
+def enough_smem(given: int, need: int) -> int:
+    """Return the bytes of dynamic shared memory of a launch that is given some, 0 to have it computed, and whose kernel
+    allocates `need`: with a LaunchWarning where these are more."""
+    if 0 < given < need:
+        warnings.warn(
+            f"smem={given}: the kernel's allocations take {need} bytes of dynamic shared memory, and it is launched "
+            f"with these; pass smem={need}, or 0 to have it computed", LaunchWarning, stacklevel=2,
+        )  # fmt: skip
+    return max(given, need)
 
 
 def taken_smem(dynamic: int, static: int) -> int:

@@ -178,6 +178,9 @@ class Machine(Protocol):
         """Read global memory that nobody may write during the launch."""
 
     def write_global(self, address: int, data: Bytes) -> None: ...
+    def replace(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes], *, shared: bool) -> None:
+        """Change part of what lies in memory (global, or this CTA's shared) by one plain write of all of it."""
+
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
         """Change global memory atomically; gives what was there."""
 

@@ -158,28 +158,35 @@ _add(Target("sm_121", "8.8", 100 * KIB, 1536, 24, 8, 0, "sm_120", (Product("GB10
 
 
 class _Asked(threading.local):
-    """The target that this thread compiles for or simulates, whatever GPU is here."""
+    """The target that this thread compiles for or simulates, whatever GPU is here; sms: how many SMs it is to have."""
 
     arch: str | None = None
+    sms: int | None = None
 
 
 _ASKED = _Asked()
 
 
 @contextmanager
-def answering_for(arch: str) -> Iterator[None]:
-    """Have what is asked of "the GPU" on this thread answered for a target."""
-    before, _ASKED.arch = _ASKED.arch, arch
+def answering_for(arch: str, sms: int | None = None) -> Iterator[None]:
+    """Have what is asked of "the GPU" on this thread answered for a target. sms: how many SMs it is to have; None: as
+    many as was said around this, or as its first product has."""
+    before = _ASKED.arch, _ASKED.sms
+    _ASKED.arch, _ASKED.sms = arch, sms or _ASKED.sms
     try:
         yield
     finally:
-        _ASKED.arch = before
+        _ASKED.arch, _ASKED.sms = before
 
 
 def asked() -> Target | None:
     """Return the target that was named to `compile` or `simulate`, while one of them runs: who asks what the GPU has
     is answered for that. None of a launch on a GPU."""
-    return None if _ASKED.arch is None else named(_ASKED.arch)
+    found, sms = None if _ASKED.arch is None else named(_ASKED.arch), _ASKED.sms
+    if found is None or sms is None:
+        return found
+    products = tuple(p._replace(sms=sms) for p in found.products or (Product(found.name, sms),))
+    return dataclasses.replace(found, products=products)
 
 
 def named(arch: object) -> Target:

@@ -35,10 +35,8 @@ CHOICES = {"elemtype": 13, "interleave_layout": 3, "swizzle_mode": 4, "swizzle_a
 
 def _replace(m: Machine, space: str, address: int, field: str, ord: int, value: int) -> None:
     need_aligned("tensormap.replace: address", address, BYTES)
-    if space == "smem":
-        m.write(address, replace_field(m.read(address, BYTES), field, ord, value))
-    else:
-        m.write_global(address, replace_field(m.read_global(address, BYTES), field, ord, value))
+    m.replace(address, BYTES, lambda old: replace_field(old, field, ord, value), shared=space == "smem")
+    if space != "smem":
         m.map_proxy("changed", address)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import seam
 from ...atoms.fragments import register_fragment
 from ...atoms.op import MmaOp, MmaTraits
 from ...dtypes import DType
 from ...layout import make_layout
 from ...seam import CuteError, static
-from ...tensor.ssa import elementwise
+from ...tensor.algebra import rank, size
+from ...tensor.ssa import TensorSSA, elementwise, where
 from ...tensor.tensor import Tensor
 
 __all__ = ["MmaUniversalOp"]
@@ -26,6 +26,7 @@ class MmaUniversalOp(MmaOp):
     fma. Raises CuteError for Boolean."""
 
     abacc_dtype: DType
+    whole = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.abacc_dtype, DType) or self.abacc_dtype.kind == "bool":
@@ -45,12 +46,25 @@ class MmaUniversalOp(MmaOp):
         return register_fragment(operand, input, self.abacc_dtype)
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
+        self.issue_whole(d, a, b, (1, 1, 1), accumulate)
+
+    def issue_whole(self, d: Tensor, a: Tensor, b: Tensor, extents: tuple[int, int, int], accumulate: Any) -> None:
+        """Add a column of `a` times a row of `b` for each step of K, each loaded once."""
         for t, name in ((d, "d"), (a, "a"), (b, "b")):
-            if t.shape not in (1, (1,), ((1,),)):
+            if size(t, (0,)) != 1:
                 raise CuteError(f"gemm: {name} has shape {t.shape}; fragments of MmaUniversalOp are (1, rest…)")
-        dtype = self.abacc_dtype
-        x, y, z = (t.load().to(dtype) for t in (a, b, d))
-        product = x * y
-        total = elementwise("fma", x, y, z) if dtype.is_float else product + z
-        value = seam.current().select(accumulate, total[0], product[0])
-        d[0] = value
+        (m, n, k), dtype = extents, self.abacc_dtype
+        total = d.load().reshape((m, n))
+        for step in range(k):
+            x, y = (t[None, None, step] if rank(t) == 3 else t for t in (a, b))
+            column, row = x.load().to(dtype).reshape((m, 1)), y.load().to(dtype).reshape((1, n))
+            sum_ = _multiply_add(column, row, total.to(dtype))
+            if step == 0 and accumulate is not True:
+                sum_ = where(accumulate, sum_, column * row)
+            total = sum_.to(d.element_type)
+        d.store(total.reshape(d.shape))
+
+
+def _multiply_add(x: TensorSSA, y: TensorSSA, z: TensorSSA) -> TensorSSA:
+    total: TensorSSA = elementwise("fma", x, y, z) if z.dtype.is_float else x * y + z
+    return total

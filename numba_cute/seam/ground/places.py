@@ -126,11 +126,12 @@ def at_line(e: E, file: str, line: int) -> E:
 
 
 def source_of(fn: Any) -> tuple[list[str], int]:
-    """Return the lines of a function's source, and the number of the first. OSError: there is none. What was given to
-    `exec` has none: since Python 3.13 the text of `python -c` stands in its place, under the same name."""
-    if inspect.unwrap(fn).__code__.co_filename == "<string>":
+    """Return the lines of a function's source, its own where it wraps another, and the number of the first. OSError:
+    there is none. What was given to `exec` has none: since Python 3.13 the text of `python -c` stands in its place,
+    under the same name."""
+    if fn.__code__.co_filename == "<string>":
         raise OSError("source code not available: it was given to exec")
-    return inspect.getsourcelines(fn)
+    return inspect.getsourcelines(fn.__code__)
 
 
 def at_line_of(e: E, other: BaseException) -> E:

@@ -103,7 +103,7 @@ def _locate_methods(cls: type) -> None:
         setattr(cls, "__init__", _guarded(made) if own else _checked(made))  # noqa: B010 - to mypy methods are fixed
     for name, member in list(vars(cls).items()):
         if name in _GUARDED and isinstance(member, FunctionType):
-            setattr(cls, name, _guarded(member))
+            setattr(cls, name, _guarded(member) if member.__code__.co_argcount == 2 else _located(member))
         elif name in _EQUALITIES and isinstance(member, FunctionType):
             if member.__code__.co_filename != "<string>":  # not one that a dataclass is given
                 setattr(cls, name, _guarded(member))
@@ -180,7 +180,7 @@ def _guarded(fn: Any) -> Any:
     if hasattr(fn, "__cute_guards__") or takes_locations(fn):
         return fn
 
-    def operator(self: Any, other: Any, /) -> Any:  # costs half of what `call` does
+    def operator(self: Any, other: Any, /, *, loc: Any = None, ip: Any = None) -> Any:  # costs half of what `call` does
         try:
             return fn(self, other)
         except Exception as e:

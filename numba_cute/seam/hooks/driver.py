@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from numba_cute.seam.ground.error import CuteError
@@ -19,11 +19,13 @@ class Driver:
     """The questions; as made here, without a driver.
 
     known: return whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask. read:
-    copy so many bytes from an address of a GPU to the host, as a NumPy array.
+    copy so many bytes from an address of a GPU to the host, as a NumPy array. held: yield the memory of the host that
+    stands for a GPU's: where each piece begins, its bytes, its name for reports, and what keeps it alive.
     """
 
     known: Callable[[int], bool | None] = lambda address: None
     read: Callable[[int, int], Any] = _unread
+    held: Callable[[], Iterable[tuple[int, int, str, Any]]] = lambda: ()
 
 
 DRIVER = Driver()

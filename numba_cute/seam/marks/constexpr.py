@@ -167,12 +167,16 @@ def in_order(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[An
     return tuple(given.get(n, defaults.get(n)) for n in names)
 
 
+class LeftOut:
+    """Mark an argument of a host function's compilation that calls of what was compiled leave out."""
+
+
 def with_static(host: Any, first: Sequence[Any], args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a host function's call by name. Those that are static are as in its `first` call: `args`
-    has none of them."""
+    """Return the arguments of a host function's call by name. Those that are static, or are left out of calls
+    (`LeftOut`), are as in its `first` call: `args` has none of them."""
     fn, names = _of_host(host)
     marked = {fn.__code__.co_varnames[i] for i in _marked(fn)}
-    known = {n: v for n, v in zip(names, first) if n in marked and n not in named}
+    known = {n: v for n, v in zip(names, first) if (n in marked or isinstance(v, LeftOut)) and n not in named}
     return {**known, **dict(zip((n for n in names if n not in known), args)), **named}
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numba_cute.seam.ground.backend import current_or
@@ -175,11 +175,34 @@ def is_traced(fn: Any) -> bool:
 
 
 def is_static_class(cls: Any) -> bool:
-    return isinstance(cls, type) and "__cute_static__" in cls.__dict__
+    """Return whether `static` made a class, or it is one of the user's below such a one that is as immutable: a frozen
+    dataclass, or one that adds methods alone. That becomes one here."""
+    if not isinstance(cls, type) or not hasattr(cls, "__cute_static__"):
+        return False
+    own = cls.__dict__
+    if "__cute_static__" not in own and _is_as_immutable(own):
+        static(cls)
+    return "__cute_static__" in own
+
+
+_MUTABLE = ("__init__", "__new__", "__setattr__", "__slots__", "__annotations__")
+
+
+def _is_as_immutable(own: Mapping[str, Any]) -> bool:
+    """Say whether a class with these members is as immutable as its base."""
+    params = own.get("__dataclass_params__")
+    return params.frozen if params is not None else not any(own.get(name) for name in _MUTABLE)
 
 
 def is_struct_class(cls: Any) -> bool:
-    return isinstance(cls, type) and "__cute_struct__" in cls.__dict__
+    """Return whether `struct` made a class, or it is one of the user's below such a one that adds methods alone. That
+    becomes one here."""
+    if not isinstance(cls, type) or not hasattr(cls, "__cute_struct__"):
+        return False
+    own = cls.__dict__
+    if "__cute_struct__" not in own and "__dataclass_params__" not in own and _is_as_immutable(own):
+        struct(cls)
+    return "__cute_struct__" in own
 
 
 _VERDICT = "__cute_all_static__"

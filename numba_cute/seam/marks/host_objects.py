@@ -22,7 +22,8 @@ from ..ground.leaf import Leaf
 from ..ground.names import UnknownName, unknown
 from ..ground.packages import is_library
 from .decorators import is_static_class, is_struct_class, is_traced, static
-from .plain import is_plain, is_users_frame
+from .mappings import Mapping
+from .plain import is_plain, is_users_frame, is_users_module
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
@@ -47,8 +48,8 @@ class Snapshot:
         if name in cls.cute_left:
             raise CuteError(
                 f"{cls.__name__}.{name} is of type {cls.cute_left[name]}, which a kernel cannot hold: its self has "
-                "numbers, texts, tuples, enumerations, element types, layouts, atoms and tensors; pass anything else "
-                "as an argument"
+                "numbers, texts, tuples, dictionaries, enumerations, element types, layouts, atoms and tensors; pass "
+                "anything else as an argument"
             )
         if raw is _ABSENT:
             public = {n for n in (*vars(self), *dir(cls.cute_of)) if not n.startswith("_")}
@@ -170,6 +171,10 @@ def _class(cls: type, names: tuple[str, ...], left: tuple[tuple[str, str], ...])
         "__annotations__": dict.fromkeys(names, Any), "__module__": cls.__module__, "__doc__": cls.__doc__,
         "cute_of": cls, "cute_left": dict(left),
     }  # fmt: skip
+    for name in OPERATORS:
+        fn = python_of(inspect.getattr_static(cls, name, None))
+        if fn is not None and is_users_module(fn.__module__):
+            body[name] = fn
     made: Any = static(type(cls.__name__, (Snapshot,), body))
     made.__setattr__ = _refuse
     return made
@@ -184,11 +189,20 @@ def _refuse(this: Any, name: str, value: Any) -> None:
     )
 
 
+def mapping_of(value: dict[Any, Any]) -> Mapping | None:
+    """Return what a kernel holds of a dictionary of the host; None if it cannot hold all of it."""
+    held = _kept(value)
+    return None if held is _ABSENT else held
+
+
 def _kept(value: Any) -> Any:
     """Return a field's value as a kernel has it; _ABSENT for what it cannot have."""
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         items = tuple(map(_kept, value))
         return _ABSENT if any(x is _ABSENT for x in items) else items
+    if type(value) is dict:
+        held = _kept((tuple(value), tuple(value.values())))
+        return _ABSENT if held is _ABSENT else Mapping(*held)
     if isinstance(value, (*_NUMBERS, *_CALLABLES)) or is_static_class(type(value)):
         return value
     if isinstance(value, MethodType):
@@ -210,6 +224,11 @@ def _kept(value: Any) -> Any:
     return _ABSENT
 
 
+_BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul"
+)  # fmt: skip
+OPERATORS = (*(f"__{r}{n}__" for n in _BINARY for r in ("", "r")), "__neg__", "__pos__", "__invert__", "__getitem__")
+"""Methods of an object's class by which kernels compute with what stands for it."""
 _holding: list[Any] = []
 """The objects whose fields are looked at, outermost first: one that holds itself is not held in itself."""
 

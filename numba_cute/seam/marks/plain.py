@@ -9,6 +9,7 @@ the kernel is compiled is taken, as of a `traced` one; only where that asks for 
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import inspect
@@ -40,11 +41,16 @@ def _is_plain(cls: Any) -> bool:
         return True
     if is_static_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN):
         return False
-    if not _is_own(cls.__module__):
+    if not _is_own(cls.__module__) and not _is_made(cls):
         return False
     if any(is_static_class(c) or is_struct_class(c) or not c.__flags__ & _HEAP for c in cls.__mro__[:-1]):
         return False
     return not any(hasattr(cls, name) for name in _ARRAYS)
+
+
+def _is_made(cls: Any) -> bool:
+    """Say whether `make_dataclass` made a class: it says the module of the caller from Python 3.12 on alone."""
+    return cls.__module__ == "types" and dataclasses.is_dataclass(cls)
 
 
 def is_plain(obj: Any) -> bool:
@@ -64,7 +70,12 @@ def is_plain_function(fn: Any) -> bool:
 
 def is_users(obj: Any) -> bool:
     """Say whether an object is a function or a class of the user's, of no other library."""
-    return (is_plain_function(obj) and _is_own(obj.__module__)) or is_plain_class(obj)
+    return (is_plain_function(obj) and _is_own(obj.__module__)) or is_users_class(obj)
+
+
+def is_users_class(cls: Any) -> bool:
+    """Say whether a class is plain, or one of the user's below an immutable class of this library."""
+    return is_plain_class(cls) or (is_static_class(cls) and _is_own(cls.__module__))
 
 
 def is_users_module(module: Any) -> bool:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel's function rewritten, on its source: classes that it describes its shared memory with, for Numba knows no
-`class`, so that statement is made a call; and fields of its object that it sets."""
+`class`, so that statement is made a call; generators that a call takes whole, which are made lists; and fields of its
+object that it sets."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import textwrap
 from types import CellType, CodeType, FunctionType
@@ -14,9 +16,10 @@ from ..ground.bytecode import opnames
 from ..ground.error import CuteError
 from ..ground.places import at_line, source_of
 from ..marks.decorators import traced
+from .imports import Imports
 from .own_fields import OWN_FIELDS, fields_set, with_variables
 from .settings import stores_of
-from .with_statements import Elect
+from .with_statements import Elect, take_as
 
 _DESCRIBE = "__cute_describe__"
 
@@ -29,14 +32,14 @@ def describe(make: Any, name: str, names: tuple[str, ...], kinds: tuple[Any, ...
 
 
 def without_classes(function: Any, is_kernel: bool = False) -> Any:
-    """Return a function that makes by calls what classes it has, and, if it `is_kernel`, has as variables what fields
-    of its object it sets; itself, if it has neither.
+    """Return a function that makes by calls what classes it has, gives lists to what takes a generator whole, and, if
+    it `is_kernel`, has as variables what fields of its object it sets; itself, if it has none.
 
     CuteError: a class that is more than annotated names under one decorator, or a function with one without source.
     """
     code = function.__code__
     has_class, sets = "LOAD_BUILD_CLASS" in opnames(code), is_kernel and _is_method(function) and any(stores_of(code))
-    if not (has_class or sets):
+    if not (has_class or sets or _has_generator(code)):
         return function
     try:
         tree = ast.parse(textwrap.dedent("".join(source_of(function)[0])))
@@ -46,13 +49,17 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
         raise CuteError(f"{function.__name__} has a class in it, and its source cannot be read: {e}") from e
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     (definition,) = tree.body
-    assert isinstance(definition, ast.FunctionDef)
-    Elect(code.co_filename).visit(definition)  # the source has its `with` still
-    definition.body = [_Calls(code.co_filename).visit(s) for s in definition.body]
+    if not isinstance(definition, ast.FunctionDef):  # a lambda, whose source is the statement that has it
+        return function
+    Elect(code.co_filename).visit(definition)  # the source has its `with` still, and imports
+    imports = Imports(function)
+    imports.visit(definition)
+    taking = frozenset(n for n in _TAKES_WHOLE if _is_builtin(n, function))
+    definition.body = [_Calls(code.co_filename, taking).visit(s) for s in definition.body]
     names = fields_set(definition) if sets else frozenset()
     if names:
         with_variables(definition, names)
-    return _remade(function, definition)
+    return _remade(function, definition, imports.given)
 
 
 _ADDED = {_DESCRIBE: describe, **OWN_FIELDS}
@@ -64,11 +71,35 @@ def _is_method(function: Any) -> bool:
     return not function.__qualname__.rpartition(".")[0].endswith(("<locals>",)) and "." in function.__qualname__
 
 
-class _Calls(ast.NodeTransformer):
-    """Puts a call of `describe` in the place of each class. filename: of the source."""
+_TAKES_WHOLE = ("tuple", "list", "sum", "min", "max")
+"""Functions of Python's that take all that a generator gives; `any` and `all` may leave some of it out."""
 
-    def __init__(self, filename: str) -> None:
-        self._filename = filename
+
+def _has_generator(code: CodeType) -> bool:
+    """Say whether a generator expression stands in a function, or in one inside."""
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return any(c.co_name == "<genexpr>" or _has_generator(c) for c in inner)
+
+
+def _is_builtin(name: str, function: Any) -> bool:
+    code = function.__code__
+    own = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    return name not in own and function.__globals__.get(name) in (None, getattr(builtins, name))
+
+
+class _Calls(ast.NodeTransformer):
+    """Puts a call of `describe` in the place of each class, and a list in that of a generator which one of the
+    functions `taking` takes whole. filename: of the source."""
+
+    def __init__(self, filename: str, taking: frozenset[str]) -> None:
+        self._filename, self._taking = filename, taking
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        of = node.args[0] if node.args else None
+        if isinstance(of, ast.GeneratorExp) and isinstance(node.func, ast.Name) and node.func.id in self._taking:
+            node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
@@ -114,18 +145,21 @@ class _Written(ast.NodeTransformer):
         return self._given.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
 
 
-def _remade(function: Any, definition: ast.FunctionDef) -> Any:
-    """Make a function of a changed definition of it, with its own globals, closure, defaults and attributes."""
+def _remade(function: Any, definition: ast.FunctionDef, imported: dict[str, Any]) -> Any:
+    """Make a function of a changed definition of it, with its own globals, closure, defaults and attributes. imported:
+    by their names in it, what it imports."""
+    added = _ADDED | imported
     arguments = definition.args
     definition.decorator_list, definition.returns = [], None
     for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if a is not None:
             a.annotation = None
+    code = function.__code__
+    take_as(code, arguments)
     nothing = ast.copy_location(ast.Constant(None), definition)
     arguments.defaults = [nothing for _ in arguments.defaults]
     arguments.kw_defaults = [d and nothing for d in arguments.kw_defaults]
-    code = function.__code__
-    free = [*_ADDED, *code.co_freevars]
+    free = [*added, *(n for n in code.co_freevars if n not in added)]
     outer = ast.FunctionDef(
         "outer", ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, []), [definition], [], lineno=1
     )
@@ -134,7 +168,7 @@ def _remade(function: Any, definition: ast.FunctionDef) -> Any:
     new = _code_in(_code_in(compile(module, code.co_filename, "exec", dont_inherit=True), "outer"), definition.name)
     if hasattr(new, "co_qualname"):
         new = new.replace(co_qualname=code.co_qualname)
-    cells = dict(zip(code.co_freevars, function.__closure__ or ())) | {n: CellType(f) for n, f in _ADDED.items()}
+    cells = dict(zip(code.co_freevars, function.__closure__ or ())) | {n: CellType(f) for n, f in added.items()}
     made: Any = FunctionType(
         new, function.__globals__, function.__name__, function.__defaults__, tuple(cells[n] for n in new.co_freevars)
     )

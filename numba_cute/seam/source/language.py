@@ -9,10 +9,10 @@ import inspect
 import re
 from collections.abc import Iterator
 from itertools import zip_longest
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
-from ..ground.bytecode import handlers, operations
+from ..ground.bytecode import handlers, operations, opnames
 from ..ground.error import CuteError
 from ..ground.naming import article, described, type_name
 from ..ground.places import at_line, definition_of
@@ -54,6 +54,22 @@ def refuse_code(function: Any) -> None:
     found = _first_refused(code, not prints(function))
     if found is not None:
         raise at_line(CuteError(found[0]), code.co_filename, found[1])
+
+
+_FOLLOWED = ("DICT_MERGE", "DICT_UPDATE", "MAP_ADD")
+
+
+def follows_python(function: Any) -> bool:
+    """Say whether a function has what Python alone does, `f(**names)`, `{**d}`, a dict's comprehension or a generator:
+    a kernel takes what it gives, as of a plain function, and Numba compiles it only where it cannot be followed."""
+    return isinstance(function, FunctionType) and _is_followed(function.__code__)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_followed(code: CodeType) -> bool:
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    generators = any(c.co_flags & inspect.CO_GENERATOR for c in inner)
+    return generators or not opnames(code).isdisjoint(_FOLLOWED) or any(map(_is_followed, inner))
 
 
 @functools.lru_cache(maxsize=4096)

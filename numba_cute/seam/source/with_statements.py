@@ -11,23 +11,26 @@ import ast
 import functools
 import textwrap
 import weakref
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ..ground.bytecode import opnames
 from ..ground.error import CuteError
+from ..ground.packages import package_of
 from ..ground.places import at_line, definition_of, source_of
+from .imports import Imports, has_import
 
 _OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def without_with(fn: Any) -> Any:
-    """Return a function whose `with elect_one():` are `if elect_one():`; itself where it has no `with`.
+    """Return a function whose `with elect_one():` are `if elect_one():`, and whose imports are assignments; itself where
+    it has neither.
 
     CuteError: another `with`, or one in a function whose source is not there.
     """
-    if not isinstance(fn, FunctionType) or not _has_with(fn.__code__):
+    if not isinstance(fn, FunctionType) or not (_has_with(fn.__code__) or has_import(fn.__code__)):
         return fn
     if fn not in _MADE:
         _MADE[fn] = _rewritten(fn)
@@ -38,6 +41,19 @@ def _has_with(code: CodeType) -> bool:
     if not _OPENS.isdisjoint(opnames(code)):
         return True
     return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+def reaches_with(fn: Any) -> bool:
+    """Say whether a function has a `with`, or a plain function that it names, as far as there is such a one now."""
+    seen: set[int] = set()
+
+    def reaches(f: Any) -> bool:
+        if not isinstance(f, FunctionType) or id(f) in seen or package_of(f.__module__) == "numba_cute":
+            return False
+        seen.add(id(f))
+        return _has_with(f.__code__) or any(reaches(f.__globals__.get(n)) for n in f.__code__.co_names)
+
+    return reaches(fn)
 
 
 class Elect(ast.NodeTransformer):
@@ -76,16 +92,22 @@ def _rewritten(fn: FunctionType) -> FunctionType:
         lines, first = source_of(fn)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):
-        e = CuteError("`with` is read from the source, which is not there: write `if elect_one():`")
+        e = CuteError(
+            "`with` and `import` are read from the source, which is not there: write `if elect_one():`, and import at the "
+            "head of the file"
+        )
         raise at_line(e, *definition_of(fn)) from None
     ast.increment_lineno(tree, first - 1)
     body: Any = tree.body[0]
     body.decorator_list = []
-    outer: Any = ast.parse(f"def outer({', '.join(code.co_freevars)}): pass").body[0]
+    take_as(code, body.args)
+    imports = Imports(fn)
+    body = imports.visit(body)
+    outer: Any = ast.parse(f"def outer({', '.join((*code.co_freevars, *imports.given))}): pass").body[0]
     outer.body = [Elect(code.co_filename).visit(body)]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     new = _found(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE), fn)
-    cells = dict(zip(code.co_freevars, fn.__closure__ or ()))
+    cells = dict(zip(code.co_freevars, fn.__closure__ or ())) | {n: CellType(x) for n, x in imports.given.items()}
     made = FunctionType(
         new, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells[n] for n in new.co_freevars) or None
     )
@@ -93,6 +115,15 @@ def _rewritten(fn: FunctionType) -> FunctionType:
     functools.update_wrapper(made, fn)
     del made.__wrapped__  # type: ignore[attr-defined]
     return made
+
+
+def take_as(code: CodeType, arguments: ast.arguments) -> None:
+    """Have the parameters that a function's source shows be those of its code, where keyword-only ones may have been
+    made ordinary."""
+    if not code.co_kwonlyargcount:
+        defaults = [d or ast.Constant(None) for d in arguments.kw_defaults]
+        arguments.args, arguments.kwonlyargs = [*arguments.args, *arguments.kwonlyargs], []
+        arguments.defaults, arguments.kw_defaults = [*arguments.defaults, *defaults], []
 
 
 _FUTURE = 0x1000000  # of `from __future__ import annotations`

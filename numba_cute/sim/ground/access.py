@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...isa.form.instr import CP_ASYNC_GROUP
 from .clocks import Clock, ThreadClock
 from .ordering import together
 
 Ids = NDArray[np.int32]
+Brought = list[tuple[int, bytes]]
+"""What a copy has brought to shared memory, and where: nothing before it is complete."""
 
 
 class Access:
@@ -19,7 +22,7 @@ class Access:
     work (then `group` says which kind: "mbarrier", "bulk_group", …, and `on` which barrier)."""
 
     __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "wrote", "constant",
-                 "group", "on", "number")  # fmt: skip
+                 "group", "on", "number", "as_one", "copies")  # fmt: skip
 
     def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: Any = None) -> None:
         self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
@@ -28,9 +31,14 @@ class Access:
         self.wrote = False  # an atomic that changes memory
         self.constant = False  # a read through the read-only cache
         self.number = 0  # in the order in which accesses were noted
+        self.copies: Brought | None = [] if group == CP_ASYNC_GROUP else None  # of a cp.async
+        self.as_one = group is None and m.unit is not None and bool(m.row.alike)
+        """Whether a warp did it as one, at one address that all its lanes gave: each lane did, in its program order."""
 
     def known(self, t: ThreadClock, row: int) -> bool:
         """Tell whether the thread knows of the access, for the purpose of `row`."""
+        if self.as_one and self.lo <= t.agent < self.hi:
+            return True
         if isinstance(self.epoch, int):
             return t.knows(row, self.lo, self.epoch)
         return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...isa.form.limits import taken_smem, too_much_smem
 from ...isa.form.machine import Bytes
+from ...seam.hooks.driver import DRIVER
 from ..ground.access import Region
 from ..ground.clocks import GMEM, SMEM
 from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
@@ -52,6 +53,8 @@ class SharedMemory:
     def needs(self, nbytes: int) -> None:
         """The kernel uses the first `nbytes` of dynamic shared memory."""
         self.dynamic = max(self.dynamic, nbytes)
+        run = self.cta.cluster.run
+        run.smem_need = max(run.smem_need, nbytes)
         self._check_capacity()
 
     def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 1) -> NDArray[Any]:
@@ -155,9 +158,13 @@ def owned(a: NDArray[Any]) -> tuple[int, int] | None:
 
 
 class GlobalMemory:
-    """The buffers that the kernel was given, by address. Everything else is out of bounds."""
+    """The buffers that the kernel was given, by address, and the GPU's memory whose address it holds as a number, as
+    far as `DRIVER` knows it. Everything else is out of bounds. before: memory that is reached so is added to it, as it
+    was."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: list[tuple[Allocation, Bytes]] | None = None) -> None:
+        self._before = before
+        self._held: list[tuple[int, int, str, Any]] | None = None  # the GPU's memory
         self._starts: list[int] = []
         self._buffers: list[Allocation] = []
         self._numbers: list[tuple[int, int, str]] = []
@@ -197,8 +204,30 @@ class GlobalMemory:
         self.add(address, nbytes, name, a, not a.flags.writeable)
 
     def find(self, address: int) -> Allocation | None:
-        at = bisect.bisect_right(self._starts, address) - 1
-        return self._buffers[at] if at >= 0 and address < self._buffers[at].end else None
+        at = bisect.bisect_right(self._starts, address)
+        last = self._buffers[at - 1] if at else None
+        if last is not None and address < last.end:
+            return last
+        return self._reached(address, last, at)
+
+    def _reached(self, address: int, last: Allocation | None, at: int) -> Allocation | None:
+        """The GPU's memory in which an address lies, as far as it is no buffer's. last: the buffer before it. at: the
+        place of the next."""
+        if self._held is None:
+            self._held = sorted(DRIVER.held(), key=lambda h: h[:2])
+        i = bisect.bisect_right(self._held, address, key=lambda h: h[0]) - 1
+        start, nbytes, name, owner = self._held[i] if i >= 0 else (0, 0, "", None)
+        end = start + nbytes
+        if not start <= address < end:
+            return None
+        start = start if last is None else max(start, last.end)
+        end = end if at == len(self._starts) else min(end, self._starts[at])
+        found = Allocation(start, end - start, name, owner)
+        self._starts.insert(at, start)
+        self._buffers.insert(at, found)
+        if self._before is not None:
+            self._before.append((found, found.data.copy()))
+        return found
 
     def copies(self) -> list[tuple[Allocation, Bytes]]:
         """All of it, as it is now."""

@@ -302,7 +302,7 @@ class NamedBarriers:
                 f"{who(rally.who)} arrived for {rally.expected or 'all'} at {rally.places[0]}"
             )
         for tell in m.run.watch.arrives_named:
-            tell(m, self, rally)
+            tell(m, self, rally, wait)
         if m.run.clocks:
             rally.gather = rally.gather or Gather(m.cta.cluster.clock0)
             rally.gather.add([t.clock for t in m.threads])

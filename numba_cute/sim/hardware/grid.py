@@ -52,8 +52,8 @@ class Unit:
         self.kind, self.threads = kind, threads
         self.meets: dict[Any, Any] = {}
         self.groups: dict[str, Groups] = {}
-        self.registers: int | None = None  # of each thread, once setmaxnreg was executed
-        self.wanted: int | None = None  # of each thread, while it waits for them
+        self.registers: int | None = None  # of each thread of a warp, once setmaxnreg was executed
+        self.wanted: int | None = None  # of each thread of a warp, while it waits for them
 
 
 class Wait:
@@ -106,11 +106,10 @@ class Thread:
         if issuer == WARP:
             return self.warp
         if issuer == WARPGROUP:
-            if self.warpgroup is None and what != "setmaxnreg":
-                raise no_warpgroup(self, what)
-            for tell in self.cta.cluster.run.watch.lacks_warpgroup if self.warpgroup is None else ():
-                tell(self, what)
-            return self.warpgroup or self.cta.last_warps
+            checked = self.cta.cluster.run.watch.lacks_warpgroup if what == "setmaxnreg" else (no_warpgroup,)
+            for refused in checked if self.warpgroup is None else ():
+                raise refused(self, what)
+            return self.warpgroup if self.warpgroup is not None and checked else self.warp
         return self.cta.unit if issuer == CTA else self.cta.cluster.unit
 
     def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
@@ -142,7 +141,6 @@ class Cta:
         self.unit = Unit(CTA, self.threads)
         self.warps = [self._unit(WARP, at, 32) for at in range(0, self.live, 32)]
         self.warpgroups = [self._unit(WARPGROUP, at, 128) for at in range(0, self.live - 127, 128)]
-        self.last_warps = Unit(WARPGROUP, self.threads[128 * len(self.warpgroups) :])  # those that are none
         self.names: list[tuple[int, int, str]] = []
         self.slabs: dict[Any, list[Any]] = {}
         self.tmem: Any = None
@@ -161,20 +159,23 @@ class Cta:
 
     @property
     def register_pool(self) -> int:
-        """The registers that the warpgroups share out among them."""
+        """The registers that the warps share out among them."""
         return len(self.threads) * self.default_registers
 
-    def registers_without(self, unit: Unit) -> int:
-        """Count the registers that the other warpgroups hold."""
-        sharing = (*self.warpgroups, self.last_warps)
-        return sum(len(g.threads) * (g.registers or self.default_registers) for g in sharing if g is not unit)
+    def registers_without(self, warps: Iterable[Unit]) -> int:
+        """Count the registers that the other warps hold."""
+        return sum(len(w.threads) * self.registers_of(w) for w in self.warps if w not in warps)
+
+    def registers_of(self, unit: Unit, wanted: bool = False) -> int:
+        """The registers of each thread of a warp, the most of a warpgroup's. wanted: those that it waits for too."""
+        warps = {t.warp for t in unit.threads[::32]}
+        return max((wanted and w.wanted) or w.registers or self.default_registers for w in warps)
 
     def too_many_registers(self) -> str | None:
         """Say that the warpgroups ask for more registers than there are; None if they do not."""
-        run = self.cluster.run
-        if not any(g.wanted for g in self.warpgroups):
+        if not any(w.wanted for w in self.warps):
             return None
-        asked = [g.wanted or g.registers or self.default_registers for g in self.warpgroups]
+        run, asked = self.cluster.run, [self.registers_of(g, True) for g in self.warpgroups]
         return too_many_registers(run.target, asked, len(self.threads), run.bounds)
 
     def _unit(self, kind: str, at: int, size: int) -> Unit:
@@ -252,6 +253,7 @@ class Run:
         self.noted = 1  # the number of the next access that a check notes
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
+        self.smem_need = 0  # the bytes of dynamic shared memory that the kernel's allocations take
         self.smem_places: dict[Any, tuple[int, int]] = {}  # where dynamic shared memory begins, by who asked, and bytes
         self.smem_allocator = False  # whether an allocator gives out the same
         self.extensions: Any = None  # what the user overloaded in Numba (see python.extensions)

@@ -42,7 +42,7 @@ class Op:
         if self.groups is not None:
             (reads, writes), epoch, kind = self.groups.agents, self.groups.epoch, self.groups.kind
             reading, self.access = (Access(m, agent, agent + 1, epoch, kind, None) for agent in (reads, writes))
-            self.told = [reading, self.access]
+            self.told, m.brought = [reading, self.access], reading.copies
         else:
             self.told = [handle.bar.access(m) for handle, _ in self.bars]
             by = {handle.bar: access for (handle, _), access in zip(self.bars, self.told)}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
 from ...isa.form.limits import check_direction, check_setmaxnreg
 from ...isa.form.machine import Bytes
-from ..ground.access import Region, Rows
+from ..ground.access import Brought, Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
@@ -35,7 +35,7 @@ class Machine:
     """One issue of one row by `threads`."""
 
     __slots__ = ("run", "row", "case", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
-                 "saved", "op", "map_at", "lay", "_place")  # fmt: skip
+                 "saved", "op", "map_at", "lay", "brought", "_place")  # fmt: skip
 
     def __init__(
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
@@ -46,6 +46,7 @@ class Machine:
         self.cta = threads[0].cta
         self.cta_rank = self.cta.rank
         self.deferred = False  # the effect of an operation in flight is being done
+        self.brought: Brought | None = None  # what that has written, where it is to be told
         self.issued: Any = None  # what a deferred operation's issuers knew
         self.saved: Any = None  # shared memory as an operation has read it, whose effect is still to come
         self.op: Any = None  # the asynchronous operation that this issue began
@@ -165,17 +166,20 @@ class Machine:
     def set_registers(self, count: int, *, grows: bool) -> None:
         if count % 8 or not 24 <= count <= 256:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
-        unit, cta = self.unit, self.cta
+        cta, warps = self.cta, list(dict.fromkeys(t.warp for t in self.threads))
         if grows:
             check_setmaxnreg(self.run.target, count, len(cta.threads), self.run.bounds)
-        check_direction(cta.default_registers, unit.registers, count, grows=grows)
+        check_direction(cta.default_registers, warps[0].registers, count, grows=grows)
         if grows:
-            unit.wanted = count
-            others = [g for g in cta.warpgroups if g is not unit]
-            held = ", ".join(f"{g.registers or cta.default_registers} each in {who(g.threads)}" for g in others)
+            for w in warps:
+                w.wanted = count
+            others = [g for g in cta.warpgroups if g is not self.threads[0].warpgroup]
+            held = ", ".join(f"{cta.registers_of(g)} each in {who(g.threads)}" for g in others)
             why = f"setmaxnreg.inc to {count} registers (of the block's {cta.register_pool}; {held})"
-            self.block(lambda: cta.registers_without(unit) + len(unit.threads) * count <= cta.register_pool, why)
-        unit.registers, unit.wanted = count, None
+            own = len(self.threads) * count
+            self.block(lambda: cta.registers_without(warps) + own <= cta.register_pool, why)
+        for w in warps:
+            w.registers, w.wanted = count, None
 
     # memory
     def _peer(self, rank: int | None) -> Any:
@@ -240,6 +244,8 @@ class Machine:
 
     def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None:
         self.shared(self.cta_rank if cta is None else cta, address, len(data), True)[...] = data
+        if self.brought is not None:
+            self.brought.append((address, data.tobytes()))
 
     def read_rows(
         self, addresses: NDArray[np.int64], nbytes: int, *, lay: tuple[int, int] | None = None
@@ -277,6 +283,10 @@ class Machine:
 
     def write_global(self, address: int, data: Bytes) -> None:
         self._global(address, len(data), True)[...] = data
+
+    def replace(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes], *, shared: bool) -> None:
+        part = self.shared(self.cta_rank, address, nbytes, True) if shared else self._global(address, nbytes, True)
+        part[...] = change(part.copy())
 
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
         a = self.run.memory.at(address, nbytes, self, True)

@@ -16,7 +16,7 @@ from ...isa.facts.reduction import combine
 from ...isa.facts.tensormap import SWIZZLE_SPAN, Im2col, Im2colWide, TensorMapRecord, check_reduction
 from ...isa.form.machine import Bytes
 from ..ground.access import Box
-from ..ground.report import SimError
+from ..ground.report import OutOfBoundsError, SimError
 from . import tma_coordinates
 
 _GRAINS = {"128B_ATOM_32B": 2, "128B_ATOM_32B_FLIP_8B": 2, "128B_ATOM_64B": 4}
@@ -142,7 +142,7 @@ class SimTensorMap:
         if 0 in shape or min(shape) < 0:
             return np.empty((0,) * len(shape), r.dtype.numpy), tuple(slice(0, 0) for _ in where)
         reach = sum((n - 1) * s for n, s in zip(shape, strides)) + size
-        a = self.memory.at(address, reach, machine, write)
+        a = self._allocation(address, reach, machine, write)
         for tell in machine.run.watch.accesses:
             box = Box(address - a.address, tuple(reversed(shape)), tuple(reversed(strides)), size)
             tell(machine, a, box, write, "gpu" if atomic else None, asynchronous=True)
@@ -155,6 +155,20 @@ class SimTensorMap:
             tuple(reversed(strides)),
         )
         return view, tuple(where)
+
+    def _allocation(self, address: int, nbytes: int, machine: Any, write: bool) -> Any:
+        """The memory that holds a box."""
+        try:
+            return self.memory.at(address, nbytes, machine, write)
+        except OutOfBoundsError as e:
+            first, stated = self.memory.find(self.record.address), self.stated
+            beyond = 0 if first is None else self.record.address + self.record.extent_bytes - first.end
+            if beyond <= 0:
+                raise
+            raise OutOfBoundsError(
+                f"{e}; the tensor map of {self.name} (dims {stated.dims}, strides {stated.strides_bytes} bytes) "
+                f"reaches {beyond} bytes beyond the end of {first.label}"
+            ) from None
 
     def _check(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any, wide: str | None = None

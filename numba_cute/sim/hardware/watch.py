@@ -98,8 +98,8 @@ class Check:
         """The current phase of an mbarrier is about to complete."""
 
     # other barriers
-    def arrives_named(self, m: Any, barriers: Any, rally: Any) -> None:
-        """`m` is about to arrive at a named barrier of its CTA."""
+    def arrives_named(self, m: Any, barriers: Any, rally: Any, waits: bool) -> None:
+        """`m` is about to arrive at a named barrier of its CTA, and `waits` there."""
 
     def syncs_threads(self, m: Any) -> None:
         """`m` has come to a `syncthreads`."""
@@ -148,8 +148,8 @@ class Check:
         """A thread itself reads or writes a span of its registers. verb: "read" or "written"."""
 
     # threads
-    def lacks_warpgroup(self, thread: Any, what: str) -> None:
-        """A thread shares out registers, `what`, whose warps are no whole warpgroup."""
+    def lacks_warpgroup(self, thread: Any, what: str) -> Any:
+        """A thread shares out registers, `what`, whose warps are no whole warpgroup; gives the error."""
 
     def performs(self, meet: Any, m: Any, values: dict[str, Any]) -> Any:
         """Threads that meet issue an instruction, some with undefined operands; gives what its body gives."""

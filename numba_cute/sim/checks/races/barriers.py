@@ -57,11 +57,14 @@ class BarrierUse(Check):
                 self._users[bar][t.clock.agent] = t, t.clock.epoch, m.place, how
 
     # named barriers
-    def arrives_named(self, m: Any, barriers: Any, rally: Rally) -> None:
-        """Report those who do not know that the use before has ended: both could become one."""
+    def arrives_named(self, m: Any, barriers: Any, rally: Rally, waits: bool) -> None:
+        """Report those who do not know that the use before has ended: both could become one.
+
+        Who has arrived without waiting may wait for the same use, which counts them twice (PTX ISA, "barrier": it ends
+        when that many have arrived): had it ended before, in another order, they would not know.
+        """
         last = barriers.last.get(rally.id)
-        again = rally.arrived and any(t in rally.who for t in m.threads)
-        if again:
+        if rally.arrived and not waits and any(t in rally.who for t in m.threads):
             before, how = rally, "has arrived there already, and that use has not ended"
         elif last is not None and not all(t.clock.base.at(READS, last[1]) >= last[2] for t in m.threads):
             before, how = last[0], "does not know that the use before has ended, so that in another order both mix"

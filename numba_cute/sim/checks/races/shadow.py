@@ -10,12 +10,13 @@ overwriting what the generic proxy has read (CUTLASS's pipelines rely on it).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
-from ...ground.access import Access, Box, Ids, Region
+from ...ground.access import Access, Box, Brought, Ids, Region
 from ...ground.clocks import FULL, READS, ThreadClock
 from .explain import Conflict, constant_written, over_barrier, race
 
@@ -58,11 +59,16 @@ class History:
         self.run = run
         self.accesses: list[Any] = [None]
         self._sets: list[frozenset[int]] = [frozenset()]
+        """By number the sets of accesses of one cluster; one of several is -n for the nth of `_unions`."""
         self._set_ids: dict[frozenset[int], int] = {frozenset(): 0}
+        self._unions: list[tuple[int, ...]] = [()]
+        self._union_ids: dict[tuple[int, ...], int] = {}
         self._added: dict[tuple[int, int], int] = {}
         self._recent: dict[Any, int] = {}
         self._to_be_same: list[tuple[Any, Region, Any, Exception]] = []
         """Writes whose values must be those that were there: they are written when the next access is checked."""
+        self._to_bring_the_same: list[tuple[Brought, Brought, Exception]] = []
+        """Pairs of cp.async that must bring the same."""
 
     def by_threads(self, m: Any, atomic: str | None = None) -> int:
         """The access of the issuing threads at their current epochs."""
@@ -106,9 +112,12 @@ class History:
                 at = region.address(int(np.flatnonzero(writers == i)[0]))
                 why = self._why(a, m, clocks, is_async)
                 error = race(m, memory, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
-                if not write or atomic or a.atomic or by is not None or a.group is not None or isinstance(region, Box):
+                if by is not None and a.copies is not None and by.copies is not None:
+                    self._copy_the_same(m, a.copies, by.copies, error)
+                elif write and not (atomic or a.atomic or by or a.group is not None or isinstance(region, Box)):
+                    self._write_the_same(m, memory, region, error)
+                else:
                     raise error
-                self._write_the_same(m, memory, region, error)
         if write or shadow.updated:
             self._check_others(m, shadow, region, me, write, atomic, clocks)
         if write:
@@ -122,8 +131,18 @@ class History:
             tell(m, error)
         self._to_be_same.append((memory, region, region.get(memory.data).copy(), error))
 
+    def _copy_the_same(self, m: Any, before: Brought, now: Brought, error: Exception) -> None:
+        """Take a cp.async over the bytes of an unordered one for none if both bring the same values, once they have."""
+        for tell in self.run.watch.writes_unordered:
+            tell(m, error)
+        self._to_bring_the_same.append((before, now, error))
+
     def settle(self) -> None:
         """Raise the error of a write whose values are others."""
+        for pair in [p for p in self._to_bring_the_same if p[0] and p[1]]:
+            self._to_bring_the_same.remove(pair)
+            if pair[0] != pair[1]:
+                raise pair[2]
         while self._to_be_same:
             memory, region, before, error = self._to_be_same.pop()
             if (region.get(memory.data) != before).any():
@@ -146,7 +165,7 @@ class History:
         """Check a write against what was read, and any access against atomics before the last one."""
         readers = region.get(shadow.readers)
         for s in distinct(readers):
-            for i in self._sets[s]:
+            for i in self._members(s):
                 a = self.accesses[i]
                 if a.constant and write:
                     at = region.address(int(np.flatnonzero(readers == s)[0]))
@@ -162,7 +181,7 @@ class History:
         """Remember a write. An atomic need not come after all atomics before it, so that some are kept."""
         if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
             self.accesses[me].wrote = True
-            before = set().union(*(self._sets[s] for s in distinct(region.get(shadow.readers))))
+            before = {i for s in distinct(region.get(shadow.readers)) for i in self._members(s)}
             kept = self._latest(before | distinct(region.get(shadow.writers)))
             shadow.updated |= bool(kept)
             region.set(shadow.readers, self._set(kept))
@@ -197,25 +216,57 @@ class History:
         region.set(shadow.readers, new)
 
     def _with(self, s: int, me: int, m: Any, clocks: Any) -> int:
-        """The set of readers `s` and `me`, without those that `me` comes after: who knows `me` knows them."""
+        """The set of readers `s` and `me`, without those of its cluster that `me` comes after: who knows `me` knows
+        them. The other clusters' stay, so that many blocks that read the same take linear time."""
         found = self._added.get((s, me))
         if found is None:
-            old = self._sets[s]
+            parts = self._parts(s)
+            mine = next((p for p in parts if self._cluster(p) is m.cta.cluster), 0)
+            old = self._sets[mine]
             if self.accesses[me].group != "mbarrier":  # whoever waits for a copy need not know what its issuer knew
                 old = frozenset(i for i in old if self._stays(self.accesses[i], me, m, clocks))
-            found = self._added[s, me] = self._set(old | {me})
+            new = self._part(old | {me})
+            found = self._added[s, me] = self._union([*(p for p in parts if p != mine), new])
         return found
 
     def _stays(self, a: Access, me: int, m: Any, clocks: Any) -> bool:
         """Tell whether a reader is still to be remembered after `me`."""
         return not self.accesses[me].constant if a.constant else not self.ordered(a, m, clocks, READS)
 
-    def _set(self, accesses: frozenset[int]) -> int:
-        """The number of a set."""
+    def _parts(self, s: int) -> tuple[int, ...]:
+        """A set's parts, each of one cluster."""
+        return self._unions[-s] if s < 0 else (s,) if s else ()
+
+    def _cluster(self, part: int) -> Any:
+        return self.accesses[next(iter(self._sets[part]))].cluster
+
+    def _members(self, s: int) -> Iterable[int]:
+        """All accesses of a set."""
+        return self._sets[s] if s >= 0 else chain.from_iterable(self._sets[p] for p in self._unions[-s])
+
+    def _set(self, accesses: Iterable[int]) -> int:
+        """The number of the set of these accesses."""
+        made: dict[Any, set[int]] = {}
+        for i in accesses:
+            made.setdefault(self.accesses[i].cluster, set()).add(i)
+        return self._union([self._part(frozenset(part)) for part in made.values()])
+
+    def _part(self, accesses: frozenset[int]) -> int:
+        """The number of the set of these accesses of one cluster."""
         found = self._set_ids.setdefault(accesses, len(self._sets))
         if found == len(self._sets):
             self._sets.append(accesses)
         return found
+
+    def _union(self, parts: list[int]) -> int:
+        """The number of the set that has these parts."""
+        if len(parts) < 2:
+            return parts[0] if parts else 0
+        key = tuple(sorted(parts))
+        found = self._union_ids.setdefault(key, len(self._unions))
+        if found == len(self._unions):
+            self._unions.append(key)
+        return -found
 
     def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
         """Tell whether all who issue `m` know of the access, for the purpose of `row`."""

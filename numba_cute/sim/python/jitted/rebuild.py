@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from .... import seam
+from ....dtypes import Boolean
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
 from ....seam.ground.places import at_line, line_naming
 from ....seam.guards.messages import no_array
 from ....seam.marks import prints
-from ....seam.marks.host_objects import is_snapshot, python_of
-from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_module
+from ....seam.marks.host_objects import OPERATORS, is_snapshot, mapping_of, python_of
+from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_users_class, is_users_module
 from ....seam.source.class_statements import without_classes
 from ....seam.source.with_statements import without_with
 from ....typed.meetings import Meetings
@@ -86,6 +87,14 @@ def _refusing(error: seam.CuteError) -> Any:
     return refuse
 
 
+@seam.traced
+def _const_expr(value: Any) -> Any:
+    """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
+    has judged whether it is static."""
+    judged = isinstance(value, seam.Leaf) and (value.dtype.is_float or value.dtype == Boolean)
+    return value if judged else seam.const_expr(value)
+
+
 class _Module:
     """A module, some of whose names are replaced."""
 
@@ -131,7 +140,7 @@ class Rebuilder:
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
-        self._stubs: dict[int, Any] = {}
+        self._stubs: dict[int, Any] = {id(seam.const_expr): _const_expr}
         real = sys.modules.get("numba.cuda")
         for name in _STUBS:
             stub = getattr(real, name, None)
@@ -235,6 +244,8 @@ class Rebuilder:
                 raise seam.CuteError(f"{shown(value)}: a tuple of more levels than Python goes down") from None
         if isinstance(getattr(value, "py_func", None), FunctionType):
             return self.jitted(value.py_func)
+        if type(value) is dict and (mapping := mapping_of(value)) is not None:
+            return self._field(mapping)
         if type(value) is functools.partial:
             held = {n: self.replace(x) for n, x in value.keywords.items()}
             return functools.partial(self.replace(value.func), *map(self.replace, value.args), **held)
@@ -243,7 +254,7 @@ class Rebuilder:
             return found
         if isinstance(value, FunctionType) and not is_library(value.__module__):
             return self._extensions.function(value) or self.function(value)
-        if (is_plain_class(value) and value is not SimpleNamespace) or is_named_tuple(value):
+        if (is_users_class(value) and value is not SimpleNamespace) or is_named_tuple(value):
             return self._plain_class(value)
         kind = type(value)
         if kind.__module__.startswith("numba.") and getattr(getattr(value, "dtype", None), "names", None):
@@ -271,19 +282,19 @@ class Rebuilder:
         return found
 
     def _plain_class(self, cls: Any) -> type:
-        """A plain class of the user's with its functions rebuilt: a subclass of it."""
+        """A class of the user's with its functions rebuilt: a subclass of it."""
         found = self._classes.get(cls)
         if found is None:
             bases = tuple(
-                self._plain_class(b) for b in cls.__bases__ if is_plain_class(b)
-            )  # Python's own stay as they are
+                self._plain_class(b) for b in cls.__bases__ if is_users_class(b)
+            )  # Python's and this library's own stay as they are
             if cls in self._classes:  # a method of a base names this class
                 return self._classes[cls]
             found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
             self._classes[found] = found
             for name, member in vars(cls).items():
-                mine = self._member(self._undecorated(member))
-                if mine is not member and name not in _HOOKS and not _is_generated(member):
+                mine = member if _is_generated(member) else self._member(self._undecorated(member))
+                if name not in _HOOKS and (mine is not member or any(name in vars(b) for b in bases)):
                     setattr(found, name, _as_python_wants(name, mine))
         return found
 
@@ -356,7 +367,7 @@ class Rebuilder:
                 members["cute_of"] = self._plain_class(cls.cute_of)
             for base in cls.cute_of.__mro__[-2::-1]:
                 for name, member in vars(base).items():
-                    if not name.startswith("__") or name == "__call__":
+                    if not name.startswith("__") or name in ("__call__", *OPERATORS):
                         members[name] = self._member(self._plain(member))
             found = self._classes[cls] = type(cls.__name__, (cls,), {n: m for n, m in members.items() if m is not None})
         return found

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cutlass.base_dsl.typing.Vector`: a few numbers of a thread as one value, whose bits are viewed as other numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...dtypes import DType, Uint8, Uint16, Uint32, Uint64
+from ...seam import CuteError, static, traced
+from ..ptx_text import as_type
+
+__all__ = ["Vector"]
+
+_WORDS = {8: Uint8, 16: Uint16, 32: Uint32, 64: Uint64}
+
+
+@static
+class Vector:
+    """Numbers of one type. elements: they, in a tuple. dtype: their element type."""
+
+    elements: Any
+    dtype: DType
+
+    @staticmethod
+    @traced
+    def from_elements(elements: Any, dtype: DType, *, loc: Any = None, ip: Any = None) -> Vector:
+        """Make a vector. elements: its numbers. dtype: the element type that they get."""
+        return Vector(tuple(dtype(x) for x in elements), dtype)
+
+    def to_elements(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """Return its numbers, in a tuple."""
+        return self.elements
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Vector:
+        """Return the vector itself. loc, ip: taken."""
+        return self
+
+    def bitcast(self, dtype: DType, *, loc: Any = None, ip: Any = None) -> Vector:
+        """View all its bits as numbers of another element type, `dtype`. CuteError: their widths are no powers of two
+        from 8 to 64 bits, or the bits are no whole number of them."""
+        bits = self.dtype.width * len(self.elements)
+        if not {self.dtype.width, dtype.width} <= set(_WORDS) or bits % dtype.width:
+            raise CuteError(f"Vector.bitcast: {len(self.elements)} elements of {self.dtype} are not some of {dtype}")
+        words = [as_type(x, _WORDS[self.dtype.width]) for x in self.elements]
+        return Vector(tuple(as_type(w, dtype) for w in _rewidened(words, self.dtype.width, dtype.width)), dtype)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.elements[index]
+
+
+def _rewidened(words: list[Any], width: int, other: int) -> list[Any]:
+    """Words of a width as words of another, the first lowest."""
+    if other <= width:
+        return [_WORDS[other](w >> i) for w in words for i in range(0, width, other)]
+    wide, parts = _WORDS[other], other // width
+    made = []
+    for first in range(0, len(words), parts):
+        word = wide(words[first])
+        for i in range(1, parts):
+            word = word | (wide(words[first + i]) << (i * width))
+        made.append(word)
+    return made

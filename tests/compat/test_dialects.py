@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of MLIR's dialects, as files call them."""
+
+from __future__ import annotations
+
+import pytest
+
+from numba_cute.seam import CuteError
+
+from .texts import ran
+
+HEAD = """
+import cutlass
+import cutlass.cute as cute
+import numpy as np
+from cutlass._mlir.dialects import llvm, math as _math, nvvm
+from cutlass.cute.runtime import from_dlpack
+from numba_cute.tilelang.cpasync import extract_tensormap_ptr
+"""
+
+LOGARITHM = """
+@cute.kernel
+def kernel(x):
+    if nvvm.elect_sync():
+        x[1] = _math.log(x[0])
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=32)
+
+x = np.array([np.e, 0], np.float32)
+launch(from_dlpack(x))
+"""
+
+LOAD = """
+@cute.kernel
+def kernel(atom, x, out):
+    smem = cutlass.utils.SmemAllocator()
+    tile = smem.allocate_tensor(cutlass.Float32, cute.make_layout((8, 8), stride=(8, 1)), 128)
+    bar = smem.allocate_array(cutlass.Int64, 1)
+    chosen = nvvm.elect_sync()
+    if chosen:
+        cute.arch.mbarrier_init(bar, 1)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_warp()
+    if chosen:
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 256)
+    nvvm.CpAsyncBulkTensorGlobalToSharedClusterOp(
+        tile.iterator.llvm_ptr, extract_tensormap_ptr(atom).llvm_ptr,
+        [cutlass.Int32(8).ir_value(), cutlass.Int32(0)], bar.llvm_ptr, [], predicate=chosen, mode=nvvm.TMALoadMode.TILE,
+    )
+    cute.arch.mbarrier_wait(bar, 0)
+    lane = cute.arch.lane_idx()
+    out[lane] = tile[lane // 8, lane % 8]
+
+@cute.jit
+def launch(x: cute.Tensor, out: cute.Tensor):
+    tiled = cute.nvgpu.cpasync.make_tiled_tma_atom(
+        cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp(), x, cute.make_layout((8, 8), stride=(8, 1)), (8, 8)
+    )
+    kernel(tiled[0], tiled[1], out).launch(grid=1, block=32)
+
+x, out = np.arange(16 * 16, dtype=np.float32).reshape(16, 16), np.zeros(32, np.float32)
+launch(from_dlpack(x, assumed_align=16), from_dlpack(out))
+assert (out.reshape(4, 8) == x[:4, 8:]).all() or SIMULATES is False, out
+"""
+
+
+def test_a_function_of_the_math_dialect_is_cutes(tmp_path):
+    check = "assert abs(x[1] - 1) < 1e-6, x\n"
+    assert ran(tmp_path, HEAD + LOGARITHM + check).launched == 1
+    assert len(ran(tmp_path, HEAD + LOGARITHM, simulates=False).kernels) == 1
+
+
+def test_a_tma_load_under_a_predicate(tmp_path):
+    ran(tmp_path, HEAD + "SIMULATES = True\n" + LOAD)
+    (kernel,) = ran(tmp_path, HEAD + "SIMULATES = False\n" + LOAD, simulates=False).kernels
+    assert "cp.async.bulk.tensor.2d.shared::cluster.global" in kernel.ptx
+
+
+def test_what_is_not_there_is_refused_by_its_name(tmp_path):
+    with pytest.raises(CuteError, match="outerproduct"):
+        ran(tmp_path, HEAD + LOGARITHM.replace("_math.log(x[0])", "_math.outerproduct(x[0])"))
