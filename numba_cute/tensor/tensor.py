@@ -109,9 +109,9 @@ class Tensor(InIR):
         at = pointer_at(self, coord)
         if at is not None:
             return at.load()
-        bounded = _judges(coord)
+        given = coord
         lay, coord = _located(self, coord)
-        coord = check_coord(coord, lay, bounded and self._ends(coord))
+        coord = _checked(given, coord, lay, self._ends(coord))
         if has_none(coord):
             return _slice(self, lay, coord)
         at = _element(self, lay, coord)
@@ -122,9 +122,9 @@ class Tensor(InIR):
         if at is not None:
             at.store(value)
             return
-        bounded = _judges(coord)
+        given = coord
         lay, coord = _located(self, coord)
-        coord = check_coord(coord, lay, bounded and isinstance(self.iterator, Pointer))
+        coord = _checked(given, coord, lay, isinstance(self.iterator, Pointer))
         if has_none(coord):
             part = _slice(self, lay, coord)
             part.store(value) if isinstance(value, TensorSSA) else part.fill(value)
@@ -332,10 +332,17 @@ def span(t: Tensor, count: int) -> seam.Regs:
     return seam.Regs(p.address, p.dtype, p.offset, count)
 
 
-def _judges(coord: Any) -> bool:
-    """Say whether a coordinate must lie within a shape: not one of run time where the simulator's check `coordinates` is
-    left out."""
-    return getattr(seam.current_or(None), "judges_coordinates", True) or seam.is_static(coord)
+def _checked(given: Any, coord: Any, lay: Any, bounded: bool) -> Any:
+    """`coord`, as `check_coord`; one of run time beyond the shape only where a check of the simulator does not mind.
+    given: it, with its types."""
+    try:
+        return check_coord(coord, lay, bounded)
+    except CuteError as e:
+        tell = getattr(seam.current_or(None), "leaves_shape", None)
+        if tell is None or seam.is_static(given):
+            raise
+        tell(e)
+        return check_coord(coord, lay)
 
 
 def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:

@@ -183,8 +183,9 @@ def make_smem_layout_a(
     divides it; of a sparse A its stored half.
 
     tiled_mma: a tiled tcgen05 operation. mma_tiler_mnk: the tile (M, N, K) of all its CTAs, N of any value, None too.
-    a_dtype: the elements. num_stages: a static count. is_k_major: taken in place of the operation's major mode, where given. Allocate it with
-    `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile that it does not divide.
+    a_dtype: the elements. num_stages: a static count. is_k_major: taken in place of the operation's major mode, where
+    given. Allocate it with `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile
+    that it does not divide.
     """
     return _operand("make_smem_layout_a", "A", tiled_mma, mma_tiler_mnk, a_dtype, num_stages, is_k_major)
 

@@ -63,7 +63,7 @@ class Judged:
     holds: bool
 
 
-class Whole(ir.Const):  # type: ignore[misc]
+class Whole(ir.Const):
     """An integer that `int` makes of a float of the source: the simulator is told that it is static."""
 
 
@@ -190,7 +190,7 @@ def _same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, Judged):
-        return a == b
+        return bool(a == b)
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return isinstance(a, (int, str)) and a == b

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that a function adds to a `SimpleNamespace` that it is given: from there on its variable holds a namespace that
-has them too. The caller's has not: reading them there is refused, as a field that there is not."""
+"""Fields that a function adds to a `SimpleNamespace` that it is given: from there on its variable holds a namespace
+that has them too. The caller's has not: reading them there is refused, as a field that there is not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_fields(func_ir: Any, args: Any) -> bool:
     for name, new in added.items():
         changing = set_later(SimpleNamespace) & given[name].types.keys() - new if new else ()
         if changing:
-            text = f"{name}: fields are added to it here, and {min(changing)} is set elsewhere: give it all when it is made"
+            text = f"{name}: fields are added to it here, and {min(changing)} is set elsewhere: give it all at once"
             raise located(CuteError(text), func_ir.loc)
     return any(added.values())
 

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..hardware.watch import Check
 
 
 class Coordinates(Check):
-    """Has an element or a part of a tensor in memory be asked for within its shape. Where it alone is left out, a layout
-    is the function that it is beyond its shape, as in compiled code; what lies outside of memory is found all the
-    same. With no checks at all it is on."""
+    """Reports run-time coordinates beyond the shape of a tensor in memory. Without it a layout is the function that it is
+    there too, as in compiled code; what lies outside of memory is found all the same."""
 
     name = "coordinates"
     summary = "run-time coordinates beyond the shape of a tensor in memory"
+
+    def leaves_shape(self, thread: Any, error: Exception) -> None:
+        raise error

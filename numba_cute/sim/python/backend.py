@@ -37,7 +37,6 @@ class SimBackend(Values):
     def __init__(self, run: Any) -> None:
         self.run = run
         self.arch: str = run.arch
-        self.judges_coordinates: bool = run.judges_coordinates
         self._supported: set[int] = set()  # cases, by id: they are the table's own
         self.struct_class: Any = None  # see seam.struct: what stands for a class of structs, set by who rebuilds them
 
@@ -50,6 +49,11 @@ class SimBackend(Values):
             value = value.checked(simulated=True)
         held = leaf_type(kind)
         return value if type(value) is CLASSES[held] else numba_cast(value, held)
+
+    def leaves_shape(self, error: Exception) -> None:
+        """A run-time coordinate lies beyond a tensor's shape."""
+        for tell in self.run.watch.leaves_shape:
+            tell(self.run.thread, error)
 
     # instructions
     def check_target(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:

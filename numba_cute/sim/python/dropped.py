@@ -57,12 +57,13 @@ def _watched(fn: FunctionType) -> Any:
     return call
 
 
-def _judged(value: Any) -> Any:
-    """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a bool is
-    what compares floats of the source: those are numbers of a type here."""
+@seam.traced
+def judged(value: Any) -> Any:
+    """Stand for `const_expr`: floats have their type here, and so has what compares them; the front end has judged
+    whether they are static, and refused what is not."""
     if isinstance(value, Number) and value.dtype is Boolean and seam.current().run.checked:  # type: ignore[attr-defined]
         return value.value
-    return seam.const_expr(value)
+    return value if isinstance(value, Number) and value.dtype.is_float else seam.const_expr(value)
 
 
 def watched(value: Any) -> Any:
@@ -74,5 +75,5 @@ def watched(value: Any) -> Any:
     if value is seam.range_constexpr:
         return unrolled_range
     if value is seam.const_expr:
-        return _judged
+        return judged
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

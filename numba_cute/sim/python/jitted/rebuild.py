@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from .... import seam
-from ....dtypes import Boolean
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
 from ....seam.ground.places import at_line, line_naming
@@ -33,7 +32,7 @@ from ....typed.meetings import Meetings
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
-from ..dropped import watched
+from ..dropped import judged, watched
 from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
@@ -87,14 +86,6 @@ def _refusing(error: seam.CuteError) -> Any:
     return refuse
 
 
-@seam.traced
-def _const_expr(value: Any) -> Any:
-    """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
-    has judged whether it is static."""
-    judged = isinstance(value, seam.Leaf) and (value.dtype.is_float or value.dtype == Boolean)
-    return value if judged else seam.const_expr(value)
-
-
 class _Module:
     """A module, some of whose names are replaced."""
 
@@ -140,7 +131,7 @@ class Rebuilder:
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
-        self._stubs: dict[int, Any] = {id(seam.const_expr): _const_expr}
+        self._stubs: dict[int, Any] = {id(seam.const_expr): judged}
         real = sys.modules.get("numba.cuda")
         for name in _STUBS:
             stub = getattr(real, name, None)
