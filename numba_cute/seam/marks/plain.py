@@ -74,8 +74,10 @@ def is_users(obj: Any) -> bool:
 
 
 def is_users_class(cls: Any) -> bool:
-    """Say whether a class is plain, or one of the user's below an immutable class of this library."""
-    return is_plain_class(cls) or (is_static_class(cls) and _is_own(cls.__module__))
+    """Say whether a class is plain, or one of the user's below an immutable class of this library; what describes
+    memory (`cute.struct`) is made here, though it has the user's name."""
+    below = is_static_class(cls) and "__cute_members__" not in cls.__dict__
+    return is_plain_class(cls) or (below and _is_own(cls.__module__))
 
 
 def is_users_module(module: Any) -> bool:
