@@ -63,6 +63,10 @@ class Judged:
     holds: bool
 
 
+class Whole(ir.Const):
+    """An integer that `int` makes of a float of the source: the simulator is told that it is static."""
+
+
 class _Unknown:
     """A run-time part of an argument that is otherwise known."""
 
@@ -86,6 +90,10 @@ class Constants:
         if not all(_same(first, x) for x in others):
             raise NotConstant
         return first
+
+    def is_of_float(self, call: Any, place: Place) -> bool:
+        """Say whether a call that has a value is of a float."""
+        return any(type(self.of(a, place)) is float for a in call.args)
 
     def learn(self, place: Place) -> None:
         """Find the value that the assignment at a place gives, if it has one: statement by statement, so that none is
@@ -192,7 +200,7 @@ def _same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, Judged):
-        return a == b
+        return bool(a == b)
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return isinstance(a, (int, str)) and a == b

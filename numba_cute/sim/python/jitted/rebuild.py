@@ -33,7 +33,7 @@ from ....typed.meetings import Meetings
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
-from ..dropped import watched
+from ..dropped import judged, watched
 from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
@@ -132,7 +132,7 @@ class Rebuilder:
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
-        self._stubs: dict[int, Any] = {}
+        self._stubs: dict[int, Any] = {id(seam.const_expr): judged}
         real = sys.modules.get("numba.cuda")
         for name in _STUBS:
             stub = getattr(real, name, None)
