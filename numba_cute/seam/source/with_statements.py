@@ -31,7 +31,9 @@ def without_with(fn: Any) -> Any:
 
     CuteError: another `with`, or one in a function whose source is not there.
     """
-    if not isinstance(fn, FunctionType) or not any(has(fn.__code__) for has in (_has_with, has_import, has_dictionaries)):
+    if not isinstance(fn, FunctionType) or not any(
+        has(fn.__code__) for has in (_has_with, has_import, has_dictionaries)
+    ):
         return fn
     if fn not in _MADE:
         _MADE[fn] = _rewritten(fn)
