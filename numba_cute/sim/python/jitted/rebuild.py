@@ -356,7 +356,7 @@ class Rebuilder:
     def _held_class(self, cls: Any) -> type:
         found = self._classes.get(cls)
         if found is None:
-            members: dict[str, Any] = {}
+            members: dict[str, Any] = {"__module__": cls.cute_of.__module__}
             if is_plain_class(cls.cute_of) and cls.cute_of is not SimpleNamespace:
                 members["cute_of"] = self._plain_class(cls.cute_of)
             for base in cls.cute_of.__mro__[-2::-1]:
