@@ -18,8 +18,8 @@ def fmax(
     *operands: Any, c: Any = None, abs: bool = False, nan: bool = False, ftz: bool = False,
     loc: Any = None, ip: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the greatest of two or three Float32, as `cute.arch.fmax`. operands: two of them, in earlier releases behind
-    the result's type. c: the third. abs, nan, ftz: as there."""
+    """Return the greatest of two or three Float32, as `cute.arch.fmax`. operands: two of them, in earlier releases
+    behind the result's type. c: the third. abs, nan, ftz: as there."""
     return _extreme(arch.fmax, operands, c, abs=abs, nan=nan, ftz=ftz)
 
 
@@ -28,8 +28,8 @@ def fmin(
     *operands: Any, c: Any = None, abs: bool = False, nan: bool = False, ftz: bool = False,
     loc: Any = None, ip: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the smallest of two or three Float32, as `cute.arch.fmin`. operands: two of them, in earlier releases behind
-    the result's type. c: the third. abs, nan, ftz: as there."""
+    """Return the smallest of two or three Float32, as `cute.arch.fmin`. operands: two of them, in earlier releases
+    behind the result's type. c: the third. abs, nan, ftz: as there."""
     return _extreme(arch.fmin, operands, c, abs=abs, nan=nan, ftz=ftz)
 
 
