@@ -195,6 +195,13 @@ class _Graph:
         self.launches = []
 
 
+class _Profile(torch.profiler.profile):  # type: ignore[misc]  # torch need not be there
+    """A profile of what the CPU does: the GPU does nothing."""
+
+    def __init__(self, *args: Any, activities: Any = None, **named: Any) -> None:
+        super().__init__(*args, activities=[torch.profiler.ProfilerActivity.CPU], **named)
+
+
 @contextmanager
 def _capturing(graph: _Graph, *_: Any, **__: Any) -> Iterator[None]:
     run = RUN.get()
@@ -262,6 +269,7 @@ def on_cpu(arch: str) -> Iterator[None]:
     try:
         with (
             replaced(torch.cuda, _replacements(arch)), replaced(torch, {"compile": _compile}),
+            replaced(torch.profiler, {"profile": _Profile}),
             replaced(torch.library, {"custom_op": _of_any_device}), replaced(DRIVER, {"held": held}), _OnHost(),
         ):  # fmt: skip
             yield

@@ -240,6 +240,11 @@ def computes_on_host() -> bool:
     return RUNNING.host_calls > 0 and not RUNNING.backends
 
 
+def tries() -> bool:
+    """Say whether host functions run for what they launch alone, with numbers that may stand for others."""
+    return RUNNING.computes is not None and RUNNING.computes.trial
+
+
 @contextmanager
 def trying() -> Any:
     """Have host functions run for what they launch alone: nothing that they store or print is seen."""
