@@ -228,7 +228,8 @@ class ThrCopy(InIR):
 def _of_words(lay: Layout, bits: int) -> Layout:
     """The layout of elements of `bits` bits of a fragment of words, some of whose modes have one word."""
     stride = layout.transform_leaf(lambda n, d: 0 if n == 1 else d, lay.shape, lay.stride)
-    return layout.recast_layout(bits, 32, Layout(lay.shape, stride))
+    made: Layout = layout.recast_layout(bits, 32, Layout(lay.shape, stride))
+    return made
 
 
 @pure
