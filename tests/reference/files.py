@@ -57,6 +57,10 @@ CHECKS: dict[str, dict[str, str]] = {
 """By a part of a path, the checks of the simulator that are left out, each with the reason (docs/differences.md)."""
 
 
+ENDS = {"tvm_ffi/error_reporting.py": "a: (5):(1) is given, and (10):(1) was compiled for"}
+"""By the end of a path, what the error says that a file is there to show: it is right if it ends so."""
+
+
 class File(NamedTuple):
     """A file that is run. name: its path in the checkout, or that of a driver. path: where it lies. target: the GPU.
     arguments: of the small problem. without: the checks that are left out.
