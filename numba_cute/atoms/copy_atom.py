@@ -20,6 +20,7 @@ from ..seam.guards.kinds import Coordinate
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .conflicts import bank_conflicts
+from .fragments import in_words
 from .mma_atom import TiledMma, check_whole_tiles
 from .op import CopyOp, CopyTraits
 from .whole import with_properties_of
@@ -173,8 +174,13 @@ class TiledCopy(InIR):
         return ThrCopy(self, thr_idx)
 
     def retile(self, src: Tensor) -> Tensor:
-        """Give the fragment in registers `src` as (values of one copy, repetitions), as this copy takes it."""
-        return Tensor(src.iterator, retiled(src.layout, self.layout_tv_tiled, self.tiler_mn, self.atom.traits.ref))
+        """Give the fragment in registers `src` as (values of one copy, repetitions), as this copy takes it. Words of
+        narrow elements, as fragments of 4-bit operands are, stay words."""
+        bits = self.atom.value_type.width
+        words = in_words(src, self.atom.value_type)
+        elements = _of_words(src.layout, bits) if words else src.layout
+        lay = retiled(elements, self.layout_tv_tiled, self.tiler_mn, self.atom.traits.ref)
+        return Tensor(src.iterator, layout.recast_layout(32, bits, lay) if words else lay)
 
 
 @with_properties_of(TiledCopy, "tiled_copy")
@@ -216,6 +222,14 @@ class ThrCopy(InIR):
     def retile(self, src: Tensor) -> Tensor:
         """Give the fragment in registers `src` as (values of one copy, repetitions), as this copy takes it."""
         return self.tiled_copy.retile(src)
+
+
+@pure
+def _of_words(lay: Layout, bits: int) -> Layout:
+    """The layout of elements of `bits` bits of a fragment of words, some of whose modes have one word."""
+    stride = layout.transform_leaf(lambda n, d: 0 if n == 1 else d, lay.shape, lay.stride)
+    made: Layout = layout.recast_layout(bits, 32, Layout(lay.shape, stride))
+    return made
 
 
 @pure

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout, seam
-from ..dtypes import DType
+from ..dtypes import DType, Uint32
 from ..layout import Layout
 from ..layout.pure import pure
 from ..seam import CuteError
@@ -42,6 +42,12 @@ def fragment_registers(t: Tensor, dtype: DType, count: int, name: str) -> seam.R
     if not dense(t) or layout.cosize(t.layout) != count:
         raise CuteError(f"gemm: {name} of layout {t.layout} must be {count} consecutive registers of one instruction")
     return seam.Regs(p.address, dtype, p.offset, count)
+
+
+def in_words(t: Tensor, dtype: DType) -> bool:
+    """Say whether registers are the words of a fragment whose elements, of type `dtype`, are narrower than bytes."""
+    p = t.iterator
+    return isinstance(p, Pointer) and p.space is AddressSpace.rmem and p.dtype == Uint32 and dtype.width < 8
 
 
 @pure

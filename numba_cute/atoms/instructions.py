@@ -16,6 +16,7 @@ from ..tensor.move import MOST_INSTRUCTIONS
 from ..tensor.pointer import Pointer
 from ..tensor.swizzled import by_address
 from ..tensor.tensor import Tensor, element
+from .fragments import in_words
 
 if TYPE_CHECKING:
     from .copy_atom import CopyAtom
@@ -32,7 +33,10 @@ def instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None) 
             raise CuteError(
                 f"copy: {name} has shape {t.shape}; it must be static: index its run-time modes{how_static(t.shape)}"
             )
-        lists.append(_split(t, int(layout.size(tv, (1,))), name, atom.op.partitioned))
+        values = int(layout.size(tv, (1,)))
+        if in_words(t, atom.value_type):
+            values = values * atom.value_type.width // 32
+        lists.append(_split(t, values, name, atom.op.partitioned))
     srcs, dsts = lists
     if len(srcs) != len(dsts):
         raise CuteError(

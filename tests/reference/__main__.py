@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .child import MARK
-from .files import File, files
+from .files import ENDS, File, files
 
 
 def main() -> None:
@@ -62,7 +62,17 @@ def run(root: Path, file: File, engine: str, seconds: float) -> dict[str, Any]:
     if line is None:
         return {"error": f"the process ended with {done.returncode}: {done.stderr[-600:]}"}
     record: dict[str, Any] = json.loads(line.removeprefix(MARK))
-    return _of_compiler(record) if engine == "compiler" else record
+    return _of_compiler(record) if engine == "compiler" else _as_meant(file, record)
+
+
+def _as_meant(file: File, record: dict[str, Any]) -> dict[str, Any]:
+    """A record in which an error that a file is there to show is none, and its absence one."""
+    says = next((text for name, text in ENDS.items() if file.name.endswith(name)), None)
+    if says is not None and says in record.get("error", ""):
+        record["shown"] = record.pop("error")
+    elif says is not None:
+        record.setdefault("error", f"it does not end with {says!r}")
+    return record
 
 
 @functools.cache

@@ -210,6 +210,12 @@ def blocks_of(bounds: Any) -> int | None:
     return bounds[1] if isinstance(bounds, (tuple, list)) and len(bounds) > 1 else None
 
 
+def takes_setmaxnreg(bounds: Any) -> bool:
+    """Say whether the assembler takes setmaxnreg: it ignores it (C7508) where `launch_bounds` names threads alone, for
+    then it does not know with how many registers a thread begins."""
+    return threads_of(bounds) is None or blocks_of(bounds) is not None
+
+
 def registers_for(target: Target, threads: int, blocks: int = 1) -> int:
     """Return how many registers each thread may have if `blocks` blocks of `threads` threads are on an SM."""
     warps = -(-threads // _WARP) * blocks

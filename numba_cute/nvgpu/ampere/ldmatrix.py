@@ -85,8 +85,8 @@ class _MatrixCopy(ByRow, CopyOp):
 class LdMatrix8x8x16bOp(_MatrixCopy):
     """Load 8 by 8 matrices of 16-bit elements to registers. A whole converged warp. PTX ldmatrix, sm_75.
 
-    transpose: load each matrix transposed; if not, a matrix may also be 8 rows of 16 bytes of 8- or 32-bit elements.
-    num_matrices: 1, 2 or 4. Raises CuteError for others."""
+    transpose: load each matrix transposed; if not, a matrix may also be 8 rows of 16 bytes of 4-, 8- or 32-bit
+    elements. num_matrices: 1, 2 or 4. Raises CuteError for others."""
 
     transpose: bool = False
     num_matrices: int = 1
@@ -97,7 +97,7 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
         return _traits(True, fragment_layouts.ldmatrix_b16(self.num_matrices, self.transpose), 16, dtype.width)
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        _widths(atom, (16,) if self.transpose else (8, 16, 32))
+        _widths(atom, (16,) if self.transpose else (4, 8, 16, 32))
         statics = {"num": self.num_matrices, "trans": self.transpose}
         row = _row(src, "ldmatrix: src")
         into(dst, self.num_matrices, "ldmatrix: dst", lambda regs: isa.ldmatrix(dst=regs, addr=row, **statics))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
-from ...isa.form.limits import check_direction, check_setmaxnreg
+from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
 from ..ground.access import Brought, Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
@@ -166,6 +166,8 @@ class Machine:
     def set_registers(self, count: int, *, grows: bool) -> None:
         if count % 8 or not 24 <= count <= 256:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
+        if not takes_setmaxnreg(self.run.bounds):
+            return
         cta, warps = self.cta, list(dict.fromkeys(t.warp for t in self.threads))
         if grows:
             check_setmaxnreg(self.run.target, count, len(cta.threads), self.run.bounds)
