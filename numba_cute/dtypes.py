@@ -114,6 +114,12 @@ class DType(_Base, metaclass=OfElements):
         """Convert `value` to this type: in a kernel a run-time value, on the host a `Scalar`."""
         return seam.current_or(_HOST).cast(value, self)
 
+    def __instancecheck__(self, x: Any) -> bool:
+        """Return whether a number that is known only at run time, or a `Scalar`, is of this type."""
+        if not isinstance(x, seam.Leaf):
+            return False
+        return bool((x.dtype if isinstance(x, Scalar) else seam.current().type_of(x)) == self)
+
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
         return Union[self, element_values.union_member(other)]  # noqa: UP007 - this is what X | Y calls
@@ -259,6 +265,8 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
     x, y = (v.value if isinstance(v, Scalar) else v for v in (a, b))
+    if op in ("floordiv", "mod", "truediv") and y == 0 and isinstance(b, Scalar) and seam.tries():
+        y = 1  # it stands for another number
     if op in ("floordiv", "mod", "truediv") and y == 0:
         raise seam.CuteError(f"{a!r} is divided by {b!r}: choose a divisor that is not 0")
     if op in ("lshift", "rshift") and y < 0:

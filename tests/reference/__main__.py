@@ -55,9 +55,7 @@ def run(root: Path, file: File, engine: str, seconds: float) -> dict[str, Any]:
     of_file = [str(file.path), file.target, engine, ",".join(file.without)]
     command = [sys.executable, "-m", "tests.reference.child", str(root), *of_file, *file.arguments]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, check=False, cwd=as_installed()
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, cwd=as_installed())
     except subprocess.TimeoutExpired:
         return {"error": f"it takes longer than {seconds:.0f} s"}
     line = next((ln for ln in reversed(done.stdout.splitlines()) if ln.startswith(MARK)), None)

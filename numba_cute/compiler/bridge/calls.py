@@ -30,6 +30,7 @@ from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.marks.host_objects import python_of
 from ...seam.source.class_statements import without_classes
+from ...seam.source.followed import followed
 from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
@@ -177,7 +178,7 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     memo = (key, tuple(args), tuple(dict(kws).items()))
     if memo not in memory().jitted and any(map(_is_run_time, (receiver, *args, *dict(kws).values()))):
         fn = _plain_function(receiver, find)
-        if fn is not None and asks_for_identity(fn):
+        if fn is not None and asks_for_identity(fn) and not follows_python(fn):
             return _jit_call(key, receiver, fn, args, kws, memo)
     if memo not in memory().jitted:
         try:
@@ -318,7 +319,7 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     """Call a function that Numba compiles from traced code; one that Python follows runs."""
     tracer: Any = seam.current()
     if follows_python(function.py_func):
-        return function.py_func(*args, **named)
+        return followed(function.py_func)(*args, **named)
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]
@@ -400,27 +401,10 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result
         with seam.running(typing_tracer):
-            note_traced(*_whole_call(fn, real, (*(receiver,) * first, *(types_[i] for i in order))))
+            note_traced(fn, real, (*(receiver,) * first, *(types_[i] for i in order)))
         made = _called(result, types_, key, receiver, folded)
         known.register(_asked_by(key, made), _lowering(key, receiver, find, real, order, types_))
     return _called(result, types_, key, receiver, folded)
-
-
-def _whole_call(fn: Any, pysig: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the function that a partial calls, and the types of all that it is given; of any other callable itself.
-
-    pysig, args: the parameters that a call fills, and its arguments' types.
-    """
-    function = fn.func if isinstance(fn, functools.partial) else None
-    method = getattr(function, "__self__", None) is not None
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return fn, args
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    held = (function.__self__, *fn.args) if method else fn.args
-    given = dict(zip(names, map(numba_type, held))) | {n: numba_type(x) for n, x in fn.keywords.items()}
-    given |= dict(zip(pysig.parameters, args[len(args) - len(pysig.parameters) :]))
-    return function, tuple(given[n] for n in names if n in given)
 
 
 def _called(result: Any, types_: Any, key: Any, receiver: Any, pysig: Any) -> Any:

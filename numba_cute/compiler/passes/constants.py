@@ -22,7 +22,8 @@ from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
-from ..bridge.object_types import Value
+from ..bridge.given_floats import GivenFloat
+from ..bridge.object_types import StructRef, Value
 from .definitions import Definitions, Place
 
 FOLDABLE = {
@@ -62,6 +63,10 @@ class Judged:
     holds: bool
 
 
+class Whole(ir.Const):
+    """An integer that `int` makes of a float of the source: the simulator is told that it is static."""
+
+
 class _Unknown:
     """A run-time part of an argument that is otherwise known."""
 
@@ -85,6 +90,10 @@ class Constants:
         if not all(_same(first, x) for x in others):
             raise NotConstant
         return first
+
+    def is_of_float(self, call: Any, place: Place) -> bool:
+        """Say whether a call that has a value is of a float."""
+        return any(type(self.of(a, place)) is float for a in call.args)
 
     def learn(self, place: Place) -> None:
         """Find the value that the assignment at a place gives, if it has one: statement by statement, so that none is
@@ -170,9 +179,18 @@ class Constants:
             return None
         if isinstance(ty, types.Omitted):
             return ty.value
+        if isinstance(ty, StructRef) and any(isinstance(t, GivenFloat) for t in ty.types.values()):
+            return _Floats(ty)
         if not isinstance(ty, Value):
             raise NotConstant
         return tree.unflatten(ty.spec, itertools.repeat(_Unknown()))
+
+
+class _Floats:
+    """Stands for an object of the kernel, of which the floats are known that its class says are static."""
+
+    def __init__(self, ty: StructRef) -> None:
+        vars(self).update((n, t.value) for n, t in ty.fields if isinstance(t, GivenFloat))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -182,7 +200,7 @@ def _same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, Judged):
-        return a == b
+        return bool(a == b)
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return isinstance(a, (int, str)) and a == b

@@ -76,8 +76,10 @@ def is_users(obj: Any) -> bool:
 
 
 def is_users_class(cls: Any) -> bool:
-    """Say whether a class is plain, or one of the user's below an immutable class of this library."""
-    below = is_static_class(cls) and _is_own(cls.__module__) and _DESCRIBES not in vars(cls)
+    """Say whether a class is plain, or one of the user's below an immutable class of this library; what describes
+    memory (`cute.struct`) is made here, though it has the user's name."""
+    below = is_static_class(cls) and _is_own(cls.__module__) and any(map(is_static_class, cls.__mro__[1:]))
+    below = below and _DESCRIBES not in vars(cls)
     return is_plain_class(cls) or below
 
 

@@ -57,7 +57,8 @@ def _watched(fn: FunctionType) -> Any:
     return call
 
 
-def _judged(value: Any) -> Any:
+@seam.traced
+def judged(value: Any) -> Any:
     """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a float is
     one of the source, and a bool what compares such: those are numbers of a type here."""
     if isinstance(value, Number) and seam.current().run.checked:  # type: ignore[attr-defined]
@@ -85,5 +86,5 @@ def watched(value: Any) -> Any:
     if value is seam.range_constexpr:
         return _unrolled
     if value is seam.const_expr:
-        return _judged
+        return judged
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value
