@@ -98,7 +98,7 @@ def described(value: Any) -> list[str]:
         base = "".join(f" of {b.__name__}" for b in value.__bases__ if b is not object)
         made = "" if issubclass(value, (enum.Enum, BaseException)) else " " + signature(value)
         return [f"class{base}{made}", *members(value)]
-    if callable(value) and hasattr(value, "__name__"):
+    if callable(value) and hasattr(value, "__name__") and not hasattr(type(value), "__cute_element__"):
         return [f"function {signature(value)}"]
     return [f"{type(value).__name__} value"]
 

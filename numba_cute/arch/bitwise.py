@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import isa
+from .. import isa, seam
 from ..dtypes import Int32, Int64, Uint32, Uint64
 from ..seam import CuteError, Int, traced
 from ..seam.guards.messages import how_static
@@ -62,6 +62,11 @@ def _types(what: str, width: Any) -> tuple[Any, Any]:
     return (Uint32, Int32) if width == 32 else (Uint64, Int64)
 
 
+def _signed(*operands: Any) -> bool:
+    """Return whether none of the operands is of an unsigned type."""
+    return all(seam.current().type_of(x).kind != "uint" for x in operands)
+
+
 @traced
 def bfe(value: Int, start: Int, length: Int, signed: bool = False, width: int = 32) -> Any:
     """Extract the `length` bits of `value` from bit `start` on (Uint32), or with `signed` sign-extended (Int32). width:
@@ -110,18 +115,20 @@ def popc(value: Int, width: int = 32) -> Int32:
 
 
 @traced
-def mul_hi(a: Int, b: Int, signed: bool = True, width: int = 32) -> Any:
-    """Multiply `a` and `b` and keep the high half of the product: Int32 if `signed`, as by default, else Uint32. width:
-    32 or 64. PTX mul.hi, sm_70."""
+def mul_hi(a: Int, b: Int, signed: bool | None = None, width: int = 32) -> Any:
+    """Multiply `a` and `b` and keep the high half of the product: Int32 if `signed`, else Uint32; by default it is if
+    neither is of an unsigned type. width: 32 or 64. PTX mul.hi, sm_70."""
     word, number = _types("mul_hi", width)
+    signed = _signed(a, b) if signed is None else signed
     got = isa.mul_hi(word(a), word(b), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
 
 
 @traced
-def mul_wide(a: Int, b: Int, signed: bool = True) -> Any:
+def mul_wide(a: Int, b: Int, signed: bool | None = None) -> Any:
     """Multiply `a` and `b`, 32 bits each, and keep all 64 bits of the product (as Uint64). signed: whether they are
-    Int32, as by default, or Uint32. PTX mul.wide, sm_70."""
+    Int32, as by default if neither is of an unsigned type, or Uint32. PTX mul.wide, sm_70."""
+    signed = _signed(a, b) if signed is None else signed
     return isa.mul_wide(Uint32(a), Uint32(b), sign="s" if signed else "u")
 
 

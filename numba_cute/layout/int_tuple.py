@@ -54,11 +54,16 @@ def text(x: Any) -> str:
     return "_" if x is None else str(x)
 
 
+class Part:
+    """What stands in traced code for a slice that takes a part, whose bounds are not known there."""
+
+
+
 def static_int(x: Any, name: str) -> int:
     """Return `x`, which must be known at compile time."""
     if isinstance(x, Leaf):
         raise CuteError(f"{name} is known only at run time, and must be static here: {HOW_STATIC}")
-    if isinstance(x, slice):
+    if isinstance(x, (slice, Part)):
         raise CuteError(f"{name}: a slice is none; None takes a whole mode, and cute.local_tile a part of it")
     try:
         return operator.index(x)

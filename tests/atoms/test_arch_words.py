@@ -32,9 +32,9 @@ def wide(a, b, counts, words, signed):
     words[i, 0] = arch.brev(a[i], 64)
     words[i, 1] = arch.bfe(a[i], i, 2 * i, width=64)
     words[i, 2] = arch.bfi(b[i], a[i], i, 20, 64)
-    words[i, 3] = arch.mul_hi(a[i], b[i], signed=False, width=64)
+    words[i, 3] = arch.mul_hi(a[i], b[i], width=64)
     signed[i, 0] = arch.bfe(a[i], 40, i, True, 64)
-    signed[i, 1] = arch.mul_hi(a[i], b[i], width=64)
+    signed[i, 1] = arch.mul_hi(a[i], b[i], True, width=64)
 
 
 def test_words_of_64_bits(run, rng):

@@ -192,3 +192,36 @@ def test_a_class_below_a_struct_and_reserved_memory():
     x = np.zeros(3, np.int32)
     both(k, from_dlpack(x))
     assert x.tolist() == [4, 1, 1]
+
+
+class Tile:
+    """An object that holds integers in a tuple."""
+
+    def __init__(self, at: Any, valid: Any) -> None:
+        self.at, self.valid = at, valid
+
+
+@cute.jit
+def first_tile(n: Any) -> Any:
+    return Tile((n, cute.Int32(0)), n > 0)
+
+
+@cute.jit
+def next_tile(tile: Any) -> Any:
+    return Tile((tile.at[0] - 1, tile.at[1] + 2), tile.at[0] > 1)
+
+
+def test_objects_meet_whose_tuples_hold_what_came_of_arithmetic():
+    @cute.kernel
+    def k(x: cute.Tensor):
+        tile = first_tile(cute.Int32(x[0]))
+        total = tile.at[0]
+        while tile.valid:
+            total += tile.at[1]
+            tile = next_tile(tile)
+        x[1] = total
+        x[2] = tile.at[1]
+
+    x = np.array([3, 0, 0], np.int32)
+    both(k, from_dlpack(x))
+    assert x.tolist() == [3, 3 + 0 + 2 + 4, 6]

@@ -46,7 +46,7 @@ def dispatcher_of(fn: Callable[..., Any]) -> Any:
     return found[key]
 
 
-class Jitted(CUDADispatcher):  # type: ignore[misc]
+class Jitted(CUDADispatcher):
     """A function that Numba compiles, which traced code calls as it calls any other."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:

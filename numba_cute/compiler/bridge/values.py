@@ -21,6 +21,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
+from ...layout.int_tuple import Part
 from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import unknown
@@ -93,10 +94,6 @@ class StructProxy(tree.ByReference):
         raise CuteError(f"copy.deepcopy of a {self._ty.cls.__name__}: write a method that makes a new one")
 
 
-PART = slice(0, 1)
-"""What stands in traced code for a slice that takes a part: its bounds are not known there."""
-
-
 def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     """Make of a Numba type (and an LLVM value, when lowering) the object that traced code sees."""
     if isinstance(ty, types.Omitted):
@@ -132,7 +129,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.Array):
         return _array(ty, value, tracer)
     if isinstance(ty, types.SliceType):
-        return PART
+        return Part()
     if isinstance(ty, types.EllipsisType):
         return Ellipsis
     if isinstance(ty, types.Dispatcher):

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quack's rotary embedding."""
 
-import os
-
-os.environ["QUACK_CACHE_ENABLED"] = "0"
-
 import torch
+from compared import compare, judge
 from quack.rotary import apply_rotary
 
 
@@ -26,4 +23,6 @@ for interleaved in (False, True):
     angle = torch.rand(32, 32, device="cuda") * 6.28
     cos, sin = torch.cos(angle).half(), torch.sin(angle).half()
     given = apply_rotary(x, cos, sin, interleaved=interleaved)
-    torch.testing.assert_close(given.double(), reference(x, cos, sin, interleaved), atol=1e-2, rtol=1e-3)
+    compare(given.double(), reference(x, cos, sin, interleaved), atol=1e-2, rtol=1e-3)
+
+judge()
