@@ -56,9 +56,10 @@ def fill(size_a, size_b):
     return filled
 
 
-def multiplier(mma):
+def multiplier(mma, overlaps):
     @seam.traced
-    def multiply(results, state, acc, s_a, s_b):
+    def multiply(results, state, accs, s_a, s_b):
+        acc = accs[None, None, None, state.phase ^ 1 if overlaps else state.index]
         results.producer_acquire(state)
         cute.gemm(mma.set(Field.ACCUMULATE, False), acc, mma.make_fragment_A(s_a), mma.make_fragment_B(s_b), acc)
         results.producer_commit(state)
@@ -103,9 +104,9 @@ def gemm(p, by_tma, op=None, each_thread=False, bounded=False, shared=0):
     m, n, ctas, mma, params, epi_tile = p.m, p.n, p.ctas, p.mma, p.params, p.epi_tile
     type_a, type_b, c_type, acc_type = umma.held(p.op.a_type), umma.held(p.op.b_type), p.c_type, p.op.accumulator
     lay_a, lay_b, fragment = layouts(p)
-    filled, multiply = fill(cute.size(lay_a), cute.size(lay_b) // TILES), multiplier(mma)
+    filled, multiply = fill(cute.size(lay_a), cute.size(lay_b) // TILES), multiplier(mma, shared > 0)
     c_layout, vmnk, store = p.c_layout, cute.make_layout((ctas, 1, 1, 1)), direct(p, op, bounded, shared > 0)
-    stages, overlaps, acc_layout = 1 if shared else STAGES, shared > 0, overlapping(fragment.layout, n, shared)
+    stages, acc_layout = 1 if shared else STAGES, overlapping(fragment.layout, n, shared)
     consumers, columns = 4 * ctas * (32 if each_thread else 1), utils.get_num_tmem_alloc_cols(fragment)
 
     @cute.cluster_shape(ctas, 1)
@@ -134,8 +135,7 @@ def gemm(p, by_tma, op=None, each_thread=False, bounded=False, shared=0):
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, stages)
             for t in range(TILES):
                 if rank == 0:
-                    place = state.phase ^ 1 if overlaps else state.index
-                    multiply(results, state, acc[None, None, None, place], s_a, s_b[None, None, None, t])
+                    multiply(results, state, acc, s_a, s_b[None, None, None, t])
                 state.advance()
             results.producer_tail(state)
         else:
