@@ -38,6 +38,7 @@ CHECKS: dict[str, dict[str, str]] = {
     "smem_allocator.py": {"uninitialised": "it prints shared memory that nobody has written"},
     "hopper/kernel/grouped_gemm": {"same_values": "all lanes of a warp set the same fields of a tensor map"},
     "fp16_gemm_4": {"cancelled_shapes": "it cancels clusters of a launch with two shapes, and takes them for its own"},
+    "dense_gemm_alpha_beta_persistent.py": {"converged": "a lane gives back what the others of its warp have read"},
     "blockwise_gemm/": {
         "same_values": "lanes of a warp copy the same scale factors to the same place by cp.async",
         "tensor_fences": "no tcgen05.fence stands between its store of sums and the epilogue's load",
