@@ -34,6 +34,12 @@ _SHARED = (AddressSpace.smem, AddressSpace.generic)
 ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
 
 
+class PointerType(str):
+    """The text of a pointer's type. swizzle_type: its Swizzle."""
+
+    swizzle_type: Swizzle
+
+
 @static
 class Pointer(InIR):
     """A pointer to elements of one type.
@@ -81,6 +87,13 @@ class Pointer(InIR):
             return NotImplemented
         same = self.address is other.address or self.space is not AddressSpace.rmem and self.address == other.address
         return bool(same and all(getattr(self, f) == getattr(other, f) for f in _BESIDES_ADDRESS))
+
+    @property
+    def type(self) -> PointerType:
+        """Give the type in the notation of CuTe's IR, as text, which has the swizzle as `swizzle_type`, too."""
+        made = PointerType(super().type)
+        made.swizzle_type = Swizzle(0, 4, 3) if self.swizzle is None else self.swizzle
+        return made
 
     @property
     def value_type(self) -> DType:

@@ -4,10 +4,12 @@
 from numba import cuda
 from numpy import zeros
 
-from numba_cute import arch
+import numba_cute as cute
+from numba_cute import CuteError, arch
 from numba_cute.isa.rows import copy_async, fence, mbarrier, registers
 from numba_cute.sim import RaceError, SimError
 from numba_cute.sim.checks.cancelled_shapes import CancelledShapes
+from numba_cute.sim.checks.coordinates import Coordinates
 from numba_cute.sim.checks.same_values import SameValues
 from numba_cute.sim.checks.warpgroups import Warpgroups
 
@@ -30,6 +32,17 @@ def two_lanes_copy_the_same_by_cp_async(mended):
             copy_async.cp_async(BUF, x.ctypes.data, nbytes=16, cache="ca")
             copy_async.cp_async_commit_group()
             copy_async.cp_async_wait_group(n=0)
+
+    return kernel
+
+
+@bug(CuteError, "coordinate 95 is out of (64,1):(1,0): it takes 0 to 63", check=Coordinates, threads=128)
+def threads_beyond_a_tile_index_it(mended):
+    def kernel():
+        start = cute.make_ptr(cute.Int32, BUF, cute.AddressSpace.smem)
+        tile = cute.make_tensor(start, cute.make_layout((64, 1), stride=(1, 0)))
+        if cuda.threadIdx.x == (63 if mended else 95):
+            tile[cuda.threadIdx.x] = 0
 
     return kernel
 

@@ -32,6 +32,16 @@ CHECKS: dict[str, dict[str, str]] = {
     "cta_norm/cta_norm.py": {"same_values": "all lanes of a warp write their sum to one place"},
     "attention/fmha/fmha": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "mamba2_ssd/mamba2_ssd.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
+    "attention/mla/mla_decode": {
+        "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
+        "coordinates": "128 threads index a tile of 64 sums: two write each, the same",
+        "same_values": "128 threads write 64 sums",
+        "exits": "a block ends while the release of the last P may still arrive at its barrier",
+    },
+    "mixed_input_fmha/mixed": {
+        "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
+        "tensor_frees": "one warp gives all back while its three others load",
+    },
     "attention/fmha/fmha_bwd.py": {"tensor_frees": "it gives all back while its last dQ is reduced"},
     "hopper/kernel/attention/fmha.py": {"exit_stores": "its block ends while its last stores read shared memory"},
     "dense_gemm_fp8_2xacc.py": {"registers": "no wgmma.fence between reads of accumulators and the next wgmma"},

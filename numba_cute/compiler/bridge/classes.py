@@ -70,14 +70,9 @@ def _named(ty: types.Type) -> Any:
 def _isinstance(x: types.Type, classes: types.Type) -> bool:
     wanted = _named(classes)
     several = wanted if isinstance(wanted, tuple) else (wanted,)
-    elements = tuple(w for w in several if isinstance(w, DType))
-    if not elements:
-        return issubclass(class_of(x), wanted)
-    of_run_time = isinstance(x, (types.Boolean, types.Integer, types.Float)) and not isinstance(x, types.Literal)
-    if of_run_time and dtype_of(x) in elements:
-        return True
-    rest = tuple(w for w in several if not isinstance(w, DType))
-    return bool(rest) and issubclass(class_of(x), rest)
+    elements, others = (tuple(t for t in several if isinstance(t, DType) is of) for of in (True, False))
+    of_number = class_of_number(x) is not None and not isinstance(x, types.Literal)
+    return (of_number and dtype_of(x) in elements) or (bool(others) and issubclass(class_of(x), others))
 
 
 def _issubclass(cls: types.Type, classes: types.Type) -> bool:

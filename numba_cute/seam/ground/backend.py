@@ -167,6 +167,9 @@ class Backend(Protocol):
         """Give out `nbytes` of dynamic shared memory for the calling line of the kernel: their place from `smem_base`,
         a multiple of `align`."""
 
+    def allocates_smem(self) -> bool:
+        """Return whether `allocate_smem` has given out memory in this kernel, in which the calling line stands."""
+
     def at_exit(self, what: Callable[[], None]) -> None:
         """Have all threads do `what`, which uses nothing known at run time, at the end of the kernel."""
 

@@ -217,7 +217,7 @@ _SERIALS = itertools.count(1)
 
 
 class Run:
-    """One launch: what all its clusters share, and the thread that runs now."""
+    """One launch: what all its clusters share, and the thread that runs now. checked: the front end has been there."""
 
     def __init__(
         self, name: str, arch: str, grid: tuple[int, int, int], block: tuple[int, int, int],
@@ -225,14 +225,13 @@ class Run:
         maps: TensorMaps, checks: Iterable[type[Check]],
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
-        self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
+        self.smem, self.mode, self.memory, self.maps, self.checked = smem, mode, memory, maps, False
         self.target = named(arch)
         self.bounds: Any = None  # the kernel's launch_bounds
         self.cooperative = False  # whether all CTAs are to run at once, as the launch or the kernel asks
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
-        self.checked = False  # whether the front end has been through its code
         self.clustered = True  # whether the launch names a cluster
         self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
@@ -243,8 +242,7 @@ class Run:
         self.cluster: Any = None
         self.waiting = Waiting(tuple(g // c for g, c in zip(grid, cluster)), self.rng)  # type: ignore[arg-type]
         self.events = 0  # counts everything that may let a polling thread go on
-        self.steps = 0  # counts what polling threads do by themselves (see `progress`)
-        self.clock = 0
+        self.steps = self.clock = 0  # steps: counts what polling threads do by themselves (see `progress`)
         self.serial = next(_SERIALS)
         self.watch = Watch(check(self) for check in checks)
         self.clocks = self.watch.clocks  # whether threads keep count of what they know of each other's accesses

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from .... import seam
-from ....dtypes import Boolean
 from ....seam.ground.bytecode import operations
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
@@ -34,7 +33,7 @@ from ....typed.meetings import Meetings
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
-from ..dropped import watched
+from ..dropped import judged, watched
 from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
@@ -88,14 +87,6 @@ def _refusing(error: seam.CuteError) -> Any:
     return refuse
 
 
-@seam.traced
-def _const_expr(value: Any) -> Any:
-    """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
-    has judged whether it is static."""
-    judged = isinstance(value, seam.Leaf) and (value.dtype.is_float or value.dtype == Boolean)
-    return value if judged else seam.const_expr(value)
-
-
 class _Module:
     """A module, some of whose names are replaced."""
 
@@ -141,7 +132,7 @@ class Rebuilder:
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
-        self._stubs: dict[int, Any] = {id(seam.const_expr): _const_expr}
+        self._stubs: dict[int, Any] = {id(seam.const_expr): judged}
         real = sys.modules.get("numba.cuda")
         for name in _STUBS:
             stub = getattr(real, name, None)
@@ -285,6 +276,8 @@ class Rebuilder:
     def _plain_class(self, cls: Any) -> type:
         """A class of the user's with its functions rebuilt: a subclass of it."""
         found = self._classes.get(cls)
+        if found is None and getattr(cls, "_is_protocol", False):  # whose subclasses are none
+            return cls  # type: ignore[no-any-return]
         if found is None:
             bases = tuple(
                 self._plain_class(b) for b in cls.__bases__ if is_users_class(b)
