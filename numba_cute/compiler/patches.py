@@ -272,12 +272,12 @@ if "FORMAT_VALUE" in dis.opmap:
 else:
     PATCHES += (
         Patch(
-            byteflow.TraceRunner, "op_CONVERT_VALUE", _adding(reading.flow_conversion), digest="a386b8ca031811b0", added=True,
-            why="to know conversions in f-strings", reads=(byteflow.TraceRunner.dispatch,),
+            byteflow.TraceRunner, "op_CONVERT_VALUE", _adding(reading.flow_conversion), digest="a386b8ca031811b0",
+            why="to know conversions in f-strings", reads=(byteflow.TraceRunner.dispatch,), added=True,
         ),
         Patch(
-            byteflow.TraceRunner, "op_FORMAT_WITH_SPEC", _adding(reading.flow_format), digest="a386b8ca031811b0", added=True,
-            why="to know formats in f-strings", reads=(byteflow.TraceRunner.dispatch,),
+            byteflow.TraceRunner, "op_FORMAT_WITH_SPEC", _adding(reading.flow_format), digest="a386b8ca031811b0",
+            why="to know formats in f-strings", reads=(byteflow.TraceRunner.dispatch,), added=True,
         ),
     )  # fmt: skip
 """In the order in which they are applied."""

@@ -16,15 +16,14 @@ from typing import Any
 from numba.cuda.compiler import CUDABytecodeInterpreter, CUDATranslateBytecode
 from numba.cuda.core import bytecode, ir, postproc
 from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.errors import UnsupportedBytecodeError
 from numba.cuda.core.interpreter import Interpreter
+from numba.cuda.errors import UnsupportedBytecodeError
 
 from ..bridge.given_floats import put_in
 from ..ground.lifted import all_set_free
 from ..ground.within import Within
 from .inlining import IN_CLOSURES
 from .uses import read_in
-
 
 _READING = Within()
 """While a function of this library is read."""
