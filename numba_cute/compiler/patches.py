@@ -262,4 +262,22 @@ if "LOAD_SUPER_ATTR" in dis.opmap:
             reads=(interpreter.Interpreter.op_LOAD_ATTR,), added=True,
         ),
     )  # fmt: skip
+if "FORMAT_VALUE" in dis.opmap:
+    PATCHES += (
+        Patch(
+            byteflow.TraceRunner, "op_FORMAT_VALUE", reading.flowing_formats, digest="20e54d326e454d28",
+            why="to know conversions and formats in f-strings", reads=(interpreter.Interpreter.op_FORMAT_VALUE,),
+        ),
+    )  # fmt: skip
+else:
+    PATCHES += (
+        Patch(
+            byteflow.TraceRunner, "op_CONVERT_VALUE", _adding(reading.flow_conversion), digest="a386b8ca031811b0",
+            why="to know conversions in f-strings", reads=(byteflow.TraceRunner.dispatch,), added=True,
+        ),
+        Patch(
+            byteflow.TraceRunner, "op_FORMAT_WITH_SPEC", _adding(reading.flow_format), digest="a386b8ca031811b0",
+            why="to know formats in f-strings", reads=(byteflow.TraceRunner.dispatch,), added=True,
+        ),
+    )  # fmt: skip
 """In the order in which they are applied."""

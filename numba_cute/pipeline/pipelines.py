@@ -290,6 +290,8 @@ class PipelineTmaAsync(PipelineAsync):
         first.
         """
         check_owner(self, "consumer_release", state)
+        if self.is_signaling_thread is not True:
+            current().lanes_meet()
         current().when(self.is_signaling_thread, lambda: self.sync_object_empty.arrive(state.index, self.consumer_mask))
 
 

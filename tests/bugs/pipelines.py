@@ -9,6 +9,7 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import DeadlockError, RaceError, SimError
+from numba_cute.sim.checks.converged import Converged
 from numba_cute.sim.checks.exits import ExitStores
 from numba_cute.sim.checks.phases import Phases
 from numba_cute.sim.checks.races import Races
@@ -111,7 +112,7 @@ def stage_released_before_it_is_read(mended):
     return tma() if mended else tma("early")
 
 
-@tma_bug(RaceError, "cp_async_bulk_tensor_g2s", "read it at", "lane|thread")
+@tma_bug(RaceError, "cp_async_bulk_tensor_g2s", "read it at", "lane|thread", check=Converged)
 def one_lane_releases_before_the_others_have_read(mended):
     return tma() if mended else tma("sync_warp")
 

@@ -168,3 +168,35 @@ def test_texts_fill_in_what_is_known(capsys):
 
     with pytest.raises(cute.CuteError, match="give a value for each of its braces"):
         cute.compile(wrong, from_dlpack(x), arch="sm_90a")
+
+
+def test_f_strings_convert_and_format(capsys):
+    named = "a"
+
+    @cute.kernel
+    def kernel(x):
+        tidx, _, _ = cute.arch.thread_idx()
+        n = cute.size(x)
+        print(f"{n = }, {x.layout!s}, {named!r:>{n + 2}}|{n:03d}|{n!s:^{n + 1}}|{named!a}")
+        print(f"{tidx!s}")
+        name = f"{named!r}{n:>2}"
+        print(name)
+
+    x = np.ones(4, np.int32)
+    words = "n = 4, (4):(1),    'a'|004|  4  |'a'"
+    cute.simulate(kernel)[1, 1](from_dlpack(x))
+    cute.compile(kernel, from_dlpack(x), arch="sm_90a")
+    assert capsys.readouterr().out.splitlines() == [words, "0", "'a' 4", words, "?", "'a' 4"]
+
+    @cute.kernel
+    def of_run_time(x):
+        name = f"{x[0]!r}"
+        print(name)
+
+    @cute.kernel
+    def wrong(x):
+        print(f"{cute.size(x):zz}")
+
+    for refused, why in ((of_run_time, "a text of what is known only at run time"), (wrong, "in its format")):
+        with pytest.raises(cute.CuteError, match=why):
+            cute.compile(refused, from_dlpack(x), arch="sm_90a")

@@ -27,6 +27,7 @@ CHECKS: dict[str, dict[str, str]] = {
     "tutorial_tma/tma_v0.py": {"exit_stores": "its block ends while its store reads shared memory"},
     "tutorial_tma/tma_v1.py": {"exit_stores": "its block ends while its store reads shared memory"},
     "tutorial_gemm/fp16_gemm_1.py": {"initialised": "no cluster barrier lies between tmem.free's barrier and its peer"},
+    "nvfp4_gemm_1.py": {"initialised": "no cluster barrier lies between tmem.free's barrier and its peer"},
     "notebooks/async_pipeline.ipynb": {"same_values": "two warps clear the same memory"},
     "cta_norm/cta_norm.py": {"same_values": "all lanes of a warp write their sum to one place"},
     "attention/fmha/fmha": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
@@ -47,6 +48,7 @@ CHECKS: dict[str, dict[str, str]] = {
     "smem_allocator.py": {"uninitialised": "it prints shared memory that nobody has written"},
     "hopper/kernel/grouped_gemm": {"same_values": "all lanes of a warp set the same fields of a tensor map"},
     "fp16_gemm_4": {"cancelled_shapes": "it cancels clusters of a launch with two shapes, and takes them for its own"},
+    "dense_gemm_alpha_beta_persistent.py": {"converged": "a lane gives back what the others of its warp have read"},
     "blockwise_gemm/": {
         "same_values": "lanes of a warp copy the same scale factors to the same place by cp.async",
         "tensor_fences": "no tcgen05.fence stands between its store of sums and the epilogue's load",

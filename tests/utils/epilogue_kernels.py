@@ -56,9 +56,10 @@ def fill(size_a, size_b):
     return filled
 
 
-def multiplier(mma):
+def multiplier(mma, overlaps):
     @seam.traced
-    def multiply(results, state, acc, s_a, s_b):
+    def multiply(results, state, accs, s_a, s_b):
+        acc = accs[None, None, None, state.phase ^ 1 if overlaps else state.index]
         results.producer_acquire(state)
         cute.gemm(mma.set(Field.ACCUMULATE, False), acc, mma.make_fragment_A(s_a), mma.make_fragment_B(s_b), acc)
         results.producer_commit(state)
@@ -76,19 +77,37 @@ def layouts(p):
     return lay_a, tcgen05.tile_to_mma_shape(kind, (*shape_b, TILES), (0, 1, 2)), fragment
 
 
+def overlapping(lay, n, shared):
+    """The accumulators' layout, whose two places share so many columns, if any."""
+    return cute.make_layout(lay.shape, stride=(*lay.stride[:3], n - shared)) if shared else lay
+
+
+def direct(p, op, bounded, overlaps):
+    mma, tile = p.mma, (p.m, p.n)
+
+    @seam.traced
+    def store(c, rank, tid, acc, t, state, results):
+        """Store tile `t` from registers: all of it, or what lies in `c`."""
+        part = lambda x: mma.get_slice(rank).partition_C(cute.local_tile(x, tile, (None, None)))  # noqa: E731
+        return utils.epilogue(
+            p.params, tid, acc, part(c), p.epi_tile, op, (0, t), state, results,
+            tCcC_base=part(cute.make_identity_tensor(c.shape)) if bounded else None, mC_mnl=c if bounded else None,
+            overlapping_accum=overlaps,
+        )  # fmt: skip
+
+    return store
+
+
 def gemm(p, by_tma, op=None, each_thread=False, bounded=False, shared=0):
     """A kernel (a, b, c): c is C's tensor, or TMA's atom and tensor. bounded: C may be smaller than its tiles. shared:
     columns that the two places of the accumulators' one stage share."""
     m, n, ctas, mma, params, epi_tile = p.m, p.n, p.ctas, p.mma, p.params, p.epi_tile
     type_a, type_b, c_type, acc_type = umma.held(p.op.a_type), umma.held(p.op.b_type), p.c_type, p.op.accumulator
     lay_a, lay_b, fragment = layouts(p)
-    filled, multiply = fill(cute.size(lay_a), cute.size(lay_b) // TILES), multiplier(mma)
-    columns = utils.get_num_tmem_alloc_cols(fragment)
-    c_layout, acc_layout, vmnk = p.c_layout, fragment.layout, cute.make_layout((ctas, 1, 1, 1))
-    stages, overlaps = 1 if shared else STAGES, shared > 0
-    if overlaps:
-        acc_layout = cute.make_layout(acc_layout.shape, stride=(*acc_layout.stride[:3], n - shared))
-    consumers = 4 * ctas * (32 if each_thread else 1)
+    filled, multiply = fill(cute.size(lay_a), cute.size(lay_b) // TILES), multiplier(mma, shared > 0)
+    c_layout, vmnk, store = p.c_layout, cute.make_layout((ctas, 1, 1, 1)), direct(p, op, bounded, shared > 0)
+    stages, acc_layout = 1 if shared else STAGES, overlapping(fragment.layout, n, shared)
+    consumers, columns = 4 * ctas * (32 if each_thread else 1), utils.get_num_tmem_alloc_cols(fragment)
 
     @cute.cluster_shape(ctas, 1)
     @cuda.jit
@@ -116,8 +135,7 @@ def gemm(p, by_tma, op=None, each_thread=False, bounded=False, shared=0):
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, stages)
             for t in range(TILES):
                 if rank == 0:
-                    place = state.phase ^ 1 if overlaps else state.index
-                    multiply(results, state, acc[None, None, None, place], s_a, s_b[None, None, None, t])
+                    multiply(results, state, acc, s_a, s_b[None, None, None, t])
                 state.advance()
             results.producer_tail(state)
         else:
@@ -133,16 +151,8 @@ def gemm(p, by_tma, op=None, each_thread=False, bounded=False, shared=0):
                 if warp == 0:
                     stores.producer_tail()
             else:
-                mine = mma.get_slice(rank).partition_C(cute.local_tile(c, (m, n), (None, None)))
-                at = whole = None
-                if bounded:
-                    at, whole = cute.make_identity_tensor(c.shape), c
-                    at = mma.get_slice(rank).partition_C(cute.local_tile(at, (m, n), (None, None)))
                 for t in range(TILES):
-                    state = utils.epilogue(
-                        params, tid, acc, mine, epi_tile, op, (0, t), state, results, tCcC_base=at, mC_mnl=whole,
-                        overlapping_accum=overlaps,
-                    )  # fmt: skip
+                    state = store(c, rank, tid, acc, t, state, results)
         tmem.wait_for_alloc()
         tmem.relinquish_alloc_permit()
         tmem.free(acc.iterator)

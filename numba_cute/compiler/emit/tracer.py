@@ -358,6 +358,9 @@ class Tracer(Regions, Vectors):
     def gave(self, fn: Any, result: Any) -> None:
         """Do nothing: who drops it is found in the kernel's steps, once all is typed (see `steps.AUDITS`)."""
 
+    def lanes_meet(self) -> None:
+        """Do nothing: the code says what it waits for."""
+
     def told(self, kind: int, name: str, payload: Any) -> bool:
         """Leave it to the code."""
         return False

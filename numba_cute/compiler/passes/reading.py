@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytecode as Numba's IR, with the walrus and with variables that closures set.
+"""Bytecode as Numba's IR, with the walrus, with variables that closures set, and with conversions and formats in
+f-strings: `f"{x!r:>{n}}"` is `"{!r:{}}".format(x, f">{n}")`.
 
 Numba takes `$1 = f(); k = $1` for `k = f()`, since a value on Python's stack is read once. The walrus reads it twice:
 `(k := f()) > 5` would compare a value that is never set.
@@ -16,11 +17,16 @@ from numba.cuda.compiler import CUDABytecodeInterpreter, CUDATranslateBytecode
 from numba.cuda.core import bytecode, ir, postproc
 from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.core.interpreter import Interpreter
+from numba.cuda.errors import UnsupportedBytecodeError
 
 from ..bridge.given_floats import put_in
 from ..ground.lifted import all_set_free
+from ..ground.within import Within
 from .inlining import IN_CLOSURES
 from .uses import read_in
+
+_READING = Within()
+"""While a function of this library is read."""
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -28,7 +34,8 @@ class ReadCode(CUDATranslateBytecode):
     _name = "numba_cute_read_code"
 
     def run_pass(self, state: Any) -> bool:
-        state.func_ir = _Reader(state.func_id).interpret(state.bc)
+        with _READING:
+            state.func_ir = _Reader(state.func_id).interpret(state.bc)
         put_in(state.func_ir, state.args)
         return True
 
@@ -56,6 +63,18 @@ class _Reading:
         if isinstance(loaded.value, ir.Var) and loaded.value.name in code.co_cellvars:
             if loaded.value.name in all_set_free(code):
                 _forget(self.assigner, loaded.target.name)
+
+    def op_FORMAT_VALUE(self, inst: Any, value: str, res: str, strvar: str, **more: str) -> None:
+        if not more:
+            super().op_FORMAT_VALUE(inst, value, res, strvar)  # type: ignore[misc]
+            return
+        me: Any = self
+        spec = [me.get(more["spec"])] if "spec" in more else []
+        me.store(ir.Const(more["form"], me.loc), more["text"])
+        me.store(ir.Expr.getattr(me.get(more["text"]), "format", me.loc), strvar)
+        me.store(ir.Expr.call(me.get(strvar), [me.get(value), *spec], (), loc=me.loc), res)
+
+    op_CONVERT_VALUE = op_FORMAT_WITH_SPEC = op_FORMAT_VALUE
 
     def _remove_unused_temporaries(self) -> None:
         made = {id(s): s.target for s in self.current_block.body if isinstance(s, ir.Assign) and s.target.is_temp}
@@ -86,7 +105,8 @@ def reading_closures(run_frontend: Callable[..., Any]) -> Callable[..., Any]:
         if not IN_CLOSURES or inline_closures:
             return run_frontend(func, inline_closures, emit_dels)
         func_id = bytecode.FunctionIdentity.from_function(func)
-        func_ir = _ClosureReader(func_id).interpret(bytecode.ByteCode(func_id=func_id))
+        with _READING:
+            func_ir = _ClosureReader(func_id).interpret(bytecode.ByteCode(func_id=func_id))
         postproc.PostProcessor(func_ir).run(emit_dels)
         return func_ir
 
@@ -98,3 +118,43 @@ def _forget(assigner: Any, name: str) -> None:
     source = assigner.dest_to_src.pop(name)
     assigner.src_invalidate[source.name].remove(name)
     assigner.unused_dests.discard(name)
+
+
+def flowing_formats(flow: Callable[..., None]) -> Callable[..., None]:
+    """Make of the method by which Numba follows a part of an f-string through the stack one that knows conversions and
+    formats, in functions of this library."""
+
+    def followed(self: Any, state: Any, inst: Any) -> None:
+        if inst.arg == 0 or not _READING:
+            flow(self, state, inst)
+        else:
+            _follow(state, inst, inst.arg & 3, bool(inst.arg & 4))
+
+    return followed
+
+
+def flow_conversion(self: Any, state: Any, inst: Any) -> None:
+    """Follow Python 3.13's `CONVERT_VALUE`, which Numba lacks. A method of Numba's `TraceRunner`."""
+    _refuse_elsewhere(self, inst)
+    _follow(state, inst, inst.arg, False)
+
+
+def flow_format(self: Any, state: Any, inst: Any) -> None:
+    """Follow Python 3.13's `FORMAT_WITH_SPEC`, which Numba lacks. A method of Numba's `TraceRunner`."""
+    _refuse_elsewhere(self, inst)
+    _follow(state, inst, 0, True)
+
+
+def _refuse_elsewhere(runner: Any, inst: Any) -> None:
+    """Say of a function that has nothing of this library what Numba says."""
+    if not _READING:
+        message = f"Use of unsupported opcode ({inst.opname}) found"
+        raise UnsupportedBytecodeError(message, loc=runner.get_debug_loc(inst.lineno))
+
+
+def _follow(state: Any, inst: Any, conversion: int, has_spec: bool) -> None:
+    spec = {"spec": state.pop()} if has_spec else {}
+    form = "{" + ("", "!s", "!r", "!a")[conversion] + (":{}" if has_spec else "") + "}"
+    value, res, strvar, text = state.pop(), state.make_temp(), state.make_temp(), state.make_temp()
+    state.append(inst, value=value, res=res, strvar=strvar, text=text, form=form, **spec)
+    state.push(res)

@@ -181,6 +181,10 @@ class Backend(Protocol):
         """Note that a method that is called `for_result` gave it to who called: the simulator looks whether that drops
         it."""
 
+    def lanes_meet(self) -> None:
+        """Say that the lanes of a warp, which all come here, go on by one of them, which tells of what all have done. A
+        simulator that does not tell them apart (without the check `converged`) has them meet."""
+
     def told(self, kind: int, name: str, payload: Any) -> bool:
         """Note an event of a timeline, if who runs the code can: the simulator. False: the code must write it down."""
 

@@ -154,6 +154,9 @@ class Check:
     def lacks_warpgroup(self, thread: Any, what: str) -> Any:
         """A thread shares out registers, `what`, whose warps are no whole warpgroup; gives the error."""
 
+    def tells_lanes_apart(self) -> None:
+        """Nothing calls this: while a check has it, one lane that tells of others' accesses must have met them."""
+
     def performs(self, meet: Any, m: Any, values: dict[str, Any]) -> Any:
         """Threads that meet issue an instruction, some with undefined operands; gives what its body gives."""
 

@@ -14,6 +14,7 @@ from ... import seam
 from ...dtypes import DType, Scalar, Uint32
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.targets import lacks
+from ...isa.rows.sync import bar_warp_sync
 from ...seam import CuteError, Regs
 from ...seam.guards import facade
 from ...seam.guards.messages import SMEM_TWICE
@@ -242,6 +243,10 @@ class SimBackend(Values):
 
     def gave(self, fn: Any, result: Any) -> None:
         check_used(fn, result, facade.caller(sys._getframe(2)))
+
+    def lanes_meet(self) -> None:
+        if self.run.clocks and not self.run.watch.tells_lanes_apart:
+            bar_warp_sync((1 << 32) - 1)
 
     def told(self, kind: int, name: str, payload: Any) -> bool:
         recorder, t, run = recording(), self.run.thread, self.run
