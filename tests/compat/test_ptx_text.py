@@ -70,7 +70,7 @@ def test_an_instruction_does_what_the_isa_says(text, constraints, inputs, result
 
 @pytest.mark.parametrize("text, match", [
     ("brev.b32 $0, $1;", r"the simulator knows no 'brev.b32'"),
-    ("@p mov.b32 $0, $1;", r"knows no '@p mov"),
+    ("wgmma.fence.sync.aligned;", r"knows no 'wgmma"),
 ])  # fmt: skip
 def test_what_is_not_known_is_refused(text, match):
     with pytest.raises(cute.CuteError, match=match):

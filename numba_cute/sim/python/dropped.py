@@ -9,7 +9,6 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from ... import seam
-from ...dtypes import Boolean
 from ...seam import CuteError
 from ...seam.ground.bytecode import operations
 from ...seam.ground.packages import is_librarys
@@ -57,11 +56,11 @@ def _watched(fn: FunctionType) -> Any:
     return call
 
 
-def _judged(value: Any) -> Any:
-    """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a bool is
-    what compares floats of the source: those are numbers of a type here."""
-    if isinstance(value, Number) and value.dtype is Boolean and seam.current().run.checked:  # type: ignore[attr-defined]
-        return value.value
+def judged_static(value: Any) -> Any:
+    """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a number
+    of a type is what Python computed while that looked, or compares floats of the source."""
+    if isinstance(value, Number) and seam.current().run.checked:  # type: ignore[attr-defined]
+        return value if value.dtype.is_float else value.value
     return seam.const_expr(value)
 
 
@@ -74,5 +73,5 @@ def watched(value: Any) -> Any:
     if value is seam.range_constexpr:
         return unrolled_range
     if value is seam.const_expr:
-        return _judged
+        return judged_static
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

@@ -33,7 +33,7 @@ from ....typed.meetings import Meetings
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
-from ..dropped import watched
+from ..dropped import judged_static, watched
 from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
@@ -92,7 +92,7 @@ def _const_expr(value: Any) -> Any:
     """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
     has judged whether it is static."""
     judged = isinstance(value, seam.Leaf) and (value.dtype.is_float or value.dtype == Boolean)
-    return value if judged else seam.const_expr(value)
+    return value if judged else judged_static(value)
 
 
 class _Module:
