@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FlashAttention's forward on Blackwell: dense and causal."""
+"""FlashAttention's forward on Blackwell: dense, and causal of unaligned lengths."""
 
 from attention import forward
 
