@@ -126,7 +126,7 @@ def meaning(text: str, writes: Sequence[DType]) -> Callable[..., Any]:
             at += 1
             holds = step.guard is None or registers.predicate(step.guard)
             if step.words[0] != "bra":
-                current().when(holds, lambda: _do(registers, step, text))
+                current().when(holds, functools.partial(_do, registers, step, text))
             elif holds:
                 at = plan.labels[step.operands[0]]
         made = tuple(as_type(registers.held[f"${i}"], t) for i, t in enumerate(writes))
@@ -170,7 +170,9 @@ class _Held(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if self.stays(name):
-            wide = value if isinstance(value, int) else as_type(value, _UNSIGNED[max(8, current().type_of(value).width)])
+            wide = (
+                value if isinstance(value, int) else as_type(value, _UNSIGNED[max(8, current().type_of(value).width)])
+            )
             current().write(current().text_register(name), Uint64(wide))  # type: ignore[attr-defined]
         else:
             super().__setitem__(name, value)

@@ -71,8 +71,9 @@ def _isinstance(x: types.Type, classes: types.Type) -> bool:
     wanted = _named(classes)
     several = wanted if isinstance(wanted, tuple) else (wanted,)
     elements, others = [t for t in several if isinstance(t, DType)], [t for t in several if not isinstance(t, DType)]
-    of_number = class_of_number(x) is not None and not isinstance(x, types.Literal)
-    return any(of_number and dtype_of(x) == t for t in elements) or bool(others and issubclass(class_of(x), tuple(others)))
+    if class_of_number(x) is not None and not isinstance(x, types.Literal) and dtype_of(x) in elements:
+        return True
+    return bool(others) and issubclass(class_of(x), tuple(others))
 
 
 def _issubclass(cls: types.Type, classes: types.Type) -> bool:

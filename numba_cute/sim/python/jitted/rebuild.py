@@ -91,7 +91,8 @@ def _refusing(error: seam.CuteError) -> Any:
 def _const_expr(value: Any) -> Any:
     """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
     has judged whether it is static."""
-    judged = isinstance(value, seam.Leaf) and (value.dtype.is_float or value.dtype == Boolean)
+    dtype = getattr(value, "dtype", None) if isinstance(value, seam.Leaf) else None
+    judged = dtype is not None and (dtype.is_float or dtype == Boolean)
     return value if judged else judged_static(value)
 
 
