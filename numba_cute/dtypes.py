@@ -16,8 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
-from .seam.ground.element_classes import OfElements, OfKind
-from .seam.ground.names import Speaking, UnknownName, missing
+from .seam.ground.element_classes import Element, OfElements, OfKind
+from .seam.ground.names import UnknownName
 from .seam.guards import element_values
 
 __all__ = [
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     # To a type checker an element type is a class and DType its class, so that `count: cute.Int32` is an annotation.
     _Base = type
 else:
-    _Base = Speaking
+    _Base = Element
 
 
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
@@ -50,11 +50,6 @@ class DType(_Base, metaclass=OfElements):
 
     def __post_init__(self) -> None:
         element_values.check_fields(self)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return self.name if name in ("__name__", "__qualname__") else missing(self, name)
 
     @property
     def is_float(self) -> bool:
@@ -270,6 +265,8 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
     x, y = (v.value if isinstance(v, Scalar) else v for v in (a, b))
+    if op in ("floordiv", "mod", "truediv") and y == 0 and isinstance(b, Scalar) and seam.tries():
+        y = 1  # it stands for another number
     if op in ("floordiv", "mod", "truediv") and y == 0:
         raise seam.CuteError(f"{a!r} is divided by {b!r}: choose a divisor that is not 0")
     if op in ("lshift", "rshift") and y < 0:

@@ -18,7 +18,7 @@ def with_properties_of(whole: type, field: str) -> Callable[[T], T]:
     def add(cls: Any) -> Any:
         own = {n: m.__doc__ for n, m in vars(whole).items() if isinstance(m, property) and not n.startswith("_")}
         for name, doc in ({n: f"Return the whole's `{n}`." for n in whole.__annotations__} | own).items():
-            if not hasattr(cls, name):
+            if name not in dir(cls):
                 setattr(cls, name, _property(field, name, doc))
         return cls
 

@@ -140,6 +140,11 @@ class Pointer(InIR):
         """Return the pointer itself. loc, ip: taken."""
         return self
 
+    @property
+    def _pointer(self) -> int:
+        """The byte address of a pointer of the host, as files of the CuTe DSL give it to the CUDA runtime."""
+        return int(getattr(self.address, "value", self.address))
+
     def load(self) -> Any:
         """Load the element pointed at."""
         return self.load_vector(1)[0]

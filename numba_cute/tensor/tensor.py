@@ -109,8 +109,9 @@ class Tensor(InIR):
         at = pointer_at(self, coord)
         if at is not None:
             return at.load()
+        given = coord
         lay, coord = _located(self, coord)
-        coord = check_coord(coord, lay, self._ends(coord))
+        coord = _checked(given, coord, lay, self._ends(coord))
         if has_none(coord):
             return _slice(self, lay, coord)
         at = _element(self, lay, coord)
@@ -121,8 +122,9 @@ class Tensor(InIR):
         if at is not None:
             at.store(value)
             return
+        given = coord
         lay, coord = _located(self, coord)
-        coord = check_coord(coord, lay, isinstance(self.iterator, Pointer))
+        coord = _checked(given, coord, lay, isinstance(self.iterator, Pointer))
         if has_none(coord):
             part = _slice(self, lay, coord)
             part.store(value) if isinstance(value, TensorSSA) else part.fill(value)
@@ -328,6 +330,19 @@ def dense(t: Tensor) -> bool:
 def span(t: Tensor, count: int) -> seam.Regs:
     p = t.iterator
     return seam.Regs(p.address, p.dtype, p.offset, count)
+
+
+def _checked(given: Any, coord: Any, lay: Any, bounded: bool) -> Any:
+    """`coord`, as `check_coord`; one of run time beyond the shape only where a check of the simulator does not mind.
+    given: it, with its types."""
+    try:
+        return check_coord(coord, lay, bounded)
+    except CuteError as e:
+        tell = getattr(seam.current_or(None), "leaves_shape", None)
+        if tell is None or seam.is_static(given):
+            raise
+        tell(e)
+        return check_coord(coord, lay)
 
 
 def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:

@@ -62,21 +62,24 @@ class Static(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Describes a call. site: where it is. given: what is known of its arguments, by place."""
+    """Describes a call. site: where it is. given: what is known of its arguments, by place. types: the names of their
+    types, which tell objects apart too."""
 
     site: Site
     given: tuple[Any, ...]
+    types: tuple[str, ...] = ()
 
 
 class Version(NamedTuple):
     """Holds what the front end made of a function for some arguments. given: what is known of those, in the order of
     its parameters: a kind, a `Static`, a `Fields`, or a tuple of such. meetings: where it converts, by its code and
     that of each function that was inlined in it; none if it is traced. calls: those in it, where versions are chosen
-    by them."""
+    by them. types: as of a call."""
 
     given: tuple[Any, ...]
     meetings: frozenset[tuple[CodeType, frozenset[Meeting]]] = frozenset()
     calls: frozenset[Call] = frozenset()
+    types: tuple[str, ...] = ()
 
 
 Meetings: TypeAlias = "dict[CodeType, set[Version]]"

@@ -154,7 +154,7 @@ def _operand(
         f"num_stages {num_stages!r} must be a static number >= 1{how_static(num_stages)}",
     )
     _need(k_major in (None, True, False), what, f"is_k_major {k_major!r} must be None, True or False")
-    m, n, k = layout.product_each(tile)
+    m, n, k = layout.product_each((tile[0], 1, tile[2]) if operand == "A" else (1, *tile[1:]))
     one = tuple(map(tiled_mma.get_tile_size, (0, 1, 2)))
     wrong = [
         name for name, x, y in zip("MNK", (m, n, k), one) if x % y and name in f"{'M' if operand == 'A' else 'N'}K"
@@ -182,9 +182,10 @@ def make_smem_layout_a(
     """Make the shared memory layout of a CTA's part of A, ((M, K), rest M, rest K, stages), in the widest swizzle that
     divides it; of a sparse A its stored half.
 
-    tiled_mma: a tiled tcgen05 operation. mma_tiler_mnk: the tile (M, N, K) of all its CTAs. a_dtype: the elements.
-    num_stages: a static count. is_k_major: taken in place of the operation's major mode, where given. Allocate it with
-    `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile that it does not divide.
+    tiled_mma: a tiled tcgen05 operation. mma_tiler_mnk: the tile (M, N, K) of all its CTAs, N of any value, None too.
+    a_dtype: the elements. num_stages: a static count. is_k_major: taken in place of the operation's major mode, where
+    given. Allocate it with `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile
+    that it does not divide.
     """
     return _operand("make_smem_layout_a", "A", tiled_mma, mma_tiler_mnk, a_dtype, num_stages, is_k_major)
 
@@ -195,7 +196,8 @@ def make_smem_layout_b(
     is_k_major: bool | None = None,
 ) -> ComposedLayout:  # fmt: skip
     """Make the shared memory layout of a CTA's part of B, ((N, K), rest N, rest K, stages), in the widest swizzle that
-    divides it. tiled_mma, mma_tiler_mnk, b_dtype, num_stages, is_k_major: as for `make_smem_layout_a`."""
+    divides it. tiled_mma, mma_tiler_mnk, b_dtype, num_stages, is_k_major: as for `make_smem_layout_a`, but M is of any
+    value."""
     return _operand("make_smem_layout_b", "B", tiled_mma, mma_tiler_mnk, b_dtype, num_stages, is_k_major)
 
 

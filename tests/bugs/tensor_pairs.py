@@ -12,6 +12,7 @@ from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instructio
 from numba_cute.sim import DeadlockError, RaceError, SimError
 from numba_cute.sim.checks.exits import Exits
 from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.tensor_frees import TensorFrees
 
 from .matrix_unit import A_DESC, B_AT, DONE, FREE, SLOT, THREADS, M, N, fill, quarter, regs
 from .tensor_copies import ROWS
@@ -127,7 +128,7 @@ def pair_frees_before_its_peer_has_allocated(mended):
 
 
 @pair_bug(
-    RaceError, "freed by tcgen05_dealloc", "tcgen05_ld|tcgen05_mma_ss", "of CTA",
+    RaceError, "freed by tcgen05_dealloc", "tcgen05_ld|tcgen05_mma_ss", "of CTA", check=TensorFrees,
     origin="https://github.com/triton-lang/triton/pull/9498 and facebookexperimental/triton/pull/1707: no barrier of "
     "the two CTAs ahead of the deallocation",
 )  # fmt: skip

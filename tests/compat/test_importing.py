@@ -112,3 +112,18 @@ def test_an_autotuned_function_is_compiled_in_the_configuration_that_is_named(in
 
     made = cutlass.cute.compile(fill, np.zeros(1, np.int32), by=9)
     assert re.search(r"mov\S* \t?%r\d+, 9;", made.kernels[0].ptx)
+
+
+def test_names_of_earlier_releases_mean_what_they_meant(installed):
+    import cutlass.cute as cute_dsl
+    from cutlass.utils.smem_allocator import SmemAllocator
+
+    @cute.kernel
+    def kernel(out):
+        smem = SmemAllocator().allocate_tensor(cute.Int32, cute.make_layout(32), 16)
+        smem[cute_dsl.arch.thread_idx()[0]] = cute_dsl.arch.mapa(smem.iterator, 0).toint()
+        cute_dsl.arch.fence_proxy(cute_dsl.arch.ProxyKind.async_shared, space=cute_dsl.arch.SharedSpace.shared_cta)
+        out[0] = smem[0]
+
+    ptx = cute.compile(kernel, np.zeros(1, np.int32), arch="sm_90a").ptx
+    assert "fence.proxy.async.shared::cta" in ptx and "mapa.shared::cluster" in ptx

@@ -128,3 +128,64 @@ def test_recast_tensors_read_the_elements_of_the_narrow_one(run):
         np.testing.assert_array_equal(out, a.view(np.int64))
 
     run(pairs, 1, 4, [lambda place, x=x: from_dlpack(place(x)) for x in (a, out)], outputs=[out], check=check)
+
+
+@cuda.jit
+def registers_in_other_widths(x, y):
+    words = cute.make_rmem_tensor((4, 2), cute.Float32)
+    halves = cute.make_tensor(cute.recast_ptr(words.iterator, dtype=cute.Float16), cute.make_layout((8, 2)))
+    for i in range(16):
+        halves[i] = cute.Float16(i)
+    x[0] = halves[0].to(cute.Float32) + halves[7].to(cute.Float32)
+    bits = cute.recast_tensor(words, cute.Uint32)
+    bits[1] = bits[1] + cute.Uint32(1)
+    x[1] = halves[2].to(cute.Float32)
+    cute.recast_tensor(words, cute.Float64)[3] = 1.5
+    x[2] = words[7]
+    second = cute.make_tensor(cute.recast_ptr(words.iterator + 4, dtype=cute.Float16), cute.make_layout(8))
+    second.store(halves[None, 0].load())
+    x[3] = halves[9].to(cute.Float32)
+    wide = cute.make_rmem_tensor(2, cute.Uint64)
+    octets = cute.recast_tensor(wide, cute.Uint8)
+    for i in range(16):
+        octets[i] = cute.Uint8(i)
+    y[0], y[1] = bits[0], cute.recast_tensor(wide, cute.Uint32)[1]
+
+
+def test_registers_are_seen_as_elements_of_other_widths():
+    x, y = np.zeros(4, np.float32), np.zeros(2, np.uint32)
+    cute.simulate(registers_in_other_widths)[1, 1](x, y)
+    assert x.tolist() == [7.0, 2.001953125, 1.9375, 1.0] and y.tolist() == [0x3C000000, 0x07060504]
+    cute.compile(registers_in_other_widths, x, y, arch="sm_90a")
+
+
+@cuda.jit
+def half_of_a_word_is_written(x):
+    words = cute.make_rmem_tensor(2, cute.Float32)
+    halves = cute.recast_tensor(words, cute.Float16)
+    halves[0] = cute.Float16(1)
+    halves[2] = cute.Float16(1)
+    halves[3] = cute.Float16(1)
+    x[0] = words[1]
+    x[1] = words[0]
+
+
+def test_half_of_a_register_that_is_written_is_not_all_of_it():
+    with pytest.raises(cute.sim.UninitializedReadError, match="x\\[1\\] = words\\[0\\]"):
+        cute.simulate(half_of_a_word_is_written)[1, 1](np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    "view, says",
+    [
+        (lambda r: cute.recast_tensor(r, cute.Int4), "registers of Float16 cannot be viewed as Int4"),
+        (lambda r: cute.recast_ptr(r.iterator + 1, dtype=cute.Float32), "may point inside of a Float32"),
+    ],
+)
+def test_registers_in_which_no_element_starts_are_refused(view, says):
+    @cuda.jit
+    def kernel():
+        view(cute.make_rmem_tensor(8, cute.Float16))
+
+    with pytest.raises(CuteError, match=says):
+        cute.simulate(kernel)[1, 1]()

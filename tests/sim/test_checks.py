@@ -32,13 +32,15 @@ def test_a_check_comes_after_those_that_it_needs_and_brings_them():
 
 @pytest.mark.parametrize("wrong", ["race", ["races", 3], 7])
 def test_a_name_that_no_check_has_is_refused_with_those_there_are(wrong):
-    with pytest.raises(CuteError, match="'exit_stores', 'exits', 'initialised', 'phases', 'races'"):
+    with pytest.raises(CuteError, match="'coordinates', 'exit_stores', 'exits', 'initialised', 'phases', 'races'"):
         chosen(wrong)
 
 
 def test_names_after_a_minus_are_left_out_with_those_that_need_them():
     assert set(chosen("-exit_stores")) == {c for n, c in CHECKS.items() if n != "exit_stores"}
-    assert {c.name for c in chosen(("-races", "-phases"))} == {"registers", "swizzles", "warpgroups"}
+    assert {c.name for c in chosen(("-races", "-phases"))} == {
+        "cancelled_shapes", "coordinates", "registers", "swizzles", "warpgroups",
+    }  # fmt: skip
     with pytest.raises(CuteError, match="name those that are on, or with - those that are off"):
         chosen(("-exits", "races"))
     with pytest.raises(CuteError, match="are none of"):

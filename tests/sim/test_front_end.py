@@ -23,7 +23,7 @@ BODIES = {
     "a dict that is asked at run time": "d = {5: 7}\nout[t] = d.get(n, 9)",
     "an exception that is caught": "try:\n    out[t] = n\nexcept ValueError:\n    out[t] = 1",
     "a text that is made at run time": "out[t] = len(f'{n}')",
-    "a vector at a run-time index": "v = cute.make_rmem_tensor(4, cute.Float32).load()\nout[t] = v[n]",
+    "a vector of a run-time length": "v = cute.make_rmem_tensor(n, cute.Float32).load()\nout[t] = v[0]",
     "a whole array's exponentials": "e = np.exp(out)\nout[t] = e[0]",
     "sorting": "s = sorted((n, 2, 1))\nout[t] = s[0]",
     "another type on each way": "x = (1, 2)\nif n > 2:\n    x = 3\nout[t] = 1 if x == 3 else 0",

@@ -17,9 +17,9 @@ from .dialects import Operation
 from .options import target_here
 
 __all__ = [
-    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitCompiledFunction",
-    "NumericMeta", "T", "dynamic_expr", "extract_mlir_values", "for_generate", "get_c_pointers", "get_mlir_types",
-    "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
+    "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitArgument",
+    "JitCompiledFunction", "NumericMeta", "T", "dynamic_expr", "extract_mlir_values", "for_generate",
+    "get_c_pointers", "get_mlir_types", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -96,6 +96,10 @@ class BaseDSL:
         """Return the target that is compiled for."""
         running = current_or(None)
         return Arch[target_here() if running is None else running.arch]
+
+
+class JitArgument:
+    """The base of classes whose objects are arguments: here any `dataclass` is one."""
 
 
 CuTeDSL = BaseDSL

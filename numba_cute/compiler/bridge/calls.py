@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import dataclasses
 import functools
 import inspect
 import math
@@ -43,11 +42,12 @@ from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
 from .kinds import note_traced
 from .lasting import is_lasting_value, lasts, setting
+from .looks_into import REPLACED
 from .object_types import BoundTraced, StructRef, Value, names_of, traces_calls
 from .printing import printing_at_run_time
 from .state import unchanged
 from .struct_operators import dispatcher_of
-from .values import StructProxy, abstract, concrete, numba_type, settle_before
+from .values import abstract, concrete, numba_type, settle_before
 
 
 def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
@@ -63,7 +63,7 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
-    fn = _REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
+    fn = REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
     try:
         with seam.following(tracer), printing_at_run_time(tracer):
             result = fn(*given, **named)
@@ -71,19 +71,6 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         return result
     finally:
         tracer.plain = before
-
-
-def _replace(obj: Any, /, **changes: Any) -> Any:
-    """Do what `dataclasses.replace` does, for an object of a kernel."""
-    cls = obj._ty.cls if isinstance(obj, StructProxy) else type(obj)
-    if not dataclasses.is_dataclass(cls) or not isinstance(obj, StructProxy):
-        return dataclasses.replace(obj, **changes)
-    kept = {f.name: getattr(obj, f.name) for f in dataclasses.fields(cls) if f.init and f.name not in changes}
-    return cls(**kept, **changes)
-
-
-_REPLACED: dict[Any, Callable[..., Any]] = {dataclasses.replace: _replace}
-"""Functions of Python's that look into objects, and what does the same for a kernel's."""
 
 
 def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
@@ -414,27 +401,10 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result
         with seam.running(typing_tracer):
-            note_traced(*_whole_call(fn, real, (*(receiver,) * first, *(types_[i] for i in order))))
+            note_traced(fn, real, (*(receiver,) * first, *(types_[i] for i in order)))
         made = _called(result, types_, key, receiver, folded)
         known.register(_asked_by(key, made), _lowering(key, receiver, find, real, order, types_))
     return _called(result, types_, key, receiver, folded)
-
-
-def _whole_call(fn: Any, pysig: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the function that a partial calls, and the types of all that it is given; of any other callable itself.
-
-    pysig, args: the parameters that a call fills, and its arguments' types.
-    """
-    function = fn.func if isinstance(fn, functools.partial) else None
-    method = getattr(function, "__self__", None) is not None
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return fn, args
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    held = (function.__self__, *fn.args) if method else fn.args
-    given = dict(zip(names, map(numba_type, held))) | {n: numba_type(x) for n, x in fn.keywords.items()}
-    given |= dict(zip(pysig.parameters, args[len(args) - len(pysig.parameters) :]))
-    return function, tuple(given[n] for n in names if n in given)
 
 
 def _called(result: Any, types_: Any, key: Any, receiver: Any, pysig: Any) -> Any:

@@ -70,10 +70,9 @@ def _named(ty: types.Type) -> Any:
 def _isinstance(x: types.Type, classes: types.Type) -> bool:
     wanted = _named(classes)
     several = wanted if isinstance(wanted, tuple) else (wanted,)
-    elements, others = [t for t in several if isinstance(t, DType)], [t for t in several if not isinstance(t, DType)]
-    if class_of_number(x) is not None and not isinstance(x, types.Literal) and dtype_of(x) in elements:
-        return True
-    return bool(others) and issubclass(class_of(x), tuple(others))
+    elements, others = (tuple(t for t in several if isinstance(t, DType) is of) for of in (True, False))
+    of_number = class_of_number(x) is not None and not isinstance(x, types.Literal)
+    return (of_number and dtype_of(x) in elements) or (bool(others) and issubclass(class_of(x), others))
 
 
 def _issubclass(cls: types.Type, classes: types.Type) -> bool:

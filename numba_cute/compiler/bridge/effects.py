@@ -2,8 +2,8 @@
 """What a call does with objects (structs, register files): which of those that it is given it returns, whether it makes
 new ones, and what it stores in which. Of traced calls typing finds it out, of others passes/identity.py.
 
-Objects are told by the numbers of the arguments that hold them or lead to them, or by a pair: that of a tuple, and which
-of its items it is; NEW stands for those that a call makes.
+Objects are told by the numbers of the arguments that hold them or lead to them, or by a pair: that of a tuple, and
+which of its items it is; NEW stands for those that a call makes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import inspect
 from types import CodeType
 from typing import Any
 
@@ -19,6 +20,7 @@ from .given_floats import GivenFloat
 from .leaf_types import Multiple
 from .object_types import StructRef, Value
 from .tree import Spec, fields_of
+from .values import numba_type
 
 
 def kind_of(ty: types.Type) -> Kind:
@@ -62,10 +64,31 @@ def note_version(code: CodeType, version: Version) -> None:
     memory().meetings.setdefault(written(code), set()).add(version)
 
 
-def note_traced(fn: Any, args: Iterable[types.Type]) -> None:
-    """Note that a function is traced for arguments of some types, if it is the user's: nothing in it is converted."""
+def note_traced(fn: Any, pysig: inspect.Signature, args: tuple[types.Type, ...]) -> None:
+    """Note that a function is traced for arguments of some types, if it is the user's: nothing in it is converted.
+
+    pysig: the parameters that the call fills.
+    """
+    fn, args = _whole_call(fn, pysig, args)
     function = getattr(fn, "__func__", fn)
     if plain.is_plain_function(function) and plain.is_users(function):
         code = function.__code__
         lifted = code.co_argcount - written(code).co_argcount
         note_version(code, Version(tuple(map(given_as, args))[lifted:]))
+
+
+def _whole_call(fn: Any, pysig: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Return the function that a partial calls, and the types of all that it is given; of any other callable itself.
+
+    pysig, args: the parameters that a call fills, and its arguments' types.
+    """
+    function: Any = fn.func if isinstance(fn, functools.partial) else None
+    method = getattr(function, "__self__", None) is not None
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return fn, args
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    held = (function.__self__, *fn.args) if method else fn.args
+    given = dict(zip(names, map(numba_type, held))) | {n: numba_type(x) for n, x in fn.keywords.items()}
+    given |= dict(zip(pysig.parameters, args[len(args) - len(pysig.parameters) :]))
+    return function, tuple(given[n] for n in names if n in given)

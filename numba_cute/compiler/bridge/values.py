@@ -301,7 +301,15 @@ def _plain_field(value: Any, changes: bool, marked: bool) -> types.Type:
     if type(value) is float and marked and not changes:
         return GivenFloat(value)
     ty = numba_type(value)
-    return plain_type(run_time(ty)) if changes else ty
+    return plain_type(run_time(ty)) if changes else _wide(ty) if isinstance(ty, types.BaseTuple) else ty
+
+
+def _wide(ty: types.Type) -> types.Type:
+    """Return the type of what a tuple in an object holds: integers as arithmetic gives them, so that objects meet of
+    which one holds what came of Int32 and another an Int32 itself."""
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([_wide(t) for t in ty], getattr(ty, "instance_class", None))
+    return types.int64 if ty == types.int32 else ty
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
@@ -457,6 +465,10 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     plain.refuse_own_setting(proxy._ty.cls, name)
+    own = inspect.getattr_static(proxy._ty.cls, name, None)
+    if isinstance(own, property) and own.fset is not None:
+        own.fset(proxy, value)
+        return
     check_assignment(proxy._ty, name, numba_type(value))
     if tracer.trail is not None:
         tracer.trail.store(proxy, value)

@@ -148,7 +148,7 @@ def _is_method(func_ir: Any, call: Any) -> bool:
         return False
     while getattr(made, "op", None) == "getattr":
         made = guard(get_definition, func_ir, made.value)
-    return not isinstance(getattr(made, "value", None), (ModuleType, type))
+    return not (isinstance(made, (ir.Global, ir.FreeVar)) and isinstance(made.value, (ModuleType, type)))
 
 
 def _after(func_ir: Any, place: Place, until: Any) -> list[tuple[Place, Any]]:

@@ -48,7 +48,6 @@ _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
-_LOOKED_FOR = (int, str)
 _WIDEST = 1 << 63
 
 
@@ -62,6 +61,10 @@ class Judged:
     is computed of floats is."""
 
     holds: bool
+
+
+class Whole(ir.Const):
+    """An integer that `int` makes of a float of the source: the simulator is told that it is static."""
 
 
 class _Unknown:
@@ -87,6 +90,10 @@ class Constants:
         if not all(_same(first, x) for x in others):
             raise NotConstant
         return first
+
+    def is_of_float(self, call: Any, place: Place) -> bool:
+        """Say whether a call that has a value is of a float."""
+        return any(type(self.of(a, place)) is float for a in call.args)
 
     def learn(self, place: Place) -> None:
         """Find the value that the assignment at a place gives, if it has one: statement by statement, so that none is
@@ -151,13 +158,14 @@ class Constants:
             return self.of_expr(node, place)
         raise NotConstant
 
-    def of_expr(self, node: Any, place: Place) -> Any:
-        """Return the value of an expression in the statement at `place`; NotConstant if it has none."""
+    def of_expr(self, node: Any, place: Place, of: Callable[[Any, Place], Any] | None = None) -> Any:
+        """Return the value of an expression in the statement at `place`; NotConstant if it has none. of: gives those of
+        its operands there, as `self.of` does."""
         evaluate = _EVALUATORS.get(node.op)
         if evaluate is None:
             raise NotConstant
         try:
-            return evaluate(node, lambda var: self.of(var, place))
+            return evaluate(node, lambda var: (of or self.of)(var, place))
         except FAULTS:
             raise NotConstant from None
 
@@ -192,7 +200,7 @@ def _same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, Judged):
-        return a == b
+        return bool(a == b)
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return isinstance(a, (int, str)) and a == b
@@ -203,6 +211,11 @@ def _is_name(value: Any) -> bool:
     if isinstance(value, enum.Enum):
         return not isinstance(value, int)  # which is a number to a kernel
     return value is None or isinstance(value, (type, dtypes.DType))
+
+
+def _is_looked_for(x: Any) -> bool:
+    """Say whether a value can be looked for in a tuple while the kernel is compiled."""
+    return isinstance(x, (int, str)) or _is_name(x)
 
 
 def _number(value: Any) -> Any:
@@ -223,11 +236,7 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
-    if (
-        fn is operator.contains
-        and isinstance(lhs, tuple)
-        and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs))
-    ):
+    if fn is operator.contains and isinstance(lhs, tuple) and all(map(_is_looked_for, (rhs, *lhs))):
         return rhs in lhs
     if type(lhs) is float or type(rhs) is float:
         return _compare_floats(fn, lhs, rhs)

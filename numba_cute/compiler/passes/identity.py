@@ -131,8 +131,8 @@ class Held:
         value = inst.value
         if isinstance(value, ir.Arg):
             ty = self.typemap[inst.target.name]
-            items = range(len(ty)) if isinstance(ty, types.BaseTuple) and not is_list(ty) else None
-            each = None if items is None else tuple(frozenset(((value.index, k),)) for k in items)
+            split = isinstance(ty, types.BaseTuple) and not is_list(ty)
+            each = tuple(frozenset(((value.index, k),)) for k in range(len(ty))) if split else None
             return frozenset((value.index,)), each
         if isinstance(value, ir.Var):
             return self.vars[value.name], self.items.get(value.name)

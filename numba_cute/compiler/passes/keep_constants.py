@@ -24,9 +24,9 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
-from . import branches, lists, prints, ranges, sequences, tables, unroll
+from . import branches, lists, namespaces, prints, ranges, sequences, tables, unroll
 from .at_most_once import take_once
-from .constants import Constants, NotConstant
+from .constants import Constants, NotConstant, Whole
 from .definitions import Place, instructions, statements
 from .members import keep_members
 from .members_compared import keep_compared
@@ -46,6 +46,7 @@ class KeepConstants(FunctionPass):
         func_ir, known = state.func_ir, _Known(state)
         _refuse_own_operators(func_ir)
         changed = prints.print_compiling(func_ir)
+        changed |= namespaces.add_fields(func_ir, state.args)
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= tables.write_down(func_ir)
         changed |= _constant_slices(func_ir)
@@ -182,7 +183,8 @@ def _fold(facts: _Known) -> bool:
         except NotConstant:
             continue
         if type(value) in (int, bool) or (type(value) is float and _is_asserted(expr, place, known)):
-            inst.value = ir.Const(value, inst.loc)  # which gives what `known` has
+            made = Whole if expr.op == "call" and known.is_of_float(expr, place) else ir.Const
+            inst.value = made(value, inst.loc)  # which gives what `known` has
             changed = True
     if _expand_tuples(facts.func_ir):
         facts.forget()

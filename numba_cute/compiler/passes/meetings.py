@@ -14,11 +14,12 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
-from ...typed.meetings import NOWHERE, Call, Kind, Meeting, Site, Version, Way, differs, outline
+from ...typed.meetings import NOWHERE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
 from ..bridge.kinds import given_as, kind_of, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
 from ..ground.places import Place
+from .constants import Whole
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -68,8 +69,9 @@ class _Reader:
             told.update(self._untouched(code, noted))
         lifted = self._state.func_id.code.co_argcount - self._code.co_argcount
         given = tuple(map(given_as, self._state.args))[lifted:]
+        names = tuple(map(str, self._state.args))[lifted:]
         found = frozenset((code, frozenset(found)) for code, found in meetings.items())
-        return Version(given, found, frozenset(self._called()))
+        return Version(given, found, frozenset(self._called()), names)
 
     def _untouched(self, code: CodeType, noted: list[Meeting]) -> Iterator[Meeting]:
         """Yield, of a place that converts, what says that other copies of its code convert nothing there: they have one
@@ -101,7 +103,7 @@ class _Reader:
             return
         for expr, sig in self._calls.items():
             if isinstance(expr, ir.Expr) and expr.op == "call" and sig is not None and _offset(expr.loc) != NOWHERE:
-                yield Call(expr.loc.site, tuple(map(given_as, sig.args)))
+                yield Call(expr.loc.site, tuple(map(given_as, sig.args)), tuple(map(str, sig.args)))
 
     def _is_own(self, loc: Any) -> bool:
         """Say whether a statement is the function's, not of one that was inlined in it."""
@@ -112,6 +114,9 @@ class _Reader:
 
     def _assign(self, inst: Any, block: Any) -> None:
         to, value = self._kind(inst.target), inst.value
+        if isinstance(value, Whole):
+            self._note(inst.loc, None, True, to, Static(value.value))
+            return
         op = value.op if isinstance(value, ir.Expr) else None
         alike = op == "phi" or (isinstance(value, ir.Var) and not differs(self._kind(value), to))
         if to is None or (alike and (self._lies_below(inst, block) or _renames(inst))):

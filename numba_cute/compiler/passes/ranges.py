@@ -44,7 +44,7 @@ def counts_at_run_time(known: Constants, place: Place, call: Any) -> bool:
     """Make Python's `range` of a call with `unroll_full=True`, whose bounds are known only at run time; say whether it
     is such a one, and not `range_constexpr` as it is written."""
     made, _ = known.assignment(call.func, place) or (None, place)
-    if getattr(made, "name", None) != _NAME:
+    if not isinstance(made, ir.Global) or made.name != _NAME:
         return False
     made.value = builtins.range
     return True

@@ -12,7 +12,8 @@ from ...atoms.copy_atom import CopyAtom
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint32
 from ...isa.facts import fragment_layouts
-from ...layout import Layout, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
+from ...layout import Layout, coalesce, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
+from ...layout.layout import outer_of
 from ...layout.pure import pure
 from ...seam import CuteError, known_as, static
 from ...tensor.pointer import access_alignment, physical
@@ -64,7 +65,8 @@ def _widths(atom: CopyAtom, legal: tuple[int, ...]) -> None:
 def _row(t: Tensor, what: str) -> Any:
     """The shared address of this lane's row of 16 bytes."""
     p = in_shared(t, f"{what}:")
-    if access_alignment(p) % 16 or size(t.layout) * p.dtype.width != 128:
+    whole = size(t.layout) * p.dtype.width == 128 and coalesce(outer_of(t.layout)).stride in (1, (1,))
+    if not whole or access_alignment(p) % 16:
         raise CuteError(f"{what}: {t!r} must be a row of 16 bytes, 16-byte aligned; use a layout whose rows are")
     return physical(p)
 

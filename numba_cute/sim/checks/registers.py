@@ -15,8 +15,8 @@ from ..hardware.watch import Check
 
 
 class Held(NamedTuple):
-    """Bytes [start, end) of a slab of registers that the wgmma of issue `by` uses until its group, number `epoch`, is waited
-    for; with `keeps` it only reads them."""
+    """Bytes [start, end) of a slab of registers that the wgmma of issue `by` uses until its group, number `epoch`, is
+    waited for; with `keeps` it only reads them."""
 
     start: int
     end: int

@@ -48,6 +48,9 @@ class Check:
     def frees_in_use(self, m: Any, error: Exception) -> None:
         """`m` gives tensor memory back, and nothing orders that after an access to it (told by the check `races`)."""
 
+    def leaves_shape(self, thread: Any, error: Exception) -> None:
+        """A thread asks for an element, or a part, beyond the shape of a tensor in memory."""
+
     def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         """A thread has computed `address` by the swizzle of a pointer, to access elements of `width` bits there."""
 

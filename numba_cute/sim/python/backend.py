@@ -50,6 +50,11 @@ class SimBackend(Values):
         held = leaf_type(kind)
         return value if type(value) is CLASSES[held] else numba_cast(value, held)
 
+    def leaves_shape(self, error: Exception) -> None:
+        """A run-time coordinate lies beyond a tensor's shape."""
+        for tell in self.run.watch.leaves_shape:
+            tell(self.run.thread, error)
+
     # instructions
     def check_target(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
         """An error if the target does not have this form of the instruction."""
@@ -211,6 +216,9 @@ class SimBackend(Values):
         start, size = places[key]
         self._needs(start + size)
         return start  # type: ignore[no-any-return]
+
+    def allocates_smem(self) -> bool:
+        return bool(self.run.smem_places)
 
     def at_exit(self, what: Callable[[], None]) -> None:
         self.run.thread.exits.append(what)

@@ -21,7 +21,20 @@ import numpy as np
 from ....dtypes import DType
 from ....seam import CuteError
 from ....seam.ground.error import PLEASE_REPORT, InternalError
-from ....typed.meetings import LITERALS, NOWHERE, Fields, Kind, Meeting, Meetings, Site, Static, Version, Way, differs
+from ....typed.meetings import (
+    LITERALS,
+    NOWHERE,
+    Call,
+    Fields,
+    Kind,
+    Meeting,
+    Meetings,
+    Site,
+    Static,
+    Version,
+    Way,
+    differs,
+)
 from ..arithmetic.lanes import Lanes
 from ..arithmetic.number import Number
 from ..arithmetic.operators import casts as casts_to, type_of_class
@@ -66,20 +79,20 @@ class Conversions:
         return Versions(code, plans, make, self._calls)
 
     @functools.cached_property
-    def _calls(self) -> dict[Site, set[tuple[Any, ...]]]:
-        """What is known of the arguments of each call."""
-        found: dict[Site, set[tuple[Any, ...]]] = {}
+    def _calls(self) -> dict[Site, set[Call]]:
+        """The calls at each place."""
+        found: dict[Site, set[Call]] = {}
         for call in (c for versions in self._meetings.values() for v in versions for c in v.calls):
-            found.setdefault(call.site, set()).add(call.given)
+            found.setdefault(call.site, set()).add(call)
         return found
 
 
 class Versions:
-    """A function of which there is code for several types of arguments. calls: what is known of calls' arguments."""
+    """A function of which there is code for several types of arguments. calls: those at each place."""
 
     def __init__(
         self, code: CodeType, plans: dict[Version, Plan], make: Callable[[Plan], FunctionType],
-        calls: dict[Site, set[tuple[Any, ...]]],
+        calls: dict[Site, set[Call]],
     ) -> None:  # fmt: skip
         self._code, self._plans, self._make, self._calls = code, plans, make, calls
         self._made: dict[Plan, FunctionType] = {}
@@ -97,7 +110,10 @@ class Versions:
         if len(found) > 1:  # a number may be known here that the front end does not know, as one of a variable
             site = running(sys._getframe(1))
             asked = self._calls.get(site, ()) if site else ()
-            found = {self._plans[v] for v in fitting if any(_ends_with(v.given, a) for a in asked)}
+            fitting = [v for v in fitting if any(_ends_with(v.given, c.given) for c in asked)]
+            found = {self._plans[v] for v in fitting}
+        if len(found) > 1:  # of objects alone the types differ
+            found = {self._plans[v] for v in fitting if any(_ends_with(v.types, c.types) for c in asked)}
         if len(found) != 1:
             raise _unclear(self._code, "its arguments' types")
         return self._function(found.pop())(*args, **named)
@@ -280,6 +296,8 @@ def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any
 
 
 def _to(kind: Kind) -> Callable[[Any], Any]:
+    if isinstance(kind, Static):
+        return lambda x: kind.value
     if isinstance(kind, DType):
         table = casts_to(kind)
         literal = next((c for c, k in LITERALS.items() if k is kind and c is not float), None)  # it computes as such

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .... import seam
-from ....dtypes import Boolean
+from ....seam.ground.bytecode import operations
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
 from ....seam.ground.places import at_line, line_naming
@@ -33,7 +33,7 @@ from ....typed.meetings import Meetings
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
-from ..dropped import judged_static, watched
+from ..dropped import judged, watched
 from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
@@ -87,15 +87,6 @@ def _refusing(error: seam.CuteError) -> Any:
     return refuse
 
 
-@seam.traced
-def _const_expr(value: Any) -> Any:
-    """Return `value`, as `const_expr`: of a float, which has its type here, and of a comparison of floats the front end
-    has judged whether it is static."""
-    dtype = getattr(value, "dtype", None) if isinstance(value, seam.Leaf) else None
-    judged = dtype is not None and (dtype.is_float or dtype == Boolean)
-    return value if judged else judged_static(value)
-
-
 class _Module:
     """A module, some of whose names are replaced."""
 
@@ -141,7 +132,7 @@ class Rebuilder:
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
-        self._stubs: dict[int, Any] = {id(seam.const_expr): _const_expr}
+        self._stubs: dict[int, Any] = {id(seam.const_expr): judged}
         real = sys.modules.get("numba.cuda")
         for name in _STUBS:
             stub = getattr(real, name, None)
@@ -180,7 +171,7 @@ class Rebuilder:
 
         # before its surroundings: it may call itself
         made = self._functions[id(fn)] = self._conversions.function(fn.__code__, make)
-        for name in names:
+        for name in _globals(fn.__code__):
             if name in fn.__globals__:
                 space[name] = self._captured(fn, name, names)
         for cell, old in zip(cells, fn.__closure__ or ()):
@@ -431,6 +422,13 @@ def _is_generated(member: Any) -> bool:
 
 def _is_cuda(member: Any) -> bool:
     return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
+
+
+@functools.lru_cache(maxsize=1024)
+def _globals(code: CodeType) -> frozenset[str]:
+    """Every global that a function's code, and the code inside it, reads: an attribute's name may be a global's."""
+    inside = (_globals(c) for c in code.co_consts if isinstance(c, CodeType))
+    return frozenset(o.value for o in operations(code) if o.name == "LOAD_GLOBAL").union(*inside)
 
 
 def _names(code: CodeType) -> frozenset[str]:
