@@ -54,7 +54,8 @@ def gemm(
 
 
 def _atom(atom: Any, what: str) -> MmaAtom:
-    atom = atom.atom if isinstance(atom, (TiledMma, ThrMma)) else atom
+    atom = atom.tiled_mma if isinstance(atom, ThrMma) else atom
+    atom = atom.atom if isinstance(atom, TiledMma) else atom
     if not isinstance(atom, MmaAtom):
         raise CuteError(f"{what}: atom {atom!r} is neither an MmaAtom nor a TiledMma")
     return atom

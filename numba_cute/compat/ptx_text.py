@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a text of PTX in the simulator, one instruction after the other; texts with branches are refused.
+"""Run a text of PTX in the simulator, one instruction after the other.
 
 `meaning(text)` gives a function of the numbers that the text reads; each instruction in `_OPERATIONS` is a function of
 this library. PTX ISA, "Instruction Set".
@@ -43,26 +43,64 @@ _TOKEN = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^,\s][^,]*")
 
 
 class Step(NamedTuple):
-    """An instruction. words: its name, taken apart at the dots. operands: as they stand in the text."""
+    """An instruction. words: its name, taken apart at the dots. operands: as they stand in the text. guard: the
+    predicate before it, as "p" or "!p"; None for none."""
 
     words: tuple[str, ...]
     operands: tuple[str, ...]
+    guard: str | None = None
+
+
+class Program(NamedTuple):
+    """A text taken apart. steps: its instructions. labels: the instruction that each stands before. own: the registers
+    that end with the text; those that it declares outside of braces stay."""
+
+    steps: tuple[Step, ...]
+    labels: dict[str, int]
+    own: frozenset[str]
+
+
+_LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
+_DECLARED = re.compile(r"\.reg\s+\.\w+\s+(.*)", re.S)
 
 
 @functools.lru_cache(maxsize=256)
-def steps(text: str) -> tuple[Step, ...]:
-    """Return the instructions of a text. CuteError: it has a label, a branch, or a predicate before an instruction."""
+def program(text: str) -> Program:
+    """Take a text apart."""
     plain = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S).strip()
-    plain = plain[1:-1] if plain.startswith("{") and plain.endswith("}") else plain
-    found = []
-    for statement in filter(None, map(str.strip, plain.split(";"))):
-        if statement.startswith(".reg"):
-            continue
-        name, _, rest = statement.replace("\t", " ").partition(" ")
-        if statement.startswith("@") or ":" in name.replace("::", ""):
-            raise _unknown(statement, text)
-        found.append(Step(tuple(name.split(".")), tuple(t.strip() for t in _TOKEN.findall(rest))))
-    return tuple(found)
+    braces = plain.startswith("{") and plain.endswith("}")
+    plain = plain[1:-1] if braces else plain
+    found: list[Step] = []
+    labels: dict[str, int] = {}
+    own: set[str] = set()
+    for statement in plain.split(";"):
+        while (label := _LABEL.match(statement)) is not None:
+            labels[label[1]] = len(found)
+            statement = statement[label.end() :]
+        statement = " ".join(statement.split())
+        declared = _DECLARED.match(statement)
+        if declared is not None:
+            own |= _names(declared[1]) if braces else set()
+        elif statement:
+            found.append(_step(statement))
+    return Program(tuple(found), labels, frozenset(own))
+
+
+def _step(statement: str) -> Step:
+    guard = None
+    if statement.startswith("@"):
+        guard, _, statement = statement[1:].partition(" ")
+    name, _, rest = statement.partition(" ")
+    return Step(tuple(name.split(".")), tuple(t.strip() for t in _TOKEN.findall(rest)), guard)
+
+
+def _names(declared: str) -> set[str]:
+    """Return the registers that a declaration names: `x<3>` is x0, x1 and x2."""
+    found: set[str] = set()
+    for name in map(str.strip, declared.split(",")):
+        several = re.fullmatch(r"(.*)<(\d+)>", name)
+        found |= {f"{several[1]}{i}" for i in range(int(several[2]))} if several else {name}
+    return found
 
 
 def _unknown(what: str, text: str) -> CuteError:
@@ -80,15 +118,27 @@ def meaning(text: str, writes: Sequence[DType]) -> Callable[..., Any]:
     """
 
     def run(*read: Any) -> Any:
-        registers = {f"${len(writes) + i}": x for i, x in enumerate(read)}
-        for step in steps(text):
-            operation = _OPERATIONS.get(step.words[0])
-            if operation is None or not operation(_Registers(registers), step):
-                raise _unknown(".".join(step.words), text)
-        made = tuple(as_type(registers[f"${i}"], t) for i, t in enumerate(writes))
+        plan = program(text)
+        registers = _Registers({f"${len(writes) + i}": x for i, x in enumerate(read)}, plan.own)
+        at = 0
+        while at < len(plan.steps):
+            step = plan.steps[at]
+            at += 1
+            holds = step.guard is None or registers.predicate(step.guard)
+            if step.words[0] != "bra":
+                current().when(holds, functools.partial(_do, registers, step, text))
+            elif holds:
+                at = plan.labels[step.operands[0]]
+        made = tuple(as_type(registers.held[f"${i}"], t) for i, t in enumerate(writes))
         return made[0] if len(made) == 1 else made or None
 
     return run
+
+
+def _do(registers: _Registers, step: Step, text: str) -> None:
+    operation = _OPERATIONS.get(step.words[0])
+    if operation is None or not operation(registers, step):
+        raise _unknown(".".join(step.words), text)
 
 
 def as_type(x: Any, dtype: DType) -> Any:
@@ -101,21 +151,63 @@ def as_type(x: Any, dtype: DType) -> Any:
     return bitcast(x, kind, dtype) if kind.width == dtype.width else dtype(x)
 
 
+class _Held(dict[str, Any]):
+    """The numbers of registers, by name. own: those of the text alone; others stay with the thread."""
+
+    def __init__(self, given: dict[str, Any], own: frozenset[str]) -> None:
+        super().__init__(given)
+        self._own = own
+
+    def stays(self, name: str) -> bool:
+        """Say whether a name is of a register that stays."""
+        return name not in self._own and not name.startswith("$") and _IS_NAME.match(name) is not None
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and self.stays(name))
+
+    def __missing__(self, name: str) -> Any:
+        return current().read(current().text_register(name))  # type: ignore[attr-defined]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if self.stays(name):
+            wide = (
+                value if isinstance(value, int) else as_type(value, _UNSIGNED[max(8, current().type_of(value).width)])
+            )
+            current().write(current().text_register(name), Uint64(wide))  # type: ignore[attr-defined]
+        else:
+            super().__setitem__(name, value)
+
+
+_IS_NAME = re.compile(r"[A-Za-z_][\w$]*$")
+
+
 class _Registers:
     """The registers of a text. held: their numbers, by name."""
 
-    def __init__(self, held: dict[str, Any]) -> None:
-        self.held = held
+    def __init__(self, held: dict[str, Any], own: frozenset[str] = frozenset()) -> None:
+        self.held = _Held(held, own)
 
     def read(self, name: str, kind: str) -> Any:
         """Return an operand as a number of a type, as "s32"."""
+        if name.startswith("%"):
+            return as_type(isa.sreg(register=name[1:]), _TYPES[kind])
         x = self.held[name] if name in self.held else _literal(name)
         return as_type(x, _TYPES[kind])
+
+    def predicate(self, name: str) -> Any:
+        """Return a predicate, as "p", "!p", "0" or "1"."""
+        x = self.held[name.lstrip("!")] if name.lstrip("!") in self.held else int(name, 0) != 0
+        return current().compare("==", x, 0) if name.startswith("!") else x
+
+    def address(self, operand: str, kind: str = "u32") -> Any:
+        """Return the address that an operand in brackets is, as `[a + 0x20]`."""
+        first, *rest = (self.read(part.strip(), kind) for part in operand.strip("[] ").split("+"))
+        return functools.reduce(lambda a, b: a + b, rest, first)
 
     def pointer(self, operand: str, dtype: DType, space: AddressSpace) -> Any:
         """Return the pointer that an operand in brackets is."""
         wide = "u32" if space is AddressSpace.smem else "u64"
-        return make_ptr(dtype, self.read(operand.strip("[] "), wide), space)
+        return make_ptr(dtype, self.address(operand, wide), space)
 
 
 def _literal(name: str) -> Any:
@@ -258,10 +350,43 @@ def _store(r: _Registers, step: Step) -> bool:
     return True
 
 
+def _elect(r: _Registers, step: Step) -> bool:
+    """elect.sync: a predicate that holds in one lane of the warp."""
+    if step.words[1:] != ("sync",):
+        return False
+    r.held[step.operands[0].rpartition("|")[2]] = arch.elect_one()
+    return True
+
+
+def _try_wait(r: _Registers, step: Step) -> bool:
+    """mbarrier.try_wait.parity: whether a phase has completed."""
+    if step.words[1:3] != ("try_wait", "parity") or step.words[-1] != "b64":
+        return False
+    target, bar, parity = step.operands[:3]
+    r.held[target] = isa.mbarrier_try_wait_parity(r.address(bar), r.read(parity, "u32"))
+    return True
+
+
+def _multiply(r: _Registers, step: Step) -> bool:
+    """tcgen05.mma, without scale factors."""
+    words = dict(w.split("::") for w in step.words[2:] if w.count("::") == 1)
+    if step.words[1] != "mma" or len(words) != len(step.words) - 2 or set(words) != {"cta_group", "kind"}:
+        return False
+    d, a, b, form, adds = step.operands
+    in_tmem = a.startswith("[")
+    row: Any = isa.tcgen05_mma_ts if in_tmem else isa.tcgen05_mma_ss
+    first = r.address(a) if in_tmem else r.read(a, "u64")
+    row(
+        r.address(d), first, r.read(b, "u64"), r.read(form, "u32"), use_acc=r.predicate(adds),
+        cta_group=int(words["cta_group"]), kind=words["kind"],
+    )  # fmt: skip
+    return True
+
+
 _APPROX = ("approx", "ftz", "rn", "sat")
 _OPERATIONS: dict[str, Callable[[_Registers, Step], bool]] = {
     "mov": _move, "setp": _compare, "selp": _select, "vote": _vote, "cvt": _convert, "ld": _load, "atom": _atom,
-    "mapa": _map, "st": _store,
+    "mapa": _map, "st": _store, "elect": _elect, "mbarrier": _try_wait, "tcgen05": _multiply,
     "add": _of_type(lambda a, b: a + b, "rn", "ftz"), "sub": _of_type(lambda a, b: a - b, "rn", "ftz"),
     "mul": _of_type(lambda a, b: a * b, "rn", "ftz", "lo"), "fma": _of_type(math.fma, "rn", "ftz"),
     "mad": _of_type(lambda a, b, c: a * b + c, "lo"), "neg": _of_type(lambda a: -a, "ftz"),

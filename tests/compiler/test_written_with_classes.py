@@ -168,6 +168,53 @@ def test_closures_and_functions_that_call_themselves(kernel, expected):
     assert cute.compile(kernel, tensors).resources.spill_stores == 0
 
 
+@dataclass
+class Scaled:
+    by: cute.Int32
+    threshold: cute.Constexpr[float] = 0.0
+
+    @cute.jit
+    def put(self, out, at, *, more: cute.Constexpr[int] = 0, first=None):
+        if cute.const_expr(self.threshold > 0.0):
+            if out[at] > -self.threshold:
+                out[at] += cute.Int32(self.threshold * 4) * self.by + more
+        else:
+            out[at] = 100
+        if at > 2:
+            out[at] += 1000 if cute.const_expr(first is None) else first
+
+
+@cuda.jit
+def by_names(source, out):
+    bounded, free = Scaled(source[0], threshold=1.5), Scaled(source[0])
+    for i in range(4):
+        named = dict(more=7, first=source[3])
+        partial(bounded.put, out, **named)(i)
+    free.put(out, 1)
+
+
+@cute.dsl_user_op
+def kind(x):
+    return 1 if isinstance(x, cute.Float32) else 2 if isinstance(x, (cute.Int32, cute.Boolean)) else 3
+
+
+@cuda.jit
+def by_kinds(source, out):
+    out[0] = kind(cute.Float32(source[0])) * 10 + kind(source[0])
+    out[1] = kind(source[0] > 3) * 10 + kind(3)
+    out[2] = 5 if isinstance(source[1], cute.Int32) else 6
+    out[3] = 5 if isinstance(7, cute.Int32) else 6
+
+
+@pytest.mark.parametrize("kernel, expected", [(by_names, [13, 100, 13, 17]), (by_kinds, [12, 23, 5, 6])])
+def test_static_floats_of_fields_named_arguments_and_element_types(kernel, expected):
+    source, out = np.arange(1, 5, dtype=np.int32), np.zeros(4, np.int32)
+    tensors = [cute.runtime.from_dlpack(x) for x in (source, out)]
+    cute.simulate(kernel)[1, 1](*tensors)
+    assert out.tolist() == expected
+    assert cute.compile(kernel, tensors).resources.spill_stores == 0
+
+
 def test_what_a_dictionary_lacks_is_said():
     class Asks(Sums):
         @cute.kernel

@@ -191,6 +191,32 @@ def test_named_barrier_of_two_warps(seed):
     np.testing.assert_array_equal(out[32:64], np.arange(32) + 1)
 
 
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_warp_arrives_at_a_named_barrier_and_waits_for_the_same_use(seed):
+    def kernel(out):
+        t = cuda.threadIdx.x
+        if t < 64:
+            out[t] = t
+            sync.bar_arrive(3, 96)
+        if t < 32:
+            sync.bar_sync(3, 96)  # with the arrivals of both warps it is the third
+            out[t] = out[t + 32] + 1
+
+    out = np.zeros(64, np.int32)
+    launch(kernel, out, threads=96, seed=seed)
+    np.testing.assert_array_equal(out[:32], np.arange(33, 65))
+
+
+def test_a_warp_that_arrives_twice_for_two_uses_is_reported():
+    def kernel():
+        if cuda.threadIdx.x < 64:
+            sync.bar_arrive(3, 96)
+            sync.bar_arrive(3, 96)
+
+    with pytest.raises(BarrierError, match="has arrived there already"):
+        launch(kernel, threads=96)
+
+
 def test_named_barrier_that_lacks_a_warp():
     def kernel():
         if cuda.threadIdx.x < 32:

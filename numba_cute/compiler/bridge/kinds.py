@@ -16,6 +16,7 @@ from ...typed.meetings import LITERALS, Fields, Kind, Static, Version, group, ou
 from ..emit.leaves import dtype_of
 from ..ground.lifted import written
 from ..ground.memory import memory
+from .given_floats import GivenFloat
 from .leaf_types import Multiple
 from .object_types import StructRef, Value
 from .tree import Spec, fields_of
@@ -53,6 +54,8 @@ def given_as(ty: types.Type) -> Any:
         return Fields(tuple((name, given_as(t)) for name, t in ty.fields))
     if isinstance(ty, types.Literal):
         return Static(ty.literal_value)
+    if isinstance(ty, GivenFloat):
+        return Static(ty.value)
     return group(map(given_as, ty)) if isinstance(ty, types.BaseTuple) else outline(kind_of(ty))
 
 

@@ -198,7 +198,7 @@ def numba_type(obj: Any) -> types.Type:
     if isinstance(obj, Number):
         return leaf_type(obj)
     if isinstance(obj, (bool, int, str)) and not isinstance(obj, enum.Enum):
-        return types.literal(obj)
+        return types.literal(str(obj) if isinstance(obj, str) else obj)
     if obj is None:
         return types.none
     if isinstance(obj, float):
@@ -283,7 +283,8 @@ def type_of_plain(obj: Any) -> StructRef:
     changing = set_later(type(obj))
     of_class = {n: inspect.getattr_static(type(obj), n, None) for n in changing - vars(obj).keys()}
     held = vars(obj) | {n: x for n, x in of_class.items() if type(x) in _SHADOWED}
-    marked = constexpr_names(type(obj))
+    own: Any = type(obj)
+    marked = constexpr_names(own)
     fields = tuple((n, _plain_field(x, n in changing, n in marked)) for n, x in sorted(held.items()))
     ty, stands_outside = StructRef(type(obj), fields), getattr(seam.current_or(None), "outside", None)
     if ty.stored and stands_outside is not None and stands_outside(obj):

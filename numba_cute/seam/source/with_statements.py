@@ -41,9 +41,13 @@ def without_with(fn: Any) -> Any:
 
 
 def _has_with(code: CodeType) -> bool:
+    """Say whether code, or a function in it, has a `with`."""
     if not _OPENS.isdisjoint(opnames(code)):
         return True
     return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+_REWRITTEN = (_has_with, has_import, has_dictionaries)
 
 
 def reaches_with(fn: Any) -> bool:

@@ -69,7 +69,7 @@ class Thread:
     """One CUDA thread."""
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files", "polls", "convoy", "carry", "statics",
+                 "cluster_phase", "files", "polls", "convoy", "carry", "texts", "statics",
                  "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
@@ -87,6 +87,7 @@ class Thread:
         self.gave_up: Any = None  # the barrier that it tested last, if its phase was not seen to complete, and where
         self.files: dict[Any, int] = {}  # register files of each kind given so far
         self.carry: Any = None  # the register of add_cc and its like
+        self.texts: dict[str, Any] = {}  # registers that texts of PTX declare, by name
         self.statics: tuple[Any, int] = (None, 0)  # the traced call that last asked for static memory, and how often
         self.unwritten: dict[int, Any] = {}  # its register files with undefined elements (see `unwritten`)
         self.undefined: Any = None  # why operands of the instruction that it comes to are (see `spread`)

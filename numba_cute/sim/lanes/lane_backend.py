@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, from_numpy
+from ...dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, Uint64, from_numpy
 from ...isa.form.instr import ARRAY, SAME, THREAD, Instr
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
@@ -212,6 +212,18 @@ class LaneBackend(SimBackend):
             for u in f.threads:
                 u.carry = Regs(file.of(u), Uint32, 0, 1)
         return Regs(LaneFile(t.carry.file.base, (t.warpgroup or t.warp).threads[0].index), Uint32, 0, 1)
+
+    def text_register(self, name: str) -> Regs:
+        f = self._convoy
+        return f.step(self._text_register, f, name)  # type: ignore[no-any-return]
+
+    def _text_register(self, f: Convoy, name: str) -> Regs:
+        t = f.threads[0]
+        if name not in t.texts:
+            file = self._new_registers(f, Uint64, 1)
+            for u in f.threads:
+                u.texts[name] = Regs(file.of(u), Uint64, 0, 1)
+        return Regs(LaneFile(t.texts[name].file.base, (t.warpgroup or t.warp).threads[0].index), Uint64, 0, 1)
 
     # vectors and scalars: no steps, for they are computed from their operands alone
     def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import seam
-from ...dtypes import DType, Scalar, Uint32
+from ...dtypes import DType, Scalar, Uint32, Uint64
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.targets import lacks
 from ...isa.rows.sync import bar_warp_sync
@@ -179,6 +179,13 @@ class SimBackend(Values):
             t.carry = Regs(self.registers(Uint32, 1), Uint32, 0, 1)
             self.write(t.carry, 0)
         return t.carry  # type: ignore[no-any-return]
+
+    def text_register(self, name: str) -> Regs:
+        """Return the register of a name that texts of PTX share, of 64 bits."""
+        t = self.run.thread
+        if name not in t.texts:
+            t.texts[name] = Regs(self.registers(Uint64, 1), Uint64, 0, 1)
+        return t.texts[name]  # type: ignore[no-any-return]
 
     # shared memory
     def _calling_line(self) -> Any:

@@ -9,7 +9,6 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from ... import seam
-from ...dtypes import Boolean
 from ...seam import CuteError
 from ...seam.ground.bytecode import operations
 from ...seam.ground.packages import is_librarys
@@ -60,12 +59,9 @@ def _watched(fn: FunctionType) -> Any:
 @seam.traced
 def judged(value: Any) -> Any:
     """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a float is
-    one of the source, and a bool what compares such: those are numbers of a type here."""
+    one of the source, a bool what compares such, and an integer what Python computed: those have a type here."""
     if isinstance(value, Number) and seam.current().run.checked:  # type: ignore[attr-defined]
-        if value.dtype.is_float:
-            return value
-        if value.dtype is Boolean:
-            return value.value
+        return value if value.dtype.is_float else value.value
     return seam.const_expr(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from types import ModuleType
 
 import torch
@@ -47,6 +48,18 @@ def forward(
     within("out", given, expected, of_torch, rtol=3 if softcap else 2)
     if lse and not sink:
         torch.testing.assert_close(given_lse, expected_lse.float(), atol=2e-2, rtol=1e-2)
+
+
+def each(*cases: Callable[[], None]) -> None:
+    """Run all cases, and raise the first comparison that fails at the end: all kernels are compiled."""
+    failed = []
+    for case in cases:
+        try:
+            case()
+        except AssertionError as e:
+            failed.append(e)
+    if failed:
+        raise failed[0]
 
 
 def within(name: str, given: torch.Tensor, expected: torch.Tensor, of_torch: torch.Tensor, rtol: float) -> None:

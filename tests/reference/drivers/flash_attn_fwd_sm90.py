@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FlashAttention's forward on Hopper: dense, causal, by a window, of grouped heads."""
+"""FlashAttention's forward on Hopper: dense, and causal of unaligned lengths.
 
-from attention import forward
+Its loop over the logarithms of the sums goes beyond the register tensor that holds them, which is refused.
+"""
 
-forward(1, 128, 128, 1, 1, 128, lse=False)
-forward(1, 113, 203, 1, 1, 64, lse=False, causal=True)
+from functools import partial
+
+from attention import each, forward
+
+each(
+    partial(forward, 1, 128, 128, 1, 1, 128, lse=False),
+    partial(forward, 1, 113, 203, 1, 1, 64, lse=False, causal=True),
+)
