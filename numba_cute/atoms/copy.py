@@ -13,7 +13,7 @@ from ..tensor.move import WIDEST, check_formats, move, vector_width
 from ..tensor.pointer import AddressSpace, Pointer, check_writable
 from ..tensor.tensor import Tensor
 from .accesses import hinted_access
-from .copy_atom import CopyAtom, TiledCopy
+from .copy_atom import CopyAtom, ThrCopy, TiledCopy
 from .instructions import truth
 
 __all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_call", "prefetch"]
@@ -21,7 +21,7 @@ __all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_cal
 
 @traced
 def copy(
-    atom: CopyAtom | TiledCopy,
+    atom: CopyAtom | TiledCopy | ThrCopy,
     src: Tensor,
     dst: Tensor | tuple[Tensor, ...],
     *,
@@ -32,7 +32,7 @@ def copy(
     tma_desc_ptr: Pointer | None = None,
     unroll_factor: int | None = None,
 ) -> None:
-    """Copy `src` to `dst` by `atom`, an atom or a tiled copy. Both are (V, rest…), V the values of one instruction. Of
+    """Copy `src` to `dst` by `atom`, an atom, a tiled copy or a thread's part of one. Both are (V, rest…), V the values of one instruction. Of
     an operation that writes several tensors, such as tcgen05.LdRed32x32bOp, `dst` is a tuple of them.
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
@@ -46,6 +46,8 @@ def copy(
     Raises CuteError for shapes that do not make the same number of instructions, for memories that the operation does
     not copy between, and for arguments that it does not take. PTX and least target: the operation's.
     """
+    if isinstance(atom, ThrCopy):
+        atom = atom.tiled_copy
     if isinstance(atom, TiledCopy):
         atom.check_whole()
         atom = atom.atom
