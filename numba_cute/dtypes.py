@@ -16,8 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
-from .seam.ground.element_classes import OfElements, OfKind
-from .seam.ground.names import Speaking, UnknownName, missing
+from .seam.ground.element_classes import Element, OfElements, OfKind
+from .seam.ground.names import UnknownName
 from .seam.guards import element_values
 
 __all__ = [
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     # To a type checker an element type is a class and DType its class, so that `count: cute.Int32` is an annotation.
     _Base = type
 else:
-    _Base = Speaking
+    _Base = Element
 
 
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
@@ -50,11 +50,6 @@ class DType(_Base, metaclass=OfElements):
 
     def __post_init__(self) -> None:
         element_values.check_fields(self)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return self.name if name in ("__name__", "__qualname__") else missing(self, name)
 
     @property
     def is_float(self) -> bool:
@@ -118,6 +113,12 @@ class DType(_Base, metaclass=OfElements):
     def __call__(self, value: Any) -> Any:
         """Convert `value` to this type: in a kernel a run-time value, on the host a `Scalar`."""
         return seam.current_or(_HOST).cast(value, self)
+
+    def __instancecheck__(self, x: Any) -> bool:
+        """Return whether a number that is known only at run time, or a `Scalar`, is of this type."""
+        if not isinstance(x, seam.Leaf):
+            return False
+        return bool((x.dtype if isinstance(x, Scalar) else seam.current().type_of(x)) == self)
 
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
@@ -264,6 +265,8 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
     x, y = (v.value if isinstance(v, Scalar) else v for v in (a, b))
+    if op in ("floordiv", "mod", "truediv") and y == 0 and isinstance(b, Scalar) and seam.tries():
+        y = 1  # it stands for another number
     if op in ("floordiv", "mod", "truediv") and y == 0:
         raise seam.CuteError(f"{a!r} is divided by {b!r}: choose a divisor that is not 0")
     if op in ("lshift", "rshift") and y < 0:

@@ -32,8 +32,9 @@ def copy(
     tma_desc_ptr: Pointer | None = None,
     unroll_factor: int | None = None,
 ) -> None:
-    """Copy `src` to `dst` by `atom`, an atom, a tiled copy or a thread's part of one. Both are (V, rest…), V the values of one instruction. Of
-    an operation that writes several tensors, such as tcgen05.LdRed32x32bOp, `dst` is a tuple of them.
+    """Copy `src` to `dst` by `atom`, an atom, a tiled copy or a thread's part of one. Both are (V, rest…), V the values
+    of one instruction. Of an operation that writes several tensors, such as tcgen05.LdRed32x32bOp, `dst` is a tuple of
+    them.
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
     that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
@@ -46,8 +47,7 @@ def copy(
     Raises CuteError for shapes that do not make the same number of instructions, for memories that the operation does
     not copy between, and for arguments that it does not take. PTX and least target: the operation's.
     """
-    if isinstance(atom, ThrCopy):
-        atom = atom.tiled_copy
+    atom = atom.tiled_copy if isinstance(atom, ThrCopy) else atom
     if isinstance(atom, TiledCopy):
         atom.check_whole()
         atom = atom.atom

@@ -13,7 +13,7 @@ from ..seam import CuteError, is_static, traced
 from ..seam.guards.messages import how_static
 from ..tensor.algebra import prepend_ones
 from ..tensor.tensor import Tensor
-from .mma_atom import MmaAtom, TiledMma
+from .mma_atom import MmaAtom, ThrMma, TiledMma
 from .op import Field
 
 __all__ = ["gemm", "mma_atom_call"]
@@ -54,7 +54,7 @@ def gemm(
 
 
 def _atom(atom: Any, what: str) -> MmaAtom:
-    atom = atom.atom if isinstance(atom, TiledMma) else atom
+    atom = atom.atom if isinstance(atom, (TiledMma, ThrMma)) else atom
     if not isinstance(atom, MmaAtom):
         raise CuteError(f"{what}: atom {atom!r} is neither an MmaAtom nor a TiledMma")
     return atom

@@ -71,17 +71,6 @@ ON_GPU: list[weakref.ref[torch.Tensor]] = []
 """The tensors whose memory stands for a GPU's."""
 
 
-def memory_of(address: int) -> tuple[torch.Tensor, tuple[int, int]] | None:
-    """Return a tensor that stands for one on the GPU in whose memory an address lies, and where that memory begins and
-    ends; None if there is none."""
-    for held in (r() for r in reversed(ON_GPU)):
-        if held is not None:
-            first, nbytes = held.untyped_storage().data_ptr(), held.untyped_storage().nbytes()
-            if first <= address < first + nbytes:
-                return held, (first, first + nbytes)
-    return None
-
-
 def _held() -> Iterator[tuple[int, int, str, Any]]:
     """Yield the memory that stands for a GPU's (see `Driver`): what its tensors span, those that overlap as one."""
     spans = [(t.data_ptr(), _span(t), t) for t in (r() for r in ON_GPU) if t is not None and t.numel()]
@@ -94,7 +83,7 @@ def _held() -> Iterator[tuple[int, int, str, Any]]:
             continue
         if held is not None:
             yield held
-        end, held = first + nbytes, (first, nbytes, f"a tensor of {tuple(t.shape)} {t.dtype}", t.untyped_storage())
+        end, held = first + nbytes, (first, nbytes, f"a tensor of {tuple(t.shape)} {t.dtype}", t)
     if held is not None:
         yield held
 
@@ -206,6 +195,13 @@ class _Graph:
         self.launches = []
 
 
+class _Profile(torch.profiler.profile):  # type: ignore[misc]  # torch need not be there
+    """A profile of what the CPU does: the GPU does nothing."""
+
+    def __init__(self, *args: Any, activities: Any = None, **named: Any) -> None:
+        super().__init__(*args, activities=[torch.profiler.ProfilerActivity.CPU], **named)
+
+
 @contextmanager
 def _capturing(graph: _Graph, *_: Any, **__: Any) -> Iterator[None]:
     run = RUN.get()
@@ -264,11 +260,17 @@ def on_cpu(arch: str) -> Iterator[None]:
     arch: the target, as "sm_90a". A copy to or from the GPU is a copy, and what is made of a tensor that is on it is
     on it.
     """
-    default = torch.get_default_device()
+    default, drivers = torch.get_default_device(), DRIVER.held
+
+    def held() -> Iterator[tuple[int, int, str, Any]]:
+        yield from drivers()
+        yield from _held()
+
     try:
         with (
             replaced(torch.cuda, _replacements(arch)), replaced(torch, {"compile": _compile}),
-            replaced(torch.library, {"custom_op": _of_any_device}), replaced(DRIVER, {"held": _held}), _OnHost(),
+            replaced(torch.profiler, {"profile": _Profile}),
+            replaced(torch.library, {"custom_op": _of_any_device}), replaced(DRIVER, {"held": held}), _OnHost(),
         ):  # fmt: skip
             yield
     finally:

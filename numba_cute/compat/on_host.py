@@ -10,6 +10,8 @@ from typing import Any
 
 from cuda.bindings import driver, runtime
 
+from ..seam.hooks.driver import DRIVER
+
 
 @contextmanager
 def replaced(owner: Any, instead: Mapping[str, Any]) -> Iterator[None]:
@@ -24,18 +26,31 @@ def replaced(owner: Any, instead: Mapping[str, Any]) -> Iterator[None]:
             setattr(owner, name, value)
 
 
+class _Allocation:
+    """Memory that stands for a GPU's. nbytes: how many there are, from the first multiple of 256 in the buffer on."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self._buffer = (ctypes.c_char * (nbytes + 256))()
+        self.address = -(-ctypes.addressof(self._buffer) // 256) * 256
+
+
 class _Memory:
     """Hold allocations by their addresses."""
 
     def __init__(self) -> None:
-        self.held: dict[int, Any] = {}
+        self.held: dict[int, _Allocation] = {}
 
     def take(self, nbytes: int) -> int:
         """Allocate bytes at a multiple of 256; gives their address."""
-        buffer = (ctypes.c_char * (int(nbytes) + 256))()
-        address = -(-ctypes.addressof(buffer) // 256) * 256
-        self.held[address] = buffer
-        return address
+        made = _Allocation(int(nbytes))
+        self.held[made.address] = made
+        return made.address
+
+    def pieces(self) -> Iterator[tuple[int, int, str, Any]]:
+        """Yield what kernels may access, as `Driver` has it."""
+        for address, made in self.held.items():
+            yield address, made.nbytes, "memory of the driver", made
 
     def free(self, address: Any) -> None:
         """Free what begins at an address."""
@@ -82,5 +97,5 @@ def on_host() -> Iterator[None]:
     drivers = _of("cu", driver.CUresult.CUDA_SUCCESS, memory)
     runtimes = _of("cuda", runtime.cudaError_t.cudaSuccess, memory)
     known = ({n: f for n, f in found.items() if hasattr(m, n)} for m, found in ((driver, drivers), (runtime, runtimes)))
-    with replaced(driver, next(known)), replaced(runtime, next(known)):
+    with replaced(driver, next(known)), replaced(runtime, next(known)), replaced(DRIVER, {"held": memory.pieces}):
         yield

@@ -26,9 +26,11 @@ from ..pipeline import (
     ProducerHandle,
     make_pipeline_state,
 )
+from ..pipeline.state import check_stages
 from ..seam import CuteError, Int, current, quotient, remainder, traced
 from ..tensor.pointer import Pointer
 from .operations import MULTICASTS, PAIRS, TMA_LOADS, UMMAS, WGMMAS, OperationTypeEnum, one_of
+from .shared import barrier_words
 from .tma import StageBarrier
 
 __all__ = [
@@ -86,7 +88,9 @@ def create_pipeline(
     cluster = cluster_layout_vmnk
     if producer not in MULTICASTS and producer not in PAIRS and consumer not in PAIRS:
         cluster = None
-    given: dict[str, Any] = {"num_stages": num_stages, "name": name}
+    check_stages(what, "num_stages", num_stages)
+    words = barrier_words(2 * num_stages, f"{name}'s barriers")
+    given: dict[str, Any] = {"num_stages": num_stages, "name": name, "barrier_storage": words}
     pipe = _pipeline(what, producer, consumer, producer_arv_count, consumer_arv_count, cluster, mcast_mode_mn, given)
     states = (make_pipeline_state(kind, num_stages) for kind in (PipelineUserType.Producer, PipelineUserType.Consumer))
     return (pipe, *states)

@@ -35,6 +35,7 @@ from numba_cute.seam.ground.backend import (
     running as running,
     settled as settled,
     signalled as signalled,
+    tries as tries,
     trying as trying,
 )
 from numba_cute.seam.ground.error import (

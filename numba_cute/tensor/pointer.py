@@ -34,6 +34,12 @@ _SHARED = (AddressSpace.smem, AddressSpace.generic)
 ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
 
 
+class PointerType(str):
+    """The text of a pointer's type. swizzle_type: its Swizzle."""
+
+    swizzle_type: Swizzle
+
+
 @static
 class Pointer(InIR):
     """A pointer to elements of one type.
@@ -83,6 +89,13 @@ class Pointer(InIR):
         return bool(same and all(getattr(self, f) == getattr(other, f) for f in _BESIDES_ADDRESS))
 
     @property
+    def type(self) -> PointerType:
+        """Give the type in the notation of CuTe's IR, as text, which has the swizzle as `swizzle_type`, too."""
+        made = PointerType(super().type)
+        made.swizzle_type = Swizzle(0, 4, 3) if self.swizzle is None else self.swizzle
+        return made
+
+    @property
     def value_type(self) -> DType:
         """The DType of the elements."""
         return self.dtype
@@ -126,6 +139,11 @@ class Pointer(InIR):
     def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Pointer:
         """Return the pointer itself. loc, ip: taken."""
         return self
+
+    @property
+    def _pointer(self) -> int:
+        """The byte address of a pointer of the host, as files of the CuTe DSL give it to the CUDA runtime."""
+        return int(getattr(self.address, "value", self.address))
 
     def load(self) -> Any:
         """Load the element pointed at."""

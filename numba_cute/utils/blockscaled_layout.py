@@ -140,13 +140,16 @@ def make_smem_layout_sfb(tiled_mma: TiledMma, mma_tiler_mnk: Any, sf_vec_size: i
 
 
 def _in_tensor_memory(what: str, tiled_mma: Any, tile: Any, sf_vec_size: Any, smem_layout: Any, operand: str) -> Layout:
-    (m, n, k), per_k = _checked(what, tiled_mma, tile, sf_vec_size)
-    _need(isinstance(smem_layout, Layout) and layout.rank(smem_layout) == 3, what,
-          f"smem_layout {smem_layout!r} must have 3 modes: (MN, K), rest MN, rest K, of one stage")  # fmt: skip
+    _checked(what, tiled_mma, tile, sf_vec_size)
+    ok = isinstance(smem_layout, Layout) and layout.rank(smem_layout) == 3 and layout.rank(smem_layout[0]) == 2
+    _need(ok, what, f"smem_layout {smem_layout!r} must have 3 modes: (MN, K), rest MN, rest K, of one stage")
     ctas, rest = layout.size(tiled_mma.thr_id), layout.size(smem_layout, (1,))
+    per_k, of_k = layout.size(smem_layout, (0, 1)) // sf_vec_size, layout.size(smem_layout, (2,))
+    whole = per_k > 0 and _FACTORS % per_k == 0 and per_k * of_k % _FACTORS == 0
+    _need(whole, what, f"smem_layout {smem_layout!r}: its K must be 1, 2 or 4 factors, and with rest K chunks of 4")
     paired = operand == "B" and ctas == 2 and tiled_mma.shape_mnk[0] == _ROWS
     padded = _ROWS if operand == "A" else layout.round_up(tiled_mma.shape_mnk[1], _ROWS)
-    words = padded // _LANES // (2 if paired else 1)
+    words, k = padded // _LANES // (2 if paired else 1), per_k * of_k * sf_vec_size
     inner, steps = _along_k(k, sf_vec_size, per_k, 4 * words)
     if paired:
         inner = make_layout((sf_vec_size, per_k), stride=(0, 1))
@@ -163,8 +166,9 @@ def make_tmem_layout_sfa(
 ) -> Layout:  # fmt: skip
     """Make the layout of A's scale factors in tensor memory, ((M, K), rest M, rest K), as bytes.
 
-    tiled_mma, mma_tiler_mnk, sf_vec_size: as for `make_smem_layout_sfa`. smem_layout: one stage of what that makes.
-    Each row's are in a word, in each of four times 32 lanes. Raises CuteError for others."""
+    tiled_mma, mma_tiler_mnk, sf_vec_size: as for `make_smem_layout_sfa`. smem_layout: one stage of what that makes, or
+    of a part of K, whose shape the result has: its K is 1, 2 or 4 factors. Each row's are in a word, in each of four
+    times 32 lanes. Raises CuteError for others."""
     return _in_tensor_memory("make_tmem_layout_sfa", tiled_mma, mma_tiler_mnk, sf_vec_size, smem_layout, "A")
 
 

@@ -5,14 +5,15 @@ from numba import cuda
 from numpy import zeros
 
 import numba_cute as cute
-from numba_cute import CuteError
-from numba_cute.isa.rows import copy_async, registers
+from numba_cute import CuteError, arch
+from numba_cute.isa.rows import copy_async, fence, mbarrier, registers
 from numba_cute.sim import RaceError, SimError
+from numba_cute.sim.checks.cancelled_shapes import CancelledShapes
 from numba_cute.sim.checks.coordinates import Coordinates
 from numba_cute.sim.checks.same_values import SameValues
 from numba_cute.sim.checks.warpgroups import Warpgroups
 
-from .zoo import BUF, bug, put
+from .zoo import BAR, BUF, bug, put
 
 
 @bug(RaceError, "put, in store", "nothing orders the two", check=SameValues)
@@ -63,5 +64,19 @@ def a_warp_of_a_warpgroup_keeps_fewer_registers(mended):
                 registers.setmaxnreg(count=24, action="dec")
             else:
                 registers.setmaxnreg(count=40, action="dec")
+
+    return kernel
+
+
+@bug(SimError, "clusterlaunchcontrol in a launch with fallback_cluster", check=CancelledShapes, arch="sm_100a",
+     cluster=2, fallback=1, blocks=2, threads=1)  # fmt: skip
+def a_cluster_of_two_shapes_is_cancelled(mended):
+    def kernel():
+        mbarrier.mbarrier_init(BAR, 1)
+        fence.fence_mbarrier_init()
+        if not mended:
+            mbarrier.mbarrier_arrive_expect_tx(BAR, 16)
+            arch.issue_clc_query(BAR, BUF, multicast=False)
+            mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel

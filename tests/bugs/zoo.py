@@ -33,7 +33,8 @@ class Bug:
         threads, blocks, smem = (self.launch.get(k, v) for k, v in (("threads", 64), ("blocks", 1), ("smem", 8192)))
         cluster = self.launch.get("cluster")
         arch = self.launch.get("arch", "sm_90a")
-        simulated = simulate(self.make(mended), cluster=cluster, arch=arch, **options)
+        fallback = self.launch.get("fallback")
+        simulated = simulate(self.make(mended), cluster=cluster, arch=arch, fallback_cluster=fallback, **options)
         simulated[blocks, threads, 0, smem](*self.arguments())
 
 

@@ -397,3 +397,42 @@ def test_a_launch_says_how_large_blocks_are():
         plain(out).launch(grid=1, block=32, min_blocks_per_mp=0)
     with pytest.raises(cute.CuteError, match="more threads than max_number_threads 16"):
         plain(out).launch(grid=1, block=32, max_number_threads=16)
+
+
+def test_numbers_that_stand_for_others_may_be_0():
+    @cute.kernel
+    def kernel(atom):
+        cute.nvgpu.cpasync.prefetch_descriptor(atom)
+
+    @cute.jit
+    def host(x: cute.Pointer, m: cute.Int32):
+        t = cute.make_tensor(x, cute.make_layout((m, 64), stride=(64, 1)))
+        box = cute.make_layout((8, 64), stride=(64, 1))
+        load = cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()
+        atom, _ = cute.nvgpu.cpasync.make_tiled_tma_atom(load, t, box, (8, 64))
+        kernel(atom).launch(grid=(640 // m, 1, 1), block=32)
+
+    nothing = cute.make_ptr(cute.Float16, 0, cute.AddressSpace.gmem, assumed_align=16)
+    (compiled,) = cute.compile(host, nothing, cute.Int32(0), arch="sm_90a").kernels
+    assert "prefetch.tensormap" in compiled.ptx
+    with pytest.raises(cute.CuteError, match=r"dims\[1\] is 0"):
+        cute.simulate(host)(nothing, cute.Int32(0))
+
+
+def test_numbers_are_instances_of_their_element_types():
+    def converted(x):
+        return x if isinstance(x, cute.Int32) else cute.Int32(x)
+
+    @cute.kernel
+    def kernel(out, n: cute.Int32):
+        out[0] = converted(n)
+        out[1] = converted(5)
+        out[2] = 1 if isinstance(n, (cute.Float32, cute.Int32)) else 2
+        out[3] = 1 if isinstance(n, cute.Int64) or isinstance(3, cute.Int32) else 2
+
+    assert isinstance(cute.Int32(3), cute.Int32) and not isinstance(cute.Int32(3), cute.Int64)
+    assert not isinstance(3, cute.Int32) and not isinstance(np.int32(3), cute.Int32)
+    out = np.zeros(4, np.int32)
+    cute.simulate(kernel)[1, 1](from_dlpack(out), 4)
+    assert list(out) == [4, 5, 1, 2]
+    cute.compile(kernel, (from_dlpack(out), 4), arch="sm_90a")

@@ -99,7 +99,7 @@ def test_any_other_is_refused():
     out = np.zeros(1, np.int32)
     for wrong, said in (
         (kernel, r"`with contextlib.nullcontext\(\):` in a kernel: a kernel has no context managers"),
-        (cuda.jit(space["kernel"]), "`with` is read from the source, which is not there"),
+        (cuda.jit(space["kernel"]), "`with` and `import` are read from the source, which is not there"),
     ):
         with pytest.raises(cute.CuteError, match=said):
             cute.simulate(wrong)[1, 32](out)

@@ -439,3 +439,17 @@ def test_a_masked_pipeline_waits_for_all_blocks_that_its_loads_reach(run):
 def test_what_is_elsewhere_too_is_the_same():
     assert ext.PipelineState is pipeline.PipelineState
     assert ext.compile is cute.compile and ext.jit is cute.jit
+
+
+def test_barriers_lie_in_the_dynamic_memory_of_a_kernel_that_allocates_it():
+    @ext.kernel
+    def kernel(out):
+        t = ext.allocate(cute.Int32, SMEM, cute.make_layout(4))
+        t[0] = 5
+        pipe, _, _ = ext.create_pipeline(2, KINDS.SIMT, KINDS.SIMT, 1, 1)
+        out[0] = t[0] + pipe.num_stages
+
+    x, full = np.zeros(1, np.int32), 232448
+    cute.simulate(kernel, arch="sm_90a")[1, 1, 0, full](from_dlpack(x))
+    assert x[0] == 7
+    assert cute.compile(kernel, from_dlpack(x), arch="sm_90a").resources.shared == 0

@@ -66,27 +66,53 @@ def leaning(out):
     cute.arch.map_dsmem_ptr(held, 7)
 
 
-def cancels(out):
-    slots = cute.utils.SmemAllocator()
-    bar, response = slots.allocate_array(cute.Int64, 1), slots.allocate_array(cute.Int32, 4, 16)
+def test_kernels_that_lean_on_the_preferred_shape_are_found():
+    out = np.zeros((*GRID[::-1], 4), np.int32)
+    simulated = cute.simulate(
+        cuda.jit(leaning), arch="sm_90a", cluster=PREFERRED, fallback_cluster=REGULAR, checks=False
+    )
+    with pytest.raises(cute.CuteError, match="CTA 7 is outside the cluster, which has 2 CTAs"):
+        simulated.explore(most=20)[GRID, 1](out)
+
+
+@cuda.jit
+def takes_over(out):
+    """Counts its place, and those of the clusters that it cancels, as clusters of its own shape."""
+    x, y, _ = cute.arch.block_idx()
+    ix, iy, _ = cute.arch.block_in_cluster_idx()
+    smem = cute.utils.SmemAllocator()
+    bar, response = smem.allocate_array(cute.Int64, 1), smem.allocate_array(cute.Int32, 4, 16)
+    out[y, x] += 1
+    phase, going = 0, True
     cute.arch.mbarrier_init(bar, 1)
     cute.arch.mbarrier_init_fence()
-    cute.arch.issue_clc_query(bar, response, multicast=False)
+    while going:
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+        if cute.arch.block_idx_in_cluster() == 0:
+            cute.arch.issue_clc_query(bar, response, multicast=True)
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 16)
+        cute.arch.mbarrier_wait(bar, phase)
+        x, y, _, going = cute.arch.clc_response(response)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        phase ^= 1
+        if going:
+            out[y + iy, x + ix] += 1
 
 
-@pytest.mark.parametrize(
-    "kernel, arch, words",
-    [
-        (leaning, "sm_90a", "CTA 7 is outside the cluster, which has 2 CTAs"),
-        (cancels, "sm_100a", "CUDA does not say which of its clusters it cancels, preferred or regular"),
-    ],
-    ids=["leaning", "cancels"],
-)
-def test_kernels_that_lean_on_the_preferred_shape_are_found(kernel, arch, words):
-    out = np.zeros((*GRID[::-1], 4), np.int32)
-    simulated = cute.simulate(cuda.jit(kernel), arch=arch, cluster=PREFERRED, fallback_cluster=REGULAR, checks=False)
-    with pytest.raises(cute.CuteError, match=words):
-        simulated.explore(most=20)[GRID, 1](out)
+def test_clusters_of_two_shapes_cancel_those_of_their_own():
+    def run(seed, checks):
+        out = np.zeros(GRID[::-1], np.int32)
+        simulated = cute.simulate(
+            takes_over, arch="sm_100a", cluster=PREFERRED, fallback_cluster=REGULAR, checks=checks, seed=seed
+        )
+        simulated[GRID, 1](out)
+        return out
+
+    with pytest.raises(cute.CuteError, match="CUDA does not say which of its clusters it cancels, preferred or reg"):
+        run(None, True)
+    for seed in (None, 0, 1, 2):
+        np.testing.assert_array_equal(run(seed, "-cancelled_shapes"), 1)
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,18 @@ def layouts(p):
     return lay_a, tcgen05.tile_to_mma_shape(kind, (*shape_b, TILES), (0, 1, 2)), fragment
 
 
-def gemm(p, by_tma, op=None, each_thread=False):
-    """A kernel (a, b, c): c is C's tensor, or TMA's atom and tensor."""
+def gemm(p, by_tma, op=None, each_thread=False, bounded=False, shared=0):
+    """A kernel (a, b, c): c is C's tensor, or TMA's atom and tensor. bounded: C may be smaller than its tiles. shared:
+    columns that the two places of the accumulators' one stage share."""
     m, n, ctas, mma, params, epi_tile = p.m, p.n, p.ctas, p.mma, p.params, p.epi_tile
     type_a, type_b, c_type, acc_type = umma.held(p.op.a_type), umma.held(p.op.b_type), p.c_type, p.op.accumulator
     lay_a, lay_b, fragment = layouts(p)
     filled, multiply = fill(cute.size(lay_a), cute.size(lay_b) // TILES), multiplier(mma)
     columns = utils.get_num_tmem_alloc_cols(fragment)
     c_layout, acc_layout, vmnk = p.c_layout, fragment.layout, cute.make_layout((ctas, 1, 1, 1))
+    stages, overlaps = 1 if shared else STAGES, shared > 0
+    if overlaps:
+        acc_layout = cute.make_layout(acc_layout.shape, stride=(*acc_layout.stride[:3], n - shared))
     consumers = 4 * ctas * (32 if each_thread else 1)
 
     @cute.cluster_shape(ctas, 1)
@@ -97,9 +101,9 @@ def gemm(p, by_tma, op=None, each_thread=False):
         s_b = smem.allocate_tensor(type_b, lay_b.outer, 1024, lay_b.inner)
         s_c = smem.allocate_tensor(c_type, c_layout.outer, 1024, c_layout.inner)
         results = pipeline.PipelineUmmaAsync.create(
-            num_stages=STAGES, producer_group=CooperativeGroup(Agent.Thread),
+            num_stages=stages, producer_group=CooperativeGroup(Agent.Thread),
             consumer_group=CooperativeGroup(Agent.Thread, consumers), cta_layout_vmnk=vmnk,
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), defer_sync=True,
         )  # fmt: skip
         tmem = utils.TmemAllocator(None, pipeline.NamedBarrier(2, THREADS), 0, ctas == 2)
         filled(a, b, s_a, s_b, tid, rank)
@@ -109,14 +113,15 @@ def gemm(p, by_tma, op=None, each_thread=False):
         tmem.wait_for_alloc()
         acc = cute.make_tensor(tmem.retrieve_ptr(acc_type), acc_layout)
         if warp == 4:
-            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, stages)
             for t in range(TILES):
                 if rank == 0:
-                    multiply(results, state, acc[None, None, None, state.index], s_a, s_b[None, None, None, t])
+                    place = state.phase ^ 1 if overlaps else state.index
+                    multiply(results, state, acc[None, None, None, place], s_a, s_b[None, None, None, t])
                 state.advance()
             results.producer_tail(state)
         else:
-            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, stages)
             if by_tma:
                 atom, coords = c
                 stores = pipeline.PipelineTmaStore.create(num_stages=2, producer_group=EPILOGUE)
@@ -129,8 +134,15 @@ def gemm(p, by_tma, op=None, each_thread=False):
                     stores.producer_tail()
             else:
                 mine = mma.get_slice(rank).partition_C(cute.local_tile(c, (m, n), (None, None)))
+                at = whole = None
+                if bounded:
+                    at, whole = cute.make_identity_tensor(c.shape), c
+                    at = mma.get_slice(rank).partition_C(cute.local_tile(at, (m, n), (None, None)))
                 for t in range(TILES):
-                    state = utils.epilogue(params, tid, acc, mine, epi_tile, op, (0, t), state, results)
+                    state = utils.epilogue(
+                        params, tid, acc, mine, epi_tile, op, (0, t), state, results, tCcC_base=at, mC_mnl=whole,
+                        overlapping_accum=overlaps,
+                    )  # fmt: skip
         tmem.wait_for_alloc()
         tmem.relinquish_alloc_permit()
         tmem.free(acc.iterator)

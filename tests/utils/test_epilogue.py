@@ -76,6 +76,17 @@ def test_an_operation_is_applied_and_each_thread_may_release(run, rng):
         check=lambda: np.testing.assert_array_equal(c.astype(np.float64), 2 * want))  # fmt: skip
 
 
+@pytest.mark.parametrize("shared", [pytest.param(0, marks=SLOW, id="apart"), pytest.param(32, id="overlapping")])
+def test_what_lies_outside_of_the_result_is_not_written(run, rng, shared):
+    p = kernels.Problem(HALF((128, 64)), 64, F32, ROW)
+    a, b, want = kernels.operands(p, rng)
+    rows, columns = 120, want.shape[1] - 9
+    c = np.zeros((rows, columns), np.float32)
+    kernel = kernels.gemm(p, False, bounded=True, shared=shared)
+    run(kernel, 1, kernels.THREADS, [a, b, lambda place: from_dlpack(place(c))], outputs=[c], arch="sm_100a",
+        check=lambda: np.testing.assert_array_equal(c.astype(np.float64), want[:rows, :columns]))  # fmt: skip
+
+
 def loaded(shape, order, c_type, acc, pair=False):
     """The load that is chosen, and the store of what it loads."""
     tile = sm100.compute_epilogue_tile_shape(shape, pair, order, c_type)

@@ -9,6 +9,7 @@ from typing import Any
 from ...dtypes import DType
 from ...runtime import from_dlpack as _from_dlpack, make_fake_tensor, make_ptr as _make_ptr
 from ...seam import CuteError
+from ...seam.hooks.driver import DRIVER
 from ...seam.marks.constexpr import LeftOut
 from ...tensor.address import Address
 from ...tensor.dlpack import element_of
@@ -73,7 +74,7 @@ def load_module(file_path: str, *, enable_tvm_ffi: bool = False) -> Any:
 def make_ptr(
     dtype: DType, value: Any, mem_space: AddressSpace = AddressSpace.generic, assumed_align: int | None = None
 ) -> Pointer:  # fmt: skip
-    """Make a pointer from an address, as `numba_cute.make_ptr`; in a simulated run one into a tensor's memory knows it.
+    """Make a pointer from an address, as `numba_cute.make_ptr`; in a simulated run one into a GPU's memory knows it.
 
     dtype, value, mem_space, assumed_align: as there; value also as `ctypes` has it.
     """
@@ -81,10 +82,7 @@ def make_ptr(
     made = _make_ptr(dtype, value, mem_space, assumed_align)
     if RUN.get() is None or type(value) is not int:
         return made
-    from ..on_cpu import memory_of
-
-    found = memory_of(value)
-    if found is None:
-        return made
-    held, memory = found
-    return dataclasses.replace(made, address=Address(value, held, memory=memory))
+    for first, nbytes, _, owner in DRIVER.held():
+        if first <= value < first + nbytes:
+            return dataclasses.replace(made, address=Address(value, owner, memory=(first, first + nbytes)))
+    return made

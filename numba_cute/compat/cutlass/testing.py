@@ -54,7 +54,7 @@ def tune(
         return dict(_tune(func, params_dict, kernel_arguments, **named))
     given, names = kernel_arguments or JitArguments(), list(params_dict)
     choices = (dict(zip(names, values)) for values in itertools.product(*params_dict.values()))
-    return _first(names, choices, lambda choice: func(*given.args, **given.kwargs, **choice)())[0]
+    return dict(_first(names, choices, lambda choice: func(*given.args, **given.kwargs, **choice)())[0])
 
 
 def _first(names: Iterable[str], choices: Iterable[Any], run: Callable[[Any], Any]) -> tuple[Any, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import dataclasses
 import functools
 import inspect
 import math
@@ -31,6 +30,7 @@ from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.marks.host_objects import python_of
 from ...seam.source.class_statements import without_classes
+from ...seam.source.followed import followed
 from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
 from ...seam.source.with_statements import without_with
@@ -42,11 +42,12 @@ from ..ground.refusals import NUMBAS, SIGNS, kind
 from . import contexts, effects, tree
 from .kinds import note_traced
 from .lasting import is_lasting_value, lasts, setting
+from .looks_into import REPLACED
 from .object_types import BoundTraced, StructRef, Value, names_of, traces_calls
 from .printing import printing_at_run_time
 from .state import unchanged
 from .struct_operators import dispatcher_of
-from .values import StructProxy, abstract, concrete, numba_type, settle_before
+from .values import abstract, concrete, numba_type, settle_before
 
 
 def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
@@ -62,7 +63,7 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
-    fn = _REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
+    fn = REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
     try:
         with seam.following(tracer), printing_at_run_time(tracer):
             result = fn(*given, **named)
@@ -70,19 +71,6 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         return result
     finally:
         tracer.plain = before
-
-
-def _replace(obj: Any, /, **changes: Any) -> Any:
-    """Do what `dataclasses.replace` does, for an object of a kernel."""
-    cls = obj._ty.cls if isinstance(obj, StructProxy) else type(obj)
-    if not dataclasses.is_dataclass(cls) or not isinstance(obj, StructProxy):
-        return dataclasses.replace(obj, **changes)
-    kept = {f.name: getattr(obj, f.name) for f in dataclasses.fields(cls) if f.init and f.name not in changes}
-    return cls(**kept, **changes)
-
-
-_REPLACED: dict[Any, Callable[..., Any]] = {dataclasses.replace: _replace}
-"""Functions of Python's that look into objects, and what does the same for a kernel's."""
 
 
 def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
@@ -190,7 +178,7 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     memo = (key, tuple(args), tuple(dict(kws).items()))
     if memo not in memory().jitted and any(map(_is_run_time, (receiver, *args, *dict(kws).values()))):
         fn = _plain_function(receiver, find)
-        if fn is not None and asks_for_identity(fn):
+        if fn is not None and asks_for_identity(fn) and not follows_python(fn):
             return _jit_call(key, receiver, fn, args, kws, memo)
     if memo not in memory().jitted:
         try:
@@ -331,7 +319,7 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     """Call a function that Numba compiles from traced code; one that Python follows runs."""
     tracer: Any = seam.current()
     if follows_python(function.py_func):
-        return function.py_func(*args, **named)
+        return followed(function.py_func)(*args, **named)
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]

@@ -13,10 +13,11 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
+from ...dtypes import DType
 from ...seam import CuteError
 from ...seam.ground.names import member_of
 from ...seam.marks.host_objects import is_snapshot
-from ..emit.leaves import class_of_number
+from ..emit.leaves import class_of_number, dtype_of
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts
@@ -68,7 +69,10 @@ def _named(ty: types.Type) -> Any:
 
 def _isinstance(x: types.Type, classes: types.Type) -> bool:
     wanted = _named(classes)
-    return issubclass(class_of(x), wanted)
+    several = wanted if isinstance(wanted, tuple) else (wanted,)
+    elements, others = (tuple(t for t in several if isinstance(t, DType) is of) for of in (True, False))
+    of_number = class_of_number(x) is not None and not isinstance(x, types.Literal)
+    return (of_number and dtype_of(x) in elements) or (bool(others) and issubclass(class_of(x), others))
 
 
 def _issubclass(cls: types.Type, classes: types.Type) -> bool:

@@ -25,10 +25,11 @@ from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
-from ...seam import CuteError, is_struct_class
+from ...seam import CuteError, InternalError, is_struct_class
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
+from ...seam.source.followed import followed
 from ...seam.source.language import follows_python
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
@@ -139,10 +140,15 @@ class CuteTypingContext(CUDATypingContext):
             found = rule(func, args, kws)
             if found is not None:
                 return found
-        with _of_one_class():
-            if isinstance(func, types.Dispatcher):
-                return self._call_of_device_function(func, args, kws)
-            return in_shared_memory(func, super().resolve_function_type(func, args, kws))
+        try:
+            with _of_one_class():
+                if isinstance(func, types.Dispatcher):
+                    return self._call_of_device_function(func, args, kws)
+                return in_shared_memory(func, super().resolve_function_type(func, args, kws))
+        except InternalError:
+            raise
+        except CuteError as e:  # of the function that is called, whose arguments may not be known yet
+            raise as_typing_error(e) from e
 
     def _call_of_device_function(self, func: Any, args: Any, kws: Any) -> Any:
         """Return the signature of a call of a device function."""
@@ -209,7 +215,7 @@ class CuteTypingContext(CUDATypingContext):
         ):
             return Value(("const", type(val), val))
         if isinstance(val, CUDADispatcher) and follows_python(val.py_func):
-            return Value(("const", FunctionType, val.py_func))
+            return Value(("const", FunctionType, followed(val.py_func)))
         if type(val) is dict and (held := mapping_of(val)) is not None:
             return Value(tree.flatten(held, []))
         if type(val) is functools.partial:

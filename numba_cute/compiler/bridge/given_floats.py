@@ -9,8 +9,10 @@ from typing import Any
 from llvmlite import ir as llvm
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model
+from numba.cuda.typing.typeof import typeof_impl
 
 
 class GivenFloat(types.Type):
@@ -28,6 +30,23 @@ class GivenFloat(types.Type):
     def value(self) -> float:
         """The number."""
         return struct.unpack("<d", struct.pack("<q", self.bits))[0]  # type: ignore[no-any-return]
+
+
+class StaticFloat:
+    """A float of the source that is given to a parameter which is static. value: it."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
+@typeof_impl.register(StaticFloat)
+def _of_static_float(obj: StaticFloat, c: Any) -> GivenFloat:
+    return GivenFloat(obj.value)
+
+
+@lowering_registry.lower_constant(GivenFloat)
+def _constant(context: Any, builder: Any, ty: GivenFloat, obj: Any) -> Any:
+    return context.get_constant(types.float64, ty.value)
 
 
 @register_model(GivenFloat)

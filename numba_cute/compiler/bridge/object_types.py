@@ -20,6 +20,7 @@ from numba.cuda.typeconv import Conversion
 from ...seam import CuteError
 from . import tree
 from .exact import Part, state
+from .given_floats import GivenFloat
 from .returns import Composite, Object
 
 _serial = itertools.count()
@@ -104,7 +105,7 @@ def is_stored(ty: types.Type) -> bool:
         return bool(ty.leaves)
     if isinstance(ty, types.BaseTuple):
         return any(map(is_stored, ty))
-    return not isinstance(ty, (types.Literal, types.NoneType, types.Dispatcher))
+    return not isinstance(ty, (types.Literal, types.NoneType, types.Dispatcher, GivenFloat))
 
 
 class StructRef(types.Type):

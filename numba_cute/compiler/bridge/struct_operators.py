@@ -11,6 +11,7 @@ from typing import Any
 
 from numba import cuda
 from numba.cuda import types, typing
+from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
@@ -41,7 +42,15 @@ def dispatcher_of(fn: Callable[..., Any]) -> Any:
         key, found = (fn, *lasting.setting()), LASTING.dispatchers
     if key not in found:
         found[key] = cuda.jit(device=True, forceinline=True)(as_numba_takes(fn))
+        found[key].__class__ = Jitted
     return found[key]
+
+
+class Jitted(CUDADispatcher):  # type: ignore[misc]
+    """A function that Numba compiles, which traced code calls as it calls any other."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return seam.current().call_function(self, args, named)  # type: ignore[attr-defined]
 
 
 def result_type(context: Any, dispatcher: Any, args: tuple[types.Type, ...]) -> Any:

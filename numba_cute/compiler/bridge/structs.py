@@ -18,6 +18,7 @@ from ...seam.marks.plain import is_plain_class
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, struct_operators
+from .given_floats import GivenFloat
 from .object_types import BoundJitted, BoundTraced, StructRef
 from .struct_operators import dispatcher_of
 from .values import StructProxy, concrete, load_field, numba_type, proxy_get, store_field
@@ -42,7 +43,8 @@ class StructAttributes(AttributeTemplate):
 
     def generic_resolve(self, typ: StructRef, attr: str) -> Any:
         if attr in typ.types:
-            return typ.types[attr]
+            found = typ.types[attr]
+            return types.float64 if isinstance(found, GivenFloat) else found
         raw = inspect.getattr_static(typ.cls, attr, None)
         if inspect.isfunction(raw):
             if seam.is_traced(raw) or is_plain_class(typ.cls):

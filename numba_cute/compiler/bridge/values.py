@@ -25,6 +25,7 @@ from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import unknown
 from ...seam.marks import plain
+from ...seam.marks.constexpr import constexpr_names
 from ...seam.source import texts
 from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
@@ -34,6 +35,7 @@ from ..emit.tracer import Tracer
 from . import tree
 from .effects import objects_in
 from .field_types import check_assignment, plain_type, run_time
+from .given_floats import GivenFloat
 from .leaf_types import TENSOR_MAP, leaf_type, make_leaf
 from .list_types import is_list, list_type
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
@@ -103,6 +105,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return ty.literal_value
     if isinstance(ty, types.NoneType):
         return None
+    if isinstance(ty, GivenFloat):
+        return ty.value
     if isinstance(ty, (types.Number, types.Boolean)):
         return make_leaf(ty, value)
     if isinstance(ty, types.IntEnumMember):
@@ -120,7 +124,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return tree.unflatten(ty.spec, leaves)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
-    if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, types.BaseNamedTuple)):
+    if isinstance(ty, BoundTraced) and isinstance(ty.this, (StructRef, Value, types.BaseNamedTuple)):
         with seam.running(tracer):
             return getattr(abstract(ty.this, value, tracer), ty.attr)
     if isinstance(ty, BoundJitted):
@@ -282,16 +286,29 @@ def type_of_plain(obj: Any) -> StructRef:
     changing = set_later(type(obj))
     of_class = {n: inspect.getattr_static(type(obj), n, None) for n in changing - vars(obj).keys()}
     held = vars(obj) | {n: x for n, x in of_class.items() if type(x) in _SHADOWED}
-    fields = tuple((name, _plain_field(x, name in changing)) for name, x in sorted(held.items()))
+    marked = constexpr_names(type(obj))
+    fields = tuple((n, _plain_field(x, n in changing, n in marked)) for n, x in sorted(held.items()))
     ty, stands_outside = StructRef(type(obj), fields), getattr(seam.current_or(None), "outside", None)
     if ty.stored and stands_outside is not None and stands_outside(obj):
         raise CuteError(_OUTSIDE.format(type(obj).__name__))
     return ty
 
 
-def _plain_field(value: Any, changes: bool) -> types.Type:
+def _plain_field(value: Any, changes: bool, marked: bool) -> types.Type:
+    """Return the type of a field. changes: whether it is set later. marked: whether the class says that it is static,
+    as types alone say it of a float."""
+    if type(value) is float and marked and not changes:
+        return GivenFloat(value)
     ty = numba_type(value)
-    return plain_type(run_time(ty)) if changes else ty
+    return plain_type(run_time(ty)) if changes else _wide(ty) if isinstance(ty, types.BaseTuple) else ty
+
+
+def _wide(ty: types.Type) -> types.Type:
+    """Return the type of what a tuple in an object holds: integers as arithmetic gives them, so that objects meet of
+    which one holds what came of Int32 and another an Int32 itself."""
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([_wide(t) for t in ty], getattr(ty, "instance_class", None))
+    return types.int64 if ty == types.int32 else ty
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
@@ -447,6 +464,10 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     plain.refuse_own_setting(proxy._ty.cls, name)
+    own = inspect.getattr_static(proxy._ty.cls, name, None)
+    if isinstance(own, property) and own.fset is not None:
+        own.fset(proxy, value)
+        return
     check_assignment(proxy._ty, name, numba_type(value))
     if tracer.trail is not None:
         tracer.trail.store(proxy, value)

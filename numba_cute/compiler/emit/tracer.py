@@ -318,6 +318,10 @@ class Tracer(Regions, Vectors):
         self._mark_smem(of.smem)
         return start
 
+    def allocates_smem(self) -> bool:
+        of = kernel() if self.builder is not None and building_kernel() else None
+        return of is not None and of.smem > 0 and of.lowered is of.function
+
     def _kernel(self, what: str) -> Kernel:
         """The kernel that is compiled; only it has memory of its own."""
         of = kernel()

@@ -25,8 +25,8 @@ ANSWERED = ("cast", "select", "compare", "read", "vector", "pack", "bitcast", "l
 """Requests that give something; `arith`, arithmetic on leaves, and `issue` do too."""
 DONE = ("write", "fill", "unvector", "store", "copy_to_regs", "copy_from_regs")
 """Requests that do something."""
-UNKNOWN = ("flag", "static_smem", "smem_base", "smem_needs", "allocate_smem", "at_exit", "tensor_map", "told",
-           "timeline", "printf", "either")  # fmt: skip
+UNKNOWN = ("flag", "static_smem", "smem_base", "smem_needs", "allocate_smem", "allocates_smem", "at_exit",
+           "tensor_map", "told", "timeline", "printf", "either")  # fmt: skip
 """Requests that are the kernel's own: not told."""
 
 

@@ -22,7 +22,8 @@ from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
-from ..bridge.object_types import Value
+from ..bridge.given_floats import GivenFloat
+from ..bridge.object_types import StructRef, Value
 from .definitions import Definitions, Place
 
 FOLDABLE = {
@@ -47,7 +48,6 @@ _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
-_LOOKED_FOR = (int, str)
 _WIDEST = 1 << 63
 
 
@@ -158,13 +158,14 @@ class Constants:
             return self.of_expr(node, place)
         raise NotConstant
 
-    def of_expr(self, node: Any, place: Place) -> Any:
-        """Return the value of an expression in the statement at `place`; NotConstant if it has none."""
+    def of_expr(self, node: Any, place: Place, of: Callable[[Any, Place], Any] | None = None) -> Any:
+        """Return the value of an expression in the statement at `place`; NotConstant if it has none. of: gives those of
+        its operands there, as `self.of` does."""
         evaluate = _EVALUATORS.get(node.op)
         if evaluate is None:
             raise NotConstant
         try:
-            return evaluate(node, lambda var: self.of(var, place))
+            return evaluate(node, lambda var: (of or self.of)(var, place))
         except FAULTS:
             raise NotConstant from None
 
@@ -178,9 +179,18 @@ class Constants:
             return None
         if isinstance(ty, types.Omitted):
             return ty.value
+        if isinstance(ty, StructRef) and any(isinstance(t, GivenFloat) for t in ty.types.values()):
+            return _Floats(ty)
         if not isinstance(ty, Value):
             raise NotConstant
         return tree.unflatten(ty.spec, itertools.repeat(_Unknown()))
+
+
+class _Floats:
+    """Stands for an object of the kernel, of which the floats are known that its class says are static."""
+
+    def __init__(self, ty: StructRef) -> None:
+        vars(self).update((n, t.value) for n, t in ty.fields if isinstance(t, GivenFloat))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -203,6 +213,11 @@ def _is_name(value: Any) -> bool:
     return value is None or isinstance(value, (type, dtypes.DType))
 
 
+def _is_looked_for(x: Any) -> bool:
+    """Say whether a value can be looked for in a tuple while the kernel is compiled."""
+    return isinstance(x, (int, str)) or _is_name(x)
+
+
 def _number(value: Any) -> Any:
     """Return a result of integer arithmetic, unless 64 bits do not hold it (see `static_faults`)."""
     if not isinstance(value, int) or not -_WIDEST <= value < 2 * _WIDEST:
@@ -221,11 +236,7 @@ def _binop(node: Any, of: Any) -> Any:
         return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
-    if (
-        fn is operator.contains
-        and isinstance(lhs, tuple)
-        and all(_is_name(x) or isinstance(x, _LOOKED_FOR) for x in (rhs, *lhs))
-    ):
+    if fn is operator.contains and isinstance(lhs, tuple) and all(map(_is_looked_for, (rhs, *lhs))):
         return rhs in lhs
     if type(lhs) is float or type(rhs) is float:
         return _compare_floats(fn, lhs, rhs)

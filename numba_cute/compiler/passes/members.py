@@ -18,6 +18,9 @@ from numba.cuda.typing.typeof import typeof_impl
 
 from ... import seam
 from ...seam.marks import plain
+from ...seam.marks.constexpr import Constexpr, names_constexpr
+from ...seam.marks.host_objects import python_of
+from ..bridge.given_floats import StaticFloat
 from ..bridge.object_types import Value
 from .constants import Constants, NotConstant
 from .definitions import Place
@@ -88,11 +91,27 @@ def _written(call: Any, place: Place, known: Constants, scope: Any) -> list[Any]
         given: _Members = _Numbers(known, scope, place)
     elif isinstance(function, CUDADispatcher) or plain.is_plain_function(function):
         given = _Members(known, scope, place)
+    elif plain.is_plain_class(function):
+        given = _Unchanged(known, scope, place)
     else:
         return []
-    call.args = [given.of(v, place) for v in call.args]
-    call.kws = [(name, given.of(v, place)) for name, v in call.kws]
-    return given.made
+    floats, static = _Floats(known, scope, place), _static_parameters(function)
+    by_place = [*static.values(), *(False for _ in call.args)]
+    call.args = [(floats if s else given).of(v, place) for s, v in zip(by_place, call.args)]
+    call.kws = [(name, (floats if static.get(name) else given).of(v, place)) for name, v in call.kws]
+    return [*given.made, *floats.made]
+
+
+def _static_parameters(function: Any) -> dict[str, bool]:
+    """Return the parameters of a function or a class of the user's, and of each whether it is marked Constexpr."""
+    of = python_of(function) or function
+    if seam.is_traced(of) or seam.is_static_class(of):
+        return {}
+    try:
+        parameters = plain.own_signature(of).parameters
+    except (TypeError, ValueError):
+        return {}
+    return {n: p.annotation is Constexpr or names_constexpr(p.annotation) for n, p in parameters.items()}
 
 
 class _Members:
@@ -118,6 +137,25 @@ class _Members:
         target = self._scope.redefine("$numba_cute_member", var.loc)
         self.made.append(ir.Assign(value, target, var.loc))
         return target
+
+
+class _Unchanged(_Members):
+    """Gives what the call is given."""
+
+    def of(self, var: Any, use: Place) -> Any:
+        """Return the variable."""
+        return var
+
+
+class _Floats(_Members):
+    """Gives a float of the source to a parameter that is static: its type says the number. Members as of others."""
+
+    def of(self, var: Any, use: Place) -> Any:
+        """Return what the call is given for a variable that is read at `use`."""
+        value = self._value(var, use)
+        if type(value) is not float:
+            return super().of(var, use)
+        return self._assigned(ir.Global(var.name, StaticFloat(value), var.loc), var)
 
 
 class _Numbers(_Members):

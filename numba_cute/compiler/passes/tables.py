@@ -45,9 +45,14 @@ def _written(inst: Any, name: str, items: dict[Any, Any], scope: Any) -> list[An
     for key, item in items.items():
         pair = [scope.redefine(_ITEM, loc) for _ in range(2)]
         made.append(ir.Assign(ir.Global(f"a key of {name}", key, loc), pair[0], loc))
-        made.append(ir.Assign(ir.Global(f"{name}[{key!r}]", item, loc), pair[1], loc))
+        made.append(ir.Assign(ir.Global(f"{name}[{key!r}]", _tuples(item), loc), pair[1], loc))
         pairs.append(tuple(pair))
     return [*made, ir.Assign(ir.Expr.build_map(pairs, len(pairs), None, None, loc), inst.target, loc)]
+
+
+def _tuples(item: Any) -> Any:
+    """Return what a kernel has of lists of the host, to any depth: tuples."""
+    return tuple(map(_tuples, item)) if type(item) in (list, tuple) else item
 
 
 def look_up(func_ir: Any, known: Constants) -> bool:

@@ -119,11 +119,34 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
     try:
         value = known.of(var, place)
     except NotConstant:
-        value = typed.of(var, place)
+        try:
+            value = typed.of(var, place)
+        except NotConstant:
+            value = _computed(var, place, known, typed)
         known.settle(var, place, value)
     if not isinstance(value, int):
         raise NotConstant
     return int(value)
+
+
+def _computed(var: Any, place: Place, known: Constants, typed: TypedConstants) -> Any:
+    """Return what is computed of numbers that types tell, as `int(math.log2(cute.size(x)))`. NotConstant: one is not
+    static."""
+
+    def of(operand: Any, at: Place) -> Any:
+        try:
+            return known.of(operand, at)
+        except NotConstant:
+            pass
+        made = known.assignment(operand, at)
+        if made is not None and isinstance(made[0], ir.Expr) and made[0].op in ("binop", "unary", "call"):
+            try:
+                return known.of_expr(*made, of)
+            except NotConstant:
+                pass
+        return typed.of(operand, at)
+
+    return of(var, place)
 
 
 def follows(func_ir: Any, block: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import dtypes
 from ...dtypes import DType
-from ...seam import CuteError, Leaf
+from ...seam import CuteError, Leaf, tries
 from . import packed_maps
 
 SWIZZLE_SPAN = {
@@ -212,7 +212,7 @@ class TensorMapRecord(Leaf):
                 f"tensor map: address {self.address:#x} is not a multiple of {unit} bytes{why}; align the tensor"
             )
         for d, n in enumerate(self.dims):
-            if not 1 <= n <= 1 << 32:
+            if not (n == 0 and tries()) and not 1 <= n <= 1 << 32:
                 raise CuteError(f"tensor map: dims[{d}] is {n}; it must be in 1 to 2^32")
         for d, stride in enumerate(self.strides_bytes, 1):
             if stride % unit or not 0 <= stride < 1 << 40:

@@ -81,8 +81,9 @@ def make_tiled_tma_atom(
     not; further modes are stages. cta_tiler: the tile, mode by mode of gmem_tensor; or the layout of one, whose strides
     are basis strides: from the coordinates in shared memory to those of gmem_tensor. num_multicast: how many blocks
     share a tile, each loading one part of it for all. internal_type: the type TMA takes the elements for: of the same
-    width; a wider one, of which each holds several (scale factors as Int16); or Int8 of elements below a byte, which
-    then take a byte of shared memory each (16 lie in the first ones of each 16, sm_100), as those of 6 bits always
+    width, which shared memory may hold too; a wider one, of which each holds several (scale factors as Int16); or Int8
+    of elements below a byte, which then take a byte of shared memory each (16 lie in the first ones of each 16,
+    sm_100), as those of 6 bits always
     do. element_strides: for each mode of gmem_tensor the step (1 to 8) between the elements that are copied: the
     coordinate tensor then has every s-th element. oob_fill: what elements outside the tensor read as, "zero" or "nan".
     l2_promotion: "none", "64B", "128B" or "256B". interleave: "16B" or "32B" for a tensor of slices of so many bytes,
@@ -195,7 +196,7 @@ def tma_info(
     held = (internal_type or Uint8) if unpacked else ptr.dtype
     op = op if ratio == 1 else replace(op, recast=ratio)
     strides = coordinate_strides(gmem, dims, steps, scale)
-    form = form_of(None if unpacked else ptr.dtype, smem_layout, tile, plain, elements, strides)
+    form = form_of(in_shared(ptr.dtype, internal_type, unpacked, ratio), smem_layout, tile, plain, elements, strides)
     atom = CopyAtom(op, held, elements * held.width, record, order, form, source)
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
     coords = Tensor((0,) * len(dims), Layout(shape, strides))
@@ -219,6 +220,11 @@ def _alone(lay: Layout, numbers: Layout) -> bool:
     """Say whether no two elements of other `numbers` lie in one place of a static layout."""
     places = [(layout.crd2idx(i, lay), layout.crd2idx(i, numbers)) for i in range(layout.size(lay))]
     return len(dict(places)) == len(set(places))
+
+
+def in_shared(stored: DType, internal_type: DType | None, unpacked: bool, ratio: int) -> DType | None:
+    """The type of the elements in shared memory, besides `stored`; None: any of a byte."""
+    return None if unpacked else internal_type if internal_type is not None and ratio == 1 else stored
 
 
 def internal_of(dtype: DType, stored: DType) -> tuple[bool, int]:

@@ -81,8 +81,8 @@ def check_form(atom: CopyAtom, smem: Tensor, gmem: Tensor, name: str) -> None:
 
 def check_type(held: DType, dtype: DType | None, name: str, made: str, of: DType) -> None:
     """Refuse shared memory of `held` elements for a copy of `dtype` (None: a byte for each). name: the function and the
-    argument; made: what the elements must be those of, `of`."""
-    if held != dtype and (dtype is not None or held.width != 8):
+    argument; made: what the elements must be those of, `of`, which it may hold too."""
+    if held not in (dtype, of) and (dtype is not None or held.width != 8):
         raise CuteError(
             f"{name} holds {held}, but {made} {of}: take one type for both, or say that the bits are meant: "
             f"cute.recast_tensor({name.rpartition(' ')[2]}, cute.{of})"

@@ -20,7 +20,7 @@ from ...tensor.algebra import filter_zeros, group_modes
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from .partition import tma_partition
-from .tma import global_pointer, internal_of, multicast_slice, record_of, split_swizzle
+from .tma import global_pointer, in_shared, internal_of, multicast_slice, record_of, split_swizzle
 from .tma_dims import Dim, coordinate_strides, dims_of, orders
 from .tma_form import check_type, in_dims
 from .tma_ops import TmaCopyOp
@@ -136,7 +136,8 @@ def _atom(
     dtype = internal_type or ptr.dtype
     unpacked, ratio = internal_of(dtype, ptr.dtype)
     name = "src" if op.writes else "dst"
-    check_type(smem.element_type, None if unpacked else ptr.dtype, name, "the tensor holds", ptr.dtype)
+    of_shared = in_shared(ptr.dtype, internal_type, unpacked, ratio)
+    check_type(smem.element_type, of_shared, name, "the tensor holds", ptr.dtype)
     swizzle = smem.iterator.swizzle
     name, plain = split_swizzle(
         smem.layout if swizzle is None else layout.make_composed_layout(swizzle, 0, smem.layout)

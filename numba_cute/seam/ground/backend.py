@@ -167,6 +167,9 @@ class Backend(Protocol):
         """Give out `nbytes` of dynamic shared memory for the calling line of the kernel: their place from `smem_base`,
         a multiple of `align`."""
 
+    def allocates_smem(self) -> bool:
+        """Return whether `allocate_smem` has given out memory in this kernel, in which the calling line stands."""
+
     def at_exit(self, what: Callable[[], None]) -> None:
         """Have all threads do `what`, which uses nothing known at run time, at the end of the kernel."""
 
@@ -235,6 +238,11 @@ def current_or(default: Any) -> Any:
 def computes_on_host() -> bool:
     """Say whether the code that runs is a host function's, which computes at once."""
     return RUNNING.host_calls > 0 and not RUNNING.backends
+
+
+def tries() -> bool:
+    """Say whether host functions run for what they launch alone, with numbers that may stand for others."""
+    return RUNNING.computes is not None and RUNNING.computes.trial
 
 
 @contextmanager

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -197,7 +198,7 @@ def _marked(fn: Any) -> frozenset[int]:
     found = getattr(fn, "__cute_constexpr__", None)
     if found is None:
         notes = getattr(fn, "__annotations__", None) or {}
-        names = {n for n, note in notes.items() if note is Constexpr or _names_it(note)}
+        names = {n for n, note in notes.items() if note is Constexpr or names_constexpr(note)}
         at = [i for i, n in enumerate(inspect.signature(fn).parameters) if n in names] if names else []
         found = frozenset(at)
         if hasattr(fn, "__dict__"):
@@ -206,13 +207,21 @@ def _marked(fn: Any) -> frozenset[int]:
     return found
 
 
+@functools.cache
+def constexpr_names(cls: type) -> frozenset[str]:
+    """Return the names that a class annotates as Constexpr."""
+    notes = [vars(c).get("__annotations__") or {} for c in cls.__mro__]
+    return frozenset(n for own in notes for n, note in own.items() if note is Constexpr or names_constexpr(note))
+
+
 def forget_notes(fn: Any) -> None:
     """Forget what a function's annotations said."""
     for name in ("__cute_constexpr__", "__cute_annotated__", "__cute_shapes__"):
         getattr(fn, "__dict__", {}).pop(name, None)
 
 
-def _names_it(note: Any) -> bool:
+def names_constexpr(note: Any) -> bool:
+    """Return whether a text of an annotation names Constexpr."""
     return isinstance(note, str) and note.partition("[")[0].rpartition(".")[2].strip() == "Constexpr"
 
 

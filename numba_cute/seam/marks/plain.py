@@ -27,6 +27,8 @@ _FOREIGN = frozenset(
     ("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax", "ml_dtypes")
 )
 _ARRAYS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
+_DESCRIBES = "__cute_members__"
+"""What a class has that describes memory (`cute.struct`)."""
 _NOT_PLAIN = (enum.Enum, BaseException, tuple, Leaf, type)
 
 
@@ -39,7 +41,7 @@ def is_plain_class(cls: Any) -> bool:
 def _is_plain(cls: Any) -> bool:
     if cls is SimpleNamespace:
         return True
-    if is_static_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN):
+    if is_static_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN) or _DESCRIBES in vars(cls):
         return False
     if not _is_own(cls.__module__) and not _is_made(cls):
         return False
@@ -76,8 +78,9 @@ def is_users(obj: Any) -> bool:
 def is_users_class(cls: Any) -> bool:
     """Say whether a class is plain, or one of the user's below an immutable class of this library; what describes
     memory (`cute.struct`) is made here, though it has the user's name."""
-    below = is_static_class(cls) and "__cute_members__" not in cls.__dict__
-    return is_plain_class(cls) or (below and _is_own(cls.__module__))
+    below = is_static_class(cls) and _is_own(cls.__module__) and any(map(is_static_class, cls.__mro__[1:]))
+    below = below and _DESCRIBES not in vars(cls)
+    return is_plain_class(cls) or below
 
 
 def is_users_module(module: Any) -> bool:

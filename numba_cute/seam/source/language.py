@@ -56,12 +56,14 @@ def refuse_code(function: Any) -> None:
         raise at_line(CuteError(found[0]), code.co_filename, found[1])
 
 
+_ASSEMBLES = frozenset(("inline_asm", "inline_ptx"))
 _FOLLOWED = ("DICT_MERGE", "DICT_UPDATE", "MAP_ADD")
 
 
 def follows_python(function: Any) -> bool:
-    """Say whether a function has what Python alone does, `f(**names)`, `{**d}`, a dict's comprehension or a generator:
-    a kernel takes what it gives, as of a plain function, and Numba compiles it only where it cannot be followed."""
+    """Say whether a function has what Python alone does, `f(**names)`, `{**d}`, a dict's comprehension, a generator, or
+    a text of PTX that it makes: a kernel takes what it gives, as of a plain function, and Numba compiles it only where
+    it cannot be followed."""
     return isinstance(function, FunctionType) and _is_followed(function.__code__)
 
 
@@ -69,7 +71,8 @@ def follows_python(function: Any) -> bool:
 def _is_followed(code: CodeType) -> bool:
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
     generators = any(c.co_flags & inspect.CO_GENERATOR for c in inner)
-    return generators or not opnames(code).isdisjoint(_FOLLOWED) or any(map(_is_followed, inner))
+    texts = not opnames(code).isdisjoint(_TEXTS) and not _ASSEMBLES.isdisjoint(code.co_names)
+    return generators or texts or not opnames(code).isdisjoint(_FOLLOWED) or any(map(_is_followed, inner))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -94,7 +97,7 @@ def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
         if isinstance(o.value, CodeType):
             if o.value.co_flags & inspect.CO_GENERATOR:
                 yield GENERATOR, line
-            yield from _refused(o.value, texts)
+            yield from (x for x in _refused(o.value, texts) if x[0] != _OPCODES["DICT_MERGE"])  # it may be left out
 
 
 def _try_line(code: CodeType, handler: int) -> int | None:

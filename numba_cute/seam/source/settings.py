@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from ..ground.bytecode import Operation, operations
 from ..marks.host_objects import python_of
 
+_LOADS = ("LOAD_FAST", "LOAD_DEREF")
+"""What reads a parameter: the second where a function inside reads it, too."""
 _CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
 
 
@@ -47,7 +49,7 @@ def stores_of(code: CodeType) -> Stores:
     for at, o in enumerate(done):
         if o.name == "STORE_ATTR":
             holder = done[_holder(done, at)]
-            (own if holder.name == "LOAD_FAST" and (holder.value,) == this else others).add(o.value)
+            (own if holder.name in _LOADS and (holder.value,) == this else others).add(o.value)
     if any(o.name == "LOAD_GLOBAL" and o.value == "setattr" for o in done):
         others |= {c for c in code.co_consts if isinstance(c, str)}
     for const in code.co_consts:

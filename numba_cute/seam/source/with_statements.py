@@ -19,18 +19,21 @@ from ..ground.error import CuteError
 from ..ground.packages import package_of
 from ..ground.places import at_line, definition_of, source_of
 from .imports import Imports, has_import
+from .named_arguments import NamedArguments, has_dictionaries
 
 _OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def without_with(fn: Any) -> Any:
-    """Return a function whose `with elect_one():` are `if elect_one():`, and whose imports are assignments; itself where
-    it has neither.
+    """Return a function whose `with elect_one():` are `if elect_one():`, whose imports are assignments, and whose calls
+    `f(**names)` are of this library; itself where it has none.
 
     CuteError: another `with`, or one in a function whose source is not there.
     """
-    if not isinstance(fn, FunctionType) or not (_has_with(fn.__code__) or has_import(fn.__code__)):
+    if not isinstance(fn, FunctionType) or not any(
+        has(fn.__code__) for has in (_has_with, has_import, has_dictionaries)
+    ):
         return fn
     if fn not in _MADE:
         _MADE[fn] = _rewritten(fn)
@@ -93,8 +96,8 @@ def _rewritten(fn: FunctionType) -> FunctionType:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):
         e = CuteError(
-            "`with` and `import` are read from the source, which is not there: write `if elect_one():`, and import at the "
-            "head of the file"
+            "`with`, `import` and `f(**names)` are read from the source, which is not there: write `if elect_one():`, "
+            "import at the head of the file, and name the arguments"
         )
         raise at_line(e, *definition_of(fn)) from None
     ast.increment_lineno(tree, first - 1)
@@ -103,11 +106,14 @@ def _rewritten(fn: FunctionType) -> FunctionType:
     take_as(code, body.args)
     imports = Imports(fn)
     body = imports.visit(body)
-    outer: Any = ast.parse(f"def outer({', '.join((*code.co_freevars, *imports.given))}): pass").body[0]
+    calls = NamedArguments(body)
+    body = calls.visit(body)
+    given = imports.given | calls.given
+    outer: Any = ast.parse(f"def outer({', '.join((*code.co_freevars, *given))}): pass").body[0]
     outer.body = [Elect(code.co_filename).visit(body)]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     new = _found(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE), fn)
-    cells = dict(zip(code.co_freevars, fn.__closure__ or ())) | {n: CellType(x) for n, x in imports.given.items()}
+    cells = dict(zip(code.co_freevars, fn.__closure__ or ())) | {n: CellType(x) for n, x in given.items()}
     made = FunctionType(
         new, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells[n] for n in new.co_freevars) or None
     )

@@ -30,7 +30,7 @@ from .schedule import schedule
 from .tma_table import TensorMaps
 from .tmem import check_freed, check_pair
 from .together import NotTogether, Together
-from .waiting import Waiting
+from .waiting import Waiting, parts
 from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
@@ -264,23 +264,17 @@ class Run:
         self.clock += 1
         return self.clock
 
-    def cancel_cluster(self) -> tuple[int, int, int] | None:
-        """Take the next cluster that has not started; with a seed sometimes none, as where others were faster."""
-        if self.fallback is not None:
-            raise SimError(
-                "clusterlaunchcontrol in a launch with fallback_cluster: CUDA does not say which of its clusters it "
-                "cancels, preferred or regular; launch with cluster= alone"
-            )
-        if not self.waiting or (self.rng is not None and self.rng.random() < 0.25):
+    def cancel_cluster(self, shape: tuple[int, int, int]) -> tuple[int, int, int] | None:
+        """Take the next cluster that has not started, of that shape; with a seed sometimes none: others were faster."""
+        regular = shape == self.fallback
+        if not (self.waiting or (regular and self.split)) or (self.rng is not None and self.rng.random() < 0.25):
             return None
-        x, y, z = (i * c for i, c in zip(self.waiting.take(), self.cluster_shape))
-        return x, y, z
+        return tuple(i * c for i, c in zip(self._regular() if regular else self.waiting.take(), shape))  # type: ignore
 
     @property
     def to_start(self) -> int:
         """The most clusters that may still start."""
-        places = len(self.waiting)
-        return len(self.split) + (places if self.fallback is None else places * prod(self._split_by))
+        return len(self.split) + len(self.waiting) * (1 if self.fallback is None else prod(self._split_by))
 
     def next_cluster(self) -> Any:
         """The coordinates and the shape of the cluster that starts next: the first that waits, or another by choice."""
@@ -290,10 +284,14 @@ class Run:
             place = self.waiting.take(at)
             if self.fallback is None or self._prefers():
                 return place, self.cluster_shape
-            first = [c * n for c, n in zip(place, self._split_by)]
-            inner = itertools.product(*map(range, reversed(self._split_by)))
-            self.split.extend(tuple(c + i for c, i in zip(first, reversed(at))) for at in inner)
-        return self.split.popleft(), self.fallback
+            return self._regular(place), self.fallback
+        return self._regular(), self.fallback
+
+    def _regular(self, place: Any = None) -> tuple[int, ...]:
+        """Take the next cluster of the shape to fall back to, if need be in a preferred one's `place` or the next's."""
+        if not self.split:
+            self.split.extend(parts(place or self.waiting.take(), self._split_by))
+        return self.split.popleft()
 
     @property
     def _split_by(self) -> tuple[int, ...]:

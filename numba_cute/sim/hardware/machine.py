@@ -152,7 +152,7 @@ class Machine:
     def cancel_cluster(self) -> tuple[int, int, int] | None:
         for tell in self.run.watch.asks_for_cluster:
             tell(self)
-        found = self.run.cancel_cluster()
+        found = self.run.cancel_cluster(self.cta.cluster.shape)
         if found is None and self.op is not None:
             self.cta.cluster.refused.extend(
                 (h.bar.agent, phase + 1) for (h, _), phase in zip(self.op.bars, self.op.phases)

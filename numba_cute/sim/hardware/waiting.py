@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 MOST_SHUFFLED = 1 << 20
 """How many clusters are shuffled; more come with a random stride, from a random one on."""
@@ -52,3 +53,9 @@ def _shuffled(count: int, rng: random.Random) -> Callable[[int], int]:
     while math.gcd(stride, count) > 1:
         stride = rng.randrange(1, count)
     return lambda i: (first + i * stride) % count
+
+
+def parts(place: tuple[int, ...], by: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield the places of the clusters that stand for one at `place`: so many along each axis, x first."""
+    for at in itertools.product(*map(range, reversed(by))):
+        yield tuple(c * n + i for c, n, i in zip(place, by, reversed(at)))

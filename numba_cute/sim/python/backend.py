@@ -210,6 +210,9 @@ class SimBackend(Values):
         self._needs(start + size)
         return start  # type: ignore[no-any-return]
 
+    def allocates_smem(self) -> bool:
+        return bool(self.run.smem_places)
+
     def at_exit(self, what: Callable[[], None]) -> None:
         self.run.thread.exits.append(what)
 

@@ -59,11 +59,22 @@ def _watched(fn: FunctionType) -> Any:
 
 @seam.traced
 def judged(value: Any) -> Any:
-    """Stand for `const_expr`: floats have their type here, and so has what compares them; the front end has judged
-    whether they are static, and refused what is not."""
-    if isinstance(value, Number) and value.dtype is Boolean and seam.current().run.checked:  # type: ignore[attr-defined]
-        return value.value
-    return value if isinstance(value, Number) and value.dtype.is_float else seam.const_expr(value)
+    """Stand for `const_expr`. In code that the front end has been through, which refuses what is not static, a float is
+    one of the source, and a bool what compares such: those are numbers of a type here."""
+    if isinstance(value, Number) and seam.current().run.checked:  # type: ignore[attr-defined]
+        if value.dtype.is_float:
+            return value
+        if value.dtype is Boolean:
+            return value.value
+    return seam.const_expr(value)
+
+
+def _unrolled(*args: Any) -> Any:
+    """Stand for `range_constexpr`: a bound that is computed of a float of the source, as `int(math.log2(n))`, is a
+    number of a type here, of which the front end has judged that it is static."""
+    if seam.current().run.checked:  # type: ignore[attr-defined]
+        args = tuple(x.value if isinstance(x, Number) and x.dtype.is_integer else x for x in args)
+    return unrolled_range(*args)
 
 
 def watched(value: Any) -> Any:
@@ -73,7 +84,7 @@ def watched(value: Any) -> Any:
     if value is seam.range:
         return range_of
     if value is seam.range_constexpr:
-        return unrolled_range
+        return _unrolled
     if value is seam.const_expr:
         return judged
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

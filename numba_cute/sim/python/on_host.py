@@ -177,7 +177,8 @@ def _check_space(space: str) -> None:
 
 _WORDS = {
     "static_smem": "shared memory", "smem_base": "shared memory", "smem_needs": "shared memory",
-    "allocate_smem": "shared memory", "known_launch": "the launch", "flag": "a carry", "at_exit": "the kernel's end",
-    "arch": "the target", "tensor_map": "a tensor map", "told": "an event", "timeline": "an event",
+    "allocate_smem": "shared memory", "allocates_smem": "shared memory", "known_launch": "the launch",
+    "flag": "a carry", "at_exit": "the kernel's end", "arch": "the target", "tensor_map": "a tensor map",
+    "told": "an event", "timeline": "an event",
 }  # fmt: skip
 """What a request of `seam.Backend` is about."""

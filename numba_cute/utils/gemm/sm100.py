@@ -15,9 +15,9 @@ from ... import isa, layout, seam
 from ...arch.sync import barrier, fence_proxy
 from ...arch.tmem import fence_view_async_tmem_load
 from ...arch.warp import elect_one, make_warp_uniform, sync_warp
-from ...atoms.copy import copy
+from ...atoms.copy import basic_copy_if, copy
 from ...atoms.copy_atom import CopyAtom, TiledCopy, make_copy_atom, make_tiled_copy_D
-from ...dtypes import DType
+from ...dtypes import Boolean, DType
 from ...layout import Layout
 from ...nvgpu import cpasync, tcgen05
 from ...nvgpu.common import CopyUniversalOp
@@ -41,7 +41,7 @@ class EpilogueParams:
     acc_dtype, c_dtype: the accumulators' type and that of what leaves. c_layout: its order, a LayoutEnum.
     cta_tile_shape_mnk: the CTA's tile. use_2cta_instrs: whether pairs multiply. epilogue_warp_id: the four warps, the
     first of which issues TMA's stores. epilog_sync_bar_id: a named barrier of theirs. num_c_stage: the buffers of
-    shared memory.
+    shared memory. iter_acc_early_release_in_epilogue: the part after which overlapping accumulators are given back.
     """
 
     acc_dtype: DType
@@ -52,6 +52,7 @@ class EpilogueParams:
     epilogue_warp_id: tuple[int, ...] = (0, 1, 2, 3)
     epilog_sync_bar_id: int = 1
     num_c_stage: int = 2
+    iter_acc_early_release_in_epilogue: int = 0
 
 
 @traced
@@ -232,28 +233,57 @@ def epilogue(
     mma_tile_coord_mnl: tuple[Int, ...],
     acc_consumer_state: Any,
     acc_pipeline: Any,
+    *,
+    tCcC_base: Tensor | None = None,  # noqa: N803
+    mC_mnl: Tensor | None = None,  # noqa: N803
+    overlapping_accum: bool = False,
 ) -> Any:
     """Store one tile of results from registers: wait for its accumulators, and write them part by part. Returns the
     advanced `acc_consumer_state`.
 
-    tCgC: `partition_C` of the result's tiles in global memory, whole ones: nothing is left out. gemm_kernel, epi_tidx,
+    tCgC: `partition_C` of the result's tiles in global memory. tCcC_base: `partition_C` of the same tiles of the
+    coordinates of mC_mnl, the result: what lies outside of it is not written, else all is. overlapping_accum: whether
+    the one stage of accumulators is at two places in turn, by its phase, that share columns: the first's parts come in
+    reverse, and they are given back after part `gemm_kernel.iter_acc_early_release_in_epilogue`. gemm_kernel, epi_tidx,
     tCtAcc_base, epi_tile, epilogue_op, mma_tile_coord_mnl, acc_consumer_state, acc_pipeline: as for
-    `epilogue_tma_store`. PTX tcgen05.ld, sm_100f."""
-    k = gemm_kernel
+    `epilogue_tma_store`. Raises CuteError for tCcC_base or mC_mnl alone. PTX tcgen05.ld, sm_100f."""
+    if (tCcC_base is None) != (mC_mnl is None):
+        raise CuteError("epilogue: tCcC_base and mC_mnl, which say what lies outside of the result, are given together")
+    k, b = gemm_kernel, seam.current()
     acc, whole = (transform_partitioned_tensor_layout(t) for t in (tCtAcc_base, tCgC))
     t2r, mine, registers = epilogue_tmem_copy_and_partition(k, epi_tidx, acc, whole, epi_tile, k.use_2cta_instrs)
     results = make_rmem_tensor(registers.shape, k.c_dtype)
-    tiles = t2r.get_slice(epi_tidx).partition_D(flat_divide(whole, epi_tile))
-    there = _grouped(tiles[(None,) * 5 + tuple(mma_tile_coord_mnl)], 3)
+
+    def parts_of(tiles: Tensor) -> Tensor:
+        mine = t2r.get_slice(epi_tidx).partition_D(flat_divide(tiles, epi_tile))
+        return _grouped(mine[(None,) * 5 + tuple(mma_tile_coord_mnl)], 3)
+
+    there = parts_of(whole)
+    at = None if tCcC_base is None else parts_of(transform_partitioned_tensor_layout(tCcC_base))
+    phase = acc_consumer_state.phase
+    stage = phase if overlapping_accum else acc_consumer_state.index
     acc_pipeline.consumer_wait(acc_consumer_state)
-    accumulators = _grouped(_staged(mine, acc_consumer_state.index), 3)
-    atom, count = make_copy_atom(CopyUniversalOp(), k.c_dtype), int(layout.size(accumulators.shape, (3,)))
-    for part in range(count):
+    accumulators = _grouped(_staged(mine, stage), 3)
+    count = int(layout.size(accumulators.shape, (3,)))
+    last = k.iter_acc_early_release_in_epilogue if overlapping_accum else count - 1
+    for nth in range(count):
+        part = b.select(b.compare("==", phase, 0), count - 1 - nth, nth) if overlapping_accum else nth
         copy(t2r, accumulators[None, None, None, part], registers)
         fence_view_async_tmem_load()
-        if part == count - 1:
+        if nth == last:
             _release(k, acc_pipeline, acc_consumer_state)
         _converted(epilogue_op, registers, k.c_dtype, results)
-        copy(atom, results, there[None, None, None, part])
+        _store(results, there[None, None, None, part], None if at is None else at[None, None, None, part], mC_mnl)
     acc_consumer_state.advance()
     return acc_consumer_state
+
+
+def _store(results: Tensor, there: Tensor, at: Tensor | None, whole: Tensor | None) -> None:
+    """Write registers to global memory. at: the coordinates in `whole`, outside of which nothing is written."""
+    if at is None or whole is None:
+        copy(make_copy_atom(CopyUniversalOp(), results.element_type), results, there)
+        return
+    inside = make_rmem_tensor(results.shape, Boolean)
+    for i in range(int(layout.size(results.shape))):
+        inside[i] = layout.elem_less(at[i], whole.shape)
+    basic_copy_if(inside, results, there)

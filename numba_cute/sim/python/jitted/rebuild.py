@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .... import seam
+from ....seam.ground.bytecode import operations
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
 from ....seam.ground.places import at_line, line_naming
@@ -170,7 +171,7 @@ class Rebuilder:
 
         # before its surroundings: it may call itself
         made = self._functions[id(fn)] = self._conversions.function(fn.__code__, make)
-        for name in names:
+        for name in _globals(fn.__code__):
             if name in fn.__globals__:
                 space[name] = self._captured(fn, name, names)
         for cell, old in zip(cells, fn.__closure__ or ()):
@@ -275,6 +276,8 @@ class Rebuilder:
     def _plain_class(self, cls: Any) -> type:
         """A class of the user's with its functions rebuilt: a subclass of it."""
         found = self._classes.get(cls)
+        if found is None and getattr(cls, "_is_protocol", False):  # whose subclasses are none
+            return cls  # type: ignore[no-any-return]
         if found is None:
             bases = tuple(
                 self._plain_class(b) for b in cls.__bases__ if is_users_class(b)
@@ -419,6 +422,13 @@ def _is_generated(member: Any) -> bool:
 
 def _is_cuda(member: Any) -> bool:
     return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
+
+
+@functools.lru_cache(maxsize=1024)
+def _globals(code: CodeType) -> frozenset[str]:
+    """Every global that a function's code, and the code inside it, reads: an attribute's name may be a global's."""
+    inside = (_globals(c) for c in code.co_consts if isinstance(c, CodeType))
+    return frozenset(o.value for o in operations(code) if o.name == "LOAD_GLOBAL").union(*inside)
 
 
 def _names(code: CodeType) -> frozenset[str]:

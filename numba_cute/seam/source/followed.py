@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of kernels that Python itself is followed through: `not x` of what is known only at run time is computed,
+as where Numba compiles the function; Python would ask for a truth value now."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import textwrap
+import weakref
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from ..ground.backend import current
+from ..ground.leaf import Leaf
+from ..ground.places import source_of
+
+_NOT = "__cute_not__"
+_FUTURE = 0x1000000  # of `from __future__ import annotations`
+_MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def followed(fn: FunctionType) -> FunctionType:
+    """Return a function whose `not` takes what is known only at run time; itself where it has none, or no source."""
+    if fn not in _MADE:
+        _MADE[fn] = _rewritten(fn) or fn
+    made: FunctionType = _MADE[fn]
+    return made
+
+
+def not_of(x: Any) -> Any:
+    """Return `not x`, which is known at run time alone if `x` is."""
+    return current().compare("==", x, 0) if isinstance(x, Leaf) else not x
+
+
+class _Not(ast.NodeTransformer):
+    """Puts a call in the place of each `not`. found: whether there is one."""
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            return node
+        self.found = True
+        return ast.copy_location(ast.Call(ast.Name(_NOT, ast.Load()), [node.operand], []), node)
+
+
+def _rewritten(fn: FunctionType) -> FunctionType | None:
+    code = fn.__code__
+    try:
+        lines, first = source_of(fn)
+        (body,) = ast.parse(textwrap.dedent("".join(lines))).body
+    except (OSError, SyntaxError, ValueError):
+        return None
+    if not isinstance(body, ast.FunctionDef) or body.name != code.co_name:
+        return None
+    nots = _Not()
+    body.body = [nots.visit(s) for s in body.body]
+    if not nots.found:
+        return None
+    body.decorator_list, body.returns = [], None
+    for a in (*body.args.posonlyargs, *body.args.args, *body.args.kwonlyargs, body.args.vararg, body.args.kwarg):
+        if a is not None:
+            a.annotation = None
+    ast.increment_lineno(body, first - 1)
+    outer: Any = ast.parse(f"def outer({', '.join((*code.co_freevars, _NOT))}): pass").body[0]
+    outer.body = [body]
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    new = _inner(_inner(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)))
+    cells = dict(zip(code.co_freevars, fn.__closure__ or ())) | {_NOT: CellType(not_of)}
+    made = FunctionType(new, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells[n] for n in new.co_freevars))
+    made.__kwdefaults__ = fn.__kwdefaults__
+    functools.update_wrapper(made, fn)
+    del made.__wrapped__  # type: ignore[attr-defined]
+    return made
+
+
+def _inner(code: CodeType) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType))

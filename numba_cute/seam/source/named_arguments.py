@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`f(x, **names)` in kernels, which Numba knows not: a call of a function of this library stands in its place, and one
+where `names` is set to a dictionary."""
+
+from __future__ import annotations
+
+import ast
+from types import CodeType
+from typing import Any
+
+from ..ground.bytecode import opnames
+from ..marks.decorators import traced
+
+_CALL, _DICT = "__cute_call__", "__cute_dict__"
+
+
+@traced
+def call_with(function: Any, dictionaries: Any, /, *args: Any, **named: Any) -> Any:
+    """Call a function with arguments, those that are named and those in dictionaries."""
+    for held in dictionaries:
+        named = dict(**named, **held)
+    return function(*args, **named)
+
+
+@traced
+def dictionary(**named: Any) -> dict[str, Any]:
+    """Return a dictionary."""
+    return named
+
+
+def has_dictionaries(code: CodeType) -> bool:
+    """Say whether code, or a function in it, calls with a dictionary's items for named arguments."""
+    inner = (c for c in code.co_consts if isinstance(c, CodeType))
+    return "DICT_MERGE" in opnames(code) or any(map(has_dictionaries, inner))
+
+
+class NamedArguments(ast.NodeTransformer):
+    """Puts such calls in their places. given: by name, the functions that they call."""
+
+    def __init__(self, definition: Any) -> None:
+        self._names = {
+            k.value.id for n in ast.walk(definition) if isinstance(n, ast.Call)
+            for k in n.keywords if k.arg is None and isinstance(k.value, ast.Name)
+        }  # fmt: skip
+        self.given: dict[str, Any] = {}
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        if any(isinstance(t, ast.Name) and t.id in self._names for t in node.targets):
+            node.value = self._as_calls(node.value)
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        held = [k.value for k in node.keywords if k.arg is None]
+        if not held:
+            return node
+        self.given[_CALL] = call_with
+        named = [k for k in node.keywords if k.arg is not None]
+        first = [node.func, ast.Tuple(held, ast.Load())]
+        return ast.copy_location(ast.Call(ast.Name(_CALL, ast.Load()), [*first, *node.args], named), node)
+
+    def _as_calls(self, value: ast.expr) -> ast.expr:
+        """Return an expression with calls for the dictionaries that it may give."""
+        if isinstance(value, ast.IfExp):
+            value.body, value.orelse = self._as_calls(value.body), self._as_calls(value.orelse)
+            return value
+        named = _named(value)
+        if named is None:
+            return value
+        self.given[_DICT] = dictionary
+        return ast.copy_location(ast.Call(ast.Name(_DICT, ast.Load()), [], named), value)
+
+
+def _named(value: ast.expr) -> list[ast.keyword] | None:
+    """Return the items of a dictionary of names that is written down; None of anything else."""
+    if isinstance(value, ast.Dict):
+        names = [k.value if isinstance(k, ast.Constant) else None for k in value.keys]
+        return [ast.keyword(n, v) for n, v in zip(names, value.values)] if all(type(n) is str for n in names) else None
+    of_dict = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict"
+    return value.keywords if isinstance(value, ast.Call) and of_dict and not value.args else None
