@@ -143,3 +143,18 @@ def test_grid_is_no_larger_than_the_work():
         assert scheduler.get_grid_shape(params, 3) == (2, 1, 3)
     with pytest.raises(cute.CuteError, match="is not a ClcDynamicPersistentTileSchedulerParams"):
         utils.ClcDynamicPersistentTileScheduler.get_grid_shape(params)
+
+
+def test_two_warps_that_multiply_for_a_stage_commit_each(monkeypatch):
+    made = {}
+
+    def barriers(name, num_stages, storage, producer, consumer, *rest):
+        made["arrivals"] = consumer[1].size
+        raise StopIteration
+
+    monkeypatch.setattr("numba_cute.pipeline.umma.make_barriers", barriers)
+    for make, counted in (create, 2), (multi, 3):
+        group = {"consumer_group" if make is create else "consumer_group_umma": TWO}
+        with pytest.raises(StopIteration):
+            make(**({"kind": "TmaUmma", "tx_count": 16} if make is create else {}), **group)
+        assert made["arrivals"] == counted

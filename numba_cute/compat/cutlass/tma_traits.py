@@ -47,5 +47,5 @@ class CopyAtom(metaclass=_Atoms):
         if isinstance(trait, CopyBulkTensorTileG2SNonExecTrait):
             return trait.value
         if trait is None:
-            raise CuteError(f"CopyAtom({op!r}): give its trait, or write cute.make_copy_atom(op, dtype)")
+            raise CuteError(f"CopyAtom: op {op!r} alone: give its trait, or write cute.make_copy_atom(op, dtype)")
         return _CopyAtom(op, trait, *args, **named)

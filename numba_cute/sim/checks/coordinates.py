@@ -9,8 +9,8 @@ from ..hardware.watch import Check
 
 
 class Coordinates(Check):
-    """Reports run-time coordinates beyond the shape of a tensor in memory. Without it a layout is the function that it is
-    there too, as in compiled code; what lies outside of memory is found all the same."""
+    """Reports run-time coordinates beyond the shape of a tensor in memory. Without it a layout is the function that it
+    is there too, as in compiled code; what lies outside of memory is found all the same."""
 
     name = "coordinates"
     summary = "run-time coordinates beyond the shape of a tensor in memory"

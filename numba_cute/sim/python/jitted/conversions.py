@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....dtypes import DType
+from ....dtypes import DType, Int32, Int64
 from ....seam import CuteError
 from ....seam.ground.error import PLEASE_REPORT, InternalError
 from ....typed.meetings import (
@@ -160,15 +160,21 @@ def _fit(kinds: Sequence[Any], given: Sequence[Any]) -> bool:
     return len(kinds) == len(given) and all(map(_fits, kinds, given))
 
 
-def _fits(kind: Any, value: Any) -> bool:
+def _fits(kind: Any, value: Any, widened: bool = False) -> bool:
+    """Say whether a value may be of a kind. widened: it is in an object's tuple, whose integers the front end widens
+    (`compiler/bridge/values.py`)."""
     if isinstance(kind, Fields):
         held = getattr(value, "__dict__", {})
-        return all(_fits(k, held[name]) for name, k in kind.kinds if name in held)
+        return all(_fits(k, held[name], True) for name, k in kind.kinds if name in held)
     if isinstance(kind, Static):
         alike = kind_of(value) == LITERALS.get(type(kind.value))  # the front end may know what is a number here
         return alike and (type(value) is Lanes or bool(value == kind.value))
     if type(kind) is tuple:
-        return isinstance(value, (tuple, list)) and len(value) == len(kind) and all(map(_fits, kind, value))
+        if not isinstance(value, (tuple, list)) or len(value) != len(kind):
+            return False
+        return all(
+            _fits(k, x, widened) or (widened and k == Int64 and kind_of(x) == Int32) for k, x in zip(kind, value)
+        )
     return isinstance(value, Undefined) or kind_of(value) == kind
 
 
