@@ -58,7 +58,6 @@ class Part:
     """What stands in traced code for a slice that takes a part, whose bounds are not known there."""
 
 
-
 def static_int(x: Any, name: str) -> int:
     """Return `x`, which must be known at compile time."""
     if isinstance(x, Leaf):

@@ -74,14 +74,14 @@ def _prepared(what: str, divisor: Any, least: int) -> tuple[Any, Any, Any]:
         shift = Uint32(63) - Uint32(isa.clz(Uint32(n - 1), width=32))
         wide = Uint64(Uint32(n))
         return n, Uint32(((one << Uint64(shift)) + (wide - one)) // wide), shift
-    n = int(divisor)
-    if not least <= n < 2**31:
-        raise CuteError(f"{what}: divisor {n} is not in [{least}, 2**31)")
-    shift = 31 + (n - 1).bit_length() if n else 0
-    multiplier = -(-(1 << shift) // n) if n else 0
+    known = int(divisor)
+    if not least <= known < 2**31:
+        raise CuteError(f"{what}: divisor {known} is not in [{least}, 2**31)")
+    shift = 31 + (known - 1).bit_length() if known else 0
+    multiplier = -(-(1 << shift) // known) if known else 0
     if isinstance(divisor, Scalar):
-        return Int32(n), Uint32(multiplier), Uint32(shift)
-    return n, multiplier, shift
+        return Int32(known), Uint32(multiplier), Uint32(shift)
+    return known, multiplier, shift
 
 
 FastDivmodDivisorV2 = FastDivmodDivisor

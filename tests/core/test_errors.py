@@ -203,7 +203,8 @@ IN_KERNEL = [
     (lambda: gemm_of(registers(((2, 2, 4), 1, 1))), r"must be 32 consecutive registers of one instruction"),
     (lambda: copy_of(CopyUniversalOp(), registers(1), registers(1), mcast_mask=1), r"mcast_mask is for TMA operations"),
     (lambda: copy_of(CopyUniversalOp(), registers((1, 4)), registers((1, 8))), r"src .* makes 4 .* dst .* 8"),
-    (lambda: copy_of(warp.StMatrix8x8x16bOp(), registers(1), shared(F32, cute.make_layout(4, stride=2))), r"must be a row of 16 bytes"),
+    (lambda: copy_of(warp.StMatrix8x8x16bOp(), registers(1), shared(F32, cute.make_layout(4, stride=2))),
+     r"must be a row of 16 bytes"),
 ]  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     if mask is not None and not op.multicast:
         if isinstance(mask, int) and mask not in (0, 1):
             raise CuteError(f"copy: mcast_mask needs an atom of {name.removesuffix('Op')}MulticastOp()")
-        mask = None  # 0, or 1 of a cluster of one block: nothing is multicast, and one kernel serves atoms of either kind
+        mask = None  # 0, or 1 of a single block: nothing is multicast, and one kernel serves atoms of either kind
     if mask is None and op.multicast:
         raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
     _no_predicate(pairs)
