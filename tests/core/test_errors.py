@@ -234,7 +234,7 @@ def test_tma_copies_say_what_they_lack(run_sim):
 
     for kwargs, message in (
         ({}, "needs tma_bar_ptr"),
-        ({"tma_bar_ptr": 8, "mcast_mask": 1}, "needs an atom of CopyBulkTensorTileG2SMulticastOp"),
+        ({"tma_bar_ptr": 8, "mcast_mask": 3}, "needs an atom of CopyBulkTensorTileG2SMulticastOp"),
     ):
         with pytest.raises(cute.CuteError, match=message):
             attempt(**kwargs)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import seam
+from ...layout.int_tuple import Part
 from ...seam import CuteError
 from ..bridge import objects
 
@@ -106,7 +107,7 @@ def _found(name: str, items: Any, x: Any) -> int:
 
 
 def _static(index: Any) -> Any:
-    if isinstance(index, slice):
+    if isinstance(index, (slice, Part)):
         raise CuteError("x[a:b] = … and del x[a:b] of a list: a kernel sets and deletes items one by one")
     if not seam.is_static(index):
         raise CuteError(f"x[{index!r}] = … of a list: its index must be static; use a register tensor")
