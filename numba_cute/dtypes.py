@@ -61,10 +61,7 @@ class DType(_Base, metaclass=OfElements):
         """True of integers, signed or not; Boolean is none."""
         return self.kind in ("int", "uint")
 
-    @property
-    def mlir_type(self) -> DType:
-        """The type itself, for texts of PTX: MLIR's in the CuTe DSL."""
-        return self
+    mlir_type = property(lambda self: self, doc="The type itself, for texts of PTX: MLIR's in the CuTe DSL.")
 
     def is_same_kind(self, other: DType) -> bool:
         """Return whether this type and an `other` are both integers, signed or not, both floats, or both booleans."""
@@ -116,9 +113,8 @@ class DType(_Base, metaclass=OfElements):
 
     def __instancecheck__(self, x: Any) -> bool:
         """Return whether a number that is known only at run time, or a `Scalar`, is of this type."""
-        if not isinstance(x, seam.Leaf):
-            return False
-        return bool((x.dtype if isinstance(x, Scalar) else seam.current().type_of(x)) == self)
+        of = isinstance(x, seam.Leaf) and (x.dtype if isinstance(x, Scalar) else seam.current().type_of(x))
+        return bool(of == self)
 
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
@@ -265,12 +261,7 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
     x, y = (v.value if isinstance(v, Scalar) else v for v in (a, b))
-    if op in ("floordiv", "mod", "truediv") and y == 0 and isinstance(b, Scalar) and seam.tries():
-        y = 1  # it stands for another number
-    if op in ("floordiv", "mod", "truediv") and y == 0:
-        raise seam.CuteError(f"{a!r} is divided by {b!r}: choose a divisor that is not 0")
-    if op in ("lshift", "rshift") and y < 0:
-        raise seam.CuteError(f"{a!r} is shifted by {b!r} bits: shift by 0 or more")
+    y = element_values.right_of(op, a, b, y, isinstance(b, Scalar) and seam.tries())
     if op == "truediv" and not dtype.is_float:
         dtype = Float64
     known = seam.divisor_of(op, a, b) if dtype.is_integer else 1

@@ -287,7 +287,8 @@ def keyword(x):
 
 @says(
     "SmemAllocator.allocate_tensor(element_type, layout, byte_alignment=1, swizzle=None, name=None, "
-    "partition=<SmemPartition.USER: 'user'>) was called with other arguments: got an unexpected keyword argument 'bytealignment'; did you mean 'byte_alignment'?"
+    "partition=<SmemPartition.USER: 'user'>) was called with other arguments: got an unexpected keyword argument "
+    "'bytealignment'; did you mean 'byte_alignment'?"
 )
 def keyword_of_a_method(x):
     utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout(4), bytealignment=4)

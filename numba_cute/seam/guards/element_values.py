@@ -79,3 +79,15 @@ def check_divisor(divisor: Any, what: str = "assume: divisor") -> None:
     """Refuse a divisor that no number has."""
     if type(divisor) is not int or divisor < 1:
         raise CuteError(f"{what} {described(divisor)}, must be an integer of at least 1")
+
+
+def right_of(op: str, a: Any, b: Any, value: Any, stands: bool) -> Any:
+    """Return the right operand of an operation of two numbers, a and b. value: it. stands: whether it stands for
+    another number, so that a divisor of 0 is 1. CuteError: a divisor of 0, a negative shift."""
+    if op in ("floordiv", "mod", "truediv") and value == 0:
+        if stands:
+            return 1
+        raise CuteError(f"{a!r} is divided by {b!r}: choose a divisor that is not 0")
+    if op in ("lshift", "rshift") and value < 0:
+        raise CuteError(f"{a!r} is shifted by {b!r} bits: shift by 0 or more")
+    return value
