@@ -3,24 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
-from types import ModuleType
 
 import torch
+from published import as_published
 
-
-def _as_published() -> None:
-    """Have `flash_attn` be a namespace, as flash-attn-4 is published: a checkout's own needs the extension of 2."""
-    found = importlib.util.find_spec("flash_attn")
-    assert found is not None
-    made = ModuleType("flash_attn")
-    made.__path__ = list(found.submodule_search_locations or ())
-    sys.modules["flash_attn"] = made
-
-
-_as_published()
+as_published()
 
 from flash_attn.cute.interface import flash_attn_func  # noqa: E402 - of the namespace
 from flash_attn.cute.testing import attention_ref  # noqa: E402
