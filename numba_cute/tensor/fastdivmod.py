@@ -70,10 +70,10 @@ def _prepared(what: str, divisor: Any, least: int) -> tuple[Any, Any, Any]:
     if not is_integer(divisor):
         raise CuteError(f"{what}: divisor {shown(divisor)} is not an integer")
     if isinstance(divisor, Leaf) and not isinstance(divisor, Scalar):
-        n, one = Int32(divisor), Uint64(1)
-        shift = Uint32(63) - Uint32(isa.clz(Uint32(n - 1), width=32))
-        wide = Uint64(Uint32(n))
-        return n, Uint32(((one << Uint64(shift)) + (wide - one)) // wide), shift
+        signed, one = Int32(divisor), Uint64(1)
+        bits = Uint32(63) - Uint32(isa.clz(Uint32(signed - 1), width=32))
+        wide = Uint64(Uint32(signed))
+        return signed, Uint32(((one << Uint64(bits)) + (wide - one)) // wide), bits
     n = int(divisor)
     if not least <= n < 2**31:
         raise CuteError(f"{what}: divisor {n} is not in [{least}, 2**31)")

@@ -75,7 +75,7 @@ class NamedArguments(ast.NodeTransformer):
 def _named(value: ast.expr) -> list[ast.keyword] | None:
     """Return the items of a dictionary of names that is written down; None of anything else."""
     if isinstance(value, ast.Dict):
-        names = [k.value if isinstance(k, ast.Constant) else None for k in value.keys]
-        return [ast.keyword(n, v) for n, v in zip(names, value.values)] if all(type(n) is str for n in names) else None
+        names = [k.value for k in value.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+        return [ast.keyword(n, v) for n, v in zip(names, value.values)] if len(names) == len(value.keys) else None
     of_dict = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict"
     return value.keywords if isinstance(value, ast.Call) and of_dict and not value.args else None
