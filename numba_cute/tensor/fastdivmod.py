@@ -67,9 +67,12 @@ def fast_divmod_create_divisor(divisor: Int) -> FastDivmodDivisor:
 
 def _prepared(what: str, divisor: Any, least: int) -> tuple[Any, Any, Any]:
     """Return a divisor with its multiplier and shift. what: who asks. least: the least divisor."""
+    of_run_time = isinstance(divisor, Leaf) and not isinstance(divisor, Scalar)
+    if of_run_time and not seam.current().type_of(divisor).is_integer:
+        raise CuteError(f"{what}: a divisor of {seam.current().type_of(divisor)} is not an integer")
     if not is_integer(divisor):
         raise CuteError(f"{what}: divisor {shown(divisor)} is not an integer")
-    if isinstance(divisor, Leaf) and not isinstance(divisor, Scalar):
+    if of_run_time:
         n, one = Int32(divisor), Uint64(1)
         shift = Uint32(63) - Uint32(isa.clz(Uint32(n - 1), width=32))
         wide = Uint64(Uint32(n))

@@ -424,18 +424,12 @@ def keyword(n, b=2):
     return n * b
 
 
-@cute.jit
-def spread(n):
-    return keyword(n, **{})
-
-
 @pytest.mark.parametrize(
     "make, words",
     [
         (set_doubled, "Doubling has its own __setattr__"),
         (slotted, "Slotted has __slots__"),
         (hiding, "Hiding has its own __getattribute__"),
-        (spread, r"`f\(\*\*names\)` in a kernel"),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )

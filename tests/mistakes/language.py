@@ -111,9 +111,9 @@ def global_that_is_set(t):
     t[0, 0] = 1.0
 
 
-@mistake("import", tensor(8, 4))
+@mistake("no_such_module", tensor(8, 4))
 def import_in_a_kernel(t):
-    import math as m  # wrong
+    import no_such_module as m  # wrong
 
     t[0, 0] = m.pi
 

@@ -34,9 +34,9 @@ def tensor_of_the_host_captured(t):
     t[0, 0] = HOST[0, 0]  # wrong
 
 
-@mistake("and kernels cannot use it: pass what they need of it", tensor(8, 4))
-def global_dict(t):
-    t[0, 0] = TABLE["a"]  # wrong
+@mistake("is none of this table's keys", tensor(8, 4))
+def key_that_a_global_dict_has_not(t):
+    t[0, 0] = TABLE["no such key"]  # wrong
 
 
 @mistake(

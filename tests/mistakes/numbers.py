@@ -89,7 +89,7 @@ def bits_of_a_float_shifted(t, x):
     t[0, 0] = x << 2  # wrong
 
 
-@mistake("fast_divmod_create_divisor: divisor 2.5 is not an integer", tensor(8, 4), np.int32(3))
+@mistake("fast_divmod_create_divisor: a divisor of Float64 is not an integer", tensor(8, 4), np.int32(3))
 def fast_division_by_a_float(t, n):
     d = cute.fast_divmod_create_divisor(2.5)  # wrong
     t[0, 0] = n // d

@@ -54,7 +54,7 @@ def multicast_by_an_ordinary_load(tma, g):
     bar = smem.allocate_array(cute.Int64, 1)
     g = cute.local_tile(g, (64, 64), (0, 0))
     ps, pg = cpasync.tma_partition(tma, 0, cute.make_layout(1), cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
-    cute.copy(tma, pg, ps, tma_bar_ptr=bar, mcast_mask=1)  # wrong
+    cute.copy(tma, pg, ps, tma_bar_ptr=bar, mcast_mask=3)  # wrong
 
 
 @mistake("but the atom copies", atom, coords)

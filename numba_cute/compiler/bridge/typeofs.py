@@ -68,7 +68,7 @@ def _is_compile_time(obj: Any) -> bool:
 
 
 _CALLED = (FunctionType, BuiltinFunctionType, functools.partial)
-_MAY_HOLD_ONE = (*_CALLED, MethodType, tuple)
+_MAY_HOLD_ONE = (*_CALLED, MethodType, tuple, type, Constexpr)
 
 
 class _Asking(threading.local):
