@@ -87,7 +87,7 @@ def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
     """Make the state to begin with: stage 0, and phase 1 for a producer (whose first waits pass) or 0 for a consumer.
     type: a PipelineUserType; ProducerConsumer, whose thread consumes too, begins as a producer, and needs another state
     to consume. stages: a static count, 0 of a state that nothing uses."""
-    if stages != 0:
+    if not isinstance(stages, int) or stages != 0:
         check_stages("make_pipeline_state", "stages", stages)
     if not isinstance(type, PipelineUserType):
         raise CuteError(f"make_pipeline_state: type {type!r} is not a member of pipeline.PipelineUserType")

@@ -304,7 +304,7 @@ def _plain_field(value: Any, changes: bool, marked: bool) -> types.Type:
 def _wide(ty: types.Type) -> types.Type:
     """Return the type of what a tuple in an object holds: integers as arithmetic gives them, so that objects meet of
     which one holds what came of Int32 and another an Int32 itself."""
-    if isinstance(ty, types.BaseTuple):
+    if isinstance(ty, types.BaseTuple) and not is_list(ty):
         return types.BaseTuple.from_types([_wide(t) for t in ty], getattr(ty, "instance_class", None))
     return types.int64 if ty == types.int32 else ty
 

@@ -278,7 +278,9 @@ def _call(node: Any, of: Any) -> Any:
     if len(node.args) == 1 and any(function is f for f in (int, *_MATH)):
         number = of(node.args[0])
         if isinstance(number, float) or (function is not int and isinstance(number, int)):
-            return _number(int(number)) if function is int else float(function(number))  # floor's is a float, as Numba's
+            return (
+                _number(int(number)) if function is int else float(function(number))
+            )  # floor's is a float, as Numba's
     if not any(function is f for f in _PURE):
         raise NotConstant
     args = [of(a) for a in node.args]

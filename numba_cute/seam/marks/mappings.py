@@ -11,6 +11,12 @@ from ..ground.naming import shown
 from .decorators import static
 
 
+class NoSuchKey(CuteError, KeyError):
+    """A dictionary has no such key."""
+
+    __str__ = Exception.__str__  # not KeyError's, which quotes the words
+
+
 @static
 class Mapping:
     """What a kernel holds of a dictionary: its content at the launch. Keys are static. names: the keys, in order.
@@ -22,7 +28,7 @@ class Mapping:
     def __getitem__(self, key: Any) -> Any:
         found = self._at(key)
         if found is None:
-            raise CuteError(f"key {shown(key)} is not in the dictionary: it has {', '.join(map(shown, self.names))}")
+            raise NoSuchKey(f"key {shown(key)} is not in the dictionary: it has {', '.join(map(shown, self.names))}")
         return self.items_of[found]
 
     def get(self, key: Any, default: Any = None) -> Any:
