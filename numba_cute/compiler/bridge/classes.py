@@ -72,7 +72,9 @@ def _isinstance(x: types.Type, classes: types.Type) -> bool:
     several = wanted if isinstance(wanted, tuple) else (wanted,)
     elements, others = (tuple(t for t in several if isinstance(t, DType) is of) for of in (True, False))
     of_number = class_of_number(x) is not None and not isinstance(x, types.Literal)
-    return (of_number and dtype_of(x) in elements) or (bool(others) and issubclass(class_of(x), others))
+    if of_number and dtype_of(x) in elements:
+        return True
+    return bool(others) and issubclass(class_of(x), others)
 
 
 def _issubclass(cls: types.Type, classes: types.Type) -> bool:

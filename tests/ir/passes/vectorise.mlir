@@ -12,7 +12,8 @@ builtin.module attributes {numba_cute.target = "sm_90a"} {
     %t = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %rows, 128
     %p = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %padded, 128
     %e = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %even, 128
-    %b = numba_cute.utils.SmemAllocator.allocate_tensor %smem, !f16, %columns, 4
+    %words = numba_cute.utils.SmemAllocator.allocate_array %smem, !f16, 64, 4
+    %b = numba_cute.make_tensor %words, %columns
     %r = numba_cute.make_rmem_tensor %columns, !f16
     %u = numba_cute.make_rmem_tensor %rows, !f16
 
