@@ -33,6 +33,17 @@ def partition_shape(operand: str, input: Any) -> tuple[Any, ...]:
     return shape
 
 
+def side_by_side(t: Tensor) -> Tensor:
+    """Return a register tensor whose elements lie next to each other: itself, or a copy of it, which is as good for
+    what an instruction reads before it ends."""
+    p = t.iterator
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem or dense(t) or not layout.is_static(t.layout):
+        return t
+    held: Tensor = make_rmem_tensor(t.shape, t.element_type)
+    held.store(t.load())
+    return held
+
+
 def fragment_registers(t: Tensor, dtype: DType, count: int, name: str) -> seam.Regs:
     """Give the `count` consecutive registers of type `dtype` that one instruction takes for operand `name`, the
     fragment `t`. Raises CuteError if it is none such."""

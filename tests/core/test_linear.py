@@ -184,3 +184,28 @@ def test_gemm_of_fragments_without_values(run, rng, steps, adds):
         c.store(regs_c.load())
 
     run(kernel, 1, 1, tensors(a, b, c), inouts=[c], check=lambda: assert_close(c, want))
+
+
+@cuda.jit
+def strided_operand(a, b, c):
+    tidx, _, _ = cute.arch.thread_idx()
+    op = cute.nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op)
+    thread = mma.get_slice(tidx)
+    part_a, part_b, part_c = thread.partition_A(a), thread.partition_B(b), thread.partition_C(c)
+    regs_a, regs_b = thread.make_fragment_A(part_a), thread.make_fragment_B(part_b)
+    regs_c = thread.make_fragment_C(part_c)
+    regs_a.store(part_a.load())
+    regs_b.store(part_b.load())
+    regs_c.fill(0)
+    held = cute.make_rmem_tensor(16, cute.Float16)
+    apart = cute.make_tensor(held.iterator, cute.make_layout(((2, 2, 2), 1, 1), stride=((1, 2, 8), 0, 0)))
+    apart.store(regs_a.load().reshape(apart.shape))
+    cute.gemm(mma, regs_c, apart, regs_b, regs_c)
+    part_c.store(regs_c.load())
+
+
+def test_a_warps_operand_may_lie_in_registers_apart(run, rng):
+    a, b = (rng.integers(-4, 4, (n, 16)).astype(np.float16) for n in (16, 8))
+    c, want = np.zeros((16, 8), np.float32), a.astype(np.float64) @ b.astype(np.float64).T
+    run(strided_operand, 1, 32, tensors(a, b, c), outputs=[c], check=lambda: assert_close(c, want))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ... import isa, layout, seam
-from ...atoms.fragments import fragment_registers, operand_layout, partition_shape, register_fragment
+from ...atoms.fragments import fragment_registers, operand_layout, partition_shape, register_fragment, side_by_side
 from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float4E2M1FN, Uint8, Uint32
 from ...isa.facts import fragment_layouts
@@ -66,7 +66,9 @@ class WarpMma(RowMma):
         k //= self.sparsity if operand == "A" else 1
         elements = extent * (8 if operand == "C" else k) // 32
         count = elements * self._width() // 32 if held is Uint32 and operand != "C" else elements
-        return fragment_registers(t, held, count, "d" if operand == "C" else operand.lower())
+        if operand == "C":
+            return fragment_registers(t, held, count, "d")
+        return fragment_registers(side_by_side(t), held, count, operand.lower())
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
         m = self.shape_mnk[0]
