@@ -32,6 +32,10 @@ CHECKS: dict[str, dict[str, str]] = {
     "cta_norm/cta_norm.py": {"same_values": "all lanes of a warp write their sum to one place"},
     "attention/fmha/fmha": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "mamba2_ssd/mamba2_ssd.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
+    "flash_attn_fwd_sm80.py": {
+        "swizzles": "a fault of the check: it loses the swizzle of a transposed view of V's layout",
+        "uninitialised": "it reads rows of a tile beyond the sequence, and drops what comes of them",
+    },
     "flash_attn_fwd_sm100.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "attention/mla/mla_decode": {
         "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
