@@ -37,7 +37,8 @@ def copy(
     them.
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
-    that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
+    that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each;
+    a load without multicast takes 0, and 1 as the mask of a single block, and loads for its own block.
     cache_policy: an L2 policy word (arch.createpolicy_fractional) for TMA, cp.async, CopyG2ROp and CopyR2GOp.
     tma_desc_ptr: a tensor map in global memory, used in place of the atom's (cpasync.update_tma_descriptor).
     unroll_factor: how many instructions to unroll at once, a positive static int; all are, whatever it is. Executed

@@ -127,3 +127,11 @@ def test_names_of_earlier_releases_mean_what_they_meant(installed):
 
     ptx = cute.compile(kernel, np.zeros(1, np.int32), arch="sm_90a").ptx
     assert "fence.proxy.async.shared::cta" in ptx and "mapa.shared::cluster" in ptx
+
+
+def test_a_patch_of_the_preprocessor_that_would_do_nothing_is_refused(installed, monkeypatch):
+    from cutlass.base_dsl.ast_preprocessor import DSLPreprocessor
+
+    monkeypatch.setattr(DSLPreprocessor, "visit_If", lambda self, node: node)
+    with pytest.raises(CuteError, match="DSLPreprocessor.visit_For is set"):
+        DSLPreprocessor.visit_For = None

@@ -185,7 +185,7 @@ def elect_sync(*, loc: Any = None, ip: Any = None) -> Any:
 
 
 class TMALoadMode(StaticEnum):
-    """What a TMA load takes of its tensor: a box, or a box of pixels."""
+    """Name the mode of a TMA load: TILE loads a box of the tensor, IM2COL a box of pixels (im2col)."""
 
     TILE = 0
     IM2COL = 1

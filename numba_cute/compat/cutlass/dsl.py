@@ -115,9 +115,21 @@ class T:
     f16, bf16, f32, f64 = (staticmethod(lambda t=t: t) for t in (Float16, BFloat16, Float32, Float64))
 
 
-class DSLPreprocessor:
-    """The CuTe DSL's preprocessor of a function's source. Kernels are read as bytecode here, in which a condition is
-    taken apart as Python does: `if const_expr(S) and D` leaves nothing of what S excludes."""
+class _Patched(type):
+    """The class of `DSLPreprocessor`: it refuses a patch that would have no effect here, and should have one."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if name.startswith("visit_") and name != "visit_If":
+            raise CuteError(
+                f"DSLPreprocessor.{name} is set: kernels are read as bytecode here, and no source is visited"
+            )
+        super().__setattr__(name, value)
+
+
+class DSLPreprocessor(metaclass=_Patched):
+    """Stand for the CuTe DSL's preprocessor of a function's source, which nothing here calls. Kernels are read as
+    bytecode, in which a condition is taken apart as Python does: `if const_expr(S) and D` leaves nothing of what S
+    excludes, which is what files patch `visit_If` for."""
 
     def visit_If(self, node: Any) -> Any:  # noqa: N802 - Python's name
         """Return the statement, for what a file puts in this method's place."""

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class ReductionKind(StaticEnum):
-    """What `redux_sync` does."""
+    """Name the operation of `redux_sync`."""
 
     ADD, MIN, MAX, UMIN, UMAX, AND, OR, XOR, FMIN, FMAX = (
         "add", "min", "max", "umin", "umax", "and", "or", "xor", "fmin", "fmax"
@@ -30,25 +30,25 @@ class ReductionKind(StaticEnum):
 
 
 class PermuteMode(StaticEnum):
-    """How `prmt` reads its selector."""
+    """Name how `prmt` reads its selector."""
 
     DEFAULT, F4E, B4E, RC8, ECL, ECR, RC16 = "default", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"
 
 
 class GridDepAction(StaticEnum):
-    """What `griddepcontrol` does."""
+    """Name the action of `griddepcontrol`."""
 
     WAIT, LAUNCH_DEPENDENTS = "wait", "launch_dependents"
 
 
 class MemOrder(StaticEnum):
-    """The order of memory accesses."""
+    """Name the order of memory accesses."""
 
     WEAK, RELAXED, ACQUIRE, RELEASE, ACQ_REL = "weak", "relaxed", "acquire", "release", "acq_rel"
 
 
 class MemScope(StaticEnum):
-    """The threads for whom an order holds."""
+    """Name the threads for which an order holds."""
 
     CTA, CLUSTER, GPU, SYS = "cta", "cluster", "gpu", "sys"
 
@@ -57,26 +57,26 @@ MBarrierScope = MemScope
 
 
 class MBarrierWait(StaticEnum):
-    """Whether a wait returns at once, or after a time that the hardware limits."""
+    """Name the instruction of a wait: TEST, mbarrier.test_wait, returns at once; TRY, mbarrier.try_wait, may wait."""
 
     TEST, TRY = "test", "try"
 
 
 class AtomicOp(StaticEnum):
-    """What `atomicrmw` does."""
+    """Name the operation of `atomicrmw`."""
 
     ADD, FADD, MIN, MAX, UMIN, UMAX = "add", "fadd", "min", "max", "umin", "umax"
     AND, OR, XOR, EXCH, INC, DEC = "and", "or", "xor", "exch", "inc", "dec"
 
 
 class CpReduceOp(StaticEnum):
-    """What a reducing bulk copy does."""
+    """Name the operation of a reducing bulk copy."""
 
     ADD, MIN, MAX, INC, DEC, AND, OR, XOR = "add", "min", "max", "inc", "dec", "and", "or", "xor"
 
 
 class CpReduceType(StaticEnum):
-    """The elements of a reducing bulk copy."""
+    """Name the element type of a reducing bulk copy."""
 
     F16, BF16, F32, F64, B32, B64 = "f16", "bf16", "f32", "f64", "b32", "b64"
     U32, S32, U64, S64 = "u32", "s32", "u64", "s64"

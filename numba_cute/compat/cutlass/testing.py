@@ -83,7 +83,7 @@ def autotune_jit(*args: Any, **named: Any) -> Callable[[Callable[..., Any]], Aut
 
 
 class _Untimed(Autotuned):
-    """What `autotune_jit` decorated; in a simulated run it measures nothing."""
+    """Tune a host function, as `Autotuned` does; in a simulated run take the first configuration that works."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return super().__call__(*args, **named) if RUN.get() is None else self._chosen(args, named)[1]
