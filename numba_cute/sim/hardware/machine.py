@@ -172,6 +172,8 @@ class Machine:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
         if not takes_setmaxnreg(self.run.bounds):
             return
+        for tell in self.run.watch.shares_registers:
+            tell(self)
         cta, warps = self.cta, list(dict.fromkeys(t.warp for t in self.threads))
         if grows:
             check_setmaxnreg(self.run.target, count, len(cta.threads), self.run.bounds)

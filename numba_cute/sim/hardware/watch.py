@@ -136,6 +136,9 @@ class Check:
     def polls(self, m: Any) -> None:
         """`m` reads the same memory again and again."""
 
+    def shares_registers(self, m: Any) -> None:
+        """Warps change how many registers they have."""
+
     def reads_register(self, m: Any, name: str) -> None:
         """`m` reads a special register."""
 

@@ -38,6 +38,8 @@ class Prover(Check):
         self.assumed: dict[str, dict[Place, None]] = defaultdict(dict)
         self._orders: dict[Any, Order] = {}
         self._promised: dict[Any, list[Any]] = defaultdict(list)
+        self._taken: set[Any] = set()
+        """Warps that have changed their registers, and CTAs that have allocated tensor memory."""
         self._denied: dict[Any, dict[Any, tuple[int, Place]]] = defaultdict(dict)
         """By thread and mbarrier: the phase that it was told not to be complete, and where it asked."""
 
@@ -143,6 +145,19 @@ class Prover(Check):
     def asks_for_cluster(self, m: Any) -> None:
         self._assume("the answers of cluster launch control", m.place)
 
+    def shares_registers(self, m: Any) -> None:
+        """Warps that change their registers once each wait for no more than others give: twice, it may hang on who
+        comes first."""
+        self._takes(m.threads[0].warp, "that registers are there when a warp asks again", m.place)
+
+    def allocates(self, m: Any, cta: Any, patch: Any, peer: Any) -> None:
+        self._takes(cta, "that columns of tensor memory are there when a block asks again", m.place)
+
+    def _takes(self, who_takes: Any, what: str, place: Place) -> None:
+        if who_takes in self._taken:
+            self._assume(what, place)
+        self._taken.add(who_takes)
+
     def _assume(self, what: str, place: Place) -> None:
         self.assumed[what][place] = None
 
@@ -151,6 +166,7 @@ class Prover(Check):
         if order is None:
             return
         self.events += order.events
+        self._taken.clear()
         for t in cluster.threads:
             for _, place in self._denied.pop(t, {}).values():
                 self._assume("that an answer of try_wait decides only whether its thread waits", place)
