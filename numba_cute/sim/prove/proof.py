@@ -20,7 +20,8 @@ class Proof:
     proved: no two orders differ in what a barrier's phases hold, so that the run's end, and its checks for races, hold
     for all orders of this launch. kernel, grid, block: of the launch. events: steps of synchronisation that were
     followed. assumptions: what the proof takes as the run had it, with the lines. conflicts: what another order could
-    change. A Proof is true if `proved` is.
+    change. table: for each mbarrier of the first cluster its arrivals and bytes a phase, which threads signal it and
+    wait for it, and where; a pipeline's stages are one entry. A Proof is true if `proved` is.
     """
 
     kernel: str
@@ -29,6 +30,7 @@ class Proof:
     events: int
     assumptions: tuple[str, ...]
     conflicts: tuple[str, ...]
+    table: str
 
     @property
     def proved(self) -> bool:
@@ -63,7 +65,7 @@ def proof(run: Any) -> Proof:
     if not any(c.name == "races" for c in run.watch.checks):
         assumed.append("that the kernel has no data race: the check `races` was off")
     conflicts = tuple(map(_told, prover.conflicts.values()))
-    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts)
+    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, prover.table)
 
 
 def _assumption(what: str, places: Any) -> str:

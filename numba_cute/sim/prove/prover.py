@@ -10,6 +10,7 @@ from typing import Any
 from ..ground.report import Place, who
 from ..hardware.watch import Check
 from .order import Conflict, Order, Step
+from .table import Use, table
 
 TIMED = {
     "activemask": "which lanes are active together",
@@ -36,6 +37,9 @@ class Prover(Check):
         self.events = 0
         self.conflicts: dict[Any, Conflict] = {}
         self.assumed: dict[str, dict[Place, None]] = defaultdict(dict)
+        self.table = ""
+        """The uses of the first cluster's mbarriers."""
+        self._uses: dict[Any, Use] = {}
         self._orders: dict[Any, Order] = {}
         self._promised: dict[Any, list[Any]] = defaultdict(list)
         self._taken: set[Any] = set()
@@ -54,26 +58,33 @@ class Prover(Check):
 
     # mbarriers
     def begins_barrier(self, m: Any, bar: Any) -> None:
-        self._order(m).begins(bar, str(bar), _step(m, "initialises it"))
+        self._uses[bar] = Use(bar)
+        self._order(m).begins(bar, str(bar), self._step(m, bar, "initialises it"))
 
     def promises(self, m: Any, bar: Any) -> None:
         how = f"issues {m.row.name}" if m.row is not None else "issues a copy"
-        self._promised[m, bar].append(self._order(m).promised(_step(m, how)))
+        self._promised[m, bar].append(self._order(m).promised(self._step(m, bar, how)))
 
     def announces(self, m: Any, bar: Any) -> None:
-        self._order(m).announces(bar, _step(m, "announces bytes"))
+        self._order(m).announces(bar, self._step(m, bar, "announces bytes"))
 
     def arrives(self, m: Any, bar: Any) -> None:
         if m.deferred:
             self._order(m).signals(bar, self._promise(m, bar), True)
         else:
-            self._order(m).arrives(bar, _step(m, "arrives"))
+            self._order(m).arrives(bar, self._step(m, bar, "arrives"))
 
     def delivers(self, m: Any, bar: Any) -> None:
         if m.deferred:
             self._order(m).signals(bar, self._promise(m, bar), False)
         else:
-            self._order(m).delivers(bar, _step(m, "counts bytes as delivered"))
+            self._order(m).delivers(bar, self._step(m, bar, "counts bytes as delivered"))
+
+    def _step(self, m: Any, bar: Any, how: str) -> Step:
+        """A step of the thread that stands for all of an instruction's, which have met."""
+        step = Step(m.threads[0], m.place, how)
+        self._uses[bar].add(step)
+        return step
 
     def _promise(self, m: Any, bar: Any) -> Any:
         held = self._promised[m, bar]
@@ -83,6 +94,7 @@ class Prover(Check):
         return found
 
     def completes_phase(self, bar: Any, by: str) -> None:
+        self._uses[bar].completes(bar.announced)
         self._of(bar.cta.cluster).completes(bar)
 
     def denies(self, m: Any, bar: Any) -> bool:
@@ -98,7 +110,9 @@ class Prover(Check):
 
     def sees_phase(self, m: Any, bar: Any) -> None:
         for t in m.threads:
-            self._order(m).waits(bar, Step(t, m.place, "waits"))
+            step = Step(t, m.place, "waits")
+            self._uses[bar].add(step)
+            self._order(m).waits(bar, step)
             self._denied[t].pop(bar, None)
 
     # other barriers
@@ -167,16 +181,14 @@ class Prover(Check):
             return
         self.events += order.events
         self._taken.clear()
+        uses = [self._uses.pop(bar) for cta in cluster.ctas for bar in cta.mbarriers.values() if bar in self._uses]
+        self.table = self.table or table(uses)
         for t in cluster.threads:
             for _, place in self._denied.pop(t, {}).values():
                 self._assume("that an answer of try_wait decides only whether its thread waits", place)
         for c in order.conflicts:
             key = c.rule, _line(c.first), _line(c.second)
             self.conflicts.setdefault(key, c._replace(first=_named(c.first), second=_named(c.second)))
-
-
-def _step(m: Any, how: str) -> Step:
-    return Step(m.threads[0], m.place, how)
 
 
 def _named(step: Step) -> Step:
