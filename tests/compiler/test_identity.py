@@ -29,6 +29,12 @@ class Struct:
         return other
 
 
+@cute.struct
+class Fixed:
+    number: cute.Int32
+    valid: cute.Boolean
+
+
 @dataclasses.dataclass
 class Data:
     n: int
@@ -259,9 +265,30 @@ def asked_in_a_helper(out, n):
     out[5], out[6] = a is None, a is not x
 
 
+def carried(out, n):
+    work, i = Fixed(0, True), 0
+    while work.valid:
+        following = Fixed(work.number + 2, i < n)
+        out[i] = 10 * work.number + following.number
+        i += 1
+        work = following
+
+
+def two_back(out, n):
+    a, b, best = Fixed(0, True), Fixed(1, True), Fixed(0, False)
+    for i in range(n):
+        c = Fixed(a.number + b.number, True)
+        a = b
+        b = c
+        if i == 1:
+            best = c
+        out[i] = a.number * 100 + c.number
+    out[8] = best.number
+
+
 PROGRAMS = [
     chains, given_back, namespaces, new_ones, holders, inner_objects, some_new_some_given, loops, early_returns,
-    closures, asked_in_a_helper,
+    closures, asked_in_a_helper, carried, two_back,
 ]  # fmt: skip
 
 
@@ -369,6 +396,14 @@ def kept_of_a_call(out, n):
     out[0] = best.n
 
 
+def asked_which(out, n):
+    a = Fixed(0, True)
+    for i in range(n):
+        c = Fixed(i, True)
+        out[i] = c is a
+        a = c
+
+
 def in_tuples(out, n):
     t = (Struct(0), Struct(1))
     while n > 0:
@@ -409,7 +444,14 @@ def put_by_a_function(put):
     return program
 
 
-LIVES_ON = {buffers: "cur", kept: "best", kept_of_a_call: "best", in_tuples: "a value", in_fields: "h"}
+LIVES_ON = {
+    buffers: "cur",
+    kept: "best",
+    kept_of_a_call: "best",
+    asked_which: "a",
+    in_tuples: "a value",
+    in_fields: "h",
+}
 LIVES_ON |= {put_by_a_function(put): "h" for put in (puts, puts_by_an_if)}
 
 

@@ -24,6 +24,7 @@ from ....seam.ground.error import PLEASE_REPORT, InternalError
 from ....typed.meetings import (
     LITERALS,
     NOWHERE,
+    WHOLE,
     Call,
     Fields,
     Kind,
@@ -302,6 +303,8 @@ def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any
 
 
 def _to(kind: Kind) -> Callable[[Any], Any]:
+    if kind == WHOLE:
+        return lambda x: int(x.value) if isinstance(x, Number) else x
     if isinstance(kind, Static):
         return lambda x: kind.value
     if isinstance(kind, DType):
