@@ -62,6 +62,29 @@ class Plain:
         return self if self.n > other.n else other
 
 
+class Slots:
+    __slots__ = ("__inner", "n")
+
+    def __init__(self, n, inner):
+        self.n, self.__inner = n, inner
+
+    def the_inner(self):
+        return self.__inner
+
+
+class MoreSlots(Slots):
+    __slots__ = "more"
+
+    def __init__(self, n, inner):
+        super().__init__(n, inner)
+        self.more = inner
+
+    def grow(self, by):
+        if by > 2:
+            self.n = self.n + by
+        return self
+
+
 class Holder:
     def __init__(self, first, pair):
         self.first, self.pair = first, pair
@@ -175,6 +198,11 @@ def given_back(out, n):
     out[7], out[8] = a.n, b.n
 
 
+def bumped_slots(x, n):
+    x.n += n
+    return x
+
+
 def namespaces(out, n):
     x, y = namespace(cute.Int32(n)), Data(cute.Int32(n))
     bumped(x, n).n = x.n + 1
@@ -265,6 +293,13 @@ def asked_in_a_helper(out, n):
     out[5], out[6] = a is None, a is not x
 
 
+def slots(out, n):
+    x = MoreSlots(cute.Int32(n), Plain(cute.Int32(1)))
+    x.grow(n).more.n += 4
+    y = bumped_slots(x, n)
+    out[0], out[1], out[2], out[3] = x.n, x.the_inner().n, x.more is x.the_inner(), y is x
+
+
 def carried(out, n):
     work, i = Fixed(0, True), 0
     while work.valid:
@@ -288,7 +323,7 @@ def two_back(out, n):
 
 PROGRAMS = [
     chains, given_back, namespaces, new_ones, holders, inner_objects, some_new_some_given, loops, early_returns,
-    closures, asked_in_a_helper, carried, two_back,
+    closures, asked_in_a_helper, carried, two_back, slots,
 ]  # fmt: skip
 
 
