@@ -10,7 +10,7 @@ from published import as_published
 
 as_published()
 
-from flash_attn.cute.interface import flash_attn_func  # noqa: E402 - of the namespace
+from flash_attn.cute.interface import _flash_attn_bwd, flash_attn_func  # noqa: E402 - of the namespace
 from flash_attn.cute.testing import attention_ref  # noqa: E402
 
 
@@ -36,6 +36,36 @@ def forward(
     within("out", given, expected, of_torch, rtol=3 if softcap else 2)
     if lse and not sink:
         torch.testing.assert_close(given_lse, expected_lse.float(), atol=2e-2, rtol=1e-2)
+
+
+def backward(
+    batch: int, seqlen_q: int, seqlen_k: int, heads: int, heads_kv: int, d: int, causal: bool = False, **options: object
+) -> None:
+    """Compare the gradients of attention with those of torch in double precision: no further from them than twice what
+    torch is in this precision, as the package's own test does. What its forward pass gives is torch's here."""
+    torch.manual_seed(0)
+    shapes = ((seqlen_q, heads), (seqlen_k, heads_kv), (seqlen_k, heads_kv), (seqlen_q, heads))
+    q, k, v, dout = (torch.randn(batch, s, h, d, device="cuda", dtype=torch.bfloat16) for s, h in shapes)
+    exact = [t.double().requires_grad_() for t in (q, k, v)]
+    out, lse = _attended(*exact, causal)
+    expected = torch.autograd.grad(out, exact, dout.double())
+    rounded = [t.clone().requires_grad_() for t in (q, k, v)]
+    of_torch, _ = attention_ref(*rounded, causal=causal, upcast=False, reorder_ops=True)
+    apart = torch.autograd.grad(of_torch, rounded, dout)
+    given = _flash_attn_bwd(q, k, v, out.detach().bfloat16(), dout, lse.detach().float(), causal=causal, **options)
+    for name, *of_name in zip(("dq", "dk", "dv"), given, expected, apart, strict=True):
+        within(name, *of_name, rtol=2)
+
+
+def _attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention and the logarithms of its sums, in the precision of what is given."""
+    k, v = (t.repeat_interleave(q.shape[2] // t.shape[2], dim=2) for t in (k, v))
+    scores = torch.einsum("bthd,bshd->bhts", q, k) / q.shape[-1] ** 0.5
+    if causal:
+        hidden = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool).triu(k.shape[1] - q.shape[1] + 1)
+        scores = scores.masked_fill(hidden, -torch.inf)
+    lse = scores.logsumexp(-1)
+    return torch.einsum("bhts,bshd->bthd", (scores - lse[..., None]).exp(), v), lse
 
 
 def each(*cases: Callable[[], None]) -> None:

@@ -98,6 +98,7 @@ class TypeOf(type):
 
     real: Any
     table: _Conversions
+    __cute_dtype__: DType
 
     def __call__(cls, value: Any = 0, *more: Any) -> Any:
         return cls.real(value, *more) if more else cls.table[type(value)](value)
@@ -117,7 +118,7 @@ class TypeOf(type):
         return issubclass(x, cls.real)
 
     def __eq__(cls, other: object) -> bool:
-        return cls is other or cls.real is other
+        return cls is other or cls.real is other or (isinstance(other, DType) and cls.__cute_dtype__ == other)
 
     def __hash__(cls) -> int:
         return hash(cls.real)
@@ -133,7 +134,7 @@ def type_of(real: Any) -> Any:
     if found is None:
         return real
     dtype, to = python.get(real, (real, lambda _: found))
-    space = {"real": real, "table": _Conversions(real, to), "numpy": dtype, "dtype": np.dtype(dtype)}
+    space = {"real": real, "table": _Conversions(real, to), "numpy": dtype, "dtype": np.dtype(dtype), "__cute_dtype__": found}
     return TypeOf(real.__name__, (), space)
 
 
