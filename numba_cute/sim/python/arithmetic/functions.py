@@ -134,7 +134,13 @@ def type_of(real: Any) -> Any:
     if found is None:
         return real
     dtype, to = python.get(real, (real, lambda _: found))
-    space = {"real": real, "table": _Conversions(real, to), "numpy": dtype, "dtype": np.dtype(dtype), "__cute_dtype__": found}
+    space = {
+        "real": real,
+        "table": _Conversions(real, to),
+        "numpy": dtype,
+        "dtype": np.dtype(dtype),
+        "__cute_dtype__": found,
+    }
     return TypeOf(real.__name__, (), space)
 
 
@@ -149,11 +155,11 @@ class _TypeOfTypes(type):
         return type(*args, **kwargs)
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, type)
+        return isinstance(x, (type, DType))
 
 
 class Type(metaclass=_TypeOfTypes):
-    """`type` as kernels see it: of numbers it gives what converts to theirs."""
+    """`type` as kernels see it: of numbers it gives what converts to theirs, and element types are such."""
 
 
 # ------------------------------------------------------------------ functions
