@@ -71,7 +71,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.torch": (f"{_OWN}.torch",),
     "cutlass.utils": ("numba_cute.utils",),
     "cutlass.utils.ampere_helpers": ("numba_cute.utils.ampere_helpers",),
-    "cutlass.utils.blackwell_helpers": ("numba_cute.utils.blackwell_helpers",),
+    "cutlass.utils.blackwell_helpers": ("numba_cute.utils.blackwell_helpers", "numba_cute.nvgpu.tcgen05"),
     "cutlass.utils.blockscaled_layout": ("numba_cute.utils.blockscaled_layout",),
     "cutlass.utils.distributed": ("numba_cute.utils.distributed",),
     "cutlass.utils.gemm": ("numba_cute.utils.gemm",),

@@ -31,6 +31,7 @@ from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
 from ...seam.source.followed import followed
 from ...seam.source.language import follows_python
+from ..emit.leaves import dtype_of
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
@@ -176,8 +177,11 @@ class CuteTypingContext(CUDATypingContext):
     def _attribute(self, typ: Any, attr: str) -> Any:
         with _of_one_class():
             found = super().resolve_getattr(typ, attr)
-        if found is None and attr in _OF_NUMBERS and isinstance(typ, (types.Number, types.Boolean)):
-            return BoundTraced(typ, attr)
+        if found is None and isinstance(typ, (types.Number, types.Boolean)):
+            if attr in _OF_NUMBERS:
+                return BoundTraced(typ, attr)
+            if attr == "width":
+                return types.literal(dtype_of(types.unliteral(typ)).width)
         cls = getattr(typ, "instance_class", None) if found is None else None
         if plain.is_named_tuple(cls) and inspect.isfunction(inspect.getattr_static(cls, attr, None)):
             return BoundTraced(typ, attr)

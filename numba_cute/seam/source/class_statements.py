@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel's function rewritten, on its source: classes that it describes its shared memory with, for Numba knows no
-`class`, so that statement is made a call; generators that a call takes whole, which are made lists; and fields of its
-object that it sets."""
+`class`, so that statement is made a call; generators that a call or several variables take whole, which are made lists;
+and fields of its object that it sets."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _only_reads(generator: ast.GeneratorExp) -> bool:
 
 class _Calls(ast.NodeTransformer):
     """Puts a call of `describe` in the place of each class, and a list in that of a generator which one of the
-    functions `taking` takes whole. filename: of the source."""
+    functions `taking`, or several variables, `a, b = …`, take whole. filename: of the source."""
 
     def __init__(self, filename: str, taking: frozenset[str]) -> None:
         self._filename, self._taking = filename, taking
@@ -112,6 +112,13 @@ class _Calls(ast.NodeTransformer):
         taker = node.func.id if isinstance(node.func, ast.Name) else None
         if isinstance(of, ast.GeneratorExp) and taker in self._taking and (taker in _TAKES_WHOLE or _only_reads(of)):
             node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        of = node.value
+        if isinstance(of, ast.GeneratorExp) and all(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets):
+            node.value = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
