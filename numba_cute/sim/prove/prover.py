@@ -152,7 +152,6 @@ class Prover(Check):
         self._assume("what a loop reads from memory until others have written it", m.place)
 
     def reads_register(self, m: Any, name: str) -> None:
-        name = "activemask" if m.row is not None and m.row.name == "activemask" else name
         if name in TIMED:
             self._assume(TIMED[name], m.place)
 
