@@ -23,7 +23,8 @@ def special_register(run: Any, t: Any, name: str) -> int:
         "nsmid": cta.cluster.size,
         "cluster_ctarank": cta.rank, "cluster_nctarank": shape[0] * shape[1] * shape[2],
         "dynamic_smem_size": cta.smem.dynamic, "total_smem_size": cta.smem.taken,
-        "activemask": 1 << t.lane, "lanemask_lt": (1 << t.lane) - 1, "lanemask_eq": 1 << t.lane, "clock": run.tick() & 0xFFFFFFFF,
+        "activemask": 1 << t.lane,
+        "lanemask_lt": (1 << t.lane) - 1, "lanemask_eq": 1 << t.lane, "clock": run.tick() & 0xFFFFFFFF,
     }  # fmt: skip
     if name in fixed:
         return int(fixed[name])
