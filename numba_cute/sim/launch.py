@@ -38,6 +38,8 @@ from .lanes.convoy import whole_warp
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
+from .prove.proof import Proof, proof
+from .prove.prover import Prover
 from .python.backend import SimBackend
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
@@ -49,7 +51,7 @@ MODES = ("lazy", "eager", "random")
 def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
     progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
-    cooperative: bool = False, fallback_cluster: Any = None,
+    cooperative: bool = False, fallback_cluster: Any = None, prove: bool = False,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -64,6 +66,8 @@ def simulate(
     what libNVVM and the assembler refuse.
     cooperative, fallback_cluster: as for `cute.launch`: a grid of which no GPU of the target holds all CTAs at once is
     refused; clusters have the shape `cluster` where the target has such, else the other, and with a seed either.
+    prove: raise a SimError, with the two steps, if another order of threads and copies could do something else than
+    this one (see `Simulated.prove`).
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
@@ -82,6 +86,8 @@ def simulate(
         seed = 0
     if type(cooperative) is not bool:
         raise CuteError(f"simulate: cooperative {cooperative!r}: give True or False")
+    if type(prove) is not bool:
+        raise CuteError(f"simulate: prove {prove!r}: give True or False")
     fallback = _fallback(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
@@ -91,7 +97,7 @@ def simulate(
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(
         run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target, cooperative,
-        fallback,
+        fallback, prove,
     )  # fmt: skip
 
 
@@ -115,6 +121,7 @@ class Simulated:
     kernel: what runs. cluster, seed, arch, mode, progress, checks, trace: as for `simulate`, with defaults filled in.
     clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
+    proves: what is not proved is an error.
     """
 
     kernel: Any
@@ -129,6 +136,7 @@ class Simulated:
     target: str | None = None
     cooperative: bool = False
     fallback: tuple[int, int, int] | None = None
+    proves: bool = False
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
@@ -159,6 +167,12 @@ class Simulated:
                 raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
         return Exploration(self, most, deviations, choices)
 
+    def prove(self) -> Proving:
+        """Run the kernel once, and tell whether every order of its threads and copies does what that run did:
+        `simulate(kernel).prove()[grid, block](*args)` gives a `Proof`; of a host function, `prove()(*args)` gives one
+        for each launch. The memory is as that run leaves it, and its errors are raised."""
+        return Proving(self)
+
     def configured(self, config: Any) -> Any:
         """Return the launch configuration `config` as (grid, block, smem)."""
         config = config if isinstance(config, tuple) else (config,)
@@ -185,7 +199,7 @@ class Simulated:
             kernel, cluster=options["cluster"], seed=self.seed, arch=self.arch, async_mode=self.mode,
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
             compile=self.target or False, cooperative=options["cooperative"],
-            fallback_cluster=options["fallback_cluster"],
+            fallback_cluster=options["fallback_cluster"], prove=self.proves,
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -266,7 +280,10 @@ class Simulated:
         memory = GlobalMemory(before)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
-        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
+        proofs = PROOFS.get()
+        proving = self.proves or proofs is not None
+        checks = (*self.checks, Prover) if proving else self.checks
+        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
@@ -295,9 +312,18 @@ class Simulated:
             cooperative.execute((following for _ in self._shown(run.to_start)), start)
         arguments.give_back()
         enough_smem(run.smem, run.smem_need)
+        if proving:
+            self._proved(proof(run), proofs)
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run
+
+    def _proved(self, found: Proof, proofs: list[Proof] | None) -> None:
+        """Keep a proof, or raise an error for what is not proved."""
+        if proofs is not None:
+            proofs.append(found)
+        elif not found:
+            raise SimError(str(found))
 
     def _shown(self, clusters: int) -> Iterator[Any]:
         if not self.progress:
@@ -343,6 +369,37 @@ class Exploration:
         return explore(run, self.most, self.deviations)
 
 
+@dataclasses.dataclass(frozen=True)
+class Proving:
+    """See `Simulated.prove`."""
+
+    simulated: Simulated
+
+    def __getitem__(self, config: Any) -> Callable[..., Proof]:
+        return partial(self._prove, *self.simulated.configured(config))
+
+    def __call__(self, *args: Any, **named: Any) -> list[Proof]:
+        """Run a host function, and prove each of its launches. CuteError for a kernel."""
+        proofs: list[Proof] = []
+        token = PROOFS.set(proofs)
+        try:
+            self.simulated(*args, **named)
+        finally:
+            PROOFS.reset(token)
+        return proofs
+
+    def _prove(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Proof:
+        proofs: list[Proof] = []
+        token = PROOFS.set(proofs)
+        try:
+            self.simulated[grid, block, 0, smem](*args, **named)
+        finally:
+            PROOFS.reset(token)
+        return proofs[0]
+
+
+PROOFS: ContextVar[list[Proof] | None] = ContextVar("PROOFS", default=None)
+"""Where the proof of each launch goes, while some are to be proved."""
 FURTHER_SEEDS: ContextVar[tuple[int, ...]] = ContextVar("FURTHER_SEEDS", default=())
 """Seeds with which each launch that names none is run again, from the same memory (see numba_cute_pytest)."""
 
@@ -364,7 +421,14 @@ def _backend(checks: tuple[type[Check], ...]) -> Any:
 def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
     """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be known of each lane's accesses
     and steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
-    looked_at = s.checks or s.trace is not None or recording() is not None or sys.gettrace() is not None
+    looked_at = (
+        s.checks
+        or s.trace is not None
+        or s.proves
+        or PROOFS.get() is not None
+        or recording() is not None
+        or sys.gettrace() is not None
+    )
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
 
 

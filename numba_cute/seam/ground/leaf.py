@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .backend import current
 from .error import CuteError
 from .names import missing
 
@@ -44,6 +45,11 @@ class Leaf:
                 text = f"<{type(dtype).__name__}>"
             raise CuteError(f"to({text}): this is no element type; use one like cute.Float32")
         return dtype(self)
+
+    @property
+    def width(self) -> int:
+        """The bits of its type, as of an element type."""
+        return int(current().type_of(self).width)
 
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
         """Return the value itself, where files of the CuTe DSL ask for what its compiler has of it. loc, ip: taken."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel's function rewritten, on its source: classes that it describes its shared memory with, for Numba knows no
-`class`, so that statement is made a call; generators that a call takes whole, which are made lists; and fields of its
-object that it sets."""
+`class`, so that statement is made a call; generators that a call or several variables take whole, which are made lists;
+and fields of its object that it sets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
     Elect(code.co_filename).visit(definition)  # the source has its `with` still, and imports
     imports = Imports(function)
     imports.visit(definition)
-    taking = frozenset(n for n in _TAKES_WHOLE if _is_builtin(n, function))
+    taking = frozenset(n for n in _TAKES_WHOLE + _LEAVES_OUT if _is_builtin(n, function))
     definition.body = [_Calls(code.co_filename, taking).visit(s) for s in definition.body]
     names = fields_set(definition) if sets else frozenset()
     if names:
@@ -72,7 +72,13 @@ def _is_method(function: Any) -> bool:
 
 
 _TAKES_WHOLE = ("tuple", "list", "sum", "min", "max")
-"""Functions of Python's that take all that a generator gives; `any` and `all` may leave some of it out."""
+"""Functions of Python's that take all that a generator gives."""
+_LEAVES_OUT = ("any", "all")
+"""Those that may leave some of it out: they are given a list where nobody can tell, as its items only compare names."""
+_ONLY_READS = (
+    ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.boolop,
+    ast.unaryop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
 
 
 def _has_generator(code: CodeType) -> bool:
@@ -87,9 +93,15 @@ def _is_builtin(name: str, function: Any) -> bool:
     return name not in own and function.__globals__.get(name) in (None, getattr(builtins, name))
 
 
+def _only_reads(generator: ast.GeneratorExp) -> bool:
+    """Say whether the items of a generator are no more than comparisons of names, so that one more changes nothing."""
+    parts = (generator.elt, *(c for g in generator.generators for c in g.ifs))
+    return all(isinstance(n, _ONLY_READS) for part in parts for n in ast.walk(part))
+
+
 class _Calls(ast.NodeTransformer):
     """Puts a call of `describe` in the place of each class, and a list in that of a generator which one of the
-    functions `taking` takes whole. filename: of the source."""
+    functions `taking`, or several variables, `a, b = …`, take whole. filename: of the source."""
 
     def __init__(self, filename: str, taking: frozenset[str]) -> None:
         self._filename, self._taking = filename, taking
@@ -97,8 +109,16 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         of = node.args[0] if node.args else None
-        if isinstance(of, ast.GeneratorExp) and isinstance(node.func, ast.Name) and node.func.id in self._taking:
+        taker = node.func.id if isinstance(node.func, ast.Name) else None
+        if isinstance(of, ast.GeneratorExp) and taker in self._taking and (taker in _TAKES_WHOLE or _only_reads(of)):
             node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        of = node.value
+        if isinstance(of, ast.GeneratorExp) and all(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets):
+            node.value = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:

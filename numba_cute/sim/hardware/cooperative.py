@@ -123,6 +123,8 @@ def _meet(clusters: list[Any]) -> None:
         gather.add([t.clock for t in c.threads])
         known = gather.freeze() if known is None else known.join(gather.freeze())
     for c in clusters:
+        for tell in c.run.watch.meets:
+            tell(c.threads)
         for t in c.threads if known is not None else ():
             t.clock.base = t.clock.base.join(known)
         c.ready.extend(c.at_grid)
