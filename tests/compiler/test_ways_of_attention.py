@@ -125,6 +125,38 @@ def at_stage(copy: Callable[..., None], stages: int):
     return staged
 
 
+def joined(first, second=0, third=0):
+    return first * 100 + second * 10 + third
+
+
+class Planned:
+    def __init__(self, has_third: bool) -> None:
+        self.has_third = has_third
+
+    @cute.kernel
+    def kernel(self, out: cute.Tensor, n: cute.Int32):
+        def join(x, second=None):
+            return joined(
+                x,
+                **({"second": second} if second is not None else {}),
+                **({"third": n} if self.has_third else {}),
+            )
+
+        a, b, c = (
+            join(x, y) if cute.const_expr(y is not None) else join(x) for x, y in [(1, 2), (n, None), (3, n)]
+        )
+        out[0] = a
+        out[1] = b
+        out[2] = c
+
+
+def test_names_and_generators_in_closures_of_a_kernel():
+    out = np.zeros(3, np.int32)
+    for has_third, want in ((True, [127, 707, 377]), (False, [120, 700, 370])):
+        both(Planned(has_third).kernel, from_dlpack(out), cute.Int32(7))
+        assert out.tolist() == want
+
+
 @cute.kernel
 def by_closures(out: cute.Tensor, pair: Pair, lengths: cute.Tensor):
     smem = utils.SmemAllocator()

@@ -17,6 +17,7 @@ from ..ground.error import CuteError
 from ..ground.places import at_line, source_of
 from ..marks.decorators import traced
 from .imports import Imports
+from .named_arguments import NamedArguments
 from .own_fields import OWN_FIELDS, fields_set, with_variables
 from .settings import stores_of
 from .with_statements import Elect, take_as
@@ -51,15 +52,15 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
     (definition,) = tree.body
     if not isinstance(definition, ast.FunctionDef):  # a lambda, whose source is the statement that has it
         return function
-    Elect(code.co_filename).visit(definition)  # the source has its `with` still, and imports
-    imports = Imports(function)
-    imports.visit(definition)
+    Elect(code.co_filename).visit(definition)  # the source has its `with` still, imports, and `f(**names)`
+    imports, calls = Imports(function), NamedArguments(definition)
+    definition = calls.visit(imports.visit(definition))
     taking = frozenset(n for n in _TAKES_WHOLE if _is_builtin(n, function))
     definition.body = [_Calls(code.co_filename, taking).visit(s) for s in definition.body]
     names = fields_set(definition) if sets else frozenset()
     if names:
         with_variables(definition, names)
-    return _remade(function, definition, imports.given)
+    return _remade(function, definition, imports.given | calls.given)
 
 
 _ADDED = {_DESCRIBE: describe, **OWN_FIELDS}
