@@ -72,8 +72,8 @@ def of_types(out: cute.Tensor, x: cute.Tensor):
     out[1] = words(cute.Int32(7))
     out[2] = (out[0] > 3).width
     out[3] = cute.Int64(out[0]).width + chosen(cute.Float16) + chosen(cute.make_layout(100))
-    out[4] = type(x[0]) == cute.Float32
-    out[5] = type(x[0]) == cute.Int32
+    out[4] = type(x[0]) == cute.Float32  # noqa: E721 - as the kernels ask
+    out[5] = type(x[0]) == cute.Int32  # noqa: E721
 
 
 def test_numbers_say_their_type_and_types_are_classes():
@@ -142,9 +142,7 @@ class Planned:
                 **({"third": n} if self.has_third else {}),
             )
 
-        a, b, c = (
-            join(x, y) if cute.const_expr(y is not None) else join(x) for x, y in [(1, 2), (n, None), (3, n)]
-        )
+        a, b, c = (join(x, y) if cute.const_expr(y is not None) else join(x) for x, y in [(1, 2), (n, None), (3, n)])
         out[0] = a
         out[1] = b
         out[2] = c
