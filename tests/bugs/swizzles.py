@@ -102,6 +102,22 @@ def tile_of_tma_read_by_ldmatrix_without_its_swizzle(mended):
     return loaded_and(read)
 
 
+@swizzle_bug("wrong swizzle", "by the swizzle S<2,4,3> by", "cp_async_bulk_tensor_g2s", arguments=load)
+def tile_of_tma_read_by_rows_of_a_layout_with_another_swizzle(mended):
+    """A row is a plain layout, whose addresses are by the swizzle of the whole."""
+    by_elements = cute.make_composed_layout(cute.make_swizzle(3 if mended else 2, 3, 3), 0, ROWS)
+
+    def read(storage, out):
+        t = cuda.threadIdx.x
+        row = storage.tile.get_tensor(by_elements)[t, None]
+        again = cute.make_tensor(row.iterator, row.layout)
+        held = cute.make_rmem_tensor((64,), cute.Float16)
+        cute.autovec_copy(again, held)
+        out[t] = cute.Float32(held[40])
+
+    return loaded_and(read)
+
+
 @swizzle_bug("wrong elements", "elements of 32 bits", "elements of 16 bits", "cp_async_bulk_tensor_g2s", arguments=load)
 def tile_of_tma_read_as_wider_elements_by_its_swizzle(mended):
     def read(storage, out):

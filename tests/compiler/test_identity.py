@@ -29,6 +29,12 @@ class Struct:
         return other
 
 
+@cute.struct
+class Fixed:
+    number: cute.Int32
+    valid: cute.Boolean
+
+
 @dataclasses.dataclass
 class Data:
     n: int
@@ -54,6 +60,29 @@ class Plain:
 
     def larger(self, other):
         return self if self.n > other.n else other
+
+
+class Slots:
+    __slots__ = ("__inner", "n")
+
+    def __init__(self, n, inner):
+        self.n, self.__inner = n, inner
+
+    def the_inner(self):
+        return self.__inner
+
+
+class MoreSlots(Slots):
+    __slots__ = "more"
+
+    def __init__(self, n, inner):
+        super().__init__(n, inner)
+        self.more = inner
+
+    def grow(self, by):
+        if by > 2:
+            self.n = self.n + by
+        return self
 
 
 class Holder:
@@ -169,6 +198,11 @@ def given_back(out, n):
     out[7], out[8] = a.n, b.n
 
 
+def bumped_slots(x, n):
+    x.n += n
+    return x
+
+
 def namespaces(out, n):
     x, y = namespace(cute.Int32(n)), Data(cute.Int32(n))
     bumped(x, n).n = x.n + 1
@@ -259,9 +293,37 @@ def asked_in_a_helper(out, n):
     out[5], out[6] = a is None, a is not x
 
 
+def slots(out, n):
+    x = MoreSlots(cute.Int32(n), Plain(cute.Int32(1)))
+    x.grow(n).more.n += 4
+    y = bumped_slots(x, n)
+    out[0], out[1], out[2], out[3] = x.n, x.the_inner().n, x.more is x.the_inner(), y is x
+
+
+def carried(out, n):
+    work, i = Fixed(0, True), 0
+    while work.valid:
+        following = Fixed(work.number + 2, i < n)
+        out[i] = 10 * work.number + following.number
+        i += 1
+        work = following
+
+
+def two_back(out, n):
+    a, b, best = Fixed(0, True), Fixed(1, True), Fixed(0, False)
+    for i in range(n):
+        c = Fixed(a.number + b.number, True)
+        a = b
+        b = c
+        if i == 1:
+            best = c
+        out[i] = a.number * 100 + c.number
+    out[8] = best.number
+
+
 PROGRAMS = [
     chains, given_back, namespaces, new_ones, holders, inner_objects, some_new_some_given, loops, early_returns,
-    closures, asked_in_a_helper,
+    closures, asked_in_a_helper, carried, two_back, slots,
 ]  # fmt: skip
 
 
@@ -369,6 +431,14 @@ def kept_of_a_call(out, n):
     out[0] = best.n
 
 
+def asked_which(out, n):
+    a = Fixed(0, True)
+    for i in range(n):
+        c = Fixed(i, True)
+        out[i] = c is a
+        a = c
+
+
 def in_tuples(out, n):
     t = (Struct(0), Struct(1))
     while n > 0:
@@ -409,7 +479,14 @@ def put_by_a_function(put):
     return program
 
 
-LIVES_ON = {buffers: "cur", kept: "best", kept_of_a_call: "best", in_tuples: "a value", in_fields: "h"}
+LIVES_ON = {
+    buffers: "cur",
+    kept: "best",
+    kept_of_a_call: "best",
+    asked_which: "a",
+    in_tuples: "a value",
+    in_fields: "h",
+}
 LIVES_ON |= {put_by_a_function(put): "h" for put in (puts, puts_by_an_if)}
 
 

@@ -21,7 +21,7 @@ from numba.cuda import types
 from ... import seam
 from ...seam import CuteError
 from ...seam.marks.mappings import Mapping
-from ...seam.marks.plain import is_plain
+from ...seam.marks.plain import fields_of as fields_of_plain, is_plain
 from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .exact import Part, changing, mark
 from .leaf_types import Multiple, leaf_type, multiple
@@ -147,7 +147,7 @@ def _changes(obj: Any) -> bool:
     elif type(obj) is FunctionType:
         parts = (*cells(obj), *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values())
     elif is_plain(obj):
-        parts = vars(obj).values()
+        parts = fields_of_plain(obj).values()
     if any(obj is x for x in _looking):
         return False
     _looking.append(obj)

@@ -12,7 +12,7 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, cast
 
 from llvmlite import ir
@@ -282,9 +282,9 @@ def type_of_plain(obj: Any) -> StructRef:
     """Return the type of an object of a plain class that traced code made. What is set later is known at run time
     alone; of a class attribute that is set later the object has its own from the beginning."""
     plain.refuse_own_access(type(obj))
-    changing = set_later(type(obj))
-    of_class = {n: inspect.getattr_static(type(obj), n, None) for n in changing - vars(obj).keys()}
-    held = vars(obj) | {n: x for n, x in of_class.items() if type(x) in _SHADOWED}
+    changing, own_fields = set_later(type(obj)), getattr(obj, "__dict__", {}) | plain.fields_of(obj)
+    of_class = {n: inspect.getattr_static(type(obj), n, None) for n in changing - own_fields.keys()}
+    held = own_fields | {n: x for n, x in of_class.items() if type(x) in _SHADOWED}
     own: Any = type(obj)
     marked = constexpr_names(own)
     fields = tuple((n, _plain_field(x, n in changing, n in marked)) for n, x in sorted(held.items()))
@@ -324,6 +324,14 @@ def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
     return slot
 
 
+def copied(pointer: Any, ty: StructRef, tracer: Tracer) -> Any:
+    """Return the address of a copy of an object, in a place of its own of the frame."""
+    model = tracer.context.data_model_manager[ty]
+    slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
+    tracer.builder.store(tracer.builder.load(pointer), slot)
+    return slot
+
+
 def settle_before(values: list[Any], tracer: Tracer) -> None:
     """Give the objects of traced code that a jitted function is given their slots: it may change and return them."""
     for x in list(objects_in(values)):
@@ -339,15 +347,18 @@ def settle_before(values: list[Any], tracer: Tracer) -> None:
 class Kept:
     """A struct of traced code that has its slot already: a class beside its own."""
 
+    __slots__ = ()
+    _cute_slot: StructProxy
+
 
 def slot_of(obj: Kept) -> StructProxy:
-    return obj.__dict__["_cute_slot"]  # type: ignore[no-any-return]
+    return obj._cute_slot
 
 
 @keeps
 def _keep(obj: Any, tracer: Tracer) -> None:
     """Give a struct its slot now, if all of its fields are there: what is set from now on is stored."""
-    if isinstance(obj, Kept) or not all(name in obj.__dict__ for name in getattr(type(obj), "__cute_fields__", ())):
+    if isinstance(obj, Kept) or not all(name in vars(obj) for name in getattr(type(obj), "__cute_fields__", ())):
         return
     ty = type_of_instance(obj) if seam.is_struct_class(type(obj)) else type_of_plain(obj)
     _place(obj, StructProxy(ty, None if tracer.builder is None else materialize(obj, ty, tracer)))
@@ -356,17 +367,32 @@ def _keep(obj: Any, tracer: Tracer) -> None:
 def _place(obj: Any, slot: StructProxy) -> None:
     """Make a slot of a struct's, and of those that are its fields."""
     for name in slot._ty.types:
-        inner = obj.__dict__[name]
+        inner = getattr(obj, name)
         if isinstance(slot._ty.types[name], StructRef) and not isinstance(inner, (StructProxy, Kept)):
             _place(inner, proxy_get(slot, name))
-    obj.__dict__.update(_cute_slot=slot, _cute_region=None)
     cls: Any = type(obj)
+    place = _first_slot(cls)
+    if place is not None:
+        place.__set__(obj, slot)
+    else:
+        obj.__dict__.update(_cute_slot=slot, _cute_region=None)
     object.__setattr__(obj, "__class__", _kept(cls, tuple(slot._ty.types)))  # its own refuses it if it is frozen
+
+
+def _first_slot(cls: Any) -> Any:
+    """Return what sets the first of the slots that a class without a `__dict__` has: its fields lie in the frame."""
+    if cls.__dictoffset__:
+        return None
+    return next(m for c in cls.__mro__ for m in vars(c).values() if isinstance(m, MemberDescriptorType))
 
 
 @functools.cache
 def _kept(cls: Any, names: tuple[str, ...]) -> Any:
-    fields = {name: property(_getter(name), _setter(name)) for name in names}
+    fields: dict[str, Any] = {name: property(_getter(name), _setter(name)) for name in names}
+    fields["__slots__"] = ()  # which could not take the place of a class with slots otherwise
+    place = _first_slot(cls)
+    if place is not None:
+        fields["_cute_slot"] = property(place.__get__)
     if not seam.is_struct_class(cls):
         return type(cls.__name__, (Kept, cls), {**fields, "__module__": cls.__module__})
     return type(cls.__name__, (Kept, cls), {**fields, "__cute_struct__": True, "__cute_plain__": cls})

@@ -234,6 +234,9 @@ class Tracer(Regions, Vectors):
     def _memory_ir(self, dtype: dtypes.DType) -> Any:
         return element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
 
+    def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
+        """The simulator alone compares."""
+
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         """The simulator alone compares."""
 

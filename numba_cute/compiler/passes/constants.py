@@ -42,7 +42,7 @@ _IDENTITY: dict[Any, Callable[[Any, Any], bool]] = {
     operator.ne: lambda a, b: bool(a != b),
 }
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
-_MATH = (math.log2, math.log, math.log10, math.sqrt, math.ceil, math.floor, math.exp)
+MATH = (math.log2, math.log, math.log10, math.sqrt, math.ceil, math.floor, math.exp)
 """Of numbers of the source: `int(math.log2(32))` is static."""
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
@@ -65,6 +65,10 @@ class Judged:
 
 class Whole(ir.Const):
     """An integer that `int` makes of a float of the source: the simulator is told that it is static."""
+
+
+class WholeOfTypes(Whole):
+    """One of a number that types tell: which it is differs from one of a function's versions to another."""
 
 
 class _Unknown:
@@ -275,7 +279,7 @@ def _call(node: Any, of: Any) -> Any:
     if function is seam.const_expr and len(node.args) == 1:
         value = of(node.args[0])
         return value.holds if isinstance(value, Judged) else value
-    if len(node.args) == 1 and any(function is f for f in (int, *_MATH)):
+    if len(node.args) == 1 and any(function is f for f in (int, *MATH)):
         number = of(node.args[0])
         if isinstance(number, float) or (function is not int and isinstance(number, int)):
             return (

@@ -24,6 +24,7 @@ from ..bridge.list_types import is_list
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..ground.errors import located
 from ..ground.memory import LASTING, effects_of, memory
+from .copied import Copied, copy_carried
 from .definitions import statements
 from .uses import of_block, read_by
 
@@ -52,7 +53,12 @@ class Identity(AnalysisPass):
         if any(map(kinds, state.typemap.values())):
             found = Held(state.func_ir.blocks, state.typemap, state.calltypes)
             _refuse_escapes(found)
-            _refuse_second_rounds(found)
+            again = _second_rounds(found)
+            while again and copy_carried(found.blocks, found.typemap, {n for _, holders in again for n in holders}):
+                found = Held(state.func_ir.blocks, state.typemap, state.calltypes)
+                again = _second_rounds(found)
+            for inst, holders in again:
+                raise located(CuteError(_again(found, inst, holders)), inst.loc)
             function, args = state.cute_function, tuple(state.args)
             kept = LASTING if is_lasting_function(function) and all(map(lasts, args)) else memory()
             kept.effects[function, args] = found.effects()
@@ -106,7 +112,10 @@ class Held:
 
     # ------------------------------------------------------------------ statements
     def _follow(self, place: Site, inst: Any) -> None:
-        if isinstance(inst, ir.Assign):
+        if isinstance(inst, Copied):
+            self.sites[place] = inst
+            self._grow(self.vars, inst.target.name, frozenset((place,)))
+        elif isinstance(inst, ir.Assign):
             found, items = self._value(place, inst)
             wanted = kinds(self.typemap.get(inst.target.name))
             if wanted:
@@ -274,16 +283,17 @@ def _refuse_escapes(found: Held) -> None:
             )  # fmt: skip
 
 
-def _refuse_second_rounds(found: Held) -> None:
-    """Refuse to make an object in a loop while the one of an earlier round may still be used."""
+def _second_rounds(found: Held) -> list[tuple[Any, list[str]]]:
+    """Return the statements that make an object in a loop while the one of an earlier round may still be used, each
+    with the variables that may hold that one."""
     into: dict[int, list[int]] = {label: [] for label in found.blocks}
     for label, block in found.blocks.items():
         for target in block.terminator.get_targets():
             into[target].append(label)
     repeated = {s: i for s, i in found.sites.items() if s.label in _before(s.label, into)}
     if not repeated:
-        return
-    after = _live_after(found)
+        return []
+    again, after = [], _live_after(found)
     for site, inst in repeated.items():
         live = set(after[site.label])
         for later in reversed(found.blocks[site.label].body[site.at + 1 :]):
@@ -291,7 +301,8 @@ def _refuse_second_rounds(found: Held) -> None:
         live.discard(inst.target.name)
         holders = sorted(n for n in live if site in found.reach(found.vars[n]))
         if holders:
-            raise located(CuteError(_again(found, inst, holders)), inst.loc)
+            again.append((inst, holders))
+    return again
 
 
 def _again(found: Held, inst: Any, holders: list[str]) -> str:

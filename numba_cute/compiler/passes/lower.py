@@ -16,7 +16,10 @@ from numba.cuda.lowering import CUDALower
 
 from ..bridge import returns
 from ..bridge.object_types import Value
+from ..bridge.values import copied
+from ..emit.tracer import Tracer
 from ..ground.memory import memory
+from .copied import Copied
 from .definitions import instructions
 from .uses import uses_and_definitions
 
@@ -90,6 +93,8 @@ class Lower(CUDALower):
         """Lower an assignment. A constant that is an int of another class, as a member of an `IntFlag`, is written by
         its number: LLVM's text is made by `str`, which for Python 3.10 is the member's name."""
         value = inst.value
+        if isinstance(inst, Copied):
+            return copied(self.loadvar(value.name), ty, Tracer(self.context, self.builder))
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(ty, types.Integer):
             inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
         return super().lower_assign(ty, inst)

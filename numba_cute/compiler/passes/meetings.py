@@ -14,12 +14,12 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
-from ...typed.meetings import NOWHERE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
+from ...typed.meetings import NOWHERE, WHOLE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
 from ..bridge.kinds import given_as, kind_of, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
 from ..ground.places import Place
-from .constants import Whole
+from .constants import Whole, WholeOfTypes
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -115,7 +115,8 @@ class _Reader:
     def _assign(self, inst: Any, block: Any) -> None:
         to, value = self._kind(inst.target), inst.value
         if isinstance(value, Whole):
-            self._note(inst.loc, None, True, to, Static(value.value))
+            known = WHOLE if isinstance(value, WholeOfTypes) else Static(value.value)
+            self._note(inst.loc, None, True, to, known)
             return
         op = value.op if isinstance(value, ir.Expr) else None
         alike = op == "phi" or (isinstance(value, ir.Var) and not differs(self._kind(value), to))

@@ -71,6 +71,10 @@ class Backend(Protocol):
         """Compute `swizzle(address)`, to access an element of `width` bits there. A compiler may leave out of it the
         terms of a sum that are multiples of its period."""
 
+    def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
+        """Note that these `addresses` of shared memory, of elements of `width` bits, are by a swizzle that no pointer
+        has: those of a part of a swizzled tensor."""
+
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         """Note that memory from `address` on is viewed as elements of `other` bits, where it was seen as of `width`."""
 

@@ -55,7 +55,7 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
     Elect(code.co_filename).visit(definition)  # the source has its `with` still, imports, and `f(**names)`
     imports, calls = Imports(function), NamedArguments(definition)
     definition = calls.visit(imports.visit(definition))
-    taking = frozenset(n for n in _TAKES_WHOLE if _is_builtin(n, function))
+    taking = frozenset(n for n in _TAKES_WHOLE + _LEAVES_OUT if _is_builtin(n, function))
     definition.body = [_Calls(code.co_filename, taking).visit(s) for s in definition.body]
     names = fields_set(definition) if sets else frozenset()
     if names:
@@ -73,7 +73,13 @@ def _is_method(function: Any) -> bool:
 
 
 _TAKES_WHOLE = ("tuple", "list", "sum", "min", "max")
-"""Functions of Python's that take all that a generator gives; `any` and `all` may leave some of it out."""
+"""Functions of Python's that take all that a generator gives."""
+_LEAVES_OUT = ("any", "all")
+"""Those that may leave some of it out: they are given a list where nobody can tell, as its items only compare names."""
+_ONLY_READS = (
+    ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.boolop,
+    ast.unaryop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
 
 
 def _has_generator(code: CodeType) -> bool:
@@ -88,6 +94,12 @@ def _is_builtin(name: str, function: Any) -> bool:
     return name not in own and function.__globals__.get(name) in (None, getattr(builtins, name))
 
 
+def _only_reads(generator: ast.GeneratorExp) -> bool:
+    """Say whether the items of a generator are no more than comparisons of names, so that one more changes nothing."""
+    parts = (generator.elt, *(c for g in generator.generators for c in g.ifs))
+    return all(isinstance(n, _ONLY_READS) for part in parts for n in ast.walk(part))
+
+
 class _Calls(ast.NodeTransformer):
     """Puts a call of `describe` in the place of each class, and a list in that of a generator which one of the
     functions `taking`, or several variables, `a, b = …`, take whole. filename: of the source."""
@@ -98,7 +110,8 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         of = node.args[0] if node.args else None
-        if isinstance(of, ast.GeneratorExp) and isinstance(node.func, ast.Name) and node.func.id in self._taking:
+        taker = node.func.id if isinstance(node.func, ast.Name) else None
+        if isinstance(of, ast.GeneratorExp) and taker in self._taking and (taker in _TAKES_WHOLE or _only_reads(of)):
             node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
         return node
 

@@ -51,6 +51,7 @@ class Swizzles(Check):
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
         self._computed: dict[Any, dict[int, _Lay]] = {}  # by thread: its last swizzled addresses
+        self._parts: dict[Any, dict[int, _Lay]] = {}  # by thread: addresses of parts of swizzled tensors
         self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
         self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on
 
@@ -61,9 +62,12 @@ class Swizzles(Check):
     def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         mine = self._computed.setdefault(thread, {})
         mine.pop(address, None)
-        mine[address] = _Lay(swizzle, width if width >= 8 else 0)
+        mine[address] = _lay(swizzle, width)
         if len(mine) > _REMEMBERED:
             del mine[next(iter(mine))]
+
+    def part_by_swizzle(self, thread: Any, swizzle: Any, addresses: Any, width: int) -> None:
+        self._parts.setdefault(thread, {}).update(dict.fromkeys(addresses, _lay(swizzle, width)))
 
     def reinterprets(self, thread: Any, address: int, width: int, other: int) -> None:
         smem = thread.cta.smem
@@ -125,11 +129,15 @@ class Swizzles(Check):
         if isinstance(region, Rows):
             starts: Any = region.rows * region.size
             for thread, start in zip(m.threads, starts.tolist()):
-                found = self._computed.get(thread, {}).get(start)
+                found = self._of_thread(thread, start)
                 if found is not None:
                     return found
             return None
-        return self._computed.get(m.threads[0], {}).get(region.start)
+        return self._of_thread(m.threads[0], region.start)
+
+    def _of_thread(self, thread: Any, address: int) -> _Lay | None:
+        found = self._computed.get(thread, {}).get(address)
+        return self._parts.get(thread, {}).get(address) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
         for number in np.unique(found).tolist():
@@ -167,6 +175,10 @@ class Swizzles(Check):
         )
 
 
+def _lay(swizzle: Swizzle, width: int) -> _Lay:
+    return _Lay(swizzle, width if width >= 8 else 0)
+
+
 _PLAIN = _Lay(Swizzle(0, 4, 3), 0)
 _FIX = (
     "read and write it by tensors of one swizzle: the same get_tensor(layout.outer, swizzle=layout.inner); if the "
@@ -192,7 +204,7 @@ def _addresses(region: Any) -> Any:
 
 def _named(name: int | str, width: int) -> _Lay | None:
     found = swizzle_parameters(name)
-    return None if found is None else _Lay(Swizzle(*found), width if width >= 8 else 0)
+    return None if found is None else _lay(Swizzle(*found), width)
 
 
 def _permuted(addresses: Any, swizzle: Swizzle) -> Any:

@@ -54,6 +54,9 @@ class Check:
     def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         """A thread has computed `address` by the swizzle of a pointer, to access elements of `width` bits there."""
 
+    def part_by_swizzle(self, thread: Any, swizzle: Any, addresses: Any, width: int) -> None:
+        """A thread has a part of a swizzled tensor, of elements of `width` bits at `addresses`."""
+
     def reinterprets(self, thread: Any, address: int, width: int, other: int) -> None:
         """A thread views memory from `address` on as elements of `other` bits, by a pointer to those of `width`."""
 

@@ -112,6 +112,9 @@ class LaneBackend(SimBackend):
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         return swizzle(address) if swizzle.bits else address
 
+    def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
+        """Nobody watches lanes that run together."""
+
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         """Nobody watches lanes that run together."""
 
