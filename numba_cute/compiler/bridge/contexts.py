@@ -37,8 +37,8 @@ from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
 from ..ground.ownership import is_own_type
 from . import devices, tree
-from .list_types import is_list
 from .integer_functions import OF_INTEGERS
+from .list_types import is_list
 from .object_types import BoundTraced, StructRef, Value
 from .shared_arrays import in_shared_memory
 

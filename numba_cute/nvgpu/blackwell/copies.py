@@ -328,7 +328,7 @@ class St32x32bOp(_Store):
 def _operation(atom: Any, what: str) -> Any:
     if not isinstance(atom, (CopyAtom, TiledCopy, ThrCopy)):
         raise CuteError(f"tcgen05.{what}: atom {atom!r} is neither a CopyAtom nor a TiledCopy")
-    return atom.op
+    return (atom.tiled_copy if isinstance(atom, ThrCopy) else atom).op
 
 
 def _moving(atom: Any, what: str) -> TmemCopy:
@@ -341,7 +341,7 @@ def _moving(atom: Any, what: str) -> TmemCopy:
 @traced
 @known_as("cute_nvgpu.tcgen05")
 def is_tmem_load(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
-    """Return whether the operation of `atom`, a CopyAtom, TiledCopy or ThrCopy, loads from tensor memory to registers."""
+    """Return whether the operation of `atom`, of a copy or a part of one, loads from tensor memory to registers."""
     op = _operation(atom, "is_tmem_load")
     return isinstance(op, TmemCopy) and op.loads
 
@@ -349,7 +349,7 @@ def is_tmem_load(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
 @traced
 @known_as("cute_nvgpu.tcgen05")
 def is_tmem_store(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
-    """Return whether the operation of `atom`, a CopyAtom, TiledCopy or ThrCopy, stores registers to tensor memory."""
+    """Return whether the operation of `atom`, of a copy or a part of one, stores registers to tensor memory."""
     op = _operation(atom, "is_tmem_store")
     return isinstance(op, TmemCopy) and not op.loads
 
