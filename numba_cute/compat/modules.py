@@ -13,6 +13,9 @@ _DSL = (f"{_OWN}.dsl", f"{_OWN}.core", "numba_cute")
 MODULES: dict[str, tuple[str, ...]] = {
     "cutlass": (f"{_OWN}.top", *_DSL),
     "cutlass.base_dsl": _DSL,
+    "cutlass.base_dsl._mlir_helpers": (f"{_OWN}.mlir_helpers",),
+    "cutlass.base_dsl._mlir_helpers.arith": (f"{_OWN}.mlir_helpers",),
+    "cutlass.base_dsl._mlir_helpers.op": _DSL,
     "cutlass.base_dsl.arch": _DSL,
     "cutlass.base_dsl.ast_preprocessor": _DSL,
     "cutlass.base_dsl.compiler": (f"{_OWN}.options",),
@@ -22,7 +25,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.cuda": (f"{_OWN}.driver",),
     "cutlass.base_dsl.runtime.cuda": (f"{_OWN}.driver",),
     "cutlass.base_dsl.tvm_ffi_builder": (f"{_OWN}.tvm_ffi",),
-    "cutlass.base_dsl.typing": (f"{_OWN}.vectors", *_DSL),
+    "cutlass.base_dsl.typing": (f"{_OWN}.vectors", *_DSL, f"{_OWN}.top"),
     "cutlass.cute": _CORE,
     "cutlass.cute._tvm_ffi_args_spec_converter": (f"{_OWN}.tvm_ffi",),
     "cutlass.cute.algorithm": _CORE,

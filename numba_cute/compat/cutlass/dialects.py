@@ -14,7 +14,8 @@ from ...seam import CuteError, StaticEnum, current, current_or, traced
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.ssa import TensorSSA
 from ...tilelang import cpasync
-from ..ptx_text import as_type, meaning
+from ..ptx_registers import as_type
+from ..ptx_text import meaning
 from .tma_traits import atom_make_non_exec_tiled_tma_load
 
 __all__ = [

@@ -55,6 +55,7 @@ _BY_PLACE = (enumerate, zip, min, max, sorted, sum, list, tuple, map, filter, re
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
 _CALLS: list[Callable[..., Any]] = []
+_BEFORE_TEMPLATES: list[Callable[[Any, Any], Any]] = []
 _SETATTR: list[Callable[[Any, str, Any], Any]] = []
 
 
@@ -85,6 +86,13 @@ def call_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
     those given by name if it takes a third parameter, it gives a signature, or None for the templates."""
     named = rule.__code__.co_argcount == 3
     _CALLS.append(rule if named else lambda func, args, kws: rule(func, args))
+    return rule
+
+
+def operator_rule(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Decorate what types an operator before all templates, also while it is lowered, where a template of Numba's would
+    be taken: as `call_rule`."""
+    _BEFORE_TEMPLATES.append(rule)
     return rule
 
 
@@ -275,6 +283,10 @@ class Function(types.Function):
     """An operator or builtin with this library's templates, and Numba's after them."""
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        for rule in _BEFORE_TEMPLATES:
+            found = rule(self, args)
+            if found is not None:
+                return found
         find = functools.partial(super().get_call_type, context, args, kws)
         return _remembered("templates", (self, args, kws), find)
 
