@@ -156,6 +156,23 @@ def test_names_and_generators_in_closures_of_a_kernel():
 
 
 @cute.kernel
+def unpacking(out: cute.Tensor, pair: Pair, n: cute.Int32):
+    first, *_ = pair
+    a, *b, c = (n, 2, 3, 4)
+    d, *e = (n, 5)
+    out[0] = first[1]
+    out[1] = a * 1000 + b[0] * 100 + b[1] * 10 + c
+    out[2] = len(b) * 100 + len(e) * 10 + e[0]
+    out[3] = d + 6
+
+
+def test_starred_variables_take_what_is_left():
+    out = np.zeros(4, np.int32)
+    both(unpacking, from_dlpack(out), Pair(from_dlpack(np.array([7, 8], np.int32))), cute.Int32(1))
+    assert out.tolist() == [8, 1234, 215, 7]
+
+
+@cute.kernel
 def by_closures(out: cute.Tensor, pair: Pair, lengths: cute.Tensor):
     smem = utils.SmemAllocator()
     staged = smem.allocate_tensor(cute.Float32, cute.make_layout((32, 2)), 128)
