@@ -52,6 +52,7 @@ def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
     progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
     cooperative: bool = False, fallback_cluster: Any = None, prove: bool = False,
+    sms: int | None = None,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -68,6 +69,8 @@ def simulate(
     refused; clusters have the shape `cluster` where the target has such, else the other, and with a seed either.
     prove: raise a SimError, with the two steps, if another order of threads and copies could do something else than
     this one (see `Simulated.prove`).
+    sms: how many SMs the GPU has (None: as many as the largest that is known of `arch`): CTAs that wait for one that
+    finds no room any more are a DeadlockError.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
@@ -86,6 +89,8 @@ def simulate(
         seed = 0
     if type(cooperative) is not bool:
         raise CuteError(f"simulate: cooperative {cooperative!r}: give True or False")
+    if sms is not None and (_integer(sms) or 0) < 1:
+        raise CuteError(f"simulate: sms {sms!r}: give the number of SMs, from 1 on, or None")
     if type(prove) is not bool:
         raise CuteError(f"simulate: prove {prove!r}: give True or False")
     fallback = _fallback(cluster, fallback_cluster)
@@ -97,7 +102,7 @@ def simulate(
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(
         run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target, cooperative,
-        fallback, prove,
+        fallback, prove, _integer(sms),
     )  # fmt: skip
 
 
@@ -121,7 +126,7 @@ class Simulated:
     kernel: what runs. cluster, seed, arch, mode, progress, checks, trace: as for `simulate`, with defaults filled in.
     clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
-    proves: what is not proved is an error.
+    proves: what is not proved is an error. sms: of the GPU; None: of the largest that is known.
     """
 
     kernel: Any
@@ -137,6 +142,7 @@ class Simulated:
     cooperative: bool = False
     fallback: tuple[int, int, int] | None = None
     proves: bool = False
+    sms: int | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
@@ -144,7 +150,7 @@ class Simulated:
         if is_host(self.kernel):
             token = LAUNCHER.set(self._launch_for)
             try:
-                with answering_for(self.arch):
+                with answering_for(self.arch, self.sms):
                     return self.kernel(*args, **named)
             finally:
                 LAUNCHER.reset(token)
@@ -199,7 +205,7 @@ class Simulated:
             kernel, cluster=options["cluster"], seed=self.seed, arch=self.arch, async_mode=self.mode,
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
             compile=self.target or False, cooperative=options["cooperative"],
-            fallback_cluster=options["fallback_cluster"], prove=self.proves,
+            fallback_cluster=options["fallback_cluster"], prove=self.proves, sms=self.sms,
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -207,7 +213,7 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
     ) -> None:
         try:
-            with answering_for(self.arch):
+            with answering_for(self.arch, self.sms):
                 self._run(grid, block, smem, args, named)
         except Exception as e:  # the user's own passes as it is
             raise launch_error(e, written_function(self.kernel)) from e.__cause__
@@ -357,7 +363,7 @@ class Exploration:
             return done.choices.options  # type: ignore[no-any-return]
 
         try:
-            with answering_for(self.simulated.arch):
+            with answering_for(self.simulated.arch, self.simulated.sms):
                 return self._orders(run)
         finally:
             restore(before)
