@@ -100,9 +100,9 @@ def _full(standing: list[tuple[Any, Any]]) -> str:
     if room is None or sum(c.size for c, _ in standing) + standing[0][0].size <= room[0]:
         return ""
     return (
-        f"no known GPU of {run.target.name} holds more than {room[0]} CTAs of this kernel at once: {room[1]}; the others "
-        f"start when one of these ends. Launch as many as fit, each of which does the work of several, or let none wait "
-        f"for one that starts later"
+        f"no known GPU of {run.target.name} holds more than {room[0]} CTAs of this kernel at once: {room[1]}; the "
+        f"others start when one of these ends. Launch as many as fit, each of which does the work of several, or let "
+        f"none wait for one that starts later"
     )
 
 

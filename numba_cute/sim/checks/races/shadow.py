@@ -23,7 +23,7 @@ from .explain import Conflict, constant_written, over_barrier, race
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
 KEPT_ATOMICS = 4
-"""Of what came before the last atomic that of so many blocks, and of so many warps, is remembered: time stays linear."""
+"""Of what came before the last atomic that of so many blocks, and of so many warps, is kept: time stays linear."""
 
 
 class Shadow:
@@ -178,8 +178,8 @@ class History:
                     raise race(m, shadow.memory, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
 
     def _overwrite(self, shadow: Shadow, region: Region, me: int, atomic: str | None) -> None:
-        """Remember a write. An atomic need not come after all atomics before it, so that some are kept; and so are plain
-        accesses before it: an atomic that comes after them all speaks for itself alone."""
+        """Remember a write. An atomic need not come after all atomics before it, so that some are kept; plain accesses
+        before it are too, for another atomic that comes after this one need not come after them."""
         if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
             wrote = distinct(region.get(shadow.writers)) - {0}
             for i in (me, *wrote):
