@@ -10,8 +10,8 @@ from typing import Any
 from .. import seam
 from ..dtypes import Int32, Int64, Scalar
 from ..seam import CuteError, traced
-from ..seam.guards import element_values
 from ..seam.ground.naming import shown
+from ..seam.guards import element_values
 from ..seam.guards.kinds import is_integer
 from ..seam.guards.messages import how_static
 

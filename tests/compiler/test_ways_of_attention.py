@@ -72,8 +72,8 @@ def of_types(out: cute.Tensor, x: cute.Tensor):
     out[1] = words(cute.Int32(7))
     out[2] = (out[0] > 3).width
     out[3] = cute.Int64(out[0]).width + chosen(cute.Float16) + chosen(cute.make_layout(100))
-    out[4] = type(x[0]) == cute.Float32
-    out[5] = type(x[0]) == cute.Int32
+    out[4] = type(x[0]) == cute.Float32  # noqa: E721 - as the kernels ask
+    out[5] = type(x[0]) == cute.Int32  # noqa: E721
 
 
 def test_numbers_say_their_type_and_types_are_classes():
@@ -123,6 +123,53 @@ def at_stage(copy: Callable[..., None], stages: int):
         copy(src_idx=src_idx, dst_idx=src_idx % stages, bar=bar, **more)
 
     return staged
+
+
+def joined(first, second=0, third=0):
+    return first * 100 + second * 10 + third
+
+
+class Planned:
+    def __init__(self, has_third: bool) -> None:
+        self.has_third = has_third
+
+    @cute.kernel
+    def kernel(self, out: cute.Tensor, n: cute.Int32):
+        def join(x, second=None):
+            return joined(
+                x,
+                **({"second": second} if second is not None else {}),
+                **({"third": n} if self.has_third else {}),
+            )
+
+        a, b, c = (join(x, y) if cute.const_expr(y is not None) else join(x) for x, y in [(1, 2), (n, None), (3, n)])
+        out[0] = a
+        out[1] = b
+        out[2] = c
+
+
+def test_names_and_generators_in_closures_of_a_kernel():
+    out = np.zeros(3, np.int32)
+    for has_third, want in ((True, [127, 707, 377]), (False, [120, 700, 370])):
+        both(Planned(has_third).kernel, from_dlpack(out), cute.Int32(7))
+        assert out.tolist() == want
+
+
+@cute.kernel
+def unpacking(out: cute.Tensor, pair: Pair, n: cute.Int32):
+    first, *_ = pair
+    a, *b, c = (n, 2, 3, 4)
+    d, *e = (n, 5)
+    out[0] = first[1]
+    out[1] = a * 1000 + b[0] * 100 + b[1] * 10 + c
+    out[2] = len(b) * 100 + len(e) * 10 + e[0]
+    out[3] = d + 6
+
+
+def test_starred_variables_take_what_is_left():
+    out = np.zeros(4, np.int32)
+    both(unpacking, from_dlpack(out), Pair(from_dlpack(np.array([7, 8], np.int32))), cute.Int32(1))
+    assert out.tolist() == [8, 1234, 215, 7]
 
 
 @cute.kernel

@@ -64,8 +64,7 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
     if isinstance(fn, FunctionType):
-        fn = REPLACED.get(fn, fn)
-        fn = followed(fn) if has_with(fn.__code__) else fn
+        fn = REPLACED[fn] if fn in REPLACED else followed(fn) if has_with(fn.__code__) else fn
     try:
         with seam.following(tracer), printing_at_run_time(tracer):
             result = fn(*given, **named)

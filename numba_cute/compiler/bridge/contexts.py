@@ -37,6 +37,7 @@ from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
 from ..ground.ownership import is_own_type
 from . import devices, tree
+from .integer_functions import OF_INTEGERS
 from .list_types import is_list
 from .object_types import BoundTraced, StructRef, Value
 from .shared_arrays import in_shared_memory
@@ -234,6 +235,8 @@ class CuteTypingContext(CUDATypingContext):
             return Value(tree.flatten(val, []))
         if is_struct_class(type(val)):
             raise ValueError(f"Cannot determine Numba type of {type(val)}")  # which Numba says of the line
+        if isinstance(val, BuiltinFunctionType) and val in OF_INTEGERS:
+            return Value(("const", FunctionType, OF_INTEGERS[val]))
         if val is NotImplemented or any(val is cls for cls in _CLASSES):
             return Value(("const", type(val), val))
         return super().resolve_value_type(val)

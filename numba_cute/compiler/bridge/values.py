@@ -394,8 +394,8 @@ def _kept(cls: Any, names: tuple[str, ...]) -> Any:
     if place is not None:
         fields["_cute_slot"] = property(place.__get__)
     if not seam.is_struct_class(cls):
-        return type(cls.__name__, (Kept, cls), {**fields, "__module__": cls.__module__})
-    return type(cls.__name__, (Kept, cls), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
+        return type(cls.__name__, (cls, Kept), {**fields, "__module__": cls.__module__})
+    return type(cls.__name__, (cls, Kept), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
 
 
 def _getter(name: str) -> Callable[[Any], Any]:

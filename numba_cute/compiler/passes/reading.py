@@ -119,7 +119,7 @@ def _spreads(body: list[Any], given: str) -> bool:
     if not isinstance(made, ir.Expr):
         return True
     if made.op != "list_to_tuple":
-        return made.op != "build_tuple"
+        return bool(made.op != "build_tuple")
     of_list = made.info[0]
     return any(
         isinstance(v, ir.Expr) and v.op == "getattr" and v.attr == "extend" and v.value.name == of_list

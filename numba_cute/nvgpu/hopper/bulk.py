@@ -67,8 +67,8 @@ def _as_wide(atom: CopyAtom, src: Tensor, dst: Tensor) -> tuple[CopyAtom, Tensor
         raise CuteError(
             f"copy: {bits // 8} bytes lie together in src {src!r} and dst {dst!r}; a bulk copy takes multiples of 16"
         )
-    parts = [Tensor(t.iterator, layout.logical_divide(lay, common)) for t, lay in zip((src, dst), lays)]
-    return replace(atom, num_bits=bits), *parts
+    here, there = (Tensor(t.iterator, layout.logical_divide(lay, common)) for t, lay in zip((src, dst), lays))
+    return replace(atom, num_bits=bits), here, there
 
 
 def _bytes_at(t: Tensor, space: AddressSpace, name: str) -> Any:

@@ -46,17 +46,17 @@ class Leaf:
             raise CuteError(f"to({text}): this is no element type; use one like cute.Float32")
         return dtype(self)
 
-    @property
-    def width(self) -> int:
-        """The bits of its type, as of an element type."""
-        return int(current().type_of(self).width)
-
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
         """Return the value itself, where files of the CuTe DSL ask for what its compiler has of it. loc, ip: taken."""
         return self
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # to a type checker element types are classes, whose `width` is a number
         __getattr__ = missing
+
+        @property
+        def width(self) -> int:
+            """The bits of its type, as of an element type."""
+            return int(current().type_of(self).width)
 
     if TYPE_CHECKING:  # each subclass that is computed with has these
         # fmt: off

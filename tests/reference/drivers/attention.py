@@ -111,7 +111,7 @@ def of_lengths(
 
 
 def modified(of_scores: Callable[[torch.Tensor], torch.Tensor], **options: object) -> None:
-    """Compare attention whose scores `of_scores` changes, by the package's `options`, with torch in double precision."""
+    """Compare attention whose scores `of_scores` changes, by the package's `options`, with torch in float64."""
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 128, 1, 64, device="cuda", dtype=torch.bfloat16)
     given, *_ = flash_attn_func(q, k, v, **options)

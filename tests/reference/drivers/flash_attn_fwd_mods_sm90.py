@@ -9,13 +9,13 @@ from attention import each, modified
 
 
 @cute.jit
-def doubled(scores, batch, head, q_idx, k_idx, seqlen_info, aux_tensors):  # noqa: ANN001, ANN201
+def doubled(scores, batch, head, q_idx, kv_idx, seqlen_info, aux_tensors):  # noqa: ANN001, ANN201
     return scores * 2.0
 
 
 @cute.jit
-def even(batch, head, q_idx, k_idx, seqlen_info, aux_tensors):  # noqa: ANN001, ANN201
-    return (q_idx + k_idx) % 2 == 0
+def even(batch, head, q_idx, kv_idx, seqlen_info, aux_tensors):  # noqa: ANN001, ANN201
+    return (q_idx + kv_idx) % 2 == 0
 
 
 kept = (torch.arange(128)[:, None] + torch.arange(128)[None]) % 2 == 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FlashAttention's kernels that plan sequences of several lengths: sums of their blocks, what sequence a block is of, and
-the splits of their keys."""
+"""FlashAttention's kernels that plan sequences of several lengths: sums of their blocks, what sequence a block is of,
+and the splits of their keys."""
 
 from compared import compare, judge
 from published import as_published
@@ -9,7 +9,9 @@ as_published()
 
 import torch  # noqa: E402 - of the namespace
 from flash_attn.cute.interface import (  # noqa: E402
-    _compute_blocks_to_batch, _compute_tile_cumsum, get_scheduler_metadata,
+    _compute_blocks_to_batch,
+    _compute_tile_cumsum,
+    get_scheduler_metadata,
 )  # fmt: skip
 
 TILE = 64
