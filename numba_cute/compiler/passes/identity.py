@@ -209,12 +209,11 @@ class Held:
             made = frozenset((place,)) if NEW in sources else NONE
             return made.union(*(self._given(groups, i) for i in sources if i != NEW))
 
-        if any(NEW in s for s in (known.result, *(what for _, what in known.stores))):
-            self.sites[place] = inst
-            self._grow(self.inside, place, objects(known.inside) | {place})
+        if any(NEW in what for _, what in known.stores):
+            self.stored.add(place)
+        if NEW in known.result or place in self.stored:
+            self._make(place, inst, objects(known.inside))
         for into, what in known.stores:
-            if NEW in what:
-                self.stored.add(place)
             self._store(objects(into), objects(what), inst)
         items = None if known.items is None else tuple(map(objects, known.items))
         return objects(known.result), items
@@ -232,9 +231,16 @@ class Held:
         if not wanted:
             return NONE
         held = NONE.union(*(self.vars[n] for n in names if kinds(self.typemap[n]) & wanted))
-        self.sites[place] = inst
-        self._grow(self.inside, place, self.reach(held) | {place})
+        self._make(place, inst, self.reach(held))
         return self.reach(held) | {place}
+
+    def _make(self, place: Site, inst: Any, inside: Objects) -> None:
+        """Note a statement that makes an object, which holds those of `inside` that its type leads to."""
+        self.sites[place] = inst
+        if place not in self.stored:
+            led_to = kinds(self.typemap[inst.target.name])
+            inside = frozenset(x for x in inside if self._is_of(x, led_to))
+        self._grow(self.inside, place, inside | {place})
 
     # ------------------------------------------------------------------ the whole
     def effects(self) -> Effects:
