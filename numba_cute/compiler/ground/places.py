@@ -68,7 +68,7 @@ def place_copy(blocks: Iterable[Any], head: Any, nth: int) -> None:
             place = made.get(id(part.loc))
             if place is None:
                 place = made[id(part.loc)] = object.__new__(Place)  # in a tenth of the time of `copy.copy`
-                vars(place).update(vars(part.loc))
+                place.__dict__.update(vars(part.loc))
                 place.way = Way(place.way.sites, place.way.rounds | {(head.site, nth)})
             part.loc = place
 

@@ -37,7 +37,7 @@ def asking_once(propagate: Callable[..., Any]) -> Callable[..., Any]:
     return propagated
 
 
-class _Asked(TypeVarMap):  # type: ignore[misc]
+class _Asked(TypeVarMap):
     """Numba's variables of types, which notes which of them were asked for."""
 
     def __init__(self, found: Any, context: Any) -> None:
@@ -106,7 +106,8 @@ class _Rounds:
                     break
             else:
                 return seen[1]
-        self._variables.asked = asked = []
+        asked: list[Any] = []
+        self._variables.asked = asked
         error = _run(constraint, self._inferer)
         if any(isinstance(v.type, types.RecursiveCall) for v in asked):  # whose type others tell
             self._seen[at] = None
@@ -126,11 +127,11 @@ class _Rounds:
 
 
 def _run(constraint: Any, inferer: Any) -> Exception | None:
+    found: Exception | None = None
     try:
         constraint(inferer)
     except ForceLiteralArg as e:
-        return e
+        found = e
     except TypingError as e:
-        made: Exception = utils.chain_exception(TypingError(str(e), loc=constraint.loc, highlighting=False), e)
-        return made
-    return None
+        found = utils.chain_exception(TypingError(str(e), loc=constraint.loc, highlighting=False), e)
+    return found
