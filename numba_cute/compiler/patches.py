@@ -81,10 +81,13 @@ def _source(code: Any) -> str:
     line on, as far as its indentation says. OSError: there is none."""
     lines, first = _begins(inspect.unwrap(code))
     margin = len(lines[first]) - len(lines[first].lstrip())
-    last, inside = first, False
+    last, inside, quoted = first, False, False
     for at, line in enumerate(lines[first:], first):
-        text = line.strip()
-        if not text:
+        text, was_quoted = line.strip(), quoted
+        quoted ^= line.count('"""') % 2 == 1
+        if was_quoted:  # its lines may begin anywhere
+            last = at
+        if was_quoted or not text:
             continue
         outside = len(line) - len(line.lstrip()) <= margin and text[0] != ")"
         if inside and outside:
