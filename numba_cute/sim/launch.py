@@ -24,7 +24,6 @@ from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..typed.meetings import Meetings
 from .arguments import Arguments
 from .checks import chosen
-from .explore import explore
 from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
@@ -38,6 +37,8 @@ from .lanes.convoy import whole_warp
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
+from .orders import PROOFS, Exploration, Proving, Snapshot, restore
+from .outputs import check_written, parameters
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
 from .python.backend import SimBackend
@@ -52,7 +53,7 @@ def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
     progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
     cooperative: bool = False, fallback_cluster: Any = None, prove: bool = False,
-    sms: int | None = None,
+    sms: int | None = None, outputs: Any = (),
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -71,6 +72,8 @@ def simulate(
     this one (see `Simulated.prove`).
     sms: how many SMs the GPU has (None: as many as the largest that is known of `arch`): CTAs that wait for one that
     finds no room any more are a DeadlockError.
+    outputs: names of the kernel's parameters, arrays or tensors each element of which the kernel is to write: an
+    UninitializedReadError says which it did not.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
@@ -87,23 +90,40 @@ def simulate(
         named(compile)
     if async_mode == "random" and seed is None:
         seed = 0
-    if type(cooperative) is not bool:
-        raise CuteError(f"simulate: cooperative {cooperative!r}: give True or False")
-    if sms is not None and (_integer(sms) or 0) < 1:
-        raise CuteError(f"simulate: sms {sms!r}: give the number of SMs, from 1 on, or None")
-    if type(prove) is not bool:
-        raise CuteError(f"simulate: prove {prove!r}: give True or False")
+    for option, given in (("cooperative", cooperative), ("prove", prove)):
+        if type(given) is not bool:
+            raise CuteError(f"simulate: {option} {given!r}: give True or False")
     fallback = _fallback(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
     shape = _dim3("cluster", cluster or 1)
     check_cluster(named(arch), fallback or shape)
+    written = outputs_of(outputs, kernel, chosen(checks))
     run = function_of(kernel)
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(
         run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target, cooperative,
-        fallback, prove, _integer(sms),
+        fallback, prove, _sms(sms), written,
     )  # fmt: skip
+
+
+def _sms(given: Any) -> int | None:
+    """How many SMs the GPU is to have; None: as many as the largest that is known."""
+    if given is not None and (_integer(given) or 0) < 1:
+        raise CuteError(f"simulate: sms {given!r}: give the number of SMs, from 1 on, or None")
+    return _integer(given)
+
+
+def outputs_of(outputs: Any, kernel: Any, checks: tuple[type[Check], ...]) -> tuple[str, ...]:
+    """The names of the parameters that a kernel is to write."""
+    if not outputs:
+        return ()
+    if not any(c.name == "races" for c in checks):
+        raise CuteError("simulate: outputs needs the check `races`, which follows what is written")
+    if is_host(kernel):
+        raise CuteError("simulate: outputs are a kernel's: a host function may launch several")
+    code = written_function(kernel).__code__
+    return parameters(outputs, code.co_varnames[: code.co_argcount])
 
 
 def _fallback(cluster: Any, given: Any) -> tuple[int, int, int] | None:
@@ -127,6 +147,7 @@ class Simulated:
     clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
     proves: what is not proved is an error. sms: of the GPU; None: of the largest that is known.
+    outputs: parameters that are to be written.
     """
 
     kernel: Any
@@ -143,6 +164,7 @@ class Simulated:
     fallback: tuple[int, int, int] | None = None
     proves: bool = False
     sms: int | None = None
+    outputs: tuple[str, ...] = ()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
@@ -318,6 +340,7 @@ class Simulated:
             cooperative.execute((following for _ in self._shown(run.to_start)), start)
         arguments.give_back()
         enough_smem(run.smem, run.smem_need)
+        check_written(memory, {n: a for n, a in zip(names, args) if n in self.outputs}, fn.__name__)
         if proving:
             self._proved(proof(run), proofs)
         for text in dict.fromkeys(run.suspicions):
@@ -339,73 +362,6 @@ class Simulated:
         return iter(tqdm(range(clusters), desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
 
 
-@dataclasses.dataclass(frozen=True)
-class Exploration:
-    """See `Simulated.explore`."""
-
-    simulated: Simulated
-    most: int
-    deviations: int
-    choices: dict[int, int] | None
-
-    def __getitem__(self, config: Any) -> Callable[..., int]:
-        return partial(self._explore, *self.simulated.configured(config))
-
-    def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
-        args = static_arguments(self.simulated.kernel, args, named)
-        self.simulated._compiled_too(grid, block, args)
-        before: Snapshot = []
-
-        def run(choices: dict[int, int]) -> dict[int, int]:
-            known = bool(before)
-            restore(before)
-            done = self.simulated.once(grid, block, smem, args, None, choices, None if known else before)
-            return done.choices.options  # type: ignore[no-any-return]
-
-        try:
-            with answering_for(self.simulated.arch, self.simulated.sms):
-                return self._orders(run)
-        finally:
-            restore(before)
-
-    def _orders(self, run: Callable[[dict[int, int]], dict[int, int]]) -> int:
-        if self.choices is not None:
-            run(self.choices)
-            return 1
-        return explore(run, self.most, self.deviations)
-
-
-@dataclasses.dataclass(frozen=True)
-class Proving:
-    """See `Simulated.prove`."""
-
-    simulated: Simulated
-
-    def __getitem__(self, config: Any) -> Callable[..., Proof]:
-        return partial(self._prove, *self.simulated.configured(config))
-
-    def __call__(self, *args: Any, **named: Any) -> list[Proof]:
-        """Run a host function, and prove each of its launches. CuteError for a kernel."""
-        proofs: list[Proof] = []
-        token = PROOFS.set(proofs)
-        try:
-            self.simulated(*args, **named)
-        finally:
-            PROOFS.reset(token)
-        return proofs
-
-    def _prove(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Proof:
-        proofs: list[Proof] = []
-        token = PROOFS.set(proofs)
-        try:
-            self.simulated[grid, block, 0, smem](*args, **named)
-        finally:
-            PROOFS.reset(token)
-        return proofs[0]
-
-
-PROOFS: ContextVar[list[Proof] | None] = ContextVar("PROOFS", default=None)
-"""Where the proof of each launch goes, while some are to be proved."""
 FURTHER_SEEDS: ContextVar[tuple[int, ...]] = ContextVar("FURTHER_SEEDS", default=())
 """Seeds with which each launch that names none is run again, from the same memory (see numba_cute_pytest)."""
 
@@ -450,17 +406,6 @@ def _is_fault(e: Exception) -> bool:
         e = e.__cause__  # what a call of the library's ended in, and the facade put into words
     frame = innermost(e.__traceback__)
     return not isinstance(e, (CuteError, NotTogether)) and frame is not None and in_library(frame.f_code)
-
-
-Snapshot = list[tuple[Any, Any]]
-"""Allocations of global memory, and what they held."""
-
-
-def restore(before: Snapshot) -> None:
-    """Undo what runs have written."""
-    for allocation, data in before:
-        if not np.array_equal(allocation.data, data):  # if not, it may be read-only
-            allocation.data[...] = data
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:
