@@ -219,7 +219,12 @@ def red(ptr: Pointer, val: Any, op: str, dtype: Any, sem: str | None = None, sco
     a number, or a tuple or vector of 2 or 4 (8 of "f16", "bf16") in global memory, combined element by element (sm_90).
     sem: "relaxed" (the default) or "release". scope: as for `atomic_add`. PTX red, sm_70; bf16 sm_90.
     """
-    space = space_of(ptr, None, "red")
+    red_in(None, ptr, val, op, dtype, sem, scope)
+
+
+def red_in(ss: str | None, ptr: Any, val: Any, op: str, dtype: Any, sem: str | None, scope: str | None) -> None:
+    """Do what `red` does in this block's shared memory, or that of another block (ss "cluster")."""
+    space = space_of(ptr, ss, "red")
     check_writable(ptr, "red")
     order = _order(sem, scope, "red", ("relaxed", "release"))
     kind = dtype.ptx if isinstance(dtype, DType) else dtype

@@ -60,7 +60,7 @@ class Mirror(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         why = ""
-        if not name.startswith("__") or name == "__version__":
+        if not name.startswith("__") or name in _DUNDERS:
             for module in self.__sources__:
                 try:
                     found = getattr(module, name)
@@ -76,6 +76,9 @@ class Mirror(ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})
+
+
+_DUNDERS = ("__version__", "__STR_TO_DTYPE__")
 
 
 def _public(module: ModuleType) -> list[str]:

@@ -370,6 +370,14 @@ def access_alignment(ptr: Pointer) -> int:
     return min(align, 1 << int(ptr.swizzle.base))
 
 
+def element_type_of(dtype: Any, what: str) -> DType:
+    """Return the element type that is given to the function `what`: the simulator's `type(x)` of a number is one."""
+    dtype = getattr(dtype, "__cute_dtype__", dtype)
+    if not isinstance(dtype, DType):
+        raise CuteError(f"{what}: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    return dtype
+
+
 @traced
 def recast_ptr(
     ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None, *, reinterpret: bool = False
@@ -384,9 +392,7 @@ def recast_ptr(
         swizzle_ = IDENTITY
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
-    dtype = ptr.dtype if dtype is None else dtype
-    if not isinstance(dtype, DType):
-        raise CuteError(f"recast_ptr: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    dtype = ptr.dtype if dtype is None else element_type_of(dtype, "recast_ptr")
     narrow = ptr.dtype.width < (32 if ptr.space is AddressSpace.tmem else 8)
     within = narrow and not (isinstance(ptr.offset, int) and ptr.offset == 0)
     if within and dtype.width != ptr.dtype.width:

@@ -23,7 +23,7 @@ from .beginnings import array_view, is_origin, layout_of, origin, start_of
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .operators import NotThat, no_operand, refuse_operators, settable
-from .pointer import AddressSpace, Pointer, recast_ptr
+from .pointer import AddressSpace, Pointer, element_type_of, recast_ptr
 from .ssa import TensorSSA, gives_tensors
 from .swizzled import by_address, part_of, reach, swizzled_once
 
@@ -420,8 +420,7 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
             f"make_rmem_tensor: layout {lay} must be static, for registers cannot be indexed at run time"
             f"{how_static(lay)}"
         )
-    if not isinstance(dtype, DType):
-        raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    dtype = element_type_of(dtype, "make_rmem_tensor")
     fits_a_thread("make_rmem_tensor", int(layout.size(lay)), dtype)  # where elements share registers
     file = seam.current().registers(dtype, fits_a_thread("make_rmem_tensor", reach(lay), dtype))
     return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
@@ -481,8 +480,7 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     shrinks, and where elements become wider it and the other strides must divide. swizzle_: default, its own."""
     if not isinstance(src, Tensor) or not isinstance(src.iterator, Pointer):
         raise CuteError(f"recast_tensor: {src!r} is not a tensor in memory")
-    if not isinstance(dtype, DType):
-        raise CuteError(f"recast_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    dtype = element_type_of(dtype, "recast_tensor")
     p = src.iterator
     lay = recast_elements(dtype.width, p.dtype.width, src.layout)
     return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)

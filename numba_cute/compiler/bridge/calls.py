@@ -33,7 +33,7 @@ from ...seam.source.class_statements import without_classes
 from ...seam.source.followed import followed
 from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
-from ...seam.source.with_statements import without_with
+from ...seam.source.with_statements import has_with, without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.faults import Final, in_words, is_numbas, may_be_jitted, tells_more
@@ -63,7 +63,8 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
-    fn = REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
+    if isinstance(fn, FunctionType):
+        fn = REPLACED[fn] if fn in REPLACED else followed(fn) if has_with(fn.__code__) else fn
     try:
         with seam.following(tracer), printing_at_run_time(tracer):
             result = fn(*given, **named)

@@ -30,7 +30,7 @@ from ...seam.marks.constexpr import constexpr_names
 from ...seam.source import texts
 from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
-from ..emit.leaves import Number, RegFile, scalar_type
+from ..emit.leaves import Number, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
@@ -134,6 +134,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return Ellipsis
     if isinstance(ty, types.Dispatcher):
         return ty.dispatcher
+    if isinstance(ty, types.NumberClass):  # what `type(x)` is of a number
+        return dtype_of(ty.instance_type)
     if isinstance(ty, types.Function) and callable(ty.typing_key):  # an operator, or a function of Python's
         return ty.typing_key
     raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
@@ -374,7 +376,7 @@ def _place(obj: Any, slot: StructProxy) -> None:
         place.__set__(obj, slot)
     else:
         obj.__dict__.update(_cute_slot=slot, _cute_region=None)
-    obj.__class__ = _kept(cls, tuple(slot._ty.types))
+    object.__setattr__(obj, "__class__", _kept(cls, tuple(slot._ty.types)))  # its own refuses it if it is frozen
 
 
 def _first_slot(cls: Any) -> Any:
@@ -392,8 +394,8 @@ def _kept(cls: Any, names: tuple[str, ...]) -> Any:
     if place is not None:
         fields["_cute_slot"] = property(place.__get__)
     if not seam.is_struct_class(cls):
-        return type(cls.__name__, (Kept, cls), {**fields, "__module__": cls.__module__})
-    return type(cls.__name__, (Kept, cls), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
+        return type(cls.__name__, (cls, Kept), {**fields, "__module__": cls.__module__})
+    return type(cls.__name__, (cls, Kept), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
 
 
 def _getter(name: str) -> Callable[[Any], Any]:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -85,12 +86,17 @@ class Tracer(Regions, Vectors):
             if cond:
                 then()
             return
+        with self.guarded(cond):
+            then()
+
+    @contextlib.contextmanager
+    def guarded(self, cond: Any) -> Iterator[None]:
         with self.region():
             if self.builder is None:
-                then()
+                yield
                 return
             with self.builder.if_then(self.ir(cond, types.boolean)):
-                then()
+                yield
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32

@@ -95,7 +95,7 @@ def indices(
         bounds = [_bound(a, place, known, typed) for a in expr.args]
     except NotConstant:
         raise unknown or located(NoStaticBounds(NO_STATIC_BOUNDS), expr.loc) from None
-    if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
+    if not _CHANGES_NOTHING.issuperset(dict(expr.kws)) or expr.vararg is not None or not 1 <= len(bounds) <= 3:
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:
         raise located(CuteError(no_step(_written(expr, place, known))), expr.loc)
@@ -103,6 +103,10 @@ def indices(
     if len(found) > LIMIT:
         raise _refusal(f"{len(found)} copies; the limit is {LIMIT}", expr)
     return found
+
+
+_CHANGES_NOTHING = frozenset(("unroll", "unroll_full"))
+"""Options that the CuTe DSL's `range` has: all rounds are unrolled here."""
 
 
 def _written(expr: Any, place: Place, known: Constants) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from numba_cute.seam.ground.error import CuteError, Signal
@@ -144,6 +144,9 @@ class Backend(Protocol):
 
     def when(self, cond: Any, then: Callable[[], None]) -> None:
         """Run `then` if `cond`, which may be a run-time bool."""
+
+    def guarded(self, cond: Any) -> AbstractContextManager[None]:
+        """Make the context manager whose block runs if `cond`, a run-time bool of compiled code."""
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         """Run `body(i)` for each `i` in [start, stop), either of which may be known only at run time."""

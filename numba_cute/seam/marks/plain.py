@@ -179,8 +179,9 @@ _NOT_ASKED = frozenset((
     "__new__", "__init__", "__init_subclass__", "__class_getitem__", "__set_name__", "__repr__", "__str__", "__hash__",
     "__format__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__getstate__", "__setstate__",
     "__copy__", "__deepcopy__", "__replace__", "__sizeof__", "__dir__", "__array_finalize__", "__call__",
+    "__extract_mlir_values__", "__new_from_mlir_values__", "__get_mlir_types__", "__c_pointers__",
 ))  # fmt: skip
-"""Special methods that make, show or copy an object, or that kernels do ask."""
+"""Special methods that make, show or copy an object, also in the CuTe DSL's compiler, or that kernels do ask."""
 _CONVERSIONS = ("__int__", "__float__", "__index__", "__complex__")
 
 
