@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
-A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("list", specs), ("node",
-class, specs) for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial", (number of
-arguments, names), specs) for a `functools.partial`, or ("const", type, object) for anything else, which must be hashable.
+A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("list", specs),
+("node", class, specs) for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial",
+(number of arguments, names), specs) for a `functools.partial`, or ("const", type, object) for anything else, which must
+be hashable.
 """
 
 from __future__ import annotations
