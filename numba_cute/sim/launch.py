@@ -37,7 +37,7 @@ from .lanes.convoy import whole_warp
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
-from .orders import PROOFS, Exploration, Proving, Snapshot, restore
+from .orders import PROOFS, PROVES, Exploration, Proving, Snapshot, restore
 from .outputs import check_written, parameters
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
@@ -308,8 +308,7 @@ class Simulated:
         memory = GlobalMemory(before)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
-        proofs = PROOFS.get()
-        proving = self.proves or proofs is not None
+        proofs, proving = PROOFS.get(), _to_be_proved(self)
         checks = (*self.checks, Prover) if proving else self.checks
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
@@ -392,6 +391,11 @@ def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, devia
         or sys.gettrace() is not None
     )
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+
+
+def _to_be_proved(s: Simulated) -> bool:
+    """Tell whether a launch is to be proved."""
+    return s.proves or PROVES.get() or PROOFS.get() is not None
 
 
 TOGETHER_FAILED = (

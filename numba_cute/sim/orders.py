@@ -94,3 +94,5 @@ class Proving:
 
 PROOFS: ContextVar[list[Proof] | None] = ContextVar("PROOFS", default=None)
 """Where the proof of each launch goes, while some are to be proved."""
+PROVES: ContextVar[bool] = ContextVar("PROVES", default=False)
+"""Whether each launch is to be proved (see numba_cute_pytest)."""
