@@ -180,13 +180,6 @@ class Scalar(seam.Leaf):
     def __reduce__(self) -> Any:
         return Scalar, (self.dtype, self.value, self.divisor)
 
-    if not TYPE_CHECKING:  # to a type checker element types are such classes, whose `width` is a number
-
-        @property
-        def width(self) -> int:
-            """The bits of its type."""
-            return self.dtype.width
-
     def assumed(self, divisor: int) -> Scalar:
         """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
