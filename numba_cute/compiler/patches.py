@@ -33,6 +33,7 @@ from numba.cuda.core import (
     targetconfig,
     typed_passes,
     typeinfer,
+    untyped_passes,
 )
 from numba.cuda.typing import context
 
@@ -43,7 +44,7 @@ from .emit import entry
 from .ground import nvvm, places, target
 from .host import debugging, disk_cache, kernel, kernels
 from .host.native import sites
-from .passes import closure_calls, inlining, lower, methods, reading, rewrites, rounds, ssa, uses
+from .passes import closure_calls, frequent, inlining, lower, methods, reading, rewrites, rounds, ssa, uses
 from .passes.comprehensions import HANDLERS
 
 WRITTEN_FOR = ("0.30.4",)
@@ -213,6 +214,14 @@ PATCHES: tuple[Patch, ...] = (
         why="to look through the registries only if one has grown", reads=(context.BaseContext.install_registry,),
     ),
     Patch(
+        base, "_has_loc", frequent.having_loc, digest="35e2d21ceed768cd",
+        why="to make no signature of each implementation",
+    ),
+    Patch(
+        untyped_passes, "fixup_var_define_in_scope", frequent.defining_once, digest="348824451ef956a0",
+        why="to define a function's variables once, not for each of its blocks", reads=(ir.VarMap,),
+    ),
+    Patch(
         targetconfig.TargetConfig, "values", target.knowing_defaults, digest="d075623f085a201c",
         why="to list a function's options in less time, as each pass asks for", reads=(targetconfig._MetaTargetConfig,),
     ),
@@ -231,7 +240,7 @@ PATCHES: tuple[Patch, ...] = (
         reads=(typed_passes.InlineOverloads.run_pass,),
     ),
     Patch(
-        typeinfer.TypeInferer, "propagate", rounds.asking_once, digest="49cde3a12d365e56",
+        typeinfer.ConstraintNetwork, "propagate", rounds.asking_once, digest="45c19aff05c5fc3e",
         why="to type a statement again only where a type that it asks for has changed", reads=rounds.LEANS_ON,
     ),
     Patch(

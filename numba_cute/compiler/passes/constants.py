@@ -120,6 +120,11 @@ class Constants:
             with contextlib.suppress(NotConstant):
                 self._assigned(place)
 
+    def given(self, expr: Any, place: Place) -> Any:
+        """Return the value of the expression that the assignment at a place gives, as `of_expr`."""
+        found = self._found.get(place, NotConstant)
+        return self.of_expr(expr, place) if found is NotConstant else found  # one in a circle may be known by now
+
     def assignment(self, var: Any, use: Place) -> tuple[Any, Place] | None:
         """Return the right-hand side of the one assignment whose value the statement at `use` reads, and its place;
         None if there are several."""

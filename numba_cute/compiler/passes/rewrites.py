@@ -37,7 +37,11 @@ def _may_match(state: Any) -> bool:
     """Say whether a function has anything that is rewritten. Of rewrites that others registered nothing is known."""
     if state.func_ir.is_generator or not _KNOWN.issuperset(rewrite_registry.rewrites["after-inference"]):
         return True
-    if any(isinstance(ty, types.StringLiteral) for ty in state.typemap.values()):
-        return True
-    values = (i.value for i in instructions(state.func_ir.blocks) if isinstance(i, ir.Assign))
-    return any(isinstance(x, ir.Expr) and x.op == "build_list" for x in values)
+    for inst in instructions(state.func_ir.blocks):
+        found = inst.value if type(inst) is ir.Assign else inst
+        if type(found) is ir.Expr and found.op == "build_list":
+            return True
+        item = type(found) is ir.SetItem or (type(found) is ir.Expr and found.op == "getitem")
+        if item and isinstance(state.typemap[found.index.name], types.StringLiteral):
+            return True
+    return False

@@ -2,37 +2,34 @@
 """Numba's rounds of type inference, in which a statement is typed again only if a type has changed that it asks for.
 
 Numba types each statement in each round, until a round changes nothing: all of them twice at least. A statement that
-asks for the same types gives the same, or the same error.
+asks for the same types gives the same. One that failed is typed again: what was traced in vain may be compiled.
 """
 
 from __future__ import annotations
 
-import functools
-import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from numba.cuda import types, utils
 from numba.cuda.core.errors import ForceLiteralArg, TypingError, WarningsFixer
-from numba.cuda.core.typeinfer import ConstraintNetwork, Propagate, TypeInferer, TypeVar, TypeVarMap
+from numba.cuda.core.typeinfer import Propagate, TypeInferer, TypeVar, TypeVarMap
 
 from ..bridge.contexts import CuteTypingContext
 
-LEANS_ON = (ConstraintNetwork, TypeVarMap, TypeVar, TypeInferer.get_state_token, WarningsFixer, Propagate)
+LEANS_ON = (TypeVarMap, TypeVar, TypeInferer.propagate, TypeInferer.add_type, WarningsFixer, Propagate)
 
 
-def asking_once(propagate: Callable[..., Any]) -> Callable[..., Any]:
-    """Make of Numba's rounds of inference those of this library's functions."""
+def asking_once(propagate: Callable[[Any, Any], list[Exception]]) -> Callable[[Any, Any], list[Exception]]:
+    """Make of one of Numba's rounds of inference that of this library's functions. What it raises Numba raises."""
 
-    def propagated(self: Any, raise_errors: bool = True) -> Any:
-        if not isinstance(self.context, CuteTypingContext):
-            return propagate(self, raise_errors)
-        errors = _Rounds(self).run()
-        if errors and raise_errors:
-            literal = [e for e in errors if isinstance(e, ForceLiteralArg)]
-            raise functools.reduce(operator.or_, literal) if literal else errors[0]
-        return errors or None
+    def propagated(self: Any, typeinfer: Any) -> list[Exception]:
+        if not isinstance(typeinfer.context, CuteTypingContext):
+            return propagate(self, typeinfer)
+        rounds = vars(self).get("cute_rounds")
+        if rounds is None:
+            rounds = self.cute_rounds = _Rounds(typeinfer)
+        return rounds.next()
 
     return propagated
 
@@ -54,30 +51,17 @@ class _Asked(TypeVarMap):
 
 
 class _Rounds:
-    """The rounds of one inference. seen: of each statement, the variables that it asked for, with their types when it
-    was done, and its error."""
+    """The rounds of one inference. seen: of each statement that did not fail, the variables that it asked for, with
+    their types when it was done."""
 
     def __init__(self, inferer: Any) -> None:
         self._inferer = inferer
         self._variables = inferer.typevars = _Asked(inferer.typevars, inferer.context)
         self._constraints = inferer.constraints.constraints
-        self._seen: list[tuple[list[tuple[Any, Any]], Exception | None] | None] = [None] * len(self._constraints)
+        self._seen: list[list[tuple[Any, Any]] | None] = [None] * len(self._constraints)
 
-    def run(self) -> list[Exception]:
-        """Go on until a round changes no type; gives the errors of the last one."""
-        before = None
-        now = self._types()
-        while before is None or before != now:
-            self._inferer.debug.propagate_started()
-            errors = self._round()
-            before, now = now, self._types()
-            self._inferer.debug.propagate_finished()
-        return errors
-
-    def _types(self) -> list[Any]:
-        return [variable.type for variable in self._variables.values()]
-
-    def _round(self) -> list[Exception]:
+    def next(self) -> list[Exception]:
+        """Go through one more round; gives its errors."""
         errors: list[Exception] = []
         heard: list[tuple[Any, list[Any]]] = []
         with warnings.catch_warnings(record=True) as warned:
@@ -101,18 +85,17 @@ class _Rounds:
             return None
         seen = self._seen[at]
         if seen is not None:
-            for variable, ty in seen[0]:
+            for variable, ty in seen:
                 if variable.type is not ty:
                     break
             else:
-                return seen[1]
+                return None
         asked: list[Any] = []
         self._variables.asked = asked
         error = _run(constraint, self._inferer)
-        if any(isinstance(v.type, types.RecursiveCall) for v in asked):  # whose type others tell
-            self._seen[at] = None
-        else:
-            self._seen[at] = [(v, v.type) for v in dict.fromkeys(asked)], error
+        # a recursive call's type is told by others; what failed may be compiled, having been traced in vain
+        again = error is not None or any(isinstance(v.type, types.RecursiveCall) for v in asked)
+        self._seen[at] = None if again else [(v, v.type) for v in dict.fromkeys(asked)]
         return error
 
     def _assign(self, constraint: Any) -> bool:
