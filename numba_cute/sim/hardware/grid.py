@@ -36,7 +36,7 @@ from .watch import Check, Watch
 IDLE_TURNS = 20_000
 """How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
 PARK_TURNS = 40
-"""The same until the other clusters of the grid are tried."""
+"""How many turns each of them gets until the other clusters of the grid are tried."""
 YIELDS = 4
 """How many threads that pause may go on before the others while nothing happens: copies wait until no thread can."""
 BUSY_TURNS = 500_000
@@ -417,7 +417,7 @@ class Cluster:
         turns = self._idle[1] + len(self.pollers) if self._idle[0] == self.run.events else 0
         self._idle = (self.run.events, turns)
         self._busy = 0 if done else self._busy + len(self.pollers)
-        if turns > (PARK_TURNS if self.company else IDLE_TURNS) or self._busy > BUSY_TURNS:
+        if turns > (PARK_TURNS * len(self.pollers) if self.company else IDLE_TURNS) or self._busy > BUSY_TURNS:
             self.parked = self.company and self._busy <= BUSY_TURNS
             return False
         self.ready.extend(self.pollers)
