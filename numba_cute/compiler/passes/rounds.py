@@ -26,7 +26,7 @@ def asking_once(propagate: Callable[[Any, Any], list[Exception]]) -> Callable[[A
     def propagated(self: Any, typeinfer: Any) -> list[Exception]:
         if not isinstance(typeinfer.context, CuteTypingContext):
             return propagate(self, typeinfer)
-        rounds = vars(self).get("cute_rounds")
+        rounds: _Rounds | None = vars(self).get("cute_rounds")
         if rounds is None:
             rounds = self.cute_rounds = _Rounds(typeinfer)
         return rounds.next()
