@@ -62,6 +62,8 @@ class Mirror(ModuleType):
         why: list[AttributeError] = []
         if not name.startswith("__") or name in _DUNDERS:
             for module in self.__sources__:
+                if _is_only_imported(module, name):
+                    continue
                 try:
                     found = getattr(module, name)
                 except AttributeError as e:
@@ -77,6 +79,12 @@ class Mirror(ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})
+
+
+def _is_only_imported(module: ModuleType, name: str) -> bool:
+    """Say whether a module of this package has a name for its own use alone, which another may show in its own form."""
+    own = module.__name__.startswith("numba_cute.compat.cutlass")
+    return own and not name.startswith("_") and name in vars(module) and name not in getattr(module, "__all__", (name,))
 
 
 _DUNDERS = ("__version__", "__STR_TO_DTYPE__")

@@ -6,6 +6,6 @@ from functools import partial
 from attention import backward, each
 
 each(
-    partial(backward, 1, 128, 128, 1, 1, 64),
-    partial(backward, 1, 113, 203, 1, 1, 64, causal=True),
+    partial(backward, 1, 64, 64, 1, 1, 64),
+    partial(backward, 1, 50, 70, 1, 1, 64, causal=True),
 )

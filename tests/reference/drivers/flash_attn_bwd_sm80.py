@@ -10,6 +10,6 @@ os.environ["FLASH_ATTENTION_ARCH"] = "sm_120"
 from attention import backward, each  # noqa: E402 - as asked
 
 each(
-    partial(backward, 1, 128, 128, 1, 1, 64),
-    partial(backward, 1, 113, 203, 1, 1, 64, causal=True),
+    partial(backward, 1, 64, 64, 1, 1, 64),
+    partial(backward, 1, 50, 70, 1, 1, 64, causal=True),
 )

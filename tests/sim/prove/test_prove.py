@@ -8,6 +8,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute.isa.rows import mbarrier
 from numba_cute.sim import DeadlockError, SimError, simulate
+from numba_cute_pytest import _Proved
 
 from .programs import judged
 
@@ -240,6 +241,16 @@ def proof_of_stages():
                 mbarrier.mbarrier_complete_tx(bars.toint() + 8 * i, 512)
 
     return proof_of(kernel)
+
+
+def test_the_plugins_option_proves_each_launch_of_a_test():
+    launch = simulate(two_producers, checks=False)[1, 128, 0, SMEM]
+    around_a_test = _Proved().pytest_runtest_protocol()
+    next(around_a_test)
+    with pytest.raises(SimError, match="not proved"):
+        launch(np.zeros(4, np.int32))
+    assert next(around_a_test, None) is None
+    launch(np.zeros(4, np.int32))
 
 
 def test_prove_takes_true_or_false():
