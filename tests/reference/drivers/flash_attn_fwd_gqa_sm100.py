@@ -8,5 +8,5 @@ from attention import each, forward
 
 each(
     partial(forward, 1, 33, 140, 4, 2, 64, causal=True),
-    partial(forward, 1, 130, 260, 1, 1, 128, num_splits=2),
+    partial(forward, 1, 40, 130, 1, 1, 64, num_splits=2),
 )
