@@ -324,14 +324,6 @@ def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
     return slot
 
 
-def copied(pointer: Any, ty: StructRef, tracer: Tracer) -> Any:
-    """Return the address of a copy of an object, in a place of its own of the frame."""
-    model = tracer.context.data_model_manager[ty]
-    slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
-    tracer.builder.store(tracer.builder.load(pointer), slot)
-    return slot
-
-
 def settle_before(values: list[Any], tracer: Tracer) -> None:
     """Give the objects of traced code that a jitted function is given their slots: it may change and return them."""
     for x in list(objects_in(values)):
@@ -389,13 +381,13 @@ def _first_slot(cls: Any) -> Any:
 @functools.cache
 def _kept(cls: Any, names: tuple[str, ...]) -> Any:
     fields: dict[str, Any] = {name: property(_getter(name), _setter(name)) for name in names}
-    fields["__slots__"] = ()  # which could not take the place of a class with slots otherwise
     place = _first_slot(cls)
-    if place is not None:
-        fields["_cute_slot"] = property(place.__get__)
-    if not seam.is_struct_class(cls):
-        return type(cls.__name__, (cls, Kept), {**fields, "__module__": cls.__module__})
-    return type(cls.__name__, (cls, Kept), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
+    fields |= {"__slots__": ()}  # which could not take the place of a class with slots otherwise
+    fields |= {} if place is None else {"_cute_slot": property(place.__get__)}
+    struct: dict[str, Any] = {"__cute_struct__": True, "__cute_plain__": cls}
+    return type(
+        cls.__name__, (cls, Kept), fields | (struct if seam.is_struct_class(cls) else {"__module__": cls.__module__})
+    )
 
 
 def _getter(name: str) -> Callable[[Any], Any]:
