@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ...isa.facts.canonical import swizzle_parameters
 from ...layout import Swizzle
-from ..ground.access import Rows
+from ..ground.access import Pieces, Rows
 from ..ground.report import SwizzleError
+from ..hardware.together import NotTogether
 from ..hardware.watch import Check
 
 _REMEMBERED = 4
@@ -50,7 +51,8 @@ class Swizzles(Check):
         self._tags: dict[Any, NDArray[np.int32]] = {}  # by memory: of each byte the number of its writer, 0 of none
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
-        self._computed: dict[Any, dict[int, _Lay]] = {}  # by thread: its last swizzled addresses
+        self._computed: dict[Any, dict[Any, _Lay]] = {}  # by thread: its last swizzled addresses
+        """Of lanes that run together by their convoy: pairs of the lanes and an address for each."""
         self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
         self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on
 
@@ -58,10 +60,12 @@ class Swizzles(Check):
         self._tags.pop(cta.smem, None)
         self._meant.pop(cta.smem, None)
 
-    def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
-        mine = self._computed.setdefault(thread, {})
-        mine.pop(address, None)
-        mine[address] = _Lay(swizzle, width if width >= 8 else 0)
+    def swizzles(self, thread: Any, swizzle: Any, address: Any, width: int) -> None:
+        lay, f = _Lay(swizzle, width if width >= 8 else 0), thread.convoy
+        mine = self._computed.setdefault(thread if f is None else f, {})
+        key: Any = address if f is None else (f.lanes, tuple(map(int, f.lists(address))))
+        mine.pop(key, None)
+        mine[key] = lay
         if len(mine) > _REMEMBERED:
             del mine[next(iter(mine))]
 
@@ -125,11 +129,28 @@ class Swizzles(Check):
         if isinstance(region, Rows):
             starts: Any = region.rows * region.size
             for thread, start in zip(m.threads, starts.tolist()):
-                found = self._computed.get(thread, {}).get(start)
+                found = self._of(thread, start)
                 if found is not None:
                     return found
             return None
-        return self._computed.get(m.threads[0], {}).get(region.start)
+        if isinstance(region, Pieces):
+            of_all = self._computed.get(m.threads[0].convoy, {})
+            newest = next(reversed(of_all), None)
+            if newest == (m.threads[0].convoy.lanes, tuple(region.starts.tolist())):
+                return of_all[newest]
+            lays = {self._of(t, start) for t, start in zip(m.threads, region.starts.tolist())}
+            if len(lays) > 1:
+                raise NotTogether("lanes have computed their addresses in different ways")
+            return lays.pop()
+        return self._of(m.threads[0], region.start)
+
+    def _of(self, thread: Any, address: int) -> _Lay | None:
+        """The lay of an address as a thread computed it last."""
+        f = thread.convoy
+        if f is None:
+            return self._computed.get(thread, {}).get(address)
+        found = reversed(self._computed.get(f, {}).items())
+        return next((lay for (lanes, at), lay in found if at[lanes.index(thread.lane)] == address), None)
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
         for number in np.unique(found).tolist():
@@ -185,6 +206,8 @@ def _shown(lay: _Lay, wide: bool) -> str:
 
 def _addresses(region: Any) -> Any:
     """The address of each byte of a region of shared memory."""
+    if isinstance(region, Pieces):
+        return (region.starts[:, None] + np.arange(region.size)).ravel()
     if isinstance(region, Rows):
         return (region.rows[:, None] * region.size + np.arange(region.size)).ravel()
     return np.arange(region.start, region.stop)

@@ -72,6 +72,12 @@ class Machine:
         """Remember the user's line, while the issuing frame is there."""
         self._place = self.place
 
+    def alone(self, at: int) -> Machine:
+        """One of its threads, at the same line."""
+        one = Machine(self.run, self.row, [self.threads[at]], case=self.case)
+        one._place = self.place
+        return one
+
     def describe(self) -> str:
         return who(self.threads)
 
@@ -215,8 +221,12 @@ class Machine:
         if owner is not self.cta:
             for tell in self.run.watch.reaches:
                 tell(self, owner)
+        self.told(owner.smem, region, write, atomic)
+
+    def told(self, memory: Any, region: Region, write: bool, atomic: str | None = None) -> None:
+        """Tell of an access of the threads to a memory."""
         for tell in self.run.watch.accesses:
-            tell(self, owner.smem, region, write, atomic)
+            tell(self, memory, region, write, atomic)
 
     def shared(self, rank: int, address: int, nbytes: int, write: bool) -> Bytes:
         """Shared memory of a CTA of the cluster, checked for this access."""

@@ -20,6 +20,7 @@ from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
 from ..hardware.machine import Machine
+from ..hardware.together import let_others_run
 from .arithmetic.compute import wrapped
 from .arithmetic.intrinsics import INTRINSICS
 from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
@@ -323,6 +324,8 @@ class CudaStandIn:
         else:
             del t.warp.meets[key]
             t.cta.cluster.wake_others(meet.threads)
+            if len(threads) > 1 and len(threads) == len(meet.threads):
+                let_others_run(t, what, meet)
         return meet.values  # type: ignore[no-any-return]
 
     def syncwarp(self, mask: Any = FULL_MASK) -> None:
