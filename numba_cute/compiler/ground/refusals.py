@@ -146,10 +146,13 @@ _PATTERNS: tuple[tuple[str, Any], ...] = (
 )
 
 
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")  # where colorama is installed, Numba colours what it says
+
+
 def refusal(error: BaseException) -> CuteError | None:
     """Return what both engines say where Numba, or Python as it types a kernel, raised `error`; None where that is
     none of what a user's code can cause."""
-    text = str(error)
+    text = _COLOUR.sub("", str(error))
     for pattern, write in _PATTERNS:
         found = re.search(pattern, text, re.DOTALL)
         if found is not None and (isinstance(error, (*NUMBAS, NotImplementedError)) or _is_numbas(error)):
