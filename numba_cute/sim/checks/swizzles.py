@@ -4,6 +4,7 @@ of another width."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,9 +128,12 @@ class Swizzles(Check):
         """By which swizzle, and for which elements, the threads computed where a region begins; None: by none that they
         told."""
         if isinstance(region, Rows):
-            starts: Any = region.rows * region.size
-            for thread, start in zip(m.threads, starts.tolist()):
-                found = self._of(thread, start)
+            pairs = zip(m.threads, (region.rows * region.size).tolist())
+            for f, group in groupby(pairs, key=lambda pair: pair[0].convoy):
+                own = list(group)
+                if f is not None and not self._computes_any(f, {start for _, start in own}):
+                    continue
+                found = next((lay for t, start in own if (lay := self._of(t, start)) is not None), None)
                 if found is not None:
                     return found
             return None
@@ -143,6 +147,10 @@ class Swizzles(Check):
                 raise NotTogether("lanes have computed their addresses in different ways")
             return lays.pop()
         return self._of(m.threads[0], region.start)
+
+    def _computes_any(self, f: Any, addresses: set[int]) -> bool:
+        """Tell whether a lane of those that run together has computed one of some addresses."""
+        return any(not addresses.isdisjoint(at) for _, at in self._computed.get(f, ()))
 
     def _of(self, thread: Any, address: int) -> _Lay | None:
         """The lay of an address as a thread computed it last."""

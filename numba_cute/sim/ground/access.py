@@ -141,7 +141,8 @@ class Pieces(Region):
         return Region(start, start + self.size)
 
     def get(self, shadow: Ids) -> Ids:
-        return self.rows(shadow).ravel()
+        found: Ids = self.rows(shadow).ravel()
+        return found
 
     def set(self, shadow: Ids, value: Any) -> None:
         self.put(shadow, value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value)

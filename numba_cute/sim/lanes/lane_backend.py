@@ -125,8 +125,7 @@ class LaneBackend(SimBackend):
         if type(address) is not Lanes:
             return super().load(dtype, space, address, count, align)
         self._machine().polls(tuple(address.values))
-        memory, region = self._region(f, space, address, count * dtype.bytes, align)
-        values = region.rows(memory).copy().view(dtype.numpy)
+        values = self._pieces(f, space, address, count * dtype.bytes, align).view(dtype.numpy)
         return tuple(f.of_array(dtype, values[:, i]) for i in range(count))
 
     def store(self, dtype: DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
@@ -135,14 +134,16 @@ class LaneBackend(SimBackend):
 
     def _store(self, f: Convoy, dtype: DType, space: str, address: Any, values: Any, align: int) -> None:
         if type(address) is not Lanes:  # the lanes write in order
+            if len(f.threads) > 1 and self.run.watch.accesses:
+                f.each(super().store, dtype, space, address, list(values), align)
+                return
             last = [v.numbers[-1] if type(v) is Lanes else v for v in values]
             super().store(dtype, space, address, last, align)
             return
-        memory, region = self._region(f, space, address, len(values) * dtype.bytes, align, True)
         data = np.empty((len(f.threads), len(values)), dtype.numpy)
         for i, v in enumerate(values):
             data[:, i] = _numbers(v, dtype)
-        region.put(memory, data.view(np.uint8))
+        self._set_pieces(f, space, address, data.view(np.uint8), align)
 
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         found = swizzle(address) if swizzle.bits else address
@@ -163,8 +164,8 @@ class LaneBackend(SimBackend):
             f.each(super().copy_to_regs, space, address, dst, align)
             self._written(f, dst)
         else:
-            memory, region = self._region(f, space, address, dst.count * dst.dtype.bytes, align)
-            self._set(f, dst, region.rows(memory).copy().view(dst.dtype.numpy))
+            raw = self._pieces(f, space, address, dst.count * dst.dtype.bytes, align)
+            self._set(f, dst, raw.view(dst.dtype.numpy))
 
     def copy_from_regs(self, src: Regs, space: str, address: Any, align: int) -> None:
         f = self._convoy
@@ -175,14 +176,21 @@ class LaneBackend(SimBackend):
             self._defined(f, src)
             f.each(super().copy_from_regs, src, space, address, align)
         else:
-            part = np.ascontiguousarray(self._get(f, src)).view(np.uint8)
-            memory, region = self._region(f, space, address, src.count * src.dtype.bytes, align, True)
-            region.put(memory, part)
+            self._set_pieces(f, space, address, np.ascontiguousarray(self._get(f, src)).view(np.uint8), align)
+
+    def _pieces(self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int) -> Bytes:
+        """What each lane reads: shape (lanes, nbytes)."""
+        memory, region = self._region(f, space, address, nbytes, align, False)
+        return self._machine().read_pieces(memory, region, swizzles=True)
+
+    def _set_pieces(self, f: Convoy, space: str, address: Lanes, data: Bytes, align: int) -> None:
+        memory, region = self._region(f, space, address, data.shape[1], align, True)
+        self._machine().write_pieces(memory, region, data, swizzles=True)
 
     def _region(
-        self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool = False
-    ) -> tuple[Bytes, Pieces]:
-        """The memory that the lanes access, and where in it, checked for this access."""
+        self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool
+    ) -> tuple[Any, Pieces]:
+        """The memory that the lanes access, and where in it."""
         at = np.array(address.values, np.int64)
         low, high = int(at.min()), int(at.max())
         if align > 1 and (at % min(align, 16)).any():
@@ -191,16 +199,11 @@ class LaneBackend(SimBackend):
             smem = self.run.thread.cta.smem
             if high >> 24 or not (smem.holds(low, nbytes) and smem.holds(high, nbytes)):
                 raise NotTogether("outside of the CTA's shared memory")
-            region, m = Pieces(at, nbytes), self._machine()
-            m.told(smem, region, write)
-            m.lies(m.cta, region, write)
-            return smem.data, region
+            return smem, Pieces(at, nbytes)
         a = self.run.memory.find(low)
         if a is None or high + nbytes > a.end or write and a.readonly:
             raise NotTogether("outside of one allocation that is as it must be")
-        region = Pieces(at - a.address, nbytes)
-        self._machine().told(a, region, write)
-        return a.data, region
+        return a, Pieces(at - a.address, nbytes)
 
     # registers
     def registers(self, dtype: DType, count: int) -> Any:

@@ -82,43 +82,49 @@ class Stepped(DeviceArray):
     def _read(self, f: Any, at: Any) -> Any:
         Machine(self._run, None, f.threads).polls((id(self), at))
         out = typed_element(_get(self, at))
-        self._told(f, at if isinstance(at, tuple) else (at,), False)
+        self._told(f, at if isinstance(at, tuple) else (at,))
         return out
 
     def _gather(self, f: Any, index: tuple[Any, ...]) -> Any:
         places = self._places(index)
         out = f.of_array(from_numpy(self.dtype), _get(bare(self), places))
-        self._told(f, places, False)
+        self._told(f, places)
         return out
 
-    def _told(self, f: Any, places: tuple[Any, ...], write: bool) -> None:
-        """Tell of the lanes' accesses, where checks ask for them."""
-        if not self._run.watch.accesses:
-            return
+    def _region(self, m: Machine, places: tuple[Any, ...]) -> tuple[Any, Pieces]:
+        """The memory that holds the lanes' elements, and where in it."""
         if len(places) != self.ndim or self.dtype.names:
             raise NotTogether("more than an element is accessed")
         at: Any = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
         for i, stride, n in zip(places, self.strides, self.shape):
             at = at + np.where(np.asarray(i) < 0, np.asarray(i) + n, i) * stride
-        at = np.array(np.broadcast_to(at, len(f.threads)), np.int64)
-        m = Machine(self._run, None, f.threads)
-        memory, begin = (self._cta.smem, 0) if self._cta is not None else (self._run.memory.at(int(at[0]), 1, m), None)
-        begin = memory.address if begin is None else begin
-        m.told(memory, Pieces(at - begin, self.itemsize), write)
+        starts = np.array(np.broadcast_to(at, m.lanes), np.int64)
+        if self._cta is not None:
+            return self._cta.smem, Pieces(starts, self.itemsize)
+        memory = self._run.memory.at(int(starts[0]), 1, m)
+        return memory, Pieces(starts - memory.address, self.itemsize)
+
+    def _told(self, f: Any, places: tuple[Any, ...]) -> None:
+        """Tell of what the lanes read, where checks ask for it."""
+        if self._run.watch.accesses:
+            m = Machine(self._run, None, f.threads)
+            m.told(*self._region(m, places), False)
 
     def _set(self, f: Any, at: Any, value: Any) -> None:
         index = at if isinstance(at, tuple) else (at,)
-        if _varies(at):
-            places = self._places(index)
-            self._told(f, places, True)
-            _set(self, places, _lane_values(value, self.dtype))
-            return
         if self._run.watch.accesses:
-            _get(self, at)  # an index outside is said first
-        self._told(f, index, True)
-        if type(value) is Lanes:
-            value = value.numbers[-1]  # the lanes write in order
-        _set(self, at, element_value(value, self.dtype))
+            places, m = self._places(index), Machine(self._run, None, f.threads)
+            _get(self, places)  # an index outside is said first
+            memory, region = self._region(m, places)
+            data = np.empty((m.lanes, 1), self.dtype)
+            data[:, 0] = _lane_values(value, self.dtype)
+            m.write_pieces(memory, region, data.view(np.uint8), swizzles=False)
+        elif _varies(at):
+            _set(self, self._places(index), _lane_values(value, self.dtype))
+        else:
+            if type(value) is Lanes:
+                value = value.numbers[-1]  # the lanes write in order
+            _set(self, at, element_value(value, self.dtype))
 
 
 def bare(x: Any) -> Any:

@@ -115,11 +115,6 @@ class History:
         """How many numbers of sets are given."""
         return len(self._sets)
 
-    @property
-    def undecided(self) -> bool:
-        """Tell whether a write waits for its values to be compared."""
-        return bool(self._to_be_same)
-
     def access(self, number: int) -> Access:
         """The access of a number."""
         found = self.accesses[number]

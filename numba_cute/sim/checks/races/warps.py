@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ....isa.form.instr import CP_ASYNC_GROUP
 from ...ground.access import Access, Pieces
 from ...ground.clocks import FULL, READS
-from ...hardware.together import NotTogether
+from ...hardware.together import InTurn
 from .shadow import Bundle, History, Shadow, shadow_of
 
 Column = NDArray[np.int32]
@@ -21,7 +21,7 @@ FEW = 8
 
 
 class Warps:
-    """Checks accesses of lanes that run together. Of accesses and of sets of readers, by number, it knows in arrays
+    """Checks accesses of lanes that run together; InTurn where they write and are to do so one by one. Of accesses and of sets of readers, by number, it knows in arrays
     those that lanes made so."""
 
     def __init__(self, history: History) -> None:
@@ -42,10 +42,10 @@ class Warps:
         h.settle()
         self._grow(m.lanes)
         if shadow_of(memory).updated or not self._at_once(m, memory, region, write):
+            if write:
+                raise InTurn("lanes write to one place")
             for i in range(m.lanes):
-                h.check(m.alone(i), memory, region.one(i), write)
-                if h.undecided:
-                    raise NotTogether("lanes write to one place, and their values are to be compared in turn")
+                h.check(m.alone(i), memory, region.one(i), False)
 
     def _at_once(self, m: Any, memory: Any, region: Pieces, write: bool) -> bool:
         """Do it for all lanes, if nothing is out of order as far as can be seen so; else nothing is done."""
