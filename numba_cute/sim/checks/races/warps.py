@@ -21,8 +21,9 @@ FEW = 8
 
 
 class Warps:
-    """Checks accesses of lanes that run together; InTurn where they write and are to do so one by one. Of accesses and of sets of readers, by number, it knows in arrays
-    those that lanes made so."""
+    """Checks accesses of lanes that run together; InTurn where they write and are to do so one by one.
+
+    Of accesses and of sets of readers, by number, it knows in arrays those that lanes made so."""
 
     def __init__(self, history: History) -> None:
         self.history = history

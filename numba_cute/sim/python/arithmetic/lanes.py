@@ -119,6 +119,10 @@ class Lanes(Leaf):
         down = self._natural("floordiv", a, b)
         return down + current().cast(a % b != 0, down.dtype)
 
+    def _beyond(self, coord: Any, extent: Any) -> bool:
+        width = len(self.values)
+        return not all(0 <= c < n for c, n in zip(_values(coord, width), _values(extent, width)))
+
     def __pos__(self) -> Any:
         return self
 
