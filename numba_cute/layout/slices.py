@@ -46,7 +46,7 @@ def slice_and_offset(coord: IntTuple, src: Domain) -> tuple[Any, Any]:
 
     Of a swizzled layout they are a plain layout, of run-time strides if the coordinate is known only at run time, where
     no two bits that the swizzle joins are left to them; elsewhere the part of the offset that meets the swizzle stays
-    in the layout.
+    in the layout. A coordinate that is known only at run time must lie within the shape.
     """
     if not isinstance(src, ComposedLayout):
         return modewise(lambda t: slice_modes(coord, t), src), outer_of(src)(coord)
