@@ -96,6 +96,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass._mlir.extras": (f"{_OWN}.mlir_helpers",),
     "cutlass._mlir_helpers": (),
     "cutlass._mlir_helpers.arith": (f"{_OWN}.mlir_helpers",),
+    "cutlass._mlir_helpers.op": _DSL,
     "cutlass._mlir_helpers.math": (f"{_OWN}.mlir_helpers",),
     "cutlass._mlir.dialects": (),
     "cutlass._mlir.dialects.arith": (f"{_OWN}.dialects",),

@@ -376,7 +376,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     with seam.following(typing_tracer):
         fn = find(this)
     real, folded = _signatures(fn, kws)
-    if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
+    whole = fn.func if isinstance(fn, functools.partial) else fn  # a struct's method is a partial one
+    if facade.takes_locations(whole) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
     memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))

@@ -55,6 +55,12 @@ def fields_of(cls: type) -> tuple[str, ...]:
     return _FIELDS[cls]
 
 
+@functools.cache
+def _of_the_host(cls: type) -> tuple[str, ...]:
+    """Return the fields that objects of a class lack in a kernel."""
+    return tuple(f.name for f in dataclasses.fields(cls) if not f.metadata.get("kernel", True))
+
+
 def flatten(obj: Any, leaves: list[Any]) -> Spec:
     """Return the spec of `obj`; its leaves are appended to `leaves` in order."""
     kind = type(obj)
@@ -207,9 +213,9 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
     if kind == "const":
         return spec[2]
     if kind == "tuple":
-        return tuple(unflatten(s, leaves) for s in spec[1])
+        return tuple([unflatten(s, leaves) for s in spec[1]])
     if kind == "list":
-        return _lists().lend(tuple(unflatten(s, leaves) for s in spec[1]))
+        return _lists().lend(tuple([unflatten(s, leaves) for s in spec[1]]))
     if kind == "partial":
         (count, *names), (fn, *held) = spec[1], (unflatten(s, leaves) for s in spec[2])
         return functools.partial(fn, *held[:count], **dict(zip(names, held[count:])))
@@ -218,9 +224,8 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
     obj = object.__new__(spec[1])
     for name, s in zip(fields_of(spec[1]), spec[2]):
         object.__setattr__(obj, name, unflatten(s, leaves))
-    for f in dataclasses.fields(spec[1]):
-        if not f.metadata.get("kernel", True):
-            object.__setattr__(obj, f.name, None)
+    for name in _of_the_host(spec[1]):
+        object.__setattr__(obj, name, None)
     return obj
 
 

@@ -381,13 +381,12 @@ def _first_slot(cls: Any) -> Any:
 @functools.cache
 def _kept(cls: Any, names: tuple[str, ...]) -> Any:
     fields: dict[str, Any] = {name: property(_getter(name), _setter(name)) for name in names}
-    place = _first_slot(cls)
-    fields |= {"__slots__": ()}  # which could not take the place of a class with slots otherwise
-    fields |= {} if place is None else {"_cute_slot": property(place.__get__)}
-    struct: dict[str, Any] = {"__cute_struct__": True, "__cute_plain__": cls}
-    return type(
-        cls.__name__, (cls, Kept), fields | (struct if seam.is_struct_class(cls) else {"__module__": cls.__module__})
-    )
+    fields["__slots__"] = ()  # what has more could not take the place of the class
+    if (place := _first_slot(cls)) is not None:
+        fields["_cute_slot"] = property(place.__get__)
+    of_struct = {"__cute_struct__": True, "__cute_plain__": cls}
+    more = of_struct if seam.is_struct_class(cls) else {"__module__": cls.__module__}
+    return type(cls.__name__, (cls, Kept), fields | more)
 
 
 def _getter(name: str) -> Callable[[Any], Any]:

@@ -178,11 +178,14 @@ class Held:
     # ------------------------------------------------------------------ calls
     def _call(self, place: Site, inst: Any, call: Any) -> tuple[Objects, tuple[Objects, ...] | None]:
         func, sig = self.typemap[call.func.name], self.calltypes[call]
+        makes = bool(kinds(self.typemap[inst.target.name]))
+        if not makes and not any(self.vars[v.name] for v in call.list_vars()):
+            return NONE, None
         receiver, args = _arguments(call, func, sig)
         names = [n for group in (*receiver, *args) for n in group]
-        known = self._effects(func, sig)
-        if not any(self.vars[n] for n in names) and not kinds(self.typemap[inst.target.name]):
+        if not makes and not any(self.vars[n] for n in names):
             return NONE, None
+        known = self._effects(func, sig)
         if known is None:
             return self._unknown(place, inst, names), None
         groups = [

@@ -56,7 +56,8 @@ class Leaf:
         @property
         def width(self) -> int:
             """The bits of its type, as of an element type."""
-            return int(current().type_of(self).width)
+            own = getattr(self, "dtype", None)  # of a number of the host's
+            return int((own or current().type_of(self)).width)
 
     if TYPE_CHECKING:  # each subclass that is computed with has these
         # fmt: off

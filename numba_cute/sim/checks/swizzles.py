@@ -51,13 +51,14 @@ class Swizzles(Check):
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
         self._computed: dict[Any, dict[int, _Lay]] = {}  # by thread: its last swizzled addresses
-        self._parts: dict[Any, dict[int, _Lay]] = {}  # by thread: addresses of parts of swizzled tensors
+        self._parts: dict[Any, dict[tuple[Any, int], _Lay]] = {}  # by memory: parts of threads' swizzled tensors
         self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
         self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on
 
     def exits(self, cta: Any) -> None:
         self._tags.pop(cta.smem, None)
         self._meant.pop(cta.smem, None)
+        self._parts.pop(cta.smem, None)
 
     def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         mine = self._computed.setdefault(thread, {})
@@ -67,7 +68,8 @@ class Swizzles(Check):
             del mine[next(iter(mine))]
 
     def part_by_swizzle(self, thread: Any, swizzle: Any, addresses: Any, width: int) -> None:
-        self._parts.setdefault(thread, {}).update(dict.fromkeys(addresses, _lay(swizzle, width)))
+        parts = self._parts.setdefault(thread.cta.smem, {})
+        parts.update(dict.fromkeys([(thread, a) for a in addresses], _lay(swizzle, width)))
 
     def reinterprets(self, thread: Any, address: int, width: int, other: int) -> None:
         smem = thread.cta.smem
@@ -137,7 +139,7 @@ class Swizzles(Check):
 
     def _of_thread(self, thread: Any, address: int) -> _Lay | None:
         found = self._computed.get(thread, {}).get(address)
-        return self._parts.get(thread, {}).get(address) if found is None else found
+        return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
         for number in np.unique(found).tolist():

@@ -99,6 +99,8 @@ class Machine:
 
     # threads
     def sreg(self, name: str) -> Any:
+        for tell in self.run.watch.reads_register:
+            tell(self, name.removeprefix("%"))
         values = [special_register(self.run, t, name.removeprefix("%")) for t in self.threads]
         return values[0] if self.lanes == 1 and self.unit is None else np.array(values)
 
@@ -131,6 +133,8 @@ class Machine:
         polls[1] = polls[1] + 1 if polls[0] == address else 0
         polls[0] = address
         if polls[1] >= POLLS:
+            for tell in self.run.watch.polls:
+                tell(self)
             self.pause(f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads")
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
@@ -168,6 +172,8 @@ class Machine:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
         if not takes_setmaxnreg(self.run.bounds):
             return
+        for tell in self.run.watch.shares_registers:
+            tell(self)
         cta, warps = self.cta, list(dict.fromkeys(t.warp for t in self.threads))
         if grows:
             check_setmaxnreg(self.run.target, count, len(cta.threads), self.run.bounds)
@@ -357,7 +363,7 @@ class Machine:
         bars = bars or []
         for handle, _ in bars:
             handle.live("names it", asynchronous=True)
-            handle.bar.will_send(self.threads)
+            self.promise(handle.bar)
         kind = self.row.done_by if self.row else None
         held = [(*self._held(a, n), True) for a, n in reads or ()]
         held += [(*self._held(a, n), False) for a, n in writes or ()]
@@ -382,6 +388,12 @@ class Machine:
                 inflight.copies.remove(op)
             op.complete()
 
+    def promise(self, bar: Any) -> None:
+        """Note that what these threads issue will signal an mbarrier."""
+        bar.will_send(self.threads)
+        for tell in self.run.watch.promises:
+            tell(self, bar)
+
     def _held(self, address: Any, nbytes: int) -> tuple[Any, Region]:
         if isinstance(address, np.ndarray):
             rank = int(address[0]) >> _PEER
@@ -398,7 +410,7 @@ class Machine:
         groups, bar = self.groups(group), barrier.live("arrives")
         ops, epoch = list(groups), groups.mark()
         self.fix_place()
-        bar.will_send(self.threads)
+        self.promise(bar)
         if not counted:
             barrier.expect_arrival()
 

@@ -322,6 +322,8 @@ class CudaStandIn:
             t.suspend(what, meet, None)
         else:
             del t.warp.meets[key]
+            for tell in t.cta.cluster.run.watch.meets:
+                tell(meet.threads)
             t.cta.cluster.wake_others(meet.threads)
         return meet.values  # type: ignore[no-any-return]
 
@@ -378,6 +380,8 @@ class CudaStandIn:
 
     def activemask(self) -> Any:
         """The lane's own bit: which lanes are active together is not defined, and one alone is allowed."""
+        for tell in self._run.watch.reads_register:
+            tell(Machine(self._run, None, [self._run.thread]), "activemask")
         return _UINT32(1 << self._run.thread.lane)
 
 

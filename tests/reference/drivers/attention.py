@@ -10,7 +10,12 @@ from published import as_published
 
 as_published()
 
-from flash_attn.cute.interface import _flash_attn_bwd, flash_attn_func, flash_attn_varlen_func  # noqa: E402 - of it
+from flash_attn.cute.interface import (  # noqa: E402 - of the namespace
+    _flash_attn_bwd,
+    _flash_attn_bwd_sparse_mla,
+    flash_attn_func,
+    flash_attn_varlen_func,
+)
 from flash_attn.cute.testing import attention_ref  # noqa: E402
 
 
@@ -57,25 +62,50 @@ def backward(
         within(name, *of_name, rtol=2)
 
 
-def latent(batch: int, seqlen_q: int, seqlen_k: int, chosen: int = 0, gradients: bool = False) -> None:
+def latent(batch: int, seqlen_q: int, seqlen_k: int, chosen: int = 0) -> None:
     """Compare the weight-absorbed attention of MLA, 128 heads of queries that share one of keys, with its reference.
     chosen: how many keys each query takes, at random; 0: all."""
-    torch.manual_seed(0)
-    shapes = ((seqlen_q, 128, 64), (seqlen_k, 1, 64), (seqlen_k, 1, 512), (seqlen_q, 128, 512))
-    q, k, v, qv = (torch.randn(batch, *s, device="cuda", dtype=torch.bfloat16) for s in shapes)
-    taken = torch.rand(batch, seqlen_q, seqlen_k, device="cuda").argsort(-1)[..., :chosen].int().contiguous()
+    q, k, v, qv, taken = _latent(batch, seqlen_q, seqlen_k, chosen)
     options = {"gather_kv_indices": taken} if chosen else {}
-    if gradients:
-        q, k, v, qv = (t.requires_grad_() for t in (q, k, v, qv))
     given, _ = flash_attn_func(q, k, v, qv=qv, pack_gqa=True, **options)
     expected, _ = attention_ref(q, k, v, qv=qv, **options)
     of_torch, _ = attention_ref(q, k, v, qv=qv, upcast=False, reorder_ops=True, **options)
     within("out", given, expected, of_torch, rtol=2)
-    if gradients:
-        dout = torch.randn_like(given)
-        each_of = [torch.autograd.grad(out, (q, k, v, qv), dout) for out in (given, expected, of_torch)]
-        for name, *of_name in zip(("dq", "dk", "dv", "dqv"), *each_of, strict=True):
-            within(name, *of_name, rtol=3)
+
+
+def latent_backward(batch: int, seqlen_q: int, seqlen_k: int, chosen: int) -> None:
+    """Compare the gradients of that attention of `chosen` keys with torch's in double precision: no further from them
+    than three times what torch is in this precision. What its forward pass gives is torch's here."""
+    *inputs, taken = _latent(batch, seqlen_q, seqlen_k, chosen)
+    dout = torch.randn_like(inputs[-1])
+    grads = []
+    for of in (torch.float64, torch.bfloat16):
+        leaves = [t.to(of).requires_grad_() for t in inputs]
+        q, k, v, qv = leaves
+        k, v = (t[:, :, 0][torch.arange(batch)[:, None, None], taken.long()] for t in (k, v))
+        scores = torch.einsum("bshd,bstd->bsht", q, k) + torch.einsum("bshd,bstd->bsht", qv, v)
+        scores = scores / (q.shape[-1] + v.shape[-1]) ** 0.5
+        out = torch.einsum("bsht,bstd->bshd", scores.softmax(-1), v)
+        grads.append(torch.autograd.grad(out, leaves, dout.to(of)))
+        if of is torch.float64:
+            exact, exact_scores = out.detach(), scores.detach()
+    blocks = exact_scores.unflatten(-1, (chosen // 128, 128))
+    most = blocks.amax(-1, keepdim=True)
+    p, row_max = (blocks - most).exp().flatten(-2).bfloat16(), most[..., 0] * (q.shape[-1] + v.shape[-1]) ** 0.5
+    lse = exact_scores.logsumexp(-1).float()
+    given = _flash_attn_bwd_sparse_mla(
+        *inputs, exact.bfloat16(), dout, lse, p, row_max.float().transpose(-1, -2).contiguous(), taken
+    )
+    for name, *of_name in zip(("dq", "dk", "dv", "dqv"), given, *grads, strict=True):
+        within(name, *of_name, rtol=3)
+
+
+def _latent(batch: int, seqlen_q: int, seqlen_k: int, chosen: int) -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    shapes = ((seqlen_q, 128, 64), (seqlen_k, 1, 64), (seqlen_k, 1, 512), (seqlen_q, 128, 512))
+    made = [torch.randn(batch, *s, device="cuda", dtype=torch.bfloat16) for s in shapes]
+    taken = torch.rand(batch, seqlen_q, seqlen_k, device="cuda").argsort(-1)[..., :chosen]
+    return [*made, taken.int().contiguous()]
 
 
 def of_lengths(

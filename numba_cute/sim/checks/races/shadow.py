@@ -23,7 +23,7 @@ from .explain import Conflict, constant_written, over_barrier, race
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
 KEPT_ATOMICS = 4
-"""Of the atomics before the last those of so many blocks, and of so many warps, are remembered: time stays linear."""
+"""Of what came before the last atomic that of so many blocks, and of so many warps, is kept: time stays linear."""
 
 
 class Shadow:
@@ -178,11 +178,14 @@ class History:
                     raise race(m, shadow.memory, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
 
     def _overwrite(self, shadow: Shadow, region: Region, me: int, atomic: str | None) -> None:
-        """Remember a write. An atomic need not come after all atomics before it, so that some are kept."""
+        """Remember a write. An atomic need not come after all atomics before it, so that some are kept; plain accesses
+        before it are too, for another atomic that comes after this one need not come after them."""
         if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
-            self.accesses[me].wrote = True
+            wrote = distinct(region.get(shadow.writers)) - {0}
+            for i in (me, *wrote):
+                self.accesses[i].wrote = True
             before = {i for s in distinct(region.get(shadow.readers)) for i in self._members(s)}
-            kept = self._latest(before | distinct(region.get(shadow.writers)))
+            kept = self._latest(before | wrote)
             shadow.updated |= bool(kept)
             region.set(shadow.readers, self._set(kept))
         else:
@@ -190,14 +193,14 @@ class History:
         region.set(shadow.writers, me)
 
     def _latest(self, accesses: set[int]) -> frozenset[int]:
-        """Of atomics the last of each of some blocks and warps."""
-        by_block, by_warp = {}, {}
-        for i in sorted(accesses):
-            a = self.accesses[i]
-            if a is not None and a.atomic:
-                t = a.threads[0]
-                by_block[t.cta] = by_warp[t.warp] = i
-        return frozenset((*list(by_block.values())[-KEPT_ATOMICS:], *list(by_warp.values())[-KEPT_ATOMICS:]))
+        """Of atomics, and of plain accesses, the last of each of some blocks and warps."""
+        kept: set[int] = set()
+        known = sorted(accesses)
+        for some in ([i for i in known if self.accesses[i].atomic], [i for i in known if not self.accesses[i].atomic]):
+            threads = [(i, self.accesses[i].threads[0]) for i in some]
+            kept.update(list({t.cta: i for i, t in threads}.values())[-KEPT_ATOMICS:])
+            kept.update(list({t.warp: i for i, t in threads}.values())[-KEPT_ATOMICS:])
+        return frozenset(kept)
 
     @staticmethod
     def _scopes(a: Access, atomic: str | None) -> tuple[str, str] | None:
