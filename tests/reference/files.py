@@ -40,6 +40,13 @@ CHECKS: dict[str, dict[str, str]] = {
         "uninitialised": "it transforms registers of rows beyond the last, and drops what comes of them"
     },
     "flash_attn_fwd_sm100.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
+    "flash_attn_combine.py": {
+        "uninitialised": "it reads rows of a tile beyond the sequence, and drops what comes of them"
+    },
+    "flash_attn_bwd_sm100.py": {
+        "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
+        "warpgroups": "the four warps of its last warpgroup ask for registers by instructions of their own",
+    },
     "attention/mla/mla_decode": {
         "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
         "coordinates": "128 threads index a tile of 64 sums: two write each, the same",
