@@ -16,7 +16,7 @@ from ..seam.guards.kinds import Domain
 from .basis import add_coord
 from .coalescing import Mode, modes_of
 from .commuting import reached_bits
-from .int_tuple import IntTuple, add, flatten_to_tuple, is_one, signed
+from .int_tuple import IntTuple, add, flatten_to_tuple, is_one, is_zero, signed
 from .layout import ComposedLayout, Layout, outer_of
 from .mapping import dice_modes, index, slice_modes
 from .modes import modewise
@@ -70,15 +70,13 @@ def _of_swizzled(swizzle: Swizzle, offset: Any, outer: Layout, coord: IntTuple) 
     fixed = [_mode(2, offset), *_fixed(coord, outer.shape, outer.stride)]
     reached = whole if type(whole) is int else reached_bits(fixed, swizzle.period.bit_length() - 1)
     bits = _bits(modes_of(kept), swizzle)
-    if bits is None or bits & reached:
-        return ComposedLayout(swizzle, whole, kept), far
-    if not _joined(bits, swizzle):
-        straight = _Straight(swizzle, signed(whole), reached)
-        return straight.layout(kept), add(far, swizzle(whole))
-    if reached_bits(fixed[:1], 64) & reached_bits(fixed[1:], 64):
+    apart = bits is not None and not bits & reached
+    if apart and not _joined(bits, swizzle):  # type: ignore[arg-type]
+        return _Straight(swizzle, signed(whole), reached).layout(kept), add(far, swizzle(whole))
+    if not apart or not is_zero(offset):
         return ComposedLayout(swizzle, whole, kept), far
     fields = swizzle.y_mask | swizzle.z_mask
-    return ComposedLayout(swizzle, add(offset, near & fields), kept), add(far, near & ~fields)
+    return ComposedLayout(swizzle, near & fields, kept), add(far, near & ~fields)
 
 
 def _strides(stride: IntTuple, period: int, multiples: bool) -> IntTuple:

@@ -112,7 +112,11 @@ class Pointer(InIR):
 
     def toint(self) -> Any:
         """Return the byte address, before the swizzle."""
-        return self.address
+        running, at = seam.current_or(None), self.address
+        if running is None or type(at) is not int:
+            return at
+        number = dtypes.Int64 if ADDRESS_BITS[self.space.name] == 64 else dtypes.Int32
+        return running.either(lambda: at, lambda: number(at))  # where addresses are moved as ints
 
     def align(self, min_align: int) -> Pointer:
         """Return the first address from here on that is a multiple of `min_align` bytes, a power of two."""

@@ -183,6 +183,40 @@ def test_settings_of_the_host_and_logarithms_of_sizes_are_static():
     assert x.tolist() == [6, 3, 7, 3]
 
 
+@cute.jit
+def began(x, n):
+    if n > 2:
+        x[3] = 1
+    r = cute.make_rmem_tensor(2, cute.Int32)
+    r.fill(n)
+    return [x, r]
+
+
+@cute.jit
+def begun(x, names, n):
+    return {name: began(x, n) for name in names}
+
+
+@cute.jit
+def counted(held, n):
+    for i in range(n):
+        held["a"][1][0] = held["a"][1][0] + i
+    return held["a"][1][0]
+
+
+def test_dicts_hold_lists():
+    @cute.kernel
+    def k(x: cute.Tensor):
+        held = begun(x, ("a", "b"), x[0])
+        held["b"][1][0] = 5
+        x[1] = counted(held, x[0])
+        x[2] = len(held["a"]) + held["b"][1][0]
+
+    x = np.array([4, 0, 0, 0], np.int32)
+    both(k, from_dlpack(x))
+    assert x.tolist() == [4, 10, 7, 1]
+
+
 def test_methods_that_a_package_adds_to_tensors(monkeypatch):
     original = cute.Tensor.__getitem__
 

@@ -26,6 +26,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.ground.error import Signal
 from ...seam.ground.names import WrongArguments, other_arguments
+from ...seam.ground.naming import shown
 from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.marks.host_objects import python_of
@@ -61,6 +62,8 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         else:
             given.append(a)
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
+    if fn is functools.partial and not callable(given[0]):
+        raise CuteError(f"partial({shown(given[0])}, …): the first argument must be a function")
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
     if isinstance(fn, FunctionType):

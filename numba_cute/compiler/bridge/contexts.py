@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from numba.cuda import types, typing
 from numba.cuda.core.base import OverloadSelector
@@ -425,11 +426,33 @@ def adapt(targetctx: Any, typingctx: CuteTypingContext) -> None:
     targetctx.refresh = refreshed
 
 
-class _Registries:
-    """Numba's registries of typing and lowering, which only grow. known: how many entries they had."""
+_SEEN: WeakKeyDictionary[Any, _Registries] = WeakKeyDictionary()
+"""By context of Numba's: its registries, as it knows them."""
 
-    def __init__(self, targetctx: Any) -> None:
-        self._loaders = targetctx._registries, targetctx.typing_context._registries
+
+def refreshing(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Make of a context's `refresh` one that looks through the registries only if one has grown, while a kernel is
+    compiled: Numba asks for it for each function."""
+
+    def refreshed(self: Any) -> None:
+        if building_kernel():
+            seen = _SEEN.get(self)
+            if seen is not None and not seen.grew():
+                return
+        refresh(self)
+        if building_kernel():
+            _SEEN[self] = _Registries(self)
+
+    return refreshed
+
+
+class _Registries:
+    """The registries of a context of Numba's, of lowering with those of typing, which only grow. known: how many
+    entries they had."""
+
+    def __init__(self, context: Any) -> None:
+        both = (context, context.typing_context) if hasattr(context, "typing_context") else (context,)
+        self._loaders = [x._registries for x in both]
         self._lists: list[Any] = []
         self._known: tuple[int, int] = (0, 0)
         self.grew()
@@ -438,7 +461,7 @@ class _Registries:
         """Say whether they have other entries than when this was asked last."""
         registries = sum(map(len, self._loaders))
         if registries != self._known[0]:
-            found = {**self._loaders[0], **self._loaders[1]}
-            self._lists = [getattr(registry, name) for registry, of in found.items() for name in of.registry_items]
+            found = [item for loaders in self._loaders for item in loaders.items()]
+            self._lists = [getattr(registry, name) for registry, of in found for name in of.registry_items]
         before, self._known = self._known, (registries, sum(map(len, self._lists)))
         return before != self._known

@@ -49,6 +49,11 @@ class Lent:
         self._given.append((list(items), items))
         return self._given[-1][0]
 
+    def hold(self, given: list[Any]) -> tuple[Any, ...]:
+        """Return the items of a list of traced code's own that an object of the kernel holds from now on."""
+        self._given.append((given, tuple(given)))
+        return self._given[-1][1]
+
     def check(self) -> None:
         """Raise a CuteError if traced code changed a list that it was given."""
         for given, items in self._given:

@@ -178,11 +178,14 @@ class Held:
     # ------------------------------------------------------------------ calls
     def _call(self, place: Site, inst: Any, call: Any) -> tuple[Objects, tuple[Objects, ...] | None]:
         func, sig = self.typemap[call.func.name], self.calltypes[call]
+        makes = bool(kinds(self.typemap[inst.target.name]))
+        if not makes and not any(self.vars[v.name] for v in call.list_vars()):
+            return NONE, None
         receiver, args = _arguments(call, func, sig)
         names = [n for group in (*receiver, *args) for n in group]
-        known = self._effects(func, sig)
-        if not any(self.vars[n] for n in names) and not kinds(self.typemap[inst.target.name]):
+        if not makes and not any(self.vars[n] for n in names):
             return NONE, None
+        known = self._effects(func, sig)
         if known is None:
             return self._unknown(place, inst, names), None
         groups = [
@@ -209,12 +212,11 @@ class Held:
             made = frozenset((place,)) if NEW in sources else NONE
             return made.union(*(self._given(groups, i) for i in sources if i != NEW))
 
-        if any(NEW in s for s in (known.result, *(what for _, what in known.stores))):
-            self.sites[place] = inst
-            self._grow(self.inside, place, objects(known.inside) | {place})
+        if any(NEW in what for _, what in known.stores):
+            self.stored.add(place)
+        if NEW in known.result or place in self.stored:
+            self._make(place, inst, objects(known.inside))
         for into, what in known.stores:
-            if NEW in what:
-                self.stored.add(place)
             self._store(objects(into), objects(what), inst)
         items = None if known.items is None else tuple(map(objects, known.items))
         return objects(known.result), items
@@ -232,9 +234,16 @@ class Held:
         if not wanted:
             return NONE
         held = NONE.union(*(self.vars[n] for n in names if kinds(self.typemap[n]) & wanted))
-        self.sites[place] = inst
-        self._grow(self.inside, place, self.reach(held) | {place})
+        self._make(place, inst, self.reach(held))
         return self.reach(held) | {place}
+
+    def _make(self, place: Site, inst: Any, inside: Objects) -> None:
+        """Note a statement that makes an object, which holds those of `inside` that its type leads to."""
+        self.sites[place] = inst
+        if place not in self.stored:
+            led_to = kinds(self.typemap[inst.target.name])
+            inside = frozenset(x for x in inside if self._is_of(x, led_to))
+        self._grow(self.inside, place, inside | {place})
 
     # ------------------------------------------------------------------ the whole
     def effects(self) -> Effects:

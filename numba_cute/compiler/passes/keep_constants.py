@@ -181,7 +181,7 @@ def _fold(facts: _Known) -> bool:
         if not isinstance(expr, ir.Expr) or expr.op not in _FOLDED:
             continue
         try:
-            value = known.of_expr(expr, place)
+            value = known.given(expr, place)
         except NotConstant:
             continue
         if type(value) in (int, bool) or (type(value) is float and _is_asserted(expr, place, known)):

@@ -10,9 +10,12 @@ from typing import Any
 import torch
 from compared import compare
 from quack import gemm_interface as quack
+from quack.gemm import gemm
 from quack.gemm_config import GemmConfig, SplitKMode
+from quack.gemm_symmetric import gemm_symmetric
 
 M, N, K = 72, 80, 72
+ONE = {"tile_M": 128, "tile_N": 64, "cluster_M": 1, "cluster_N": 1}
 CLOSE = {"atol": 1e-1, "rtol": 2e-2}
 
 
@@ -41,13 +44,10 @@ def close(given: Any, expected: Any) -> None:
 
 def linear() -> None:
     """alpha A B + beta C + bias, by its columns or rows."""
-    from quack.gemm import gemm
-
     a, b, c = operands()
     d, row, column = torch.empty_like(c), torch.randn(N, device="cuda"), torch.randn(M, device="cuda")
-    one = {"tile_M": 128, "tile_N": 64, "cluster_M": 1, "cluster_N": 1}
     gemm(
-        a[None], b.mT[None], d[None], c[None], None, **one, rowvec_bias=row[None], colvec_bias=column[None], alpha=2.0,
+        a[None], b.mT[None], d[None], c[None], None, **ONE, rowvec_bias=row[None], colvec_bias=column[None], alpha=2.0,
         beta=torch.tensor(0.5, device="cuda"),
     )  # fmt: skip
     close(d, 2 * (a.float() @ b.float()) + 0.5 * c.float() + row + column[:, None])
@@ -55,11 +55,9 @@ def linear() -> None:
 
 def added() -> None:
     """D += A B."""
-    from quack.gemm import gemm
-
     a, b, c = operands()
     d = c.clone()
-    gemm(a[None], b.mT[None], d[None], None, None, tile_M=128, tile_N=64, cluster_M=1, cluster_N=1, add_to_output=True)
+    gemm(a[None], b.mT[None], d[None], None, None, **ONE, add_to_output=True)
     close(d, a.float() @ b.float() + c.float())
 
 
@@ -123,8 +121,6 @@ def normalised() -> None:
 
 def symmetric() -> None:
     """A times its transpose, of which half is computed."""
-    from quack.gemm_symmetric import gemm_symmetric
-
     torch.manual_seed(0)
     a = matrix(1, 256, 72, scale=0.3)
     d = torch.empty(1, 256, 256, device="cuda", dtype=torch.bfloat16)
@@ -134,13 +130,11 @@ def symmetric() -> None:
 
 def split_k() -> None:
     """K split over CTAs, in order or as they come, and by a kernel that adds up."""
-    from quack.gemm import gemm
-
     a, b, c = operands()
     for mode in (SplitKMode.SERIAL, SplitKMode.PARALLEL, SplitKMode.SEPARATE):
         d = torch.empty_like(c)
         gemm(
-            a[None], b.mT[None], d[None], c[None], None, tile_M=128, tile_N=64, cluster_M=1, cluster_N=1, split_k=2,
+            a[None], b.mT[None], d[None], c[None], None, **ONE, split_k=2,
             split_k_mode=mode,
         )  # fmt: skip
         close(d, a.float() @ b.float() + c.float())
@@ -157,7 +151,8 @@ def rows_of_many() -> None:
     a, b = matrix(128, 72), matrix(2, 72, 64, scale=0.1)
     chosen = torch.randperm(128, device="cuda").to(torch.int32)
     for rows in (None, chosen):
-        d = quack.gemm(a, b, cu_seqlens_m=ends, A_idx=rows, tuned=False, dynamic_scheduler=False)
+        d = torch.empty(128, 64, device="cuda", dtype=a.dtype)
+        gemm(a, b.mT.contiguous(), d, None, None, **ONE, cu_seqlens_m=ends, A_idx=rows)
         x = (a if rows is None else a[rows.long()]).float()
         close(d, torch.cat([x[:100] @ b[0].float(), x[100:] @ b[1].float()]))
 
@@ -167,7 +162,8 @@ def sums_of_many() -> None:
     torch.manual_seed(0)
     ends = _ends(100, 28)
     a, b = matrix(128, 128, scale=0.1).mT, matrix(128, 64)
-    d = quack.gemm(a, b, cu_seqlens_k=ends, tuned=False, dynamic_scheduler=False)
+    d = torch.empty(2, 128, 64, device="cuda", dtype=a.dtype)
+    gemm(a, b.mT, d, None, None, **ONE, cu_seqlens_k=ends)
     x, y = a.float(), b.float()
     close(d, torch.stack([x[:, :100] @ y[:100], x[:, 100:] @ y[100:]]))
 
