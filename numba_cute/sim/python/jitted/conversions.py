@@ -109,6 +109,10 @@ class Versions:
         given = tuple(bound.arguments.values())
         fitting = [version for version in self._plans if _fit(version.given, given)]
         found = {self._plans[version] for version in fitting}
+        if len(found) > 1:  # what is undefined is a number
+            objects = [[type(x) is Undefined and k is None for k, x in zip(v.given, given)] for v in fitting]
+            fitting = [v for v, wrong in zip(fitting, objects) if not any(wrong)]
+            found = {self._plans[v] for v in fitting}
         if len(found) > 1:  # a number may be known here that the front end does not know, as one of a variable
             site = running(sys._getframe(1))
             asked = self._calls.get(site, ()) if site else ()

@@ -172,7 +172,7 @@ class Rebuilder:
         # before its surroundings: it may call itself
         made = self._functions[id(fn)] = self._conversions.function(fn.__code__, make)
         for name in _globals(fn.__code__):
-            if name in fn.__globals__:
+            if name in fn.__globals__ and type(space.get(name)) is not _Module:  # as another function has it
                 space[name] = self._captured(fn, name, names)
         for cell, old in zip(cells, fn.__closure__ or ()):
             try:
