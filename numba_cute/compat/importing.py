@@ -59,7 +59,7 @@ class Mirror(ModuleType):
         return next(vars(m)[name] for m in self.__sources__ if name in vars(m))
 
     def __getattr__(self, name: str) -> Any:
-        why = ""
+        why: list[AttributeError] = []
         if not name.startswith("__") or name in _DUNDERS:
             for module in self.__sources__:
                 if _is_only_imported(module, name):
@@ -67,14 +67,15 @@ class Mirror(ModuleType):
                 try:
                     found = getattr(module, name)
                 except AttributeError as e:
-                    why = f": {e}"
+                    why = [e]
                     continue
                 if isinstance(found, ModuleType) and f"{self.__name__}.{name}" in MODULES:
                     break
                 return found
             if f"{self.__name__}.{name}" in MODULES:
                 return importlib.import_module(f"{self.__name__}.{name}")
-        raise UnknownName(f"{self.__name__} has no {name!r} in numba_cute{why}")
+        # the words when they are asked for: Numba asks each global for its protocols, by `getattr` with a default
+        raise UnknownName(lambda: f"{self.__name__} has no {name!r} in numba_cute{''.join(f': {e}' for e in why)}")
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})

@@ -149,6 +149,8 @@ def _copy(r: Registers, step: Step) -> bool:
         arch.cp_async_bulk_wait_group(number, read=bool(words[3:]))
     elif words[0] == "async" and words[1] in ("ca", "cg"):
         return _copy_async(r, step)
+    elif "bulk" in words[1:3] and "tensor" not in words:
+        return _copy_bulk(r, step)
     else:
         return False
     return True
@@ -162,6 +164,30 @@ def _copy_async(r: Registers, step: Step) -> bool:
     how = {} if not read else {"src_size": r.read(read[0], "u32")}
     isa.cp_async(r.address(target), r.address(source, "u64"), nbytes=int(size, 0), cache=cache, **how)
     return True
+
+
+def _copy_bulk(r: Registers, step: Step) -> bool:
+    """cp.async.bulk between global and shared memory, and cp.reduce.async.bulk into global memory."""
+    words = [w for w in step.words[1:] if w not in ("L2::cache_hint", "noftz")]
+    target, source, size, *others = step.operands
+    hinted, loads = "L2::cache_hint" in step.words, words[:2] == ["async", "bulk"] and words[2:] in _INTO_SHARED
+    if len(others) != hinted + loads:
+        return False
+    how = {"policy": r.read(others[-1], "u64")} if hinted else {}
+    nbytes = r.read(size, "u32")
+    if words == ["async", "bulk", "global", "shared::cta", "bulk_group"]:
+        isa.cp_async_bulk_s2g(r.address(target, "u64"), r.address(source), nbytes, **how)
+    elif words[:-2] == ["reduce", "async", "bulk", "global", "shared::cta", "bulk_group"]:
+        op, kind = words[-2:]
+        isa.cp_reduce_async_bulk_s2g(r.address(target, "u64"), r.address(source), nbytes, op=op, type=kind, **how)
+    elif loads:
+        isa.cp_async_bulk_g2s(r.address(target), r.address(source, "u64"), nbytes, r.address(others[0]), **how)
+    else:
+        return False
+    return True
+
+
+_INTO_SHARED = [[to, "global", "mbarrier::complete_tx::bytes"] for to in ("shared::cta", "shared::cluster")]
 
 
 # ------------------------------------------------------------ threads

@@ -15,6 +15,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.compat import install, uninstall
 from numba_cute.compat.modules import MODULES
+from numba_cute.seam.ground import names
 
 
 @pytest.fixture
@@ -76,6 +77,16 @@ def test_an_unknown_name_is_said(installed):
         cutlass.Flaot32  # noqa: B018
     with pytest.raises(ImportError):
         import cutlass.no_such_module  # noqa: F401
+
+
+def test_words_of_an_absent_name_are_written_when_they_are_asked_for(installed, monkeypatch):
+    """Numba asks each global of a kernel for its protocols."""
+    cutlass = importlib.import_module("cutlass.cute")
+    monkeypatch.setattr(names, "unknown", None)
+    assert not hasattr(cutlass, "_numba_type_")
+    monkeypatch.undo()
+    with pytest.raises(AttributeError, match="cutlass.cute has no '_numba_type_' in numba_cute: .* has no attribute"):
+        cutlass._numba_type_  # noqa: B018
 
 
 def test_without_it_nothing_is_answered():

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
+from numba_cute import arch, utils
 from numba_cute.compat.cutlass import dialects as llvm
 from numba_cute.runtime import from_dlpack
+from tests.atoms.test_tma_modes import aligned
 
 F, I = cute.Float32, cute.Int32  # noqa: E741
 
@@ -140,3 +142,33 @@ def test_memory_is_read_and_written(text, want):
 
     cute.simulate(kernel)[1, 1](from_dlpack(x))
     assert x.tolist() == want
+
+
+@cute.kernel
+def by_bulk(src: cute.Tensor, out: cute.Tensor):
+    """out += 2 * src, through shared memory."""
+    smem = utils.SmemAllocator()
+    held = smem.allocate_tensor(cute.Float32, cute.make_layout(8), 16)
+    bar = smem.allocate_array(cute.Int64, 1)
+    if arch.thread_idx()[0] == 0:
+        arch.mbarrier_init(bar, 1)
+        arch.mbarrier_init_fence()
+        arch.mbarrier_arrive_and_expect_tx(bar, 32)
+        to, at = held.iterator.toint(), bar.toint()
+        text = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];"
+        llvm.inline_asm(None, [to, src.iterator, cute.Int32(32), at], text, "r,l,r,r", has_side_effects=True)
+        arch.mbarrier_wait(bar, 0)
+        add = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [$0], [$1], $2;"
+        for _ in range(2):
+            llvm.inline_asm(None, [out.iterator, to, cute.Int32(32)], add, "l,r,r", has_side_effects=True)
+        arch.cp_async_bulk_commit_group()
+        arch.cp_async_bulk_wait_group(0)
+
+
+def test_bulk_copies_take_pointers():
+    src, out = (aligned((8,), np.float32) for _ in range(2))
+    src[:], out[:] = np.arange(8), 1
+    args = [from_dlpack(x, assumed_align=16) for x in (src, out)]
+    cute.simulate(by_bulk)[1, 32](*args)
+    np.testing.assert_array_equal(out, 2 * src + 1)
+    assert "cp.reduce.async.bulk" in cute.compile(by_bulk, *args, arch="sm_90").ptx

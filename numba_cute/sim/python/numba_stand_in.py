@@ -20,6 +20,7 @@ from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
 from ..hardware.machine import Machine
+from ..hardware.together import let_others_run
 from .arithmetic.compute import wrapped
 from .arithmetic.intrinsics import INTRINSICS
 from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
@@ -322,7 +323,11 @@ class CudaStandIn:
             t.suspend(what, meet, None)
         else:
             del t.warp.meets[key]
+            for tell in t.cta.cluster.run.watch.meets:
+                tell(meet.threads)
             t.cta.cluster.wake_others(meet.threads)
+            if len(threads) > 1 and len(threads) == len(meet.threads):
+                let_others_run(t, what, meet)
         return meet.values  # type: ignore[no-any-return]
 
     def syncwarp(self, mask: Any = FULL_MASK) -> None:
@@ -378,6 +383,8 @@ class CudaStandIn:
 
     def activemask(self) -> Any:
         """The lane's own bit: which lanes are active together is not defined, and one alone is allowed."""
+        for tell in self._run.watch.reads_register:
+            tell(Machine(self._run, None, [self._run.thread]), "activemask")
         return _UINT32(1 << self._run.thread.lane)
 
 
