@@ -76,7 +76,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.utils": ("numba_cute.utils",),
     "cutlass.utils.ampere_helpers": ("numba_cute.utils.ampere_helpers",),
     "cutlass.utils.blackwell_helpers": (
-        "numba_cute.utils.blackwell_helpers", "numba_cute.nvgpu.tcgen05", "numba_cute.utils",
+        "numba_cute.utils.blackwell_helpers",
+        "numba_cute.nvgpu.tcgen05",
+        "numba_cute.utils",
     ),
     "cutlass.utils.blockscaled_layout": ("numba_cute.utils.blockscaled_layout",),
     "cutlass.utils.distributed": ("numba_cute.utils.distributed",),
