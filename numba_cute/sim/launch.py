@@ -18,6 +18,7 @@ from .. import seam
 from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made, enough_smem
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
+from ..seam.ground.collecting import seldom
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
 from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
@@ -235,7 +236,7 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
     ) -> None:
         try:
-            with answering_for(self.arch, self.sms):
+            with answering_for(self.arch, self.sms), seldom:
                 self._run(grid, block, smem, args, named)
         except Exception as e:  # the user's own passes as it is
             raise launch_error(e, written_function(self.kernel)) from e.__cause__
