@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError, Leaf, current, is_static, traced
+from ..seam import CuteError, Leaf, beyond, current, is_static, traced
 from .basis import ScaledBasis, add_coord, as_coord, checked, coord_zero, is_basis
 from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, static_int, text, whole, widened
 
@@ -77,7 +77,7 @@ def outside(coord: IntTuple, shape: IntTuple) -> tuple[int, ...] | None:
     while isinstance(coord, tuple) and len(coord) == 1:
         coord = coord[0]
     n = product(shape)
-    return () if type(coord) is int and type(n) is int and not 0 <= coord < n else None
+    return () if beyond(coord, n) else None
 
 
 @traced

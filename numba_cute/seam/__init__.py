@@ -47,6 +47,7 @@ from numba_cute.seam.ground.leaf import (
     Int as Int,
     Leaf as Leaf,
     Number as Number,
+    beyond as beyond,
     divisor as divisor,
     divisor_of as divisor_of,
     is_exact as is_exact,

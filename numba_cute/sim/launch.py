@@ -18,6 +18,7 @@ from .. import seam
 from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made, enough_smem
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
+from ..seam.ground.collecting import seldom
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
 from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
@@ -235,7 +236,7 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
     ) -> None:
         try:
-            with answering_for(self.arch, self.sms):
+            with answering_for(self.arch, self.sms), seldom:
                 self._run(grid, block, smem, args, named)
         except Exception as e:  # the user's own passes as it is
             raise launch_error(e, written_function(self.kernel)) from e.__cause__
@@ -314,6 +315,7 @@ class Simulated:
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
+        run.undefined = shared and any(c.backend is not None for c in self.checks)
         run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
         run.checked = bool(meetings)
@@ -337,6 +339,8 @@ class Simulated:
                 return Cluster(run, *run.next_cluster()) if run.to_start else None
 
             cooperative.execute((following for _ in self._shown(run.to_start)), start)
+        if shared and run.suspicions:
+            raise NotTogether("what is to be warned of is found lane by lane")
         arguments.give_back()
         enough_smem(run.smem, run.smem_need)
         check_written(memory, {n: a for n, a in zip(names, args) if n in self.outputs}, fn.__name__)
@@ -380,21 +384,21 @@ def _backend(checks: tuple[type[Check], ...]) -> Any:
 
 
 def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
-    """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be known of each lane's accesses
-    and steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
-    looked_at = (
-        s.checks
-        or s.trace is not None
-        or s.proves
-        or PROOFS.get() is not None
-        or recording() is not None
-        or sys.gettrace() is not None
-    )
-    return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+    """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be counted of each lane's
+    steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
+    looked_at = s.trace is not None or recording() is not None or sys.gettrace() is not None or _debugged()
+    told = looked_at or _to_be_proved(s)
+    return not told and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+
+
+def _debugged() -> bool:
+    """Tell whether a debugger looks on by `sys.monitoring`, which Python has from 3.12 on."""
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
 
 
 def _to_be_proved(s: Simulated) -> bool:
-    """Tell whether a launch is to be proved."""
+    """Tell whether a launch is to be proved: what each lane does counts."""
     return s.proves or PROVES.get() or PROOFS.get() is not None
 
 

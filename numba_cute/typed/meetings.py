@@ -79,12 +79,14 @@ class Version(NamedTuple):
     """Holds what the front end made of a function for some arguments. given: what is known of those, in the order of
     its parameters: a kind, a `Static`, a `Fields`, or a tuple of such. meetings: where it converts, by its code and
     that of each function that was inlined in it; none if it is traced. calls: those in it, where versions are chosen
-    by them. types: as of a call."""
+    by them. types: as of a call. held: what is known of the fields of immutable objects among the arguments, each the
+    names of their static numbers, with these, and of others."""
 
     given: tuple[Any, ...]
     meetings: frozenset[tuple[CodeType, frozenset[Meeting]]] = frozenset()
     calls: frozenset[Call] = frozenset()
     types: tuple[str, ...] = ()
+    held: tuple[tuple[tuple[str, Any], ...], ...] = ()
 
 
 Meetings: TypeAlias = "dict[CodeType, set[Version]]"

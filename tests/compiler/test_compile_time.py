@@ -283,7 +283,7 @@ def test_a_statement_is_typed_again_only_where_a_type_changed(monkeypatch):
     @cuda.jit
     def around(out):
         n = 1
-        for i in range(3):
+        for _ in range(3):
             n = n + abs(n) * 0.5
         out[0] = n + cute.size(cute.make_layout(4))
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -195,3 +197,61 @@ def test_closures_with_elect_one_copy_as_much_as_lies_together():
     out, lengths = np.zeros(32, np.float32), np.array([9, 5], np.int32)
     both(by_closures, from_dlpack(out), Pair(from_dlpack(src.T, assumed_align=16)), from_dlpack(lengths), threads=32)
     np.testing.assert_array_equal(out, src[2] + src[1] + 4)
+
+
+@cute.jit
+def warp_sum(x, width: cute.Constexpr[int]):
+    if cute.const_expr(isinstance(x, cute.TensorSSA)):
+        sums = cute.make_rmem_tensor(x.shape, x.dtype)
+        sums.store(x)
+        for i in cute.range_constexpr(cute.size(x.shape)):
+            sums[i] = warp_sum(sums[i], width)
+        return sums.load()
+    for i in cute.range_constexpr(int(math.log2(width))):
+        x = x + arch.shuffle_sync_bfly(x, offset=1 << i)
+    return x
+
+
+@cute.kernel
+def summing(out: cute.Tensor):
+    lane = arch.thread_idx()[0]
+    held = cute.make_rmem_tensor(2, cute.Float32)
+    if lane < 8:
+        held[0] = lane
+        held[1] = 2 * lane
+    sums = warp_sum(held.load(), 8)
+    if lane < 8:
+        out[lane] = sums[0] + sums[1]
+
+
+def test_a_version_for_numbers_takes_those_that_nobody_has_set():
+    out = np.zeros(8, np.float32)
+    both(summing, from_dlpack(out), threads=32)
+    assert (out == 84).all()
+
+
+THIS = sys.modules[__name__]
+STEP = 3
+
+
+def elected(out):
+    with arch.elect_one():
+        out[0] = 5
+
+
+@cute.jit
+def asking_of_the_module(out):
+    out[1] = THIS.STEP
+
+
+@cute.kernel
+def by_module(out: cute.Tensor):
+    THIS.elected(out)
+    if arch.thread_idx()[0] == 0:
+        asking_of_the_module(out)
+
+
+def test_a_module_is_one_for_all_functions_that_name_it():
+    out = np.zeros(2, np.int32)
+    both(by_module, from_dlpack(out), threads=32)
+    assert out.tolist() == [5, 3]

@@ -45,6 +45,20 @@ class Counting:
                 assert elected == 1
 
 
+@cute.kernel
+def of_a_class(out, kind: cute.Constexpr):
+    tidx, _, _ = cute.arch.thread_idx()
+    if tidx // 32 == 0:
+        kind(tidx // 32).within(out, more=4)
+
+
+def test_in_methods_of_a_class_that_is_an_argument():
+    out = np.zeros(1, np.int32)
+    cute.simulate(of_a_class)[1, 64](out, Counting)
+    assert out[0] == 4
+    assert cute.compile(of_a_class, (out, Counting), arch="sm_90a").ptx
+
+
 def closing_over(scale):
     @cuda.jit
     def kernel(out):

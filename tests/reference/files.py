@@ -39,6 +39,13 @@ CHECKS: dict[str, dict[str, str]] = {
         "uninitialised": "it transforms registers of rows beyond the last, and drops what comes of them"
     },
     "flash_attn_fwd_sm100.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
+    "flash_attn_combine.py": {
+        "uninitialised": "it reads rows of a tile beyond the sequence, and drops what comes of them"
+    },
+    "flash_attn_bwd_sm100.py": {
+        "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
+        "warpgroups": "the four warps of its last warpgroup ask for registers by instructions of their own",
+    },
     "flash_attn_fwd_gqa_sm100.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "flash_attn_fwd_varlen_sm100.py": {"tensor_fences": "no tcgen05.fence stands at the waits of its pipelines"},
     "attention/mla/mla_decode": {

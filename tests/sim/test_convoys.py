@@ -29,8 +29,8 @@ import hopper_gemm  # noqa: E402
 
 
 def launched(kernel, grid, block, args, smem=0, **options):
-    """Run it without checks; gives the run."""
-    simulated = simulate(kernel, checks=False, **options)
+    """Run it, without checks if none are asked for; gives the run."""
+    simulated = simulate(kernel, **{"checks": False, **options})
     return simulated.once(*simulated.configured((grid, block, 0, smem)), tuple(args), None)
 
 
@@ -44,13 +44,15 @@ def both(monkeypatch):
     """`both(kernel, grid, block, arrays, …)` runs it on copies both ways, and gives the arrays that came out."""
 
     def run(kernel, grid, block, arrays, **options):
-        together, alone = ([a.copy() if isinstance(a, np.ndarray) else a for a in arrays] for _ in range(2))
+        together, checked, alone = ([a.copy() if isinstance(a, np.ndarray) else a for a in arrays] for _ in range(3))
         assert launched(kernel, grid, block, together, **options).shared
+        if kernel is not spin_lock:  # which lacks a fence
+            launched(kernel, grid, block, checked, checks=True, **options)
         with monkeypatch.context() as m:
             m.setattr(launch, "may_share", lambda *_: False)
             assert not launched(kernel, grid, block, alone, **options).shared
-        for a, b in zip(together, alone):
-            assert not isinstance(a, np.ndarray) or a.tobytes() == b.tobytes()
+        for a, b, c in zip(together, alone, checked if kernel is not spin_lock else alone):
+            assert not isinstance(a, np.ndarray) or a.tobytes() == b.tobytes() == c.tobytes()
         return together
 
     return run
@@ -425,10 +427,8 @@ def test_lanes_that_part_all_the_time_go_on_one_by_one(rng):
     np.testing.assert_array_equal(out, 8 * np.arange(256))
 
 
-@pytest.mark.parametrize(
-    "options", [{"seed": 1}, {"trace": cute.sim.Trace()}, {"checks": True}], ids=lambda o: next(iter(o))
-)
-def test_orders_traces_and_checks_are_of_single_lanes(monkeypatch, options):
+@pytest.mark.parametrize("options", [{"seed": 1}, {"trace": cute.sim.Trace()}], ids=lambda o: next(iter(o)))
+def test_orders_and_traces_are_of_single_lanes(options):
     simulated = simulate(branches, **{"checks": False, **options})
     assert not launch.may_share(simulated, (32, 1, 1), simulated.seed, None)
 
@@ -454,3 +454,91 @@ def test_a_warp_that_does_one_thing_costs_a_lane(rng):
         assert launched(kernel, 1, 32, [x, out]).shared
     np.testing.assert_array_equal(out, x * 2)
     assert len(steps) == 10
+
+
+def _tile(x, n=32):
+    return cute.make_tensor(x, cute.make_layout(n))
+
+
+def _shared():
+    return cute.arch.alloc_smem(cute.Float32, 64)
+
+
+def _reads_a_neighbours(x, out):
+    t, s = cuda.threadIdx.x, cute.make_tensor(_shared(), cute.make_layout(64))
+    s[t] = _tile(x)[t]
+    _tile(out)[t] = s[t ^ 1]
+
+
+def _overwrites_what_others_read(x, out):
+    t, s = cuda.threadIdx.x, cute.make_tensor(_shared(), cute.make_layout(64))
+    s[t] = _tile(x)[t]
+    cuda.syncthreads()
+    _tile(out)[t] = s[t // 2]
+    s[t] = 0.0
+
+
+def _beyond_the_shape(x, out):
+    t = cuda.threadIdx.x
+    _tile(out)[t] = _tile(x, 31)[t]
+
+
+def _writes_one_place(x, out):
+    t = cuda.threadIdx.x
+    _tile(out)[t // 31] = _tile(x)[t]
+
+
+def _nobody_wrote_it(x, out):
+    t, s = cuda.threadIdx.x, cute.make_tensor(_shared(), cute.make_layout(64))
+    s[t] = _tile(x)[t]
+    cuda.syncthreads()
+    _tile(out)[t] = s[t + 1]
+
+
+def _registers_that_nobody_wrote(x, out):
+    t, r = cuda.threadIdx.x, cute.make_rmem_tensor(cute.make_layout(2), cute.Float32)
+    r[0] = _tile(x)[t]
+    _tile(out)[t] = r[t // 31]
+
+
+def _outside_of_memory(x, out):
+    t = cuda.threadIdx.x
+    _tile(out, 64)[t + t // 31] = _tile(x)[t]
+
+
+def _misses_a_fence_of_the_warp(x, out):
+    t = cuda.threadIdx.x
+    _tile(out)[t] = _tile(x)[t]
+    _tile(x)[31 - t] = 0.0
+
+
+WRONG = [_reads_a_neighbours, _overwrites_what_others_read, _beyond_the_shape, _writes_one_place, _nobody_wrote_it,
+         _registers_that_nobody_wrote, _outside_of_memory, _misses_a_fence_of_the_warp]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", WRONG, ids=lambda k: k.__name__[1:])
+def test_reports_of_lanes_that_ran_together_are_those_of_lanes_alone(monkeypatch, kernel):
+    x, out = np.ones((2, 32), np.float32)
+
+    def said():
+        with pytest.raises(cute.CuteError) as caught:
+            simulate(kernel)[1, 32, 0, 256](x, out)
+        return str(caught.value)
+
+    ways = []
+    once = launch.Simulated._once
+    monkeypatch.setattr(launch.Simulated, "_once", lambda self, *a: (ways.append(a[-1]), once(self, *a))[1])
+    together = said()
+    monkeypatch.setattr(launch, "may_share", lambda *_: False)
+    assert said() == together
+    assert ways == [True, False, False]
+
+
+def test_lanes_that_write_the_same_to_one_place_do_so_in_turn():
+    def kernel(x, out):
+        t = cuda.threadIdx.x
+        _tile(out)[t // 2] = _tile(x)[t // 2]
+
+    x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    assert launched(kernel, 1, 32, [x, out], checks=("-same_values",)).shared
+    np.testing.assert_array_equal(out[:16], x[:16])

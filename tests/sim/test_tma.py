@@ -192,6 +192,14 @@ def copies_of(row):
     return kernel
 
 
+def test_addresses_of_a_map_are_of_64_bits():
+    a = np.arange(8 * 64, dtype=np.float16).reshape(8, 64)
+    around = TensorMapRecord(dtypes.Float16, a.ctypes.data, (64, 8, (1 << 30) + 1), (128, 1 << 34), (64, 8, 1))
+    load, raw = make_load(3, 1024), np.zeros(1024, np.uint8)
+    simulate(lambda a, source, at, raw: load(source, at, raw))[1, 32, 0, 8192](a, around, (0, 0, 1 << 30), raw)
+    np.testing.assert_array_equal(raw.view(np.float16), a.ravel())
+
+
 def test_a_map_larger_than_its_array_may_copy_what_lies_in_it():
     a = np.zeros((8, 64), np.float16)
     r = TensorMapRecord(dtypes.Float16, a.ctypes.data, (64, 9), (128,), (64, 8))

@@ -19,9 +19,9 @@ from ..ptx_text import meaning
 from .tma_traits import atom_make_non_exec_tiled_tma_load
 
 __all__ = [
-    "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType", "TMALoadMode", "absf",
-    "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync", "extract", "extractvalue",
-    "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
+    "AddressSpace", "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType",
+    "TMALoadMode", "absf", "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync",
+    "extract", "extractvalue", "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
 ]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}

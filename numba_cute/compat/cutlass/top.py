@@ -10,7 +10,16 @@ import numba_cute as cute
 from ...compiler.host.ptxas import version
 from ...dtypes import DType
 
-__all__ = ["DataType", "Float8E4M3", "GridConstant", "__STR_TO_DTYPE__", "__version__", "dtype", "target_version"]
+__all__ = [
+    "DataType",
+    "Float8E4M3",
+    "Float8E4M3B11FNUZ",
+    "GridConstant",
+    "__STR_TO_DTYPE__",
+    "__version__",
+    "dtype",
+    "target_version",
+]
 
 __version__ = "4.8.1"
 """The version of the CuTe DSL whose names these are."""
@@ -22,6 +31,10 @@ DataType = DType
 
 class Float8E4M3:
     """Stand for an element type that no GPU has: files name it to refuse it. The hardware's is `Float8E4M3FN`."""
+
+
+class Float8E4M3B11FNUZ:
+    """Stand for another element type that no GPU has."""
 
 
 class Version(NamedTuple):

@@ -59,6 +59,15 @@ def given_as(ty: types.Type) -> Any:
     return group(map(given_as, ty)) if isinstance(ty, types.BaseTuple) else outline(kind_of(ty))
 
 
+def held_by(ty: types.Type) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of an immutable object that are numbers, by name: a `Static`, or None of run time."""
+    if not isinstance(ty, Value) or ty.spec[0] != "node":
+        return ()
+    parts = zip(fields_of(ty.spec[1]), ty.spec[2])
+    numbers = ((name, part) for name, part in parts if part[0] == "leaf" or part[1:2] in ((int,), (bool,)))
+    return tuple((name, Static(part[2]) if part[0] == "const" else None) for name, part in numbers)
+
+
 def note_version(code: CodeType, version: Version) -> None:
     """Record a version of a function that the front end made."""
     memory().meetings.setdefault(written(code), set()).add(version)
@@ -74,7 +83,8 @@ def note_traced(fn: Any, pysig: inspect.Signature, args: tuple[types.Type, ...])
     if plain.is_plain_function(function) and plain.is_users(function):
         code = function.__code__
         lifted = code.co_argcount - written(code).co_argcount
-        note_version(code, Version(tuple(map(given_as, args))[lifted:]))
+        held = tuple(map(held_by, args))[lifted:]
+        note_version(code, Version(tuple(map(given_as, args))[lifted:], held=held))
 
 
 def _whole_call(fn: Any, pysig: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:

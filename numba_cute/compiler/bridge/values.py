@@ -324,14 +324,6 @@ def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
     return slot
 
 
-def copied(pointer: Any, ty: StructRef, tracer: Tracer) -> Any:
-    """Return the address of a copy of an object, in a place of its own of the frame."""
-    model = tracer.context.data_model_manager[ty]
-    slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
-    tracer.builder.store(tracer.builder.load(pointer), slot)
-    return slot
-
-
 def settle_before(values: list[Any], tracer: Tracer) -> None:
     """Give the objects of traced code that a jitted function is given their slots: it may change and return them."""
     for x in list(objects_in(values)):

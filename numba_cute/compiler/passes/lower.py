@@ -16,8 +16,7 @@ from numba.cuda.lowering import CUDALower
 
 from ..bridge import returns
 from ..bridge.object_types import Value
-from ..bridge.values import copied
-from ..emit.tracer import Tracer
+from ..emit.frames import make_slot
 from ..ground.memory import memory
 from .copied import Copied
 from .definitions import instructions
@@ -109,10 +108,17 @@ class Lower(CUDALower):
         its number: LLVM's text is made by `str`, which for Python 3.10 is the member's name."""
         value = inst.value
         if isinstance(inst, Copied):
-            return copied(self.loadvar(value.name), ty, Tracer(self.context, self.builder))
+            return self._copied(self.loadvar(value.name), ty)
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(ty, types.Integer):
             inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
         return super().lower_assign(ty, inst)
+
+    def _copied(self, pointer: Any, ty: Any) -> Any:
+        """Return the address of a copy of an object, in a place of its own of the frame."""
+        model = self.context.data_model_manager[ty]
+        slot = make_slot(self.builder, model.contents(), ty.cls.__name__, model)
+        self.builder.store(self.builder.load(pointer), slot)
+        return slot
 
     def lower_dynamic_raise(self, inst: Any) -> None:
         """Lower a `raise` whose message only a run knows: it ends the thread with what of the message is static, for

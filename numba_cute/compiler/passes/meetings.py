@@ -15,7 +15,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...typed.meetings import NOWHERE, WHOLE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
-from ..bridge.kinds import given_as, kind_of, note_version
+from ..bridge.kinds import given_as, held_by, kind_of, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
 from ..ground.places import Place
@@ -72,7 +72,8 @@ class _Reader:
         given = tuple(map(given_as, self._state.args))[lifted:]
         names = tuple(map(str, self._state.args))[lifted:]
         found = frozenset((code, frozenset(found)) for code, found in meetings.items())
-        return Version(given, found, frozenset(self._called()), names)
+        held = tuple(map(held_by, self._state.args))[lifted:]
+        return Version(given, found, frozenset(self._called()), names, held)
 
     def _untouched(self, code: CodeType, noted: list[Meeting]) -> Iterator[Meeting]:
         """Yield, of a place that converts, what says that other copies of its code convert nothing there: they have one

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The garbage collector while a kernel is compiled, and while this package is imported.
+"""The garbage collector while a kernel is compiled or simulated, and while this package is imported.
 
 A compilation makes some 100,000 objects that live until its end. After each 700 of them Python looks for cycles among
 the young, and twice in a second among all that the process holds (with torch imported, a million objects), where it
 finds nothing: an eighth of a compilation's time, and of an import's. So while one runs, the young are looked at less
-often.
+often. A simulation makes some objects for each thread, all of which its checks may name until its end.
 """
 
 from __future__ import annotations

@@ -36,6 +36,10 @@ class Leaf:
         """Divide such two, and round up: as unsigned numbers their sum stays in their type."""
         return self._natural("floordiv", a + (b + -1), b)
 
+    def _beyond(self, coord: Any, extent: Any) -> bool:
+        """Tell whether a coordinate is known to lie beyond an extent, one of them this one."""
+        return False
+
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
         if not hasattr(dtype, "__cute_element__"):
@@ -127,6 +131,14 @@ def remainder(a: Any, b: Any) -> Any:
     """Return the remainder of `quotient`."""
     leaf = a if isinstance(a, Leaf) else b
     return leaf._natural("mod", a, b) if isinstance(leaf, Leaf) else a % b
+
+
+def beyond(coord: Any, extent: Any) -> bool:
+    """Tell whether a coordinate is known to lie beyond an extent: below 0, or not below it."""
+    if type(coord) is int and type(extent) is int:
+        return not 0 <= coord < extent
+    leaf = coord if isinstance(coord, Leaf) else extent
+    return isinstance(leaf, Leaf) and leaf._beyond(coord, extent)
 
 
 def quotient_up(a: Any, b: Any) -> Any:

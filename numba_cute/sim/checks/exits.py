@@ -26,8 +26,8 @@ class Exits(Check):
         """By CTA and agent: the last use by a peer or a copy."""
 
     def reaches(self, m: Any, cta: Any) -> None:
-        c = m.threads[0].clock
-        self._touched(cta, Access(m, c.agent, c.agent + 1, c.epoch, None, None))
+        for t in m.threads if m.unit is None else m.threads[:1]:
+            self._touched(cta, Access(m, t.clock.agent, t.clock.agent + 1, t.clock.epoch, None, None))
 
     def uses_barrier(self, m: Any, bar: Any, what: str, asynchronous: bool) -> None:
         if m.cta is not bar.cta and not asynchronous:

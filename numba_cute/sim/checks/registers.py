@@ -12,6 +12,7 @@ from ...seam import Regs
 from ..ground.report import RaceError
 from ..hardware.machine import Machine
 from ..hardware.watch import Check
+from ..python.arithmetic.lanes import Apart
 
 
 class Held(NamedTuple):
@@ -89,7 +90,11 @@ class Registers(Check):
     # the thread itself
     def touches(self, thread: Any, regs: Regs, verb: str) -> None:
         if self._loading:
-            self._wait_where_used(thread, regs)
+            if isinstance(regs.file, Apart):
+                for t in thread.convoy.threads:
+                    self._wait_where_used(t, Regs(regs.file.of(t), regs.dtype, regs.start, regs.count))
+            else:
+                self._wait_where_used(thread, regs)
         group = self._warpgroups.get(thread.warpgroup)
         if group is None:
             return
@@ -106,12 +111,19 @@ class Registers(Check):
         loads, (start, end) = self._loading.get(thread.warp, {}), _within(regs)
         for held, by in loads.get(thread.index, ()):
             first, last = _within(held)
-            if held.file is regs.file and start < last and first < end:
+            if _same(held.file, regs.file) and start < last and first < end:
                 by.tmem.wait_loads_of(thread)
                 del loads[thread.index]
                 if not loads:
                     del self._loading[thread.warp]
                 return
+
+
+def _same(file: Any, other: Any) -> bool:
+    """Tell whether two views are one register file: lanes that run together make a view for each use."""
+    if file is other or file.base is None or file.base is not other.base:
+        return file is other
+    return bool(file.__array_interface__["data"][0] == other.__array_interface__["data"][0])
 
 
 def _within(regs: Regs) -> tuple[int, int]:

@@ -4,6 +4,7 @@ of another width."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from ...isa.facts.canonical import swizzle_parameters
 from ...layout import Swizzle
-from ..ground.access import Rows
+from ..ground.access import Pieces, Rows
 from ..ground.report import SwizzleError
+from ..hardware.together import NotTogether
 from ..hardware.watch import Check
 
 _REMEMBERED = 4
@@ -50,7 +52,8 @@ class Swizzles(Check):
         self._tags: dict[Any, NDArray[np.int32]] = {}  # by memory: of each byte the number of its writer, 0 of none
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
-        self._computed: dict[Any, dict[int, _Lay]] = {}  # by thread: its last swizzled addresses
+        self._computed: dict[Any, dict[Any, _Lay]] = {}  # by thread: its last swizzled addresses
+        """Of lanes that run together by their convoy: pairs of the lanes and an address for each."""
         self._parts: dict[Any, dict[tuple[Any, int], _Lay]] = {}  # by memory: parts of threads' swizzled tensors
         self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
         self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on
@@ -60,10 +63,12 @@ class Swizzles(Check):
         self._meant.pop(cta.smem, None)
         self._parts.pop(cta.smem, None)
 
-    def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
-        mine = self._computed.setdefault(thread, {})
-        mine.pop(address, None)
-        mine[address] = _lay(swizzle, width)
+    def swizzles(self, thread: Any, swizzle: Any, address: Any, width: int) -> None:
+        lay, f = _lay(swizzle, width), thread.convoy
+        mine = self._computed.setdefault(thread if f is None else f, {})
+        key: Any = address if f is None else (f.lanes, tuple(map(int, f.lists(address))))
+        mine.pop(key, None)
+        mine[key] = lay
         if len(mine) > _REMEMBERED:
             del mine[next(iter(mine))]
 
@@ -129,16 +134,38 @@ class Swizzles(Check):
         """By which swizzle, and for which elements, the threads computed where a region begins; None: by none that they
         told."""
         if isinstance(region, Rows):
-            starts: Any = region.rows * region.size
-            for thread, start in zip(m.threads, starts.tolist()):
-                found = self._of_thread(thread, start)
+            pairs = zip(m.threads, (region.rows * region.size).tolist())
+            for f, group in groupby(pairs, key=lambda pair: pair[0].convoy):
+                own = list(group)
+                if f is not None and not self._parts and not self._computes_any(f, {start for _, start in own}):
+                    continue
+                found = next((lay for t, start in own if (lay := self._of(t, start)) is not None), None)
                 if found is not None:
                     return found
             return None
-        return self._of_thread(m.threads[0], region.start)
+        if isinstance(region, Pieces):
+            of_all = self._computed.get(m.threads[0].convoy, {})
+            newest = next(reversed(of_all), None)
+            if newest == (m.threads[0].convoy.lanes, tuple(region.starts.tolist())):
+                return of_all[newest]
+            lays = {self._of(t, start) for t, start in zip(m.threads, region.starts.tolist())}
+            if len(lays) > 1:
+                raise NotTogether("lanes have computed their addresses in different ways")
+            return lays.pop()
+        return self._of(m.threads[0], region.start)
 
-    def _of_thread(self, thread: Any, address: int) -> _Lay | None:
-        found = self._computed.get(thread, {}).get(address)
+    def _computes_any(self, f: Any, addresses: set[int]) -> bool:
+        """Tell whether a lane of those that run together has computed one of some addresses."""
+        return any(not addresses.isdisjoint(at) for _, at in self._computed.get(f, ()))
+
+    def _of(self, thread: Any, address: int) -> _Lay | None:
+        """The lay of an address as a thread computed it last, or of the part of a tensor that begins there."""
+        f = thread.convoy
+        if f is None:
+            found = self._computed.get(thread, {}).get(address)
+        else:
+            last = reversed(self._computed.get(f, {}).items())
+            found = next((lay for (lanes, at), lay in last if at[lanes.index(thread.lane)] == address), None)
         return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
@@ -199,6 +226,8 @@ def _shown(lay: _Lay, wide: bool) -> str:
 
 def _addresses(region: Any) -> Any:
     """The address of each byte of a region of shared memory."""
+    if isinstance(region, Pieces):
+        return (region.starts[:, None] + np.arange(region.size)).ravel()
     if isinstance(region, Rows):
         return (region.rows[:, None] * region.size + np.arange(region.size)).ravel()
     return np.arange(region.start, region.stop)

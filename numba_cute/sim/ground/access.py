@@ -103,6 +103,54 @@ class Rows(Region):
         return int(self.rows[at // self.size]) * self.size + at % self.size
 
 
+class Pieces(Region):
+    """Pieces of the same size, one for each thread that accesses them: `size` bytes at each of `starts`, which may be
+    the same or overlap."""
+
+    __slots__ = ("starts", "size", "apart", "_index")
+
+    def __init__(self, starts: NDArray[np.int64], size: int) -> None:
+        self.starts, self.size = starts, size
+        self.start = int(starts[0])
+        gaps = starts[1:] - starts[:-1]
+        self._index: Any
+        if (gaps == size).all():  # one after the other, as mostly
+            self._index, self.apart = slice(self.start, self.start + size * len(starts)), True
+        else:
+            self._index = starts[:, None] + np.arange(size)
+            self.apart = bool((gaps >= size).all()) or bool((np.diff(np.sort(starts)) >= size).all())
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.starts) * self.size
+
+    def rows(self, memory: NDArray[Any]) -> Any:
+        """A thread's piece in each row."""
+        return memory[self._index].reshape(-1, self.size)
+
+    def put(self, memory: NDArray[Any], rows: Any) -> None:
+        """Set the threads' pieces. rows: one for each, or a value for all."""
+        if isinstance(self._index, slice) and isinstance(rows, np.ndarray):
+            memory[self._index].reshape(-1, self.size)[...] = rows
+        else:
+            memory[self._index] = rows
+
+    def one(self, at: int) -> Region:
+        """The piece of one thread."""
+        start = int(self.starts[at])
+        return Region(start, start + self.size)
+
+    def get(self, shadow: Ids) -> Ids:
+        found: Ids = self.rows(shadow).ravel()
+        return found
+
+    def set(self, shadow: Ids, value: Any) -> None:
+        self.put(shadow, value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value)
+
+    def address(self, at: int) -> int:
+        return int(self.starts[at // self.size]) + at % self.size
+
+
 class Box(Region):
     """A box of elements in memory: the byte strides of an array of `shape`, outermost first, from `start` on."""
 

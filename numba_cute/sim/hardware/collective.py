@@ -16,7 +16,7 @@ from ..ground.report import DivergenceError, OutOfBoundsError
 from ..python.arithmetic.number import CLASSES, Number
 from .machine import Machine
 from .tmem import one_group
-from .together import Together
+from .together import Together, let_others_run
 
 MASK = {"u16": 0xFFFF, "u32": 0xFFFFFFFF, "smem": 0xFFFFFFFF, "cluster_smem": 0xFFFFFFFF, "tmem": 0xFFFFFFFF,
          "u64": (1 << 64) - 1, "gmem": (1 << 64) - 1, "tmap": (1 << 64) - 1}  # fmt: skip
@@ -323,6 +323,8 @@ def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict
         meet.perform(run)
         meeting = [f.members[0] for f, _ in meet.convoys] if convoy is not None else unit.threads
         thread.cta.cluster.wake_others(meeting)
+        if len(meet.convoys) == 1:
+            let_others_run(thread, row.name, meet)
     if meet.outs is None:
         return None
     several = isinstance(meet.outs, tuple)

@@ -246,6 +246,7 @@ class Run:
         self.steps = self.clock = 0  # steps: counts what polling threads do by themselves (see `progress`)
         self.serial = next(_SERIALS)
         self.watch = Watch(check(self) for check in checks)
+        self.undefined = False  # whether lanes that run together tell which registers nobody has written
         self.clocks = self.watch.clocks  # whether threads keep count of what they know of each other's accesses
         self.noted = 1  # the number of the next access that a check notes
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error

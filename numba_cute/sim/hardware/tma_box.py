@@ -138,6 +138,7 @@ class SimTensorMap:
             shape.append(last - first)
             strides.append(step * stride)
             where.append(slice(first, last))
+        address %= 1 << 64  # which is as wide as addresses are: maps of ragged tensors go once around
         where.reverse()
         if 0 in shape or min(shape) < 0:
             return np.empty((0,) * len(shape), r.dtype.numpy), tuple(slice(0, 0) for _ in where)

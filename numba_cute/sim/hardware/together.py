@@ -13,6 +13,18 @@ class NotTogether(Exception):
     """Lanes do what they can only do one by one: the launch runs again that way."""
 
 
+class InTurn(NotTogether):
+    """Lanes write where the order among them counts, to one place: each is to write when its access is checked."""
+
+
+def let_others_run(thread: Any, why: str, on: Any) -> None:
+    """Let other warps go on where lanes one by one would wait for each other: checks see the same order of warps."""
+    cluster = thread.cta.cluster
+    if cluster.run.clocks and cluster.ready:
+        cluster.ready.append(thread)
+        thread.suspend(why, on, None)
+
+
 class Together(Protocol):
     """Lanes on one greenlet, which is their first thread's: the only one that the scheduler sees.
 

@@ -122,7 +122,8 @@ class Convoy:
         self._stepping = True
         result = live(*args)
         self._stepping = False
-        log.steps.append(_held(result) if result is not None else None)
+        if len(self.threads) > 1:  # one lane parts no more
+            log.steps.append(_held(result) if result is not None else None)
         return result
 
     def _restored(self, entry: Any) -> Any:

@@ -5,16 +5,18 @@ registers is one step for all lanes, done by NumPy where they do the same at dif
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, Uint64, from_numpy
-from ...isa.form.instr import ARRAY, SAME, THREAD, Instr
+from ...isa.form.instr import ARRAY, SAME, THREAD, WGMMA_GROUP, Instr
+from ...isa.form.kinds import Role
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
+from ..ground.access import Pieces
 from ..hardware.collective import as_elements, issue_alone, issue_together
 from ..hardware.machine import Machine
 from ..hardware.together import NotTogether
@@ -41,10 +43,31 @@ class LaneBackend(SimBackend):
         self.check_target(instr, statics, operands)
         f = self._convoy
         if instr.issuer != THREAD:
-            return f.step(issue_together, self.run, instr, statics, operands)
+            return f.step(self._issue_together, f, instr, statics, operands)
         if instr.pure and instr.least:
+            self._reads_operands(f, instr, operands)
             return self._compute(f, instr, statics, operands)
         return f.step(self._issue, f, instr, statics, operands)
+
+    def _issue_together(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+        if self.run.undefined and row.done_by == WGMMA_GROUP:
+            keeps, acc = (operands[row.roles[role]] for role in (Role.ACCUMULATE, Role.ACCUMULATOR))
+            if type(keeps) is not Lanes and not bool(keeps) and type(acc) is Regs:  # it is not read
+                self._written(f, acc)
+        self._reads_operands(f, row, operands)
+        out = issue_together(self.run, row, case, operands)
+        self._wrote_operands(f, row, operands)
+        return out
+
+    def _reads_operands(self, f: Convoy, row: Instr, operands: dict[str, Any]) -> None:
+        for o in row.operands if self.run.undefined else ():
+            if o.reads and type(v := operands.get(o.name)) is Regs:
+                self._defined(f, v)
+
+    def _wrote_operands(self, f: Convoy, row: Instr, operands: dict[str, Any]) -> None:
+        for o in row.operands if self.run.undefined else ():
+            if o.writes and type(v := operands.get(o.name)) is Regs:
+                self._written(f, v)
 
     def _compute(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         """Compute what has no side effect: that needs no step, for it can be computed again."""
@@ -66,6 +89,14 @@ class LaneBackend(SimBackend):
         return made[0] if len(made) == 1 else tuple(made)
 
     def _issue(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+        if self.run.clocks and len(f.threads) > 1 and _sums_floats(row, case):
+            raise NotTogether("sums of floats depend on the order of the lanes' atomics")
+        self._reads_operands(f, row, operands)
+        out = self._issued(f, row, case, operands)
+        self._wrote_operands(f, row, operands)
+        return out
+
+    def _issued(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         if row.lanes == ARRAY:
             return self._special(f, row, case) if row.pure else self._at_once(f, row, case, operands)
         if row.lanes == SAME:
@@ -82,6 +113,10 @@ class LaneBackend(SimBackend):
         return f.memory[key]
 
     # memory
+    def _machine(self) -> Machine:
+        f = self._convoy
+        return super()._machine() if f.by_turns is not None else Machine(self.run, None, f.threads)
+
     def load(self, dtype: DType, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
         f = self._convoy
         return f.step(self._load, f, dtype, space, address, count, align)  # type: ignore[no-any-return]
@@ -90,8 +125,7 @@ class LaneBackend(SimBackend):
         if type(address) is not Lanes:
             return super().load(dtype, space, address, count, align)
         self._machine().polls(tuple(address.values))
-        memory, places = self._places(f, space, address, count * dtype.bytes, align)
-        values = memory[places].view(dtype.numpy)
+        values = self._pieces(f, space, address, count * dtype.bytes, align).view(dtype.numpy)
         return tuple(f.of_array(dtype, values[:, i]) for i in range(count))
 
     def store(self, dtype: DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
@@ -100,23 +134,32 @@ class LaneBackend(SimBackend):
 
     def _store(self, f: Convoy, dtype: DType, space: str, address: Any, values: Any, align: int) -> None:
         if type(address) is not Lanes:  # the lanes write in order
+            if len(f.threads) > 1 and self.run.watch.accesses:
+                f.each(super().store, dtype, space, address, list(values), align)
+                return
             last = [v.numbers[-1] if type(v) is Lanes else v for v in values]
             super().store(dtype, space, address, last, align)
             return
-        memory, places = self._places(f, space, address, len(values) * dtype.bytes, align, True)
         data = np.empty((len(f.threads), len(values)), dtype.numpy)
         for i, v in enumerate(values):
             data[:, i] = _numbers(v, dtype)
-        memory[places] = data.view(np.uint8)
+        self._set_pieces(f, space, address, data.view(np.uint8), align)
 
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
-        return swizzle(address) if swizzle.bits else address
+        found = swizzle(address) if swizzle.bits else address
+        for tell in self.run.watch.swizzles:
+            tell(self.run.thread, swizzle, found, width)
+        return found
 
     def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
-        """Nobody watches lanes that run together."""
+        for tell in self.run.watch.part_by_swizzle:
+            of_lanes = zip(*(map(int, self._convoy.lists(a)) for a in addresses))
+            for thread, own in zip(self._convoy.threads, of_lanes):
+                tell(thread, swizzle, own, width)
 
     def reinterprets(self, address: Any, width: int, other: int) -> None:
-        """Nobody watches lanes that run together."""
+        for tell in self.run.watch.reinterprets:
+            tell(self.run.thread, min(map(int, self._convoy.lists(address))), width, other)
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         f = self._convoy
@@ -125,9 +168,10 @@ class LaneBackend(SimBackend):
     def _copy_to_regs(self, f: Convoy, space: str, address: Any, dst: Regs, align: int) -> None:
         if self._one_by_one(f, dst) or type(address) is not Lanes:
             f.each(super().copy_to_regs, space, address, dst, align)
+            self._written(f, dst)
         else:
-            memory, places = self._places(f, space, address, dst.count * dst.dtype.bytes, align)
-            _set(f, dst, memory[places].view(dst.dtype.numpy))
+            raw = self._pieces(f, space, address, dst.count * dst.dtype.bytes, align)
+            self._set(f, dst, raw.view(dst.dtype.numpy))
 
     def copy_from_regs(self, src: Regs, space: str, address: Any, align: int) -> None:
         f = self._convoy
@@ -135,15 +179,24 @@ class LaneBackend(SimBackend):
 
     def _copy_from_regs(self, f: Convoy, src: Regs, space: str, address: Any, align: int) -> None:
         if self._one_by_one(f, src) or type(address) is not Lanes:
+            self._defined(f, src)
             f.each(super().copy_from_regs, src, space, address, align)
         else:
-            memory, places = self._places(f, space, address, src.count * src.dtype.bytes, align, True)
-            memory[places] = np.ascontiguousarray(spans(f, src)).view(np.uint8)
+            self._set_pieces(f, space, address, np.ascontiguousarray(self._get(f, src)).view(np.uint8), align)
 
-    def _places(
-        self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool = False
-    ) -> tuple[Bytes, Any]:
-        """The memory that the lanes access, and where in it: an index (lanes, nbytes) of bytes."""
+    def _pieces(self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int) -> Bytes:
+        """What each lane reads: shape (lanes, nbytes)."""
+        memory, region = self._region(f, space, address, nbytes, align, False)
+        return self._machine().read_pieces(memory, region, swizzles=True)
+
+    def _set_pieces(self, f: Convoy, space: str, address: Lanes, data: Bytes, align: int) -> None:
+        memory, region = self._region(f, space, address, data.shape[1], align, True)
+        self._machine().write_pieces(memory, region, data, swizzles=True)
+
+    def _region(
+        self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool
+    ) -> tuple[Any, Pieces]:
+        """The memory that the lanes access, and where in it."""
         at = np.array(address.values, np.int64)
         low, high = int(at.min()), int(at.max())
         if align > 1 and (at % min(align, 16)).any():
@@ -152,11 +205,11 @@ class LaneBackend(SimBackend):
             smem = self.run.thread.cta.smem
             if high >> 24 or not (smem.holds(low, nbytes) and smem.holds(high, nbytes)):
                 raise NotTogether("outside of the CTA's shared memory")
-            return smem.data, at[:, None] + np.arange(nbytes)
+            return smem, Pieces(at, nbytes)
         a = self.run.memory.find(low)
         if a is None or high + nbytes > a.end or write and a.readonly:
             raise NotTogether("outside of one allocation that is as it must be")
-        return a.data, (at - a.address)[:, None] + np.arange(nbytes)
+        return a, Pieces(at - a.address, nbytes)
 
     # registers
     def registers(self, dtype: DType, count: int) -> Any:
@@ -168,17 +221,55 @@ class LaneBackend(SimBackend):
             self.run.thread = t
             slab = super().registers(dtype, count).base
         self.run.thread = t = f.threads[0]
-        return LaneFile(slab, (t.warpgroup or t.warp).threads[0].index)
+        file = LaneFile(slab, (t.warpgroup or t.warp).threads[0].index)
+        if self.run.undefined:
+            file.undefine(f)
+        return file
 
     def _one_by_one(self, f: Convoy, regs: Regs) -> bool:
         """Tell whether each lane's registers are looked at alone: they are indexed apart."""
         return type(regs.start) is Lanes
 
+    def _defined(self, f: Convoy, regs: Regs) -> None:
+        """Each lane has written all of a span of its registers, or they go on one by one."""
+        if type(regs.file) is LaneFile and regs.file.undefined is not None and regs.file.has_undefined(f, regs):
+            raise NotTogether("registers that nobody wrote are read, which may be right")
+
+    def _written(self, f: Convoy, regs: Regs) -> None:
+        if type(regs.file) is LaneFile and regs.file.undefined is not None:
+            regs.file.define(f, regs)
+
+    def _get(self, f: Convoy, regs: Regs) -> Any:
+        """A span of registers of all lanes: shape (lanes, count)."""
+        for tell in self.run.watch.touches:
+            tell(self.run.thread, regs, "read")
+        self._defined(f, regs)
+        return spans(f, regs)
+
+    def _set(self, f: Convoy, regs: Regs, values: Any) -> None:
+        """Set a span of registers of all lanes."""
+        for tell in self.run.watch.touches:
+            tell(self.run.thread, regs, "written")
+        file: LaneFile = regs.file
+        part = as_elements(file.base, regs)[:, regs.start : regs.start + regs.count]
+        part = part if part.dtype == regs.dtype.numpy else part.view(regs.dtype.numpy)
+        part[file.rows(f)] = values
+        self._written(f, regs)
+
+    def _each(self, f: Convoy, live: Any, regs: Regs, *args: Any, writes: bool = False) -> Any:
+        """Read or write registers that the lanes index apart."""
+        if not writes:
+            self._defined(f, regs)
+        out = f.each(live, *args)
+        if writes:
+            self._written(f, regs)
+        return out
+
     def read(self, regs: Regs) -> Any:
         f = self._convoy
         if self._one_by_one(f, regs):
-            return f.step(f.each, super().read, regs)
-        return f.step(lambda: f.of_array(regs.dtype, np.array(spans(f, regs)[:, 0])))
+            return f.step(self._each, f, super().read, regs, regs)
+        return f.step(lambda: f.of_array(regs.dtype, np.array(self._get(f, regs)[:, 0])))
 
     def write(self, regs: Regs, value: Any) -> None:
         self.fill(regs, value)
@@ -186,22 +277,22 @@ class LaneBackend(SimBackend):
     def fill(self, regs: Regs, value: Any) -> None:
         f = self._convoy
         if self._one_by_one(f, regs):
-            f.step(f.each, super().fill, regs, value)
+            f.step(partial(self._each, writes=True), f, super().fill, regs, regs, value)
         else:
-            f.step(lambda: _set(f, regs, _column(_numbers(value, regs.dtype))))
+            f.step(lambda: self._set(f, regs, _column(_numbers(value, regs.dtype))))
 
     def vector(self, regs: Regs) -> Any:
         f = self._convoy
         if self._one_by_one(f, regs):
-            return f.step(f.each, super().vector, regs)
-        return f.step(lambda: LaneVector(f, np.array(spans(f, regs))))
+            return f.step(self._each, f, super().vector, regs, regs)
+        return f.step(lambda: LaneVector(f, np.array(self._get(f, regs))))
 
     def unvector(self, vector: Any, regs: Regs) -> None:
         f = self._convoy
         if self._one_by_one(f, regs):
-            f.step(f.each, super().unvector, vector, regs)
+            f.step(partial(self._each, writes=True), f, super().unvector, regs, vector, regs)
         else:
-            f.step(lambda: _set(f, regs, _array(vector)))
+            f.step(lambda: self._set(f, regs, _array(vector)))
 
     def flag(self) -> Regs:
         f = self._convoy
@@ -211,9 +302,10 @@ class LaneBackend(SimBackend):
         t = f.threads[0]
         if t.carry is None:
             file = self._new_registers(f, Uint32, 1)
-            _set(f, Regs(file, Uint32, 0, 1), 0)
             for u in f.threads:
                 u.carry = Regs(file.of(u), Uint32, 0, 1)
+            file.undefined = None
+            self._set(f, Regs(file, Uint32, 0, 1), 0)
         return Regs(LaneFile(t.carry.file.base, (t.warpgroup or t.warp).threads[0].index), Uint32, 0, 1)
 
     def text_register(self, name: str) -> Regs:
@@ -222,6 +314,8 @@ class LaneBackend(SimBackend):
 
     def _text_register(self, f: Convoy, name: str) -> Regs:
         t = f.threads[0]
+        if self.run.undefined:
+            raise NotTogether("registers of texts are followed lane by lane")
         if name not in t.texts:
             file = self._new_registers(f, Uint64, 1)
             for u in f.threads:
@@ -290,6 +384,14 @@ class LaneBackend(SimBackend):
             return compared(op, _COMPARE[op], a, b)
         return super().compare(op, a, b)
 
+    def at_exit(self, what: Callable[[], None]) -> None:
+        if self.run.clocks:
+            raise NotTogether("what a thread does at its end is its own")
+        super().at_exit(what)
+
+    def local_array(self, data: Any) -> Any:
+        return data
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         f = self._convoy
         f.step(f.each, super().printf, fmt, tuple(args))
@@ -306,18 +408,14 @@ def _meeting(a: Any, b: Any) -> DType:
     return join(x, y) if x is not None and y is not None else joined(a, b)
 
 
+def _sums_floats(row: Instr, case: dict[str, Any]) -> bool:
+    return row.name.startswith(("atom", "red")) and str(case.get("type", "")).startswith(("f", "bf"))
+
+
 def _varies(x: Any) -> bool:
     if isinstance(x, (tuple, list)):
         return any(map(_varies, x))
     return type(x) is Lanes or type(x) is LaneVector or (type(x) is Regs and type(x.file) is LaneFile)
-
-
-def _set(f: Convoy, regs: Regs, values: Any) -> None:
-    """Set a span of registers of all lanes."""
-    file: LaneFile = regs.file
-    part = as_elements(file.base, regs)[:, regs.start : regs.start + regs.count]
-    part = part if part.dtype == regs.dtype.numpy else part.view(regs.dtype.numpy)
-    part[file.rows(f)] = values
 
 
 def _elements(x: Any, dtype: DType) -> Any:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import DType, from_numpy
+from ..ground.access import Pieces
 from ..hardware.machine import Machine
 from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import converter
 from ..python.arithmetic.lanes import Apart, Lanes
 from ..python.arithmetic.number import Number, leaf_type
-from ..python.arrays import DeviceArray, Record, element_value, is_selection, place, typed_element
+from ..python.arrays import DeviceArray, Record, Tracked, element_value, is_selection, place, tracked, typed_element
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
@@ -46,10 +47,11 @@ class Stepped(DeviceArray):
     """An array of global or shared memory."""
 
     _run: Any = None
+    _cta: Any = None
 
     def __array_finalize__(self, base: Any) -> None:
-        if isinstance(base, Stepped):
-            self._run = base._run
+        if isinstance(base, (Stepped, Tracked)):
+            self._run, self._cta = base._run, base._cta
 
     def __getitem__(self, at: Any) -> Any:
         at = place(at)
@@ -79,22 +81,59 @@ class Stepped(DeviceArray):
 
     def _read(self, f: Any, at: Any) -> Any:
         Machine(self._run, None, f.threads).polls((id(self), at))
-        return typed_element(_get(self, at))
+        out = typed_element(_get(self, at))
+        self._told(f, at if isinstance(at, tuple) else (at,))
+        return out
 
     def _gather(self, f: Any, index: tuple[Any, ...]) -> Any:
-        return f.of_array(from_numpy(self.dtype), _get(bare(self), self._places(index)))
+        places = self._places(index)
+        out = f.of_array(from_numpy(self.dtype), _get(bare(self), places))
+        self._told(f, places)
+        return out
+
+    def _region(self, m: Machine, places: tuple[Any, ...]) -> tuple[Any, Pieces]:
+        """The memory that holds the lanes' elements, and where in it."""
+        if len(places) != self.ndim or self.dtype.names:
+            raise NotTogether("more than an element is accessed")
+        at: Any = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
+        for i, stride, n in zip(places, self.strides, self.shape):
+            at = at + np.where(np.asarray(i) < 0, np.asarray(i) + n, i) * stride
+        starts = np.array(np.broadcast_to(at, m.lanes), np.int64)
+        if self._cta is not None:
+            return self._cta.smem, Pieces(starts, self.itemsize)
+        memory = self._run.memory.at(int(starts[0]), 1, m)
+        return memory, Pieces(starts - memory.address, self.itemsize)
+
+    def _told(self, f: Any, places: tuple[Any, ...]) -> None:
+        """Tell of what the lanes read, where checks ask for it."""
+        if self._run.watch.accesses:
+            m = Machine(self._run, None, f.threads)
+            m.told(*self._region(m, places), False)
 
     def _set(self, f: Any, at: Any, value: Any) -> None:
-        if _varies(at):
-            _set(self, self._places(at if isinstance(at, tuple) else (at,)), _lane_values(value, self.dtype))
-            return
-        if type(value) is Lanes:
-            value = value.numbers[-1]  # the lanes write in order
-        _set(self, at, element_value(value, self.dtype))
+        index = at if isinstance(at, tuple) else (at,)
+        if self._run.watch.accesses:
+            places, m = self._places(index), Machine(self._run, None, f.threads)
+            _get(self, places)  # an index outside is said first
+            memory, region = self._region(m, places)
+            data = np.empty((m.lanes, 1), self.dtype)
+            data[:, 0] = _lane_values(value, self.dtype)
+            m.write_pieces(memory, region, data.view(np.uint8), swizzles=False)
+        elif _varies(at):
+            _set(self, self._places(index), _lane_values(value, self.dtype))
+        else:
+            if type(value) is Lanes:
+                value = value.numbers[-1]  # the lanes write in order
+            _set(self, at, element_value(value, self.dtype))
 
 
 def bare(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, Stepped) else x
+
+
+def alone(x: Any) -> Any:
+    """The array as a lane alone has it."""
+    return tracked(bare(x), x._run, x._cta) if isinstance(x, Stepped) else x
 
 
 def stepped(a: Any, run: Any) -> Any:
@@ -102,18 +141,20 @@ def stepped(a: Any, run: Any) -> Any:
     if isinstance(a, Stepped):
         return a
     out = a.view(Stepped)
-    out._run = run
+    out._run, out._cta = run, getattr(a, "_cta", None)
     return out
 
 
 class LaneArray(Apart):
-    """`cuda.local.array`: one array for each lane of a warp. data: (32, *shape)."""
+    """`cuda.local.array`: one array for each lane of a warp. data: (32, *shape). undefined: which elements nobody has
+    written, where that is followed."""
 
-    __slots__ = ("run", "data")
+    __slots__ = ("run", "data", "undefined")
     __array_ufunc__ = None
 
     def __init__(self, run: Any, data: Any) -> None:
         self.run, self.data = run, data
+        self.undefined = np.ones(data.shape, bool) if run.undefined else None
 
     shape = property(lambda self: self.data.shape[1:])
     ndim = property(lambda self: self.data.ndim - 1)
@@ -141,7 +182,13 @@ class LaneArray(Apart):
 
     def __getitem__(self, at: Any) -> Any:
         f, index = self._at(at)
-        return f.step(lambda: f.of_array(from_numpy(self.dtype), self.data[index]))
+        return f.step(self._element, f, index)
+
+    def _element(self, f: Any, index: Any) -> Any:
+        out = f.of_array(from_numpy(self.dtype), self.data[index])
+        if self.undefined is not None and self.undefined[index].any():
+            raise NotTogether("an element that nobody wrote is read, which may be right")
+        return out
 
     def __setitem__(self, at: Any, value: Any) -> None:
         f, index = self._at(at)
@@ -149,3 +196,5 @@ class LaneArray(Apart):
 
     def _set(self, index: Any, value: Any) -> None:
         self.data[index] = _lane_values(value, self.dtype)
+        if self.undefined is not None:
+            self.undefined[index] = False

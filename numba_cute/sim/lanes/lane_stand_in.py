@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...dtypes import DType, Int32, Int64, Uint32
+from ..ground.ordering import fence
 from ..hardware.cooperative import GridGroup
 from ..hardware.machine import Machine
 from ..hardware.together import NotTogether
@@ -15,7 +16,7 @@ from ..python.arithmetic.compute import wrapped
 from ..python.arithmetic.lanes import Lanes
 from ..python.arithmetic.operators import type_of_class
 from ..python.numba_stand_in import FULL_MASK, CudaStandIn, lane_mask, truth_of
-from .lane_memory import LaneArray, bare, stepped
+from .lane_memory import LaneArray, alone, stepped
 
 
 class _Index:
@@ -42,9 +43,9 @@ class _Shared:
         self._alone, self._run = alone, run
 
     def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
-        alone = self._alone.array(shape, dtype, alignment, depth=2)
-        array = stepped(alone, self._run)
-        array.declared = alone.declared
+        found = self._alone.array(shape, dtype, alignment, depth=2)
+        array = stepped(found, self._run)
+        array.declared = found.declared
         return array
 
 
@@ -70,7 +71,9 @@ class _Atomic:
 
         def call(array: Any, *operands: Any) -> Any:
             f = run.thread.convoy
-            return f.step(f.each, plain, bare(array), *operands)
+            if run.clocks and getattr(array, "dtype", None) is not None and array.dtype.kind not in "biu":
+                raise NotTogether("sums of floats depend on the order of the lanes' atomics")
+            return f.step(f.each, plain, alone(array), *operands)
 
         setattr(self, name, call)
         return call
@@ -123,20 +126,44 @@ class LaneStandIn(CudaStandIn):
 
     def _sync_lanes(self, f: Any, value: Any) -> list[Any]:
         m = Machine(self._run, None, f.threads)
+        for tell in self._run.watch.syncs_threads:
+            tell(m)
         return [x for v in m.cta.named.arrive(m, 0, None, True, f.lists(value)).values for x in v]
 
     def _pause(self, why: str) -> None:
         self._run.thread.convoy.step(super()._pause, why)
+
+    def _fence(self, scope: str) -> None:
+        self._run.thread.convoy.step(self._fence_lanes, scope)
+        self._pause("threadfence")
+
+    def _fence_lanes(self, scope: str) -> None:
+        for t in self._run.thread.convoy.threads if self._run.clocks else ():
+            fence(t, scope)
+
+    def syncwarp(self, mask: Any = FULL_MASK) -> None:
+        f = self._run.thread.convoy
+        f.step(self._syncwarp, f, mask)
+
+    def _syncwarp(self, f: Any, mask: Any) -> None:
+        known = [t.clock.snapshot() if self._run.clocks else None for t in f.threads]
+        met = self._exchange(f.threads, "syncwarp", self._mask(f, mask), known)
+        for t in f.threads if self._run.clocks else ():
+            for clock in met.values():
+                t.clock.base = t.clock.base.join(clock)
 
     def _meet(self, what: str, mask: Any, value: Any) -> dict[int, Any]:
         f = self._run.thread.convoy
         return f.step(self._meet_lanes, f, what, mask, value)  # type: ignore[no-any-return]
 
     def _meet_lanes(self, f: Any, what: str, mask: Any, value: Any) -> dict[int, Any]:
-        mask = int(mask) & FULL_MASK  # lanes of another mask part here
-        if not all(mask >> lane & 1 for lane in f.lanes):
-            f.alike(Lanes(f, None, [mask >> lane & 1 for lane in f.lanes]))
-        return self._exchange(f.threads, what, mask, f.lists(value))
+        return self._exchange(f.threads, what, self._mask(f, mask), f.lists(value))
+
+    def _mask(self, f: Any, mask: Any) -> int:
+        named = int(mask) & FULL_MASK  # lanes of another mask part here
+        if not all(named >> lane & 1 for lane in f.lanes):
+            f.alike(Lanes(f, None, [named >> lane & 1 for lane in f.lanes]))
+        return named
 
     def _shuffle(self, what: str, mask: Any, value: Any, source: Any) -> Any:
         f = self._run.thread.convoy
@@ -144,6 +171,8 @@ class LaneStandIn(CudaStandIn):
         if dtype is None:
             raise NotTogether(f"{what}: {value!r} is no number")
         met = self._meet(what, mask, value)
+        if self._run.watch.shuffles and any(0 <= s < 32 and s not in met for s in source):
+            raise NotTogether(f"{what}: a lane asks one outside of the mask")
         return f.of(dtype, [met.get(s, v) for s, v in zip(source, f.lists(value))])
 
     def _sources(self, of: Callable[[int, int], int], operand: Any) -> list[int]:

@@ -23,7 +23,7 @@ _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DEL
 _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",
                    "locals", "vars", "setattr", "delattr", "id", "hash"}  # fmt: skip
 _MADE = {"__repr__", "__str__", "__hash__", "__eq__", "__setattr__", "__delattr__"}  # as dataclasses make them
-_LIBRARIES = ("numba", "numba_cute", "numpy", "math", "cmath", "operator", "ml_dtypes", "typing")
+_LIBRARIES = ("numba", "numba_cute", "numpy", "math", "cmath", "operator", "ml_dtypes", "typing", "enum")
 _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndarray, enum.Enum, type(None),
            type(Ellipsis), slice)  # fmt: skip
 
@@ -39,7 +39,7 @@ def uses_library(kernel: FunctionType) -> bool:
     each: sharing pays for instructions and layouts."""
     look = _Look()
     look.function(kernel)
-    return look.library
+    return look.library or is_library(kernel.__module__ or "")
 
 
 class _Look:

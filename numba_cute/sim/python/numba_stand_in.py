@@ -20,6 +20,7 @@ from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
 from ..hardware.machine import Machine
+from ..hardware.together import let_others_run
 from .arithmetic.compute import wrapped
 from .arithmetic.intrinsics import INTRINSICS
 from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
@@ -325,6 +326,8 @@ class CudaStandIn:
             for tell in t.cta.cluster.run.watch.meets:
                 tell(meet.threads)
             t.cta.cluster.wake_others(meet.threads)
+            if len(threads) > 1 and len(threads) == len(meet.threads):
+                let_others_run(t, what, meet)
         return meet.values  # type: ignore[no-any-return]
 
     def syncwarp(self, mask: Any = FULL_MASK) -> None:

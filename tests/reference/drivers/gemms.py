@@ -10,9 +10,12 @@ from typing import Any
 import torch
 from compared import compare
 from quack import gemm_interface as quack
+from quack.blockscaled.operand import BlockScaledFormat, BlockScaledOperand
+from quack.blockscaled.utils import blockscaled_quantize
 from quack.gemm import gemm
 from quack.gemm_config import GemmConfig, SplitKMode
 from quack.gemm_symmetric import gemm_symmetric
+from quack.rounding import RoundingMode
 
 M, N, K = 72, 80, 72
 ONE = {"tile_M": 128, "tile_N": 64, "cluster_M": 1, "cluster_N": 1}
@@ -166,6 +169,31 @@ def sums_of_many() -> None:
     gemm(a, b.mT, d, None, None, **ONE, cu_seqlens_k=ends)
     x, y = a.float(), b.float()
     close(d, torch.stack([x[:, :100] @ y[:100], x[:, 100:] @ y[100:]]))
+
+
+def rounded() -> None:
+    """The product, rounded up or down by chance."""
+    a, b, c = operands()
+    d = torch.empty_like(c)
+    gemm(a[None], b.mT[None], d[None], None, None, **ONE, rounding_mode=RoundingMode.RS, sr_seed=7)
+    close(d, a.float() @ b.float())
+
+
+def scaled_blocks() -> None:
+    """Matrices of narrow floats, of which every 32, or 16, have a scale factor."""
+    for name in ("mxfp8", "nvfp4"):
+        torch.manual_seed(0)
+        form = BlockScaledFormat.from_name(name)
+        a, b = (
+            BlockScaledOperand.from_parts(*blockscaled_quantize(matrix(n, 256, scale=1 / 16), name), form)
+            for n in (128, 128)
+        )
+        d = torch.empty(128, 128, device="cuda", dtype=torch.bfloat16)
+        given = dict(SFA=a.scale, SFB=b.scale, bs_format_a=form.name, bs_format_b=form.name)
+        tile = ONE | {"tile_N": 128}
+        alpha = 1.0 if a.per_tensor_scale is None else float(a.per_tensor_scale * b.per_tensor_scale)
+        gemm(a.qdata, b.qdata, d, None, None, **tile, **given, alpha=alpha)
+        close(d, quack.gemm_blockscaled_ref(a, b.mT))
 
 
 def run(problems: Iterable[Any]) -> None:

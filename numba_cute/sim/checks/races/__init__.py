@@ -14,6 +14,7 @@ from .barriers import BarrierUse
 from .explain import not_started
 from .shadow import History
 from .tensor_memory import TensorRaces, in_pipe
+from .warps import Warps
 
 
 class Races(BarrierUse):
@@ -29,6 +30,7 @@ class Races(BarrierUse):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.history = History(run)
+        self._warps = Warps(self.history)
         self._tensor_memories: dict[Any, TensorRaces] = {}
 
     # memory
@@ -36,6 +38,9 @@ class Races(BarrierUse):
         self, m: Any, memory: Any, region: Region, write: bool, atomic: str | None = None, asynchronous: bool = False,
         remember: bool = True,
     ) -> None:  # fmt: skip
+        if m.unit is None and m.lanes > 1 and not m.deferred:
+            self._warps.check(m, memory, region, write)
+            return
         by = m.op.access if asynchronous and m.op is not None else None
         if by is not None:
             by.atomic = atomic

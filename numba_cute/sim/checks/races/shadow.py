@@ -52,14 +52,38 @@ def shadow_of(memory: Any) -> Shadow:
     return memory.shadow  # type: ignore[no-any-return]
 
 
+class Bundle:
+    """An access of each of some lanes that ran together: their numbers from `number` on are made accesses where one is
+    looked at. column: the numbers. sets: those of the sets of readers that hold one each."""
+
+    __slots__ = ("machine", "epochs", "number", "column", "sets")
+
+    def __init__(self, m: Any, number: int, sets: int) -> None:
+        m.fix_place()
+        self.machine, self.number = m, number
+        self.epochs = [t.clock.epoch for t in m.threads]
+        self.column = np.arange(number, number + m.lanes, dtype=np.int32)[:, None]
+        self.sets = np.arange(sets, sets + m.lanes, dtype=np.int32)[:, None]
+
+    def access(self, number: int) -> Access:
+        """The access of one lane."""
+        at = number - self.number
+        agent = self.machine.threads[at].clock.agent
+        found = Access(self.machine.alone(at), agent, agent + 1, self.epochs[at], None, None)
+        found.number = number
+        return found
+
+
 class History:
     """All accesses of one launch, and the check of each new one."""
 
     def __init__(self, run: Any) -> None:
         self.run = run
         self.accesses: list[Any] = [None]
-        self._sets: list[frozenset[int]] = [frozenset()]
-        """By number the sets of accesses of one cluster; one of several is -n for the nth of `_unions`."""
+        """By number; a `Bundle` stands for those of its lanes at which nobody has looked."""
+        self._sets: list[Any] = [frozenset()]
+        """By number the sets of accesses of one cluster; one of several is -n for the nth of `_unions`. A number is
+        that of the only access in it."""
         self._set_ids: dict[frozenset[int], int] = {frozenset(): 0}
         self._unions: list[tuple[int, ...]] = [()]
         self._union_ids: dict[tuple[int, ...], int] = {}
@@ -80,6 +104,38 @@ class History:
             epoch = first.epoch if n == 1 else np.array([t.clock.epoch for t in m.threads], np.int32)
             found = self._recent[key] = self.add(Access(m, lo, lo + n, epoch, None, None, atomic))
         return found
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers of accesses are given."""
+        return len(self.accesses)
+
+    @property
+    def sets(self) -> int:
+        """How many numbers of sets are given."""
+        return len(self._sets)
+
+    def access(self, number: int) -> Access:
+        """The access of a number."""
+        found = self.accesses[number]
+        if type(found) is Bundle:
+            found = self.accesses[number] = found.access(number)
+        return found  # type: ignore[no-any-return]
+
+    def bundle(self, m: Any) -> Bundle:
+        """An access of each of `m`'s threads, at their current epochs."""
+        made = Bundle(m, len(self.accesses), len(self._sets))
+        self.accesses += [made] * m.lanes
+        self._sets += made.column[:, 0].tolist()
+        self.run.noted = len(self.accesses)
+        return made
+
+    def _set_of(self, number: int) -> frozenset[int]:
+        """The set of a number, of accesses of one cluster."""
+        found = self._sets[number]
+        if type(found) is int:
+            found = self._sets[number] = frozenset((found,))
+        return found  # type: ignore[no-any-return]
 
     def add(self, access: Access) -> int:
         access.number = len(self.accesses)
@@ -104,7 +160,7 @@ class History:
                 for tell in self.run.watch.reads_unwritten if (not write or atomic) and memory.poisoned else ():
                     tell(m, memory, region.address(int(np.flatnonzero(writers == 0)[0])))
                 continue
-            a = self.accesses[i]
+            a = self.access(i)
             row = need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL
             if a.group is None and a.on is not None and a.on.live and i != me:
                 raise over_barrier(m, a.on, write)
@@ -123,7 +179,7 @@ class History:
         if write:
             self._overwrite(shadow, region, me, atomic)
         elif remember:
-            self._add_reader(m, shadow, region, me, clocks)
+            self.add_reader(m, shadow, region, me, clocks)
 
     def _write_the_same(self, m: Any, memory: Any, region: Region, error: Exception) -> None:
         """Take a plain write after an unordered one for none if its values are those that are there."""
@@ -152,12 +208,12 @@ class History:
         """Check a read through the read-only cache: nobody has written there, whatever orders the two."""
         writers = region.get(shadow_of(memory).writers)
         for i in distinct(writers) - {0}:
-            raise constant_written(m, memory, region.address(int(np.flatnonzero(writers == i)[0])), self.accesses[i], m)
-        self.accesses[self.by_threads(m)].constant = True
+            raise constant_written(m, memory, region.address(int(np.flatnonzero(writers == i)[0])), self.access(i), m)
+        self.access(self.by_threads(m)).constant = True
 
     def reads(self, m: Any, memory: Any, region: Region, by: Access) -> None:
         """Remember the asynchronous read `by`, whose order after what was written is checked elsewhere."""
-        self._add_reader(m, shadow_of(memory), region, by.number, m.clocks())
+        self.add_reader(m, shadow_of(memory), region, by.number, m.clocks())
 
     def _check_others(
         self, m: Any, shadow: Shadow, region: Region, me: int, write: bool, atomic: str | None, clocks: Any
@@ -165,8 +221,8 @@ class History:
         """Check a write against what was read, and any access against atomics before the last one."""
         readers = region.get(shadow.readers)
         for s in distinct(readers):
-            for i in self._members(s):
-                a = self.accesses[i]
+            for i in self.members(s):
+                a = self.access(i)
                 if a.constant and write:
                     at = region.address(int(np.flatnonzero(readers == s)[0]))
                     raise constant_written(m, shadow.memory, at, m, a)
@@ -183,8 +239,8 @@ class History:
         if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
             wrote = distinct(region.get(shadow.writers)) - {0}
             for i in (me, *wrote):
-                self.accesses[i].wrote = True
-            before = {i for s in distinct(region.get(shadow.readers)) for i in self._members(s)}
+                self.access(i).wrote = True
+            before = {i for s in distinct(region.get(shadow.readers)) for i in self.members(s)}
             kept = self._latest(before | wrote)
             shadow.updated |= bool(kept)
             region.set(shadow.readers, self._set(kept))
@@ -195,11 +251,10 @@ class History:
     def _latest(self, accesses: set[int]) -> frozenset[int]:
         """Of atomics, and of plain accesses, the last of each of some blocks and warps."""
         kept: set[int] = set()
-        known = sorted(accesses)
-        for some in ([i for i in known if self.accesses[i].atomic], [i for i in known if not self.accesses[i].atomic]):
-            threads = [(i, self.accesses[i].threads[0]) for i in some]
-            kept.update(list({t.cta: i for i, t in threads}.values())[-KEPT_ATOMICS:])
-            kept.update(list({t.warp: i for i, t in threads}.values())[-KEPT_ATOMICS:])
+        known = [(i, self.access(i)) for i in sorted(accesses)]
+        for some in ([(i, a) for i, a in known if a.atomic], [(i, a) for i, a in known if not a.atomic]):
+            kept.update(list({a.threads[0].cta: i for i, a in some}.values())[-KEPT_ATOMICS:])
+            kept.update(list({a.threads[0].warp: i for i, a in some}.values())[-KEPT_ATOMICS:])
         return frozenset(kept)
 
     @staticmethod
@@ -207,7 +262,8 @@ class History:
         """The scopes of two atomics, if they are."""
         return (atomic, a.atomic) if atomic and a.atomic else None
 
-    def _add_reader(self, m: Any, shadow: Shadow, region: Region, me: int, clocks: Any) -> None:
+    def add_reader(self, m: Any, shadow: Shadow, region: Region, me: int, clocks: Any) -> None:
+        """Remember that the access `me` has read a region."""
         readers = region.get(shadow.readers)
         found = distinct(readers)
         if len(found) == 1:
@@ -225,33 +281,33 @@ class History:
         if found is None:
             parts = self._parts(s)
             mine = next((p for p in parts if self._cluster(p) is m.cta.cluster), 0)
-            old = self._sets[mine]
-            if self.accesses[me].group != "mbarrier":  # whoever waits for a copy need not know what its issuer knew
-                old = frozenset(i for i in old if self._stays(self.accesses[i], me, m, clocks))
+            old = self._set_of(mine)
+            if self.access(me).group != "mbarrier":  # whoever waits for a copy need not know what its issuer knew
+                old = frozenset(i for i in old if self._stays(self.access(i), me, m, clocks))
             new = self._part(old | {me})
             found = self._added[s, me] = self._union([*(p for p in parts if p != mine), new])
         return found
 
     def _stays(self, a: Access, me: int, m: Any, clocks: Any) -> bool:
         """Tell whether a reader is still to be remembered after `me`."""
-        return not self.accesses[me].constant if a.constant else not self.ordered(a, m, clocks, READS)
+        return not self.access(me).constant if a.constant else not self.ordered(a, m, clocks, READS)
 
     def _parts(self, s: int) -> tuple[int, ...]:
         """A set's parts, each of one cluster."""
         return self._unions[-s] if s < 0 else (s,) if s else ()
 
     def _cluster(self, part: int) -> Any:
-        return self.accesses[next(iter(self._sets[part]))].cluster
+        return self.access(next(iter(self._set_of(part)))).cluster
 
-    def _members(self, s: int) -> Iterable[int]:
+    def members(self, s: int) -> Iterable[int]:
         """All accesses of a set."""
-        return self._sets[s] if s >= 0 else chain.from_iterable(self._sets[p] for p in self._unions[-s])
+        return self._set_of(s) if s >= 0 else chain.from_iterable(map(self._set_of, self._unions[-s]))
 
     def _set(self, accesses: Iterable[int]) -> int:
         """The number of the set of these accesses."""
         made: dict[Any, set[int]] = {}
         for i in accesses:
-            made.setdefault(self.accesses[i].cluster, set()).add(i)
+            made.setdefault(self.access(i).cluster, set()).add(i)
         return self._union([self._part(frozenset(part)) for part in made.values()])
 
     def _part(self, accesses: frozenset[int]) -> int:

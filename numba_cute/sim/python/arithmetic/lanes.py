@@ -119,6 +119,10 @@ class Lanes(Leaf):
         down = self._natural("floordiv", a, b)
         return down + current().cast(a % b != 0, down.dtype)
 
+    def _beyond(self, coord: Any, extent: Any) -> bool:
+        width = len(self.values)
+        return not all(0 <= c < n for c, n in zip(_values(coord, width), _values(extent, width)))
+
     def __pos__(self) -> Any:
         return self
 
@@ -279,12 +283,43 @@ class Apart:
 
 
 class LaneFile(Apart):
-    """A register file of each lane: the rows of the slab `base` from the thread of index `first` on."""
+    """A register file of each lane: the rows of the slab `base` from the thread of index `first` on.
 
-    __slots__ = ("base", "first")
+    undefined: of each byte of the slab whether nobody has written it, while that is so of some; left: of how many."""
+
+    __slots__ = ("base", "first", "undefined", "left")
 
     def __init__(self, slab: Any, first: int) -> None:
         self.base, self.first = slab, first
+        self.undefined: Any = None
+        self.left = 0
+
+    def undefine(self, convoy: Any) -> None:
+        """Say that nobody has written any."""
+        self.undefined = np.ones((len(self.base), self.base.strides[0]), bool)
+        self.left = len(convoy.threads) * self.base.strides[0]
+
+    def has_undefined(self, convoy: Any, regs: Any) -> bool:
+        """Say whether a lane has not written some of a span of its registers."""
+        return any(bool(part.any()) for part in self._parts(convoy, regs))
+
+    def define(self, convoy: Any, regs: Any) -> None:
+        """The lanes have written a span."""
+        for part in self._parts(convoy, regs):
+            self.left -= int(np.count_nonzero(part))
+            part[...] = False
+        if not self.left:
+            self.undefined = None
+
+    def _parts(self, convoy: Any, regs: Any) -> list[Any]:
+        size = np.dtype(regs.dtype.numpy).itemsize
+        if type(regs.start) is not Lanes:
+            at = slice(regs.start * size, (regs.start + regs.count) * size)
+            rows = self.rows(convoy)
+            return [self.undefined[rows, at]] if type(rows) is slice else [self.undefined[row, at] for row in rows]
+        rows = [t.index - self.first for t in convoy.threads]
+        pairs = zip(rows, regs.start.values)
+        return [self.undefined[row, at * size : (at + regs.count) * size] for row, at in pairs]
 
     @property
     def every(self) -> Any:

@@ -109,6 +109,13 @@ class Versions:
         given = tuple(bound.arguments.values())
         fitting = [version for version in self._plans if _fit(version.given, given)]
         found = {self._plans[version] for version in fitting}
+        if len(found) > 1:  # what is undefined is a number
+            objects = [[type(x) is Undefined and k is None for k, x in zip(v.given, given)] for v in fitting]
+            fitting = [v for v, wrong in zip(fitting, objects) if not any(wrong)]
+            found = {self._plans[v] for v in fitting}
+        if len(found) > 1:  # an object may hold what is static in one of them
+            fitting = [v for v in fitting if all(map(_holds, v.held, given))] or fitting
+            found = {self._plans[v] for v in fitting}
         if len(found) > 1:  # a number may be known here that the front end does not know, as one of a variable
             site = running(sys._getframe(1))
             asked = self._calls.get(site, ()) if site else ()
@@ -178,6 +185,16 @@ def _fits(kind: Any, value: Any, widened: bool = False) -> bool:
             _fits(k, x, widened) or (widened and k == Int64 and kind_of(x) == Int32) for k, x in zip(kind, value)
         )
     return isinstance(value, Undefined) or kind_of(value) == kind
+
+
+def _holds(fields: tuple[tuple[str, Any], ...], value: Any) -> bool:
+    """Say whether an object's fields are the static numbers that a version knows, and of run time where it has none."""
+    held = getattr(value, "__dict__", {})
+    return all(
+        _fits(known, held[name]) if known is not None else isinstance(held[name], (Number, Lanes))
+        for name, known in fields
+        if name in held
+    )
 
 
 def kind_of(value: Any) -> Kind:

@@ -172,7 +172,7 @@ class Rebuilder:
         # before its surroundings: it may call itself
         made = self._functions[id(fn)] = self._conversions.function(fn.__code__, make)
         for name in _globals(fn.__code__):
-            if name in fn.__globals__:
+            if name in fn.__globals__ and type(space.get(name)) is not _Module:  # as another function has it
                 space[name] = self._captured(fn, name, names)
         for cell, old in zip(cells, fn.__closure__ or ()):
             try:
@@ -328,11 +328,12 @@ class Rebuilder:
         return copy
 
     def _called(self, value: Any) -> Any:
-        """What stands for a function that is an argument of a kernel."""
+        """What stands for a function, or a class of the user's, that is an argument of a kernel."""
         if type(value) is partial:
             return partial(self._called(value.func), *map(self.own, value.args), **value.keywords)
         is_function = isinstance(value, FunctionType) or isinstance(getattr(value, "py_func", None), FunctionType)
-        return self.replace(value) if is_function else value
+        is_class = isinstance(value, type) and (is_users_class(value) or seam.is_struct_class(value))
+        return self.replace(value) if is_function or is_class else value
 
     def _held(self, value: Any) -> Any:
         """What stands for an object of the host, with its methods, and the functions and classes in it, rebuilt."""

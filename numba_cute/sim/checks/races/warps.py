@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shadow's check of one access by several lanes that run together, each at its own address: done for all at once
+where everything is in order, which is all that it says. What is not is checked lane by lane, as if each ran alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....isa.form.instr import CP_ASYNC_GROUP
+from ...ground.access import Access, Pieces
+from ...ground.clocks import FULL, READS
+from ...hardware.together import InTurn
+from .shadow import Bundle, History, Shadow, shadow_of
+
+Column = NDArray[np.int32]
+FEW = 8
+"""Of accesses of other kinds (a copy's, a warp's) to the lanes' bytes so many are looked at one by one."""
+
+
+class Warps:
+    """Checks accesses of lanes that run together; InTurn where they write and are to do so one by one.
+
+    Of accesses and of sets of readers, by number, it knows in arrays those that lanes made so."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self._agents = np.full(1024, -1, np.int32)  # by number of an access: -1 where it is of another kind
+        self._epochs = np.zeros(1024, np.int32)
+        self._clusters = np.zeros(1024, np.int32)  # the number of its cluster, from 1 on
+        self._alone = np.zeros(1024, np.int32)  # by number of a set: the only access in it, or 0
+        self._numbers: dict[Any, int] = {}  # of clusters
+        self._bundles: dict[Any, Bundle] = {}
+        self._wholes: dict[Any, int] = {}
+
+    def check(self, m: Any, memory: Any, region: Any, write: bool) -> None:
+        """Check an access of all of `m`'s threads, and remember it. region: their pieces, or one place for all."""
+        h = self.history
+        if not isinstance(region, Pieces):
+            region = Pieces(np.full(m.lanes, region.start, np.int64), region.nbytes)
+        h.settle()
+        self._grow(m.lanes)
+        if shadow_of(memory).updated or not self._at_once(m, memory, region, write):
+            if write:
+                raise InTurn("lanes write to one place")
+            for i in range(m.lanes):
+                h.check(m.alone(i), memory, region.one(i), False)
+
+    def _at_once(self, m: Any, memory: Any, region: Pieces, write: bool) -> bool:
+        """Do it for all lanes, if nothing is out of order as far as can be seen so; else nothing is done."""
+        clocks, shadow = m.clocks(), shadow_of(memory)
+        base = clocks[0].base
+        if (write and not region.apart) or any(c.base is not base for c in clocks):
+            return False
+        agents = np.array([c.agent for c in clocks], np.int32)
+        mine = agents[:, None], self._number(m.cta.cluster), base.v
+        writers = _narrow(region.rows(shadow.writers))
+        if memory.poisoned and not write and not writers.all():
+            return False  # nobody has written some of it
+        if not self._follows(m, clocks, mine, writers, write):
+            return False
+        readers = _narrow(region.rows(shadow.readers))
+        if write:
+            if readers.any() and not self._overwrites(m, clocks, mine, readers):
+                return False
+            region.set(shadow.readers, 0)
+            region.put(shadow.writers, self._bundle(m, clocks).column)
+        elif region.apart:
+            self._read(m, clocks, mine, shadow, region, readers)
+        elif agents[-1] - agents[0] + 1 == len(agents):
+            self.history.add_reader(m, shadow, region, self._whole(m, clocks), clocks)
+        else:
+            return False
+        return True
+
+    def _follows(self, m: Any, clocks: Any, mine: Any, writers: Column, write: bool) -> bool:
+        """Tell whether every lane comes after what was written last."""
+        known = (writers == 0) | self._known(writers, mine, FULL)
+        if known.all():
+            return True
+        others = set(writers[~known].tolist())
+        if len(others) > FEW:
+            return False
+        for a in map(self.history.access, others):
+            if a.group is None and a.on is not None:  # an mbarrier
+                return False
+            row = FULL if a.group in (None, CP_ASYNC_GROUP) or not write else READS
+            if not self.history.ordered(a, m, clocks, row):
+                return False
+        return True
+
+    def _overwrites(self, m: Any, clocks: Any, mine: Any, readers: Column) -> bool:
+        """Tell whether every lane comes after those that have read."""
+        rest = set(readers[~self._knows_readers(readers, mine)].tolist())
+        if len(rest) > FEW:
+            return False
+        accesses = map(self.history.access, {i for s in rest for i in self.history.members(s)})
+        return all(not a.constant and self.history.ordered(a, m, clocks, READS) for a in accesses)
+
+    def _read(self, m: Any, clocks: Any, mine: Any, shadow: Shadow, region: Pieces, readers: Column) -> None:
+        """Remember that each lane has read its own piece. Those before, of whom it knows, need no more be known."""
+        me = self._bundle(m, clocks)
+        if readers.any() and not self._knows_readers(readers, mine).all():
+            for i, clock in enumerate(clocks):
+                self.history.add_reader(m.alone(i), shadow, region.one(i), me.number + i, [clock])
+            return
+        region.put(shadow.readers, me.sets)
+
+    def _knows_readers(self, readers: Column, mine: Any) -> Any:
+        alone = self._alone[np.maximum(readers, 0)]
+        return (readers == 0) | ((alone > 0) & (readers > 0) & self._known(alone, mine, READS))
+
+    def _known(self, accesses: Column, mine: Any, row: int) -> Any:
+        """Tell of accesses, each in its lane's row, whether the lane made it or knows of it. Of other kinds: no."""
+        agents, cluster, v = mine
+        of = self._agents[accesses]
+        return (self._clusters[accesses] == cluster) & ((of == agents) | (v[row][of] >= self._epochs[accesses]))
+
+    # what is remembered
+    def _number(self, cluster: Any) -> int:
+        return self._numbers.setdefault(cluster, len(self._numbers) + 1)
+
+    def _key(self, m: Any, clocks: Any) -> Any:
+        return m.cta.cluster, m.place, tuple((c.agent, c.epoch) for c in clocks)
+
+    def _bundle(self, m: Any, clocks: Any) -> Bundle:
+        """The access of each lane at its current epoch."""
+        key = self._key(m, clocks)
+        found = self._bundles.get(key)
+        if found is None:
+            found = self._bundles[key] = self.history.bundle(m)
+            own = slice(found.number, found.number + m.lanes)
+            self._agents[own], self._epochs[own] = [c.agent for c in clocks], [c.epoch for c in clocks]
+            self._clusters[own] = self._number(m.cta.cluster)
+            self._alone[found.sets[:, 0]] = found.column[:, 0]
+        return found
+
+    def _whole(self, m: Any, clocks: Any) -> int:
+        """The access of all lanes as one, of whom each is to be known: for places that several read."""
+        key = self._key(m, clocks)
+        found = self._wholes.get(key)
+        if found is None:
+            lo, epochs = clocks[0].agent, np.array([c.epoch for c in clocks], np.int32)
+            found = self._wholes[key] = self.history.add(Access(m, lo, lo + m.lanes, epochs, None, None))
+        return found
+
+    def _grow(self, more: int) -> None:
+        """Have room for so many new accesses and sets."""
+        while self.history.numbers + more > len(self._agents):
+            n = len(self._agents)
+            self._agents = np.concatenate([self._agents, np.full(n, -1, np.int32)])
+            none = np.zeros(n, np.int32)
+            self._epochs, self._clusters = (np.concatenate([a, none]) for a in (self._epochs, self._clusters))
+        while self.history.sets + more > len(self._alone):
+            self._alone = np.concatenate([self._alone, np.zeros(len(self._alone), np.int32)])
+
+
+def _narrow(rows: Column) -> Column:
+    """One number for each lane, if it is the same for all of the lane's bytes; a copy, or the rows themselves."""
+    first = rows[:, :1]
+    return first if rows.shape[1] == 1 or (rows == first).all() else rows
