@@ -147,17 +147,24 @@ def _ends(*lengths: int) -> torch.Tensor:
     return torch.tensor([0, *lengths], device="cuda").cumsum(0).to(torch.int32)
 
 
-def rows_of_many() -> None:
-    """Matrices of different numbers of rows, one behind the other, with rows as they lie or gathered."""
+def _rows(chosen: torch.Tensor | None) -> None:
     torch.manual_seed(0)
     ends = _ends(100, 28)
     a, b = matrix(128, 72), matrix(2, 72, 64, scale=0.1)
-    chosen = torch.randperm(128, device="cuda").to(torch.int32)
-    for rows in (None, chosen):
-        d = torch.empty(128, 64, device="cuda", dtype=a.dtype)
-        gemm(a, b.mT.contiguous(), d, None, None, **ONE, cu_seqlens_m=ends, A_idx=rows)
-        x = (a if rows is None else a[rows.long()]).float()
-        close(d, torch.cat([x[:100] @ b[0].float(), x[100:] @ b[1].float()]))
+    d = torch.empty(128, 64, device="cuda", dtype=a.dtype)
+    gemm(a, b.mT.contiguous(), d, None, None, **ONE, cu_seqlens_m=ends, A_idx=chosen)
+    x = (a if chosen is None else a[chosen.long()]).float()
+    close(d, torch.cat([x[:100] @ b[0].float(), x[100:] @ b[1].float()]))
+
+
+def rows_of_many() -> None:
+    """Matrices of different numbers of rows, one behind the other."""
+    _rows(None)
+
+
+def gathered_rows() -> None:
+    """The same, of rows that are gathered."""
+    _rows(torch.randperm(128, device="cuda").to(torch.int32))
 
 
 def sums_of_many() -> None:
