@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
+from tests.compiler import elected
 from tests.compiler.test_files_of_the_dsl import both
 
 
@@ -230,23 +230,14 @@ def test_a_version_for_numbers_takes_those_that_nobody_has_set():
     assert (out == 84).all()
 
 
-THIS = sys.modules[__name__]
-STEP = 3
-
-
-def elected(out):
-    with arch.elect_one():
-        out[0] = 5
-
-
 @cute.jit
 def asking_of_the_module(out):
-    out[1] = THIS.STEP
+    out[1] = elected.STEP
 
 
 @cute.kernel
 def by_module(out: cute.Tensor):
-    THIS.elected(out)
+    elected.elected(out)
     if arch.thread_idx()[0] == 0:
         asking_of_the_module(out)
 

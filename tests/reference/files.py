@@ -42,7 +42,11 @@ CHECKS: dict[str, dict[str, str]] = {
     "flash_attn_combine.py": {
         "uninitialised": "it reads rows of a tile beyond the sequence, and drops what comes of them"
     },
+    "flash_attn_bwd_sm120.py": {
+        "uninitialised": "it multiplies rows of tiles beyond the sequence, which it does not load, and drops them"
+    },
     "flash_attn_bwd_sm100.py": {
+        "exit_stores": "its block ends while its last stores of dK or dV read shared memory",
         "tensor_fences": "no tcgen05.fence stands at the waits of its pipelines",
         "warpgroups": "the four warps of its last warpgroup ask for registers by instructions of their own",
     },
