@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pytest plugin: `--cute-sim-seeds N` runs each simulated launch that names no seed in N further orders.
+"""A pytest plugin: `--cute-sim-seeds N` runs each simulated launch that names no seed in N further orders, and
+`--cute-sim-prove` has each one proved.
 
 pytest loads it in every run of an environment that has numba-cute, whatever is tested there. So it is a module of its
 own, beside the package, and imports nothing of it until a test runs with the option.
@@ -29,12 +30,31 @@ def pytest_addoption(parser: Any) -> None:
         help="simulate each launch in N further orders of its threads and copies (seeds 0 to N-1), from the same "
         "memory; a failure names the seed",
     )
+    parser.getgroup("numba-cute").addoption(
+        "--cute-sim-prove",
+        action="store_true",
+        help="a simulated launch fails if another order of its threads and copies could do something else",
+    )
 
 
 def pytest_configure(config: Any) -> None:
     seeds = config.getoption("cute_sim_seeds")
     if seeds:
         config.pluginmanager.register(_FurtherOrders(seeds))
+    if config.getoption("cute_sim_prove"):
+        config.pluginmanager.register(_Proved())
+
+
+class _Proved:
+    """Has the launches of each test, of its fixtures too, proved."""
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self) -> Iterator[None]:
+        from numba_cute.sim.orders import PROVES
+
+        token = PROVES.set(True)
+        yield
+        PROVES.reset(token)
 
 
 class _FurtherOrders:

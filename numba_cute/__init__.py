@@ -45,6 +45,7 @@ with _seldom:  # what an import makes stays
     from .layout.products import *
     from .layout.recast import *
     from .layout.show import *
+    from .layout.slices import *
     from .layout.swizzle import *
     from .layout.tuples import *
     from .math import *

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import dtypes, isa, seam
+from .. import dtypes, isa, layout, seam
 from ..dtypes import DType, Float32, Int32, Uint32
 from ..seam import CuteError, traced
 from ..seam.guards.messages import how_static
 from ..tensor.pointer import Pointer, check_writable, physical
-from ..tensor.ssa import bitcast
+from ..tensor.ssa import TensorSSA, bitcast
 from ..tensor.tensor import ATOMICS
 from .access import from_word, space_of, to_word
 
@@ -216,10 +216,15 @@ def red(ptr: Pointer, val: Any, op: str, dtype: Any, sem: str | None = None, sco
     dtype: how the memory is read, whatever the pointer's type: "u32", "s32", "b32", "u64", "s64", "b64", "f32", "f64",
     "f16", "bf16", or "f16x2", "bf16x2" (a Uint32 of two), or an element type. op: "add"; of integers "min", "max",
     "umin", "umax", "and", "or", "xor", and of "u32" "inc", "dec"; "min" and "max" of 16-bit floats only in tuples. val:
-    a number, or a tuple of 2 or 4 (8 of "f16", "bf16") in global memory, combined element by element (sm_90). sem:
-    "relaxed" (the default) or "release". scope: as for `atomic_add`. PTX red, sm_70; bf16 sm_90.
+    a number, or a tuple or vector of 2 or 4 (8 of "f16", "bf16") in global memory, combined element by element (sm_90).
+    sem: "relaxed" (the default) or "release". scope: as for `atomic_add`. PTX red, sm_70; bf16 sm_90.
     """
-    space = space_of(ptr, None, "red")
+    red_in(None, ptr, val, op, dtype, sem, scope)
+
+
+def red_in(ss: str | None, ptr: Any, val: Any, op: str, dtype: Any, sem: str | None, scope: str | None) -> None:
+    """Do what `red` does in this block's shared memory, or that of another block (ss "cluster")."""
+    space = space_of(ptr, ss, "red")
     check_writable(ptr, "red")
     order = _order(sem, scope, "red", ("relaxed", "release"))
     kind = dtype.ptx if isinstance(dtype, DType) else dtype
@@ -227,6 +232,8 @@ def red(ptr: Pointer, val: Any, op: str, dtype: Any, sem: str | None = None, sco
         raise CuteError(f"red: op {op!r} is none of {', '.join(_OPS)}")
     if op in ("umin", "umax"):
         op, kind = op[1:], f"u{kind[1:]}"
+    if isinstance(val, TensorSSA):
+        val = tuple(val[i] for i in range(layout.size(val.shape)))
     if isinstance(val, tuple):
         _red_vector(ptr, val, op, kind, order, space)
         return

@@ -31,6 +31,7 @@ def copy(
     cache_policy: Any = None,
     tma_desc_ptr: Pointer | None = None,
     unroll_factor: int | None = None,
+    mbar_ptr: Pointer | None = None,
 ) -> None:
     """Copy `src` to `dst` by `atom`, an atom, a tiled copy or a thread's part of one. Both are (V, rest…), V the values
     of one instruction. Of an operation that writes several tensors, such as tcgen05.LdRed32x32bOp, `dst` is a tuple of
@@ -41,7 +42,8 @@ def copy(
     a load without multicast takes 0, and 1 as the mask of a single block, and loads for its own block.
     cache_policy: an L2 policy word (arch.createpolicy_fractional) for TMA, cp.async, CopyG2ROp and CopyR2GOp.
     tma_desc_ptr: a tensor map in global memory, used in place of the atom's (cpasync.update_tma_descriptor).
-    unroll_factor: how many instructions to unroll at once, a positive static int; all are, whatever it is. Executed
+    unroll_factor: how many instructions to unroll at once, a positive static int; all are, whatever it is.
+    mbar_ptr: the name that `tma_bar_ptr` has for bulk copies in the CuTe DSL; either is taken, not both. Executed
     by the threads that the operation names: a TMA copy by a whole converged warp, of which one lane issues. It expects
     no bytes, commits nothing and waits for nothing.
 
@@ -71,7 +73,14 @@ def copy(
     if tma_desc_ptr is not None:
         atom = atom.with_tensor_map(tma_desc_ptr)
     to: Any = dst
-    atom.op.copy(atom, src, to, pred, tma_bar_ptr, mcast_mask, cache_policy)
+    atom.op.copy(atom, src, to, pred, _barrier(tma_bar_ptr, mbar_ptr), mcast_mask, cache_policy)
+
+
+def _barrier(tma_bar_ptr: Any, mbar_ptr: Any) -> Any:
+    """Return the mbarrier of a copy, which has two names."""
+    if tma_bar_ptr is not None and mbar_ptr is not None:
+        raise CuteError("copy: tma_bar_ptr and mbar_ptr are two names of one argument: give one")
+    return mbar_ptr if tma_bar_ptr is None else tma_bar_ptr
 
 
 @traced
@@ -85,17 +94,18 @@ def copy_atom_call(
     mcast_mask: Any = None,
     cache_policy: Any = None,
     tma_desc_ptr: Pointer | None = None,
+    mbar_ptr: Pointer | None = None,
 ) -> None:
     """Issue a single instruction of `atom`, from `src` to `dst`, tensors of one mode.
 
-    pred, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr: as in `copy`. Raises CuteError for tensors of more modes.
-    """
+    pred, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, mbar_ptr: as in `copy`. Raises CuteError for tensors of
+    more modes."""
     for t, name in ((src, "src"), (dst, "dst")):
         if layout.rank(t.layout) != 1:
             raise CuteError(f"copy_atom_call: {name} has shape {t.shape}; slice it to one mode, or use copy")
     copy(
         atom, src, dst, pred=pred, tma_bar_ptr=tma_bar_ptr, mcast_mask=mcast_mask, cache_policy=cache_policy,
-        tma_desc_ptr=tma_desc_ptr,
+        tma_desc_ptr=tma_desc_ptr, mbar_ptr=mbar_ptr,
     )  # fmt: skip
 
 

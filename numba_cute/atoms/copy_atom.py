@@ -21,7 +21,7 @@ from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .conflicts import bank_conflicts
 from .fragments import in_words
-from .mma_atom import TiledMma, check_whole_tiles
+from .mma_atom import TiledMma, check_whole_tiles, extents_of_last
 from .op import CopyOp, CopyTraits
 from .whole import with_properties_of
 
@@ -183,6 +183,22 @@ class TiledCopy(InIR):
         return Tensor(src.iterator, layout.recast_layout(32, bits, lay) if words else lay)
 
 
+NOWHERE = 1 << 19
+"""Elements from anywhere in shared memory to where there is none."""
+
+
+@pure
+def _by_threads(tv: Layout, sizes: tuple[int, ...], extents: tuple[int, ...]) -> bool:
+    """Say whether each thread's part of a tile, by its thread-value layout, lies wholly within `extents`, or beyond."""
+    threads, values = layout.size(tv, (0,)), layout.size(tv, (1,))
+
+    def lies_within(thread: int, value: int) -> bool:
+        at = layout.idx2crd(layout.crd2idx((thread, value), tv), sizes)
+        return all(x < n for x, n in zip(at, extents))
+
+    return all(len({lies_within(t, v) for v in range(values)}) == 1 for t in range(threads))
+
+
 @with_properties_of(TiledCopy, "tiled_copy")
 @static
 class ThrCopy(InIR):
@@ -199,15 +215,39 @@ class ThrCopy(InIR):
         tiler = self.tiled_copy.tiler_mn
         if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
             raise CuteError(f"partition_{side}: {tensor!r} must be a tensor of at least {len(tiler)} modes")
+        nothing = None
         if not self.tiled_copy.op.repeats:
-            check_whole_tiles(tensor, tuple(map(layout.size, tiler)), f"partition_{side}")
+            nothing = self._beyond(side, tensor, f"partition_{side}")
         parts = tensor._relaid(lambda lay: self.tiled_copy._side(side, layout.zipped_divide(lay, tiler)))
         rest = layout.shape(parts.layout)[2]
         nones = (None,) * len(rest) if isinstance(rest, tuple) else None
         part = slice_tensor(parts, (self.thr_idx, None, nones))
+        if nothing is not None:
+            part = Tensor(part.iterator + nothing, part.layout)
         if self.tiled_copy.op._by_lanes:
             seam.loses(lambda: bank_conflicts(f"partition_{side}", self.tiled_copy.atom, parts, part))
         return part
+
+    def _beyond(self, side: str, tensor: Tensor, what: str) -> Any:
+        """Refuse a tensor in shared memory that whole tiles do not make up, unless the tile is its last one and each
+        thread's part lies wholly in it or beyond it. A thread that has none of it is given memory that is not there, in
+        the simulator: this many elements further on."""
+        tiler = self.tiled_copy.tiler_mn
+        sizes = tuple(map(layout.size, tiler))
+        extents = extents_of_last(tensor, tiler)
+        if extents is None or not _by_threads(self.tiled_copy._tiled_tv(side), sizes, extents):
+            check_whole_tiles(tensor, sizes, what)
+            return None
+
+        def nothing() -> Any:
+            first = layout.idx2crd(layout.crd2idx((self.thr_idx, 0), self.tiled_copy._tiled_tv(side)), sizes)
+            beyond = 0
+            for at, extent, size in zip(first, extents, sizes):
+                if extent < size:
+                    beyond = seam.current().select(at < extent, beyond, NOWHERE)
+            return beyond
+
+        return seam.current().either(lambda: None, nothing)
 
     def partition_S(self, src: Tensor) -> Tensor:  # noqa: N802 - CuTe's name
         """Give this thread's part ((values of one copy, repetitions), rest…) of the source tensor `src`, which has at

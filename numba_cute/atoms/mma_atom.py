@@ -347,6 +347,24 @@ def check_whole_tiles(tensor: Tensor, tile: tuple[Any, ...], what: str) -> None:
             )
 
 
+def extents_of_last(tensor: Tensor, tiler: tuple[Any, ...]) -> tuple[int, ...] | None:
+    """Return of a tensor in shared memory how much of a tile it has along each mode, where it is smaller than one along
+    some and made of whole ones along the others; None of others, and of tiles of layouts."""
+    p, lay = tensor.iterator, tensor.layout
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.smem or layout.rank(lay) < len(tiler):
+        return None
+    extents: list[int] = []
+    for i, n in enumerate(tiler):
+        extent = layout.size(lay, (i,))
+        whole = isinstance(n, int) or layout.coalesce(n).stride in (1, (1,))
+        if not isinstance(extent, int) or not whole:
+            return None
+        extents.append(min(extent, layout.size(n)))
+        if extent > extents[i] and extent % extents[i]:
+            return None
+    return tuple(extents) if extents != list(map(layout.size, tiler)) else None
+
+
 @with_properties_of(TiledMma, "tiled_mma")
 @static
 class ThrMma(InIR):

@@ -12,9 +12,12 @@ from ..dtypes import Scalar
 from ..layout import Layout
 from ..runtime import from_dlpack
 from ..seam import CuteError
-from ..seam.marks.constexpr import parameters_of, with_static
-from ..tensor.pointer import Pointer
+from ..seam.ground.naming import shown
+from ..seam.marks.constexpr import constexpr_names, parameters_of, with_static
+from ..tensor.pointer import Pointer, make_ptr
 from ..tensor.tensor import Tensor
+
+_ADDRESSED = (Tensor, Pointer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +33,14 @@ class CompiledFor(CompiledHost):
 
 def as_compiled(value: Any, like: Any, name: str) -> Any:
     """Return an argument as a parameter `name` has it that was compiled for `like`; itself, where that says nothing."""
-    if isinstance(like, Pointer) and isinstance(value, Pointer):
+    if (value is None and isinstance(like, _ADDRESSED)) or (like is None and isinstance(value, _ADDRESSED)):
+        raise CuteError(f"{name}: {shown(value)} is given, and {shown(like)} was compiled for")
+    if isinstance(like, (tuple, list)) and isinstance(value, (tuple, list)):
+        return _items(value, like, name)
+    if isinstance(like, Pointer):
         return _pointer(value, like, name)
+    if isinstance(like, Scalar):
+        return like.dtype(value) if type(value) in (bool, int, float) else value
     if not isinstance(like, Tensor) or not isinstance(like.iterator, Pointer) or not isinstance(like.layout, Layout):
         return value
     if hasattr(value, "__dlpack__"):
@@ -49,7 +58,33 @@ def as_compiled(value: Any, like: Any, name: str) -> Any:
     return Tensor(_pointer(value.iterator, like.iterator, name), Layout(tuple(shape), tuple(stride)))
 
 
-def _pointer(value: Pointer, like: Pointer, name: str) -> Pointer:
+def _items(value: Any, like: Any, name: str) -> Any:
+    """Return a tuple or list with each item as compiled. Those that a NamedTuple marks Constexpr are None in calls."""
+    if len(value) != len(like):
+        raise CuteError(f"{name}: {len(value)} items are given, and {len(like)} were compiled for")
+    names = getattr(like, "_fields", range(len(like)))
+    kind: Any = type(like)
+    static = constexpr_names(kind) if hasattr(like, "_fields") else frozenset()
+    items = [
+        _constant(x, y, f"{name}.{n}") if n in static else as_compiled(x, y, f"{name}.{n}")
+        for n, x, y in zip(names, value, like)
+    ]
+    make = getattr(like, "_make", type(value))
+    return make(items)
+
+
+def _constant(value: Any, like: Any, name: str) -> Any:
+    """Return what a static item was when the function was compiled. CuteError: it is given as another."""
+    if value is not None and value != like:
+        raise CuteError(f"{name}: {shown(value)} is given, and {shown(like)} was compiled for")
+    return like
+
+
+def _pointer(value: Any, like: Pointer, name: str) -> Any:
+    if type(value) is int:
+        return make_ptr(like.dtype, value, like.space, like.alignment)
+    if not isinstance(value, Pointer):
+        return value
     if value.dtype != like.dtype:
         raise CuteError(f"{name}: elements of {value.dtype} are given, and {like.dtype} was compiled for")
     at = getattr(value.address, "value", value.address)

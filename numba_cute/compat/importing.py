@@ -59,23 +59,35 @@ class Mirror(ModuleType):
         return next(vars(m)[name] for m in self.__sources__ if name in vars(m))
 
     def __getattr__(self, name: str) -> Any:
-        why = ""
-        if not name.startswith("__") or name == "__version__":
+        why: list[AttributeError] = []
+        if not name.startswith("__") or name in _DUNDERS:
             for module in self.__sources__:
+                if _is_only_imported(module, name):
+                    continue
                 try:
                     found = getattr(module, name)
                 except AttributeError as e:
-                    why = f": {e}"
+                    why = [e]
                     continue
                 if isinstance(found, ModuleType) and f"{self.__name__}.{name}" in MODULES:
                     break
                 return found
             if f"{self.__name__}.{name}" in MODULES:
                 return importlib.import_module(f"{self.__name__}.{name}")
-        raise UnknownName(f"{self.__name__} has no {name!r} in numba_cute{why}")
+        # the words when they are asked for: Numba asks each global for its protocols, by `getattr` with a default
+        raise UnknownName(lambda: f"{self.__name__} has no {name!r} in numba_cute{''.join(f': {e}' for e in why)}")
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})
+
+
+def _is_only_imported(module: ModuleType, name: str) -> bool:
+    """Say whether a module of this package has a name for its own use alone, which another may show in its own form."""
+    own = module.__name__.startswith("numba_cute.compat.cutlass")
+    return own and not name.startswith("_") and name in vars(module) and name not in getattr(module, "__all__", (name,))
+
+
+_DUNDERS = ("__version__", "__STR_TO_DTYPE__")
 
 
 def _public(module: ModuleType) -> list[str]:

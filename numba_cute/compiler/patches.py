@@ -22,6 +22,7 @@ from typing import Any
 from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering
 from numba.cuda.core import (
     analysis,
+    base,
     bytecode,
     byteflow,
     inline_closurecall,
@@ -31,16 +32,19 @@ from numba.cuda.core import (
     postproc,
     targetconfig,
     typed_passes,
+    typeinfer,
+    untyped_passes,
 )
+from numba.cuda.typing import context
 
 from ..seam import CuteError
 from . import pipeline
-from .bridge import devices, typeofs
+from .bridge import contexts, devices, typeofs
 from .emit import entry
 from .ground import nvvm, places, target
 from .host import debugging, disk_cache, kernel, kernels
 from .host.native import sites
-from .passes import closure_calls, inlining, lower, methods, reading, ssa, uses
+from .passes import closure_calls, frequent, inlining, lower, methods, reading, rewrites, rounds, ssa, uses
 from .passes.comprehensions import HANDLERS
 
 WRITTEN_FOR = ("0.30.4",)
@@ -78,10 +82,13 @@ def _source(code: Any) -> str:
     line on, as far as its indentation says. OSError: there is none."""
     lines, first = _begins(inspect.unwrap(code))
     margin = len(lines[first]) - len(lines[first].lstrip())
-    last, inside = first, False
+    last, inside, quoted = first, False, False
     for at, line in enumerate(lines[first:], first):
-        text = line.strip()
-        if not text:
+        text, was_quoted = line.strip(), quoted
+        quoted ^= line.count('"""') % 2 == 1
+        if was_quoted:  # its lines may begin anywhere
+            last = at
+        if was_quoted or not text:
             continue
         outside = len(line) - len(line.lstrip()) <= margin and text[0] != ")"
         if inside and outside:
@@ -150,8 +157,9 @@ def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="97322b8cd4dc176b",
-        why="to give its own functions their passes and typing context", reads=(*ssa.LEANS_ON, *lower.LEANS_ON),
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="b71bea535e572551",
+        why="to give its own functions their passes and typing context",
+        reads=(*ssa.LEANS_ON, *lower.LEANS_ON, *rewrites.LEANS_ON),
     ),
     Patch(
         dispatcher._Kernel, "__new__", kernel.making_kernels, digest="539a1e4b5adb8bba",
@@ -198,6 +206,22 @@ PATCHES: tuple[Patch, ...] = (
         why="to mark tensor maps that are passed by value, and a kernel's cluster shape",
     ),
     Patch(
+        base.BaseContext, "refresh", contexts.refreshing, digest="7a952860def95a09",
+        why="to look through the registries only if one has grown", reads=(base.BaseContext.install_registry,),
+    ),
+    Patch(
+        context.BaseContext, "refresh", contexts.refreshing, digest="5663223c5bf08c7f",
+        why="to look through the registries only if one has grown", reads=(context.BaseContext.install_registry,),
+    ),
+    Patch(
+        base, "_has_loc", frequent.having_loc, digest="35e2d21ceed768cd",
+        why="to make no signature of each implementation",
+    ),
+    Patch(
+        untyped_passes, "fixup_var_define_in_scope", frequent.defining_once, digest="348824451ef956a0",
+        why="to define a function's variables once, not for each of its blocks", reads=(ir.VarMap,),
+    ),
+    Patch(
         targetconfig.TargetConfig, "values", target.knowing_defaults, digest="d075623f085a201c",
         why="to list a function's options in less time, as each pass asks for", reads=(targetconfig._MetaTargetConfig,),
     ),
@@ -214,6 +238,10 @@ PATCHES: tuple[Patch, ...] = (
         typed_passes, "dead_code_elimination", inlining.IN_OVERLOADS.keeping_stores, digest="7977aa3c30f839c5",
         why="to keep stores through views, which it takes for dead",
         reads=(typed_passes.InlineOverloads.run_pass,),
+    ),
+    Patch(
+        typeinfer.ConstraintNetwork, "propagate", rounds.asking_once, digest="45c19aff05c5fc3e",
+        why="to type a statement again only where a type that it asks for has changed", reads=rounds.LEANS_ON,
     ),
     Patch(
         interpreter.Interpreter, "_iter_inst", places.placing_statements, digest="83a19b5842fb4647",

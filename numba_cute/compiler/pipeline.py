@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.cuda.compiler import CUDANativeLowering, CUDATranslateBytecode
 from numba.cuda.core.bytecode import FunctionIdentity
-from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
+from numba.cuda.core.typed_passes import InlineOverloads, NopythonRewrites, NopythonTypeInference
 from numba.cuda.core.untyped_passes import (
     ExtractByteCode,
     InlineClosureLikes,
@@ -38,6 +38,7 @@ from .passes.meetings import NoteMeetings
 from .passes.methods import Methods
 from .passes.propagation import Propagation
 from .passes.reading import ReadCode
+from .passes.rewrites import Rewrites
 from .passes.settings import Settings
 from .passes.ssa import SingleAssignments
 from .passes.statements import Statements
@@ -74,6 +75,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
     _replace(pipelines, InlineClosureLikes, InlineClosures)
     _replace(pipelines, InlineOverloads, InlineOverloaded)
     _replace(pipelines, NopythonTypeInference, TypeInference)
+    _replace(pipelines, NopythonRewrites, Rewrites)
     _replace(pipelines, ReconstructSSA, SingleAssignments)
     _replace(pipelines, LiteralPropagationSubPipelinePass, Propagation)
     _replace(pipelines, CUDANativeLowering, RecordedLowering if recorded else Lowering)

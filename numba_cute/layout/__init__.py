@@ -53,12 +53,15 @@ from .modes import (
     flatten as flatten,
     group_modes as group_modes,
     select as select,
-    slice_ as slice_,
 )
 from .ordered import *
 from .products import *
 from .recast import *
 from .show import *
+from .slices import *
+from .slices import (
+    slice_ as slice_,
+)
 from .swizzle import *
 from .tuples import *
 

@@ -33,7 +33,8 @@ def commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
         return None
     moved = swizzle_of_masks(sum(y), sum(z))
     others = [(2, w) for i, w in enumerate(weights) if not fields >> i & 1]
-    if moved is None or not _avoid(others + rest, sum(y) | sum(z)):
+    mask = sum(y) | sum(z)
+    if moved is None or reached_bits(others + rest, mask.bit_length()) & mask:
         return None
     return ComposedLayout(moved, 0, lhs)
 
@@ -65,14 +66,15 @@ def _ascending(weights: Sequence[int]) -> bool:
     return first > 0 and first & (first - 1) == 0 and all(w == first << k for k, w in enumerate(weights))
 
 
-def _avoid(modes: Sequence[Mode], mask: int) -> bool:
-    """Return whether no sum of offsets of these modes is known to set a bit of `mask`. Modes whose bits may carry into
-    one another are taken together: for all bits from the lowest of theirs to the highest of their sum."""
-    beyond = 1 << mask.bit_length()
+def reached_bits(modes: Sequence[Mode], below: int) -> int:
+    """Return the bits below bit `below` that are set in some sum of offsets of these static modes, as far as is known.
+    Modes whose bits may carry into one another are taken together: for all bits from the lowest of theirs to the
+    highest of their sum."""
+    beyond = 1 << below
     groups: list[tuple[int, int]] = []  # the bits that may be set, and the largest sum
     for s, d in modes:
         if d < 0:
-            return False
+            return beyond - 1
         if s == 1 or d % beyond == 0:
             continue
         most = (s - 1) * d
@@ -82,7 +84,7 @@ def _avoid(modes: Sequence[Mode], mask: int) -> bool:
             most += clash[1]
             bits = _between(bits | clash[0], most)
         groups.append((bits, most))
-    return not any(bits & mask for bits, _ in groups)
+    return sum(bits for bits, _ in groups) & beyond - 1
 
 
 def _between(lowest_of: int, most: int) -> int:

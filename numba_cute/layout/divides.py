@@ -12,8 +12,8 @@ from .coalescing import Mode, flat_layout, merged, modes_of
 from .int_tuple import IntTuple, ceil_div_leaf, ceil_div_steps, is_one, mul, product, product_each, round_up, text, wrap
 from .layout import ComposedLayout, Layout, concat, on_outer, outer_of, rank, shape, size
 from .mapping import dice_modes
-from .modes import slice_and_offset
 from .pure import pure
+from .slices import slice_and_offset
 
 __all__ = ["inner_partition", "outer_partition"]
 

@@ -85,6 +85,13 @@ def widened(x: Leaf) -> Any:
     return x if backend is None else backend.cast(x, backend.type_of(0))  # an int's own type
 
 
+def signed(x: Any) -> Any:
+    """Return a leaf in a type that has negative numbers: a stride that is less another one must not wrap around."""
+    dtype = (getattr(x, "dtype", None) or _type_of(x)) if isinstance(x, Leaf) else None
+    backend: Any = current_or(None)
+    return x if dtype is None or dtype.signed or backend is None else backend.cast(x, backend.type_of(0))
+
+
 def whole(x: Any, name: str) -> Any:
     """Return `x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
     if isinstance(x, Leaf):

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuples and layouts as sequences of modes: flatten, select, group, append, slice."""
+"""Tuples and layouts as sequences of modes: flatten, select, group, append."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, divisor, traced
+from ..seam import CuteError
 from ..seam.guards.kinds import Domain
-from .basis import add_coord
-from .int_tuple import IntTuple, add, flatten_to_tuple, static_int, text, wrap
-from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, outer_of, path_of, rank
-from .mapping import dice_modes, index, slice_modes
+from .int_tuple import IntTuple, flatten_to_tuple, static_int, text, wrap
+from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, path_of, rank
 from .pure import pure
-from .swizzle import Swizzle
 
-__all__ = ["append", "append_ones", "dice", "prepend", "prepend_ones", "slice_and_offset"]
+__all__ = ["append", "append_ones", "prepend", "prepend_ones"]
 
 
 def modewise(f: Callable[[Any], Any], a: Domain) -> Any:
@@ -100,44 +97,3 @@ def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
 def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
     """Prepend a mode of extent 1 (stride 0) to `t`, or as many as give it rank `up_to_rank`."""
     return prepend(t, ONE if isinstance(t, LAYOUTS) else 1, up_to_rank)
-
-
-# ------------------------------------------------------------------ slices
-
-
-@traced
-def slice_(src: Domain, coord: IntTuple) -> Any:
-    """Keep the modes of `src`, a tuple or layout, where `coord` is None; a composed layout keeps the offset of the
-    others."""
-    if isinstance(src, ComposedLayout):
-        return ComposedLayout(src.inner, add_coord(src.offset, src.outer(coord)), slice_(src.outer, coord))
-    return modewise(lambda t: slice_modes(coord, t), src)
-
-
-@traced
-def dice(src: Domain, dicer: IntTuple) -> Any:
-    """Keep the modes of `src`, a tuple or layout, where `dicer` is not None: what `slice_` leaves out."""
-    return modewise(lambda t: dice_modes(dicer, t), src)
-
-
-@traced
-def slice_and_offset(coord: IntTuple, src: Domain) -> tuple[Any, Any]:
-    """Return the layout of the modes of `src` where `coord` is None, and the offset of the other modes.
-
-    Of a swizzled layout, the part of the offset that could meet the swizzle stays in the layout.
-    """
-    if not isinstance(src, ComposedLayout):
-        return modewise(lambda t: slice_modes(coord, t), src), outer_of(src)(coord)
-    if not isinstance(src.inner, Swizzle):
-        return slice_(src, coord), 0
-    shape, stride = src.outer.shape, src.outer.stride
-    far = index(coord, shape, _pick(stride, src.inner.period, True))
-    near = index(coord, shape, _pick(stride, src.inner.period, False))
-    return ComposedLayout(src.inner, add(src.offset, near), slice_(src.outer, coord)), far
-
-
-def _pick(stride: IntTuple, period: int, multiples: bool) -> IntTuple:
-    """The strides that are (or are not) known to be multiples of `period`; 0 in place of the others."""
-    if isinstance(stride, tuple):
-        return tuple(_pick(d, period, multiples) for d in stride)
-    return stride if (divisor(stride) % period == 0) == multiples else 0

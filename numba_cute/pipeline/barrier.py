@@ -276,7 +276,7 @@ class NamedBarrier(SyncObject):
     """One of the CTA's 16 hardware barriers, for `num_threads` of its threads; whole warps use it.
 
     barrier_id: 0 to 15; 0 is also `cuda.syncthreads`. num_threads: those that arrive and those that wait, a multiple of
-    32, at most 1024. PTX barrier.cta, sm_70.
+    32, at most 1024; 0: nobody uses it. PTX barrier.cta, sm_70.
     """
 
     barrier_id: Any
@@ -287,11 +287,11 @@ class NamedBarrier(SyncObject):
 
     def arrive(self) -> None:
         """Arrive without waiting. All 32 lanes together. PTX barrier.cta.arrive, sm_70."""
-        isa_sync.bar_arrive(self.barrier_id, self.num_threads)
+        isa_sync.bar_arrive(self.barrier_id, threads_of(self))
 
     def arrive_unaligned(self) -> None:
         """Arrive without waiting. Any thread; those of a warp need not come together. PTX barrier.cta.arrive, sm_70."""
-        isa_sync.barrier_cta_arrive(self.barrier_id, self.num_threads)
+        isa_sync.barrier_cta_arrive(self.barrier_id, threads_of(self))
 
     def wait(self) -> None:
         """Call `arrive_and_wait`: on a named barrier whoever waits also arrives."""
@@ -300,12 +300,12 @@ class NamedBarrier(SyncObject):
     def wait_unaligned(self) -> None:
         """Arrive, and wait until `num_threads` threads have. Any thread; those of a warp need not come together. PTX
         barrier.cta.sync, sm_70."""
-        isa_sync.barrier_cta_sync(self.barrier_id, self.num_threads)
+        isa_sync.barrier_cta_sync(self.barrier_id, threads_of(self))
 
     def arrive_and_wait(self) -> None:
         """Arrive, and wait until `num_threads` threads have; orders their memory accesses. All 32 lanes together. PTX
         barrier.cta.sync, sm_70."""
-        isa_sync.bar_sync(self.barrier_id, self.num_threads)
+        isa_sync.bar_sync(self.barrier_id, threads_of(self))
 
     def arrive_and_drop(self) -> None:
         """Raise an error: the hardware counts each use of a named barrier afresh."""
@@ -327,11 +327,18 @@ class NamedBarrier(SyncObject):
         return NAMED_BARRIERS
 
 
+def threads_of(barrier: NamedBarrier) -> int:
+    """Return the threads of a barrier that is used: refuse one of none."""
+    if isinstance(barrier.num_threads, int) and not barrier.num_threads:
+        raise CuteError(f"NamedBarrier: barrier {barrier.barrier_id} has num_threads 0: it is for no use")
+    return barrier.num_threads
+
+
 def check_named_barrier(what: str, barrier_id: Int, num_threads: int) -> None:
     """Refuse a named barrier's number and thread count that cannot be, where they are static."""
     if isinstance(barrier_id, int) and not 0 <= barrier_id < NAMED_BARRIERS:
         raise CuteError(f"{what}: barrier_id {barrier_id} must be 0 to {NAMED_BARRIERS - 1}: a CTA has 16 of them")
-    if isinstance(num_threads, int) and (num_threads % 32 or not 0 < num_threads <= 1024):
+    if isinstance(num_threads, int) and (num_threads % 32 or not 0 <= num_threads <= 1024):
         raise CuteError(
             f"{what}: num_threads {num_threads} = {num_threads // 32} * 32 + {num_threads % 32} must be a multiple "
             "of 32 of at most 1024: whole warps arrive"

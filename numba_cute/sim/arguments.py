@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,12 @@ from .lanes.lane_memory import stepped
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, array_of, tracked
 from .python.values import cast
+
+
+def _like(given: tuple[Any, ...], items: Iterable[Any]) -> Any:
+    """Return items in a tuple, or a named one, like the given one."""
+    made = getattr(type(given), "_make", tuple)
+    return made(items)
 
 
 class Arguments:
@@ -41,8 +48,8 @@ class Arguments:
 
     def number(self, value: Any, name: str) -> Any:
         """An argument of the kernel itself: Python's numbers, and those in tuples, have Numba's types."""
-        if type(value) is tuple:
-            return tuple(self.number(v, name) for v in value)
+        if isinstance(value, tuple):
+            return _like(value, (self.number(v, name) for v in value))
         if type(value) in (dict, set):
             raise CuteError(no_argument(value))
         if isinstance(value, Constexpr):
@@ -78,8 +85,8 @@ class Arguments:
             return stepped(held, self.run) if self.run.shared else held
         if isinstance(value, TensorMapRecord):
             return value.captured(simulated=True) if captured else self._handle(value, name)
-        if type(value) is tuple:
-            return tuple(self.take(v, name, captured) for v in value)
+        if isinstance(value, tuple):
+            return _like(value, (self.take(v, name, captured) for v in value))
         if isinstance(value, DType):
             return value
         if seam.is_static_class(type(value)) and dataclasses.is_dataclass(value):

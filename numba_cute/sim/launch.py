@@ -25,7 +25,6 @@ from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..typed.meetings import Meetings
 from .arguments import Arguments
 from .checks import chosen
-from .explore import explore
 from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
@@ -39,6 +38,10 @@ from .lanes.convoy import whole_warp
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
+from .orders import PROOFS, PROVES, Exploration, Proving, Snapshot, restore
+from .outputs import check_written, parameters
+from .prove.proof import Proof, proof
+from .prove.prover import Prover
 from .python.backend import SimBackend
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
@@ -50,7 +53,8 @@ MODES = ("lazy", "eager", "random")
 def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
     progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
-    cooperative: bool = False, fallback_cluster: Any = None,
+    cooperative: bool = False, fallback_cluster: Any = None, prove: bool = False,
+    sms: int | None = None, outputs: Any = (),
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -65,6 +69,12 @@ def simulate(
     what libNVVM and the assembler refuse.
     cooperative, fallback_cluster: as for `cute.launch`: a grid of which no GPU of the target holds all CTAs at once is
     refused; clusters have the shape `cluster` where the target has such, else the other, and with a seed either.
+    prove: raise a SimError, with the two steps, if another order of threads and copies could do something else than
+    this one (see `Simulated.prove`).
+    sms: how many SMs the GPU has (None: as many as the largest that is known of `arch`): CTAs that wait for one that
+    finds no room any more are a DeadlockError.
+    outputs: names of the kernel's parameters, arrays or tensors each element of which the kernel is to write: an
+    UninitializedReadError says which it did not.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
@@ -81,19 +91,40 @@ def simulate(
         named(compile)
     if async_mode == "random" and seed is None:
         seed = 0
-    if type(cooperative) is not bool:
-        raise CuteError(f"simulate: cooperative {cooperative!r}: give True or False")
+    for option, given in (("cooperative", cooperative), ("prove", prove)):
+        if type(given) is not bool:
+            raise CuteError(f"simulate: {option} {given!r}: give True or False")
     fallback = _fallback(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
     shape = _dim3("cluster", cluster or 1)
     check_cluster(named(arch), fallback or shape)
+    written = outputs_of(outputs, kernel, chosen(checks))
     run = function_of(kernel)
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(
         run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target, cooperative,
-        fallback,
+        fallback, prove, _sms(sms), written,
     )  # fmt: skip
+
+
+def _sms(given: Any) -> int | None:
+    """How many SMs the GPU is to have; None: as many as the largest that is known."""
+    if given is not None and (_integer(given) or 0) < 1:
+        raise CuteError(f"simulate: sms {given!r}: give the number of SMs, from 1 on, or None")
+    return _integer(given)
+
+
+def outputs_of(outputs: Any, kernel: Any, checks: tuple[type[Check], ...]) -> tuple[str, ...]:
+    """The names of the parameters that a kernel is to write."""
+    if not outputs:
+        return ()
+    if not any(c.name == "races" for c in checks):
+        raise CuteError("simulate: outputs needs the check `races`, which follows what is written")
+    if is_host(kernel):
+        raise CuteError("simulate: outputs are a kernel's: a host function may launch several")
+    code = written_function(kernel).__code__
+    return parameters(outputs, code.co_varnames[: code.co_argcount])
 
 
 def _fallback(cluster: Any, given: Any) -> tuple[int, int, int] | None:
@@ -116,6 +147,8 @@ class Simulated:
     kernel: what runs. cluster, seed, arch, mode, progress, checks, trace: as for `simulate`, with defaults filled in.
     clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
+    proves: what is not proved is an error. sms: of the GPU; None: of the largest that is known.
+    outputs: parameters that are to be written.
     """
 
     kernel: Any
@@ -130,6 +163,9 @@ class Simulated:
     target: str | None = None
     cooperative: bool = False
     fallback: tuple[int, int, int] | None = None
+    proves: bool = False
+    sms: int | None = None
+    outputs: tuple[str, ...] = ()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
@@ -137,7 +173,7 @@ class Simulated:
         if is_host(self.kernel):
             token = LAUNCHER.set(self._launch_for)
             try:
-                with answering_for(self.arch):
+                with answering_for(self.arch, self.sms):
                     return self.kernel(*args, **named)
             finally:
                 LAUNCHER.reset(token)
@@ -159,6 +195,12 @@ class Simulated:
             if _integer(value) is None or value < 0:
                 raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
         return Exploration(self, most, deviations, choices)
+
+    def prove(self) -> Proving:
+        """Run the kernel once, and tell whether every order of its threads and copies does what that run did:
+        `simulate(kernel).prove()[grid, block](*args)` gives a `Proof`; of a host function, `prove()(*args)` gives one
+        for each launch. The memory is as that run leaves it, and its errors are raised."""
+        return Proving(self)
 
     def configured(self, config: Any) -> Any:
         """Return the launch configuration `config` as (grid, block, smem)."""
@@ -186,7 +228,7 @@ class Simulated:
             kernel, cluster=options["cluster"], seed=self.seed, arch=self.arch, async_mode=self.mode,
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
             compile=self.target or False, cooperative=options["cooperative"],
-            fallback_cluster=options["fallback_cluster"],
+            fallback_cluster=options["fallback_cluster"], prove=self.proves, sms=self.sms,
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -194,7 +236,7 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
     ) -> None:
         try:
-            with answering_for(self.arch), seldom:
+            with answering_for(self.arch, self.sms), seldom:
                 self._run(grid, block, smem, args, named)
         except Exception as e:  # the user's own passes as it is
             raise launch_error(e, written_function(self.kernel)) from e.__cause__
@@ -267,7 +309,9 @@ class Simulated:
         memory = GlobalMemory(before)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
-        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
+        proofs, proving = PROOFS.get(), _to_be_proved(self)
+        checks = (*self.checks, Prover) if proving else self.checks
+        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
@@ -299,9 +343,19 @@ class Simulated:
             raise NotTogether("what is to be warned of is found lane by lane")
         arguments.give_back()
         enough_smem(run.smem, run.smem_need)
+        check_written(memory, {n: a for n, a in zip(names, args) if n in self.outputs}, fn.__name__)
+        if proving:
+            self._proved(proof(run), proofs)
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run
+
+    def _proved(self, found: Proof, proofs: list[Proof] | None) -> None:
+        """Keep a proof, or raise an error for what is not proved."""
+        if proofs is not None:
+            proofs.append(found)
+        elif not found:
+            raise SimError(str(found))
 
     def _shown(self, clusters: int) -> Iterator[Any]:
         if not self.progress:
@@ -309,42 +363,6 @@ class Simulated:
         from tqdm import tqdm
 
         return iter(tqdm(range(clusters), desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
-
-
-@dataclasses.dataclass(frozen=True)
-class Exploration:
-    """See `Simulated.explore`."""
-
-    simulated: Simulated
-    most: int
-    deviations: int
-    choices: dict[int, int] | None
-
-    def __getitem__(self, config: Any) -> Callable[..., int]:
-        return partial(self._explore, *self.simulated.configured(config))
-
-    def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
-        args = static_arguments(self.simulated.kernel, args, named)
-        self.simulated._compiled_too(grid, block, args)
-        before: Snapshot = []
-
-        def run(choices: dict[int, int]) -> dict[int, int]:
-            known = bool(before)
-            restore(before)
-            done = self.simulated.once(grid, block, smem, args, None, choices, None if known else before)
-            return done.choices.options  # type: ignore[no-any-return]
-
-        try:
-            with answering_for(self.simulated.arch):
-                return self._orders(run)
-        finally:
-            restore(before)
-
-    def _orders(self, run: Callable[[dict[int, int]], dict[int, int]]) -> int:
-        if self.choices is not None:
-            run(self.choices)
-            return 1
-        return explore(run, self.most, self.deviations)
 
 
 FURTHER_SEEDS: ContextVar[tuple[int, ...]] = ContextVar("FURTHER_SEEDS", default=())
@@ -369,13 +387,19 @@ def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, devia
     """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be counted of each lane's
     steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
     looked_at = s.trace is not None or recording() is not None or sys.gettrace() is not None or _debugged()
-    return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+    told = looked_at or _to_be_proved(s)
+    return not told and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
 
 
 def _debugged() -> bool:
     """Tell whether a debugger looks on by `sys.monitoring`, which Python has from 3.12 on."""
     monitoring = getattr(sys, "monitoring", None)
     return monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
+
+
+def _to_be_proved(s: Simulated) -> bool:
+    """Tell whether a launch is to be proved: what each lane does counts."""
+    return s.proves or PROVES.get() or PROOFS.get() is not None
 
 
 TOGETHER_FAILED = (
@@ -390,17 +414,6 @@ def _is_fault(e: Exception) -> bool:
         e = e.__cause__  # what a call of the library's ended in, and the facade put into words
     frame = innermost(e.__traceback__)
     return not isinstance(e, (CuteError, NotTogether)) and frame is not None and in_library(frame.f_code)
-
-
-Snapshot = list[tuple[Any, Any]]
-"""Allocations of global memory, and what they held."""
-
-
-def restore(before: Snapshot) -> None:
-    """Undo what runs have written."""
-    for allocation, data in before:
-        if not np.array_equal(allocation.data, data):  # if not, it may be read-only
-            allocation.data[...] = data
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:

@@ -112,7 +112,11 @@ class Pointer(InIR):
 
     def toint(self) -> Any:
         """Return the byte address, before the swizzle."""
-        return self.address
+        running, at = seam.current_or(None), self.address
+        if running is None or type(at) is not int:
+            return at
+        number = dtypes.Int64 if ADDRESS_BITS[self.space.name] == 64 else dtypes.Int32
+        return running.either(lambda: at, lambda: number(at))  # where addresses are moved as ints
 
     def align(self, min_align: int) -> Pointer:
         """Return the first address from here on that is a multiple of `min_align` bytes, a power of two."""
@@ -370,6 +374,14 @@ def access_alignment(ptr: Pointer) -> int:
     return min(align, 1 << int(ptr.swizzle.base))
 
 
+def element_type_of(dtype: Any, what: str) -> DType:
+    """Return the element type that is given to the function `what`: the simulator's `type(x)` of a number is one."""
+    dtype = getattr(dtype, "__cute_dtype__", dtype)
+    if not isinstance(dtype, DType):
+        raise CuteError(f"{what}: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    return dtype
+
+
 @traced
 def recast_ptr(
     ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None, *, reinterpret: bool = False
@@ -384,9 +396,7 @@ def recast_ptr(
         swizzle_ = IDENTITY
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
-    dtype = ptr.dtype if dtype is None else dtype
-    if not isinstance(dtype, DType):
-        raise CuteError(f"recast_ptr: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    dtype = ptr.dtype if dtype is None else element_type_of(dtype, "recast_ptr")
     narrow = ptr.dtype.width < (32 if ptr.space is AddressSpace.tmem else 8)
     within = narrow and not (isinstance(ptr.offset, int) and ptr.offset == 0)
     if within and dtype.width != ptr.dtype.width:

@@ -161,6 +161,11 @@ class MemRangeData:
         """The DType of the elements."""
         return self.pointer.dtype
 
+    @property
+    def _size(self) -> int:
+        """The number of elements, by the name that files of the CuTe DSL ask."""
+        return self.count
+
     def data_ptr(self) -> Pointer:
         """Return the Pointer to the first element."""
         return self.pointer

@@ -10,8 +10,10 @@ from typing import Any
 from .. import layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, Layout, Swizzle
+from ..layout.leaves import known
 from ..layout.pure import pure
 from ..seam import CuteError
+from .offsets import add, places, sliced
 from .pointer import AddressSpace, Pointer, advance, physical
 
 
@@ -71,15 +73,46 @@ def by_address(pointer: Any, lay: Any) -> tuple[Any, Any]:
         return pointer, lay
     if not isinstance(lay.inner, Swizzle):
         return pointer, lay
-    found = of_bytes(lay.inner, pointer.dtype) if pointer.space is AddressSpace.smem else None
-    is_of_addresses = found is not None and pointer.alignment % found.period == 0
+    found = _of_addresses(pointer, lay.inner)
     if not lay.inner.bits or _together(lay):
-        if is_of_addresses and lay.inner.bits:
+        if found is not None and lay.inner.bits:
             _tell(advance(replace(pointer, swizzle=found), lay.offset))
         return advance(pointer, lay.inner(lay.offset)), lay.outer
-    if not is_of_addresses:
+    if found is None:
         return pointer, lay
     return advance(replace(pointer, swizzle=found), lay.offset), lay.outer
+
+
+def _of_addresses(pointer: Pointer, swizzle: Swizzle) -> Swizzle | None:
+    """Return what a swizzle of elements is of the addresses of memory that is aligned to its period; None of other
+    memory."""
+    found = of_bytes(swizzle, pointer.dtype) if pointer.space is AddressSpace.smem else None
+    return None if found is None or pointer.alignment % found.period else found
+
+
+def part_of(pointer: Any, lay: ComposedLayout, coord: Any) -> tuple[Any, Any]:
+    """Return the pointer and the layout of what `coord` leaves of a tensor with a composed layout."""
+    part, offset = sliced(lay, coord)
+    start = add(pointer, offset)
+    swizzled = isinstance(pointer, Pointer) and isinstance(lay.inner, Swizzle) and lay.inner.bits
+    found = _of_addresses(pointer, lay.inner) if swizzled else None
+    if found is not None and (isinstance(part, Layout) or start.alignment % found.period):
+        _tell_part(found, start, part)
+    return start, part
+
+
+def _tell_part(swizzle: Swizzle, start: Pointer, part: Any) -> None:
+    """Let the simulator know that the addresses of a part are by a swizzle, where the part does not say so."""
+    running = seam.current_or(None)
+    if running is None or not seam.is_static(part.shape):
+        return
+    width = start.dtype.width
+
+    def tell() -> None:
+        first = int(seam.known(start.address))
+        running.part_by_swizzle(swizzle, [first + i * width // 8 for i in places(known(part))], width)
+
+    running.either(lambda: None, tell)
 
 
 def _tell(pointer: Pointer) -> None:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from .. import seam
 from ..dtypes import Int32, Int64, Scalar
 from ..seam import CuteError, traced
 from ..seam.ground.naming import shown
+from ..seam.guards import element_values
 from ..seam.guards.kinds import is_integer
 from ..seam.guards.messages import how_static
 
@@ -64,6 +66,12 @@ class SymInt(Scalar):
 
     def __reduce__(self) -> Any:
         return functools.partial(SymInt, divisibility=self.divisor, symbol=self.symbol), (self.width,)
+
+    def assumed(self, divisor: int) -> SymInt:
+        """Return the same integer, which `divisor` will divide too: it has no value yet that could break the promise.
+        Raises CuteError for what is no positive integer."""
+        element_values.check_divisor(divisor)
+        return SymInt(self.width, divisibility=math.lcm(self.divisor, divisor), symbol=self.symbol)
 
     def checked(self, simulated: bool = False) -> Any:
         """Refuse to be a value: a fake tensor cannot be launched with. simulated: as of `Scalar.checked`."""

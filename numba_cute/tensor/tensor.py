@@ -23,9 +23,9 @@ from .beginnings import array_view, is_origin, layout_of, origin, start_of
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .operators import NotThat, no_operand, refuse_operators, settable
-from .pointer import AddressSpace, Pointer, recast_ptr
+from .pointer import AddressSpace, Pointer, element_type_of, recast_ptr
 from .ssa import TensorSSA, gives_tensors
-from .swizzled import by_address, reach, swizzled_once
+from .swizzled import by_address, part_of, reach, swizzled_once
 
 __all__ = [
     "Tensor", "domain_offset", "make_fragment", "make_fragment_like", "make_identity_tensor", "make_rmem_tensor",
@@ -113,7 +113,7 @@ class Tensor(InIR):
         lay, coord = _located(self, coord)
         coord = _checked(given, coord, lay, self._ends(coord))
         if has_none(coord):
-            return _slice(self, lay, coord)
+            return _slice(self, lay, coord, given)
         at = _element(self, lay, coord)
         return at.load() if isinstance(at, Pointer) else at
 
@@ -126,7 +126,7 @@ class Tensor(InIR):
         lay, coord = _located(self, coord)
         coord = _checked(given, coord, lay, isinstance(self.iterator, Pointer))
         if has_none(coord):
-            part = _slice(self, lay, coord)
+            part = _slice(self, lay, coord, given)
             part.store(value) if isinstance(value, TensorSSA) else part.fill(value)
             return
         at = _element(self, lay, coord)
@@ -364,9 +364,8 @@ def _element(t: Tensor, lay: Any, coord: Any) -> Any:
     start = t.iterator
     if type(lay) is ComposedLayout:
         start, lay = by_address(start, lay)
-    if needs_64_bits(start, lay):
-        return add(start, wide_offset(coord, lay.shape, lay.stride))
-    return add(start, placed(lay, coord))
+    wide = needs_64_bits(start, lay)
+    return add(start, wide_offset(coord, lay.shape, lay.stride) if wide else placed(lay, coord))
 
 
 def _linear(t: Tensor) -> bool:
@@ -375,16 +374,19 @@ def _linear(t: Tensor) -> bool:
 
 def slice_tensor(t: Tensor, coord: IntTuple) -> Tensor:
     """Keep the modes of `t` marked None in `coord`, at the others' place."""
-    return _slice(t, *_located(t, coord))
+    return _slice(t, *_located(t, coord), coord)
 
 
-def _slice(t: Tensor, lay: Any, coord: Any) -> Tensor:
-    if needs_64_bits(t.iterator, lay):
-        rest, offset = layout.slice_(t.layout, coord), wide_offset(coord, lay.shape, lay.stride)
+def _slice(t: Tensor, lay: Any, coord: Any, given: Any) -> Tensor:
+    """lay, coord: for the offset. given: with its types, of which are the strides of a part of a swizzled layout."""
+    if type(lay) is ComposedLayout:
+        made = Tensor(*part_of(t.iterator, t.layout, given))
+    elif needs_64_bits(t.iterator, lay):
+        made = Tensor(add(t.iterator, wide_offset(coord, lay.shape, lay.stride)), layout.slice_(t.layout, coord))
     else:
         rest, offset = sliced(lay, coord)
-        rest = rest if lay is t.layout else layout.slice_(t.layout, coord)
-    return t._tracked(Tensor(add(t.iterator, offset), rest), lambda other: slice_tensor(other, coord))
+        made = Tensor(add(t.iterator, offset), rest if lay is t.layout else layout.slice_(t.layout, coord))
+    return t._tracked(made, lambda other: slice_tensor(other, given))
 
 
 # Making tensors
@@ -418,8 +420,7 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
             f"make_rmem_tensor: layout {lay} must be static, for registers cannot be indexed at run time"
             f"{how_static(lay)}"
         )
-    if not isinstance(dtype, DType):
-        raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    dtype = element_type_of(dtype, "make_rmem_tensor")
     fits_a_thread("make_rmem_tensor", int(layout.size(lay)), dtype)  # where elements share registers
     file = seam.current().registers(dtype, fits_a_thread("make_rmem_tensor", reach(lay), dtype))
     return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
@@ -479,8 +480,7 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     shrinks, and where elements become wider it and the other strides must divide. swizzle_: default, its own."""
     if not isinstance(src, Tensor) or not isinstance(src.iterator, Pointer):
         raise CuteError(f"recast_tensor: {src!r} is not a tensor in memory")
-    if not isinstance(dtype, DType):
-        raise CuteError(f"recast_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    dtype = element_type_of(dtype, "recast_tensor")
     p = src.iterator
     lay = recast_elements(dtype.width, p.dtype.width, src.layout)
     return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)

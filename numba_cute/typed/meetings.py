@@ -61,6 +61,11 @@ class Static(NamedTuple):
     value: Any
 
 
+WHOLE = Static("a whole number")
+"""The type of a number that Python computes while a kernel is compiled, as `int(math.log2(cute.size(x)))`: whichever
+it is."""
+
+
 class Call(NamedTuple):
     """Describes a call. site: where it is. given: what is known of its arguments, by place. types: the names of their
     types, which tell objects apart too."""

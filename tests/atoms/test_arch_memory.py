@@ -166,6 +166,7 @@ def reduced(words, floats, pairs, halves):
     arch.red(words.iterator + 3, 1 << i, op="or", dtype="b32")
     arch.red(words.iterator + 4, 9, op="inc", dtype="u32")
     arch.red(floats.iterator, (1.0, 2.0, 3.0, 4.0), op="add", dtype="f32")
+    arch.red(floats.iterator, cute.full((2, 2), 1.0, cute.Float32), op="add", dtype="f32")
     arch.red(pairs.iterator, 0x3C004000, op="add", dtype="f16x2")
     arch.red(halves.iterator, (1.0, 2.0, cute.Float32(i), 0.5), op="max", dtype="bf16")
 
@@ -176,7 +177,7 @@ def test_reductions_of_words_and_vectors(run):
     view = pairs.view(np.uint32)
 
     def check():
-        assert words.tolist() == [496, 31, -31, -1, 2] and floats.tolist() == [32, 64, 96, 128]
+        assert words.tolist() == [496, 31, -31, -1, 2] and floats.tolist() == [64, 96, 128, 160]
         assert view.view(np.float16).tolist() == [64, 32]
         assert halves.astype(float).tolist() == [1, 2, 31, 0.5]
 

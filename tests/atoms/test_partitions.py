@@ -5,7 +5,9 @@ Each warp holds one atom in a block of the tile, the atom layout deals blocks ou
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute.dtypes import Float4E2M1FN, Float8E8M0FNU
@@ -127,3 +129,45 @@ def test_a_block_of_a_pair_parts_its_own_half_of_a_tile():
     for thread in (pair.get_slice(1), one.get_slice(0)):
         with pytest.raises(cute.CuteError, match="no multiple of the tile's 256"):
             thread.partition_B(half)
+
+
+@pytest.mark.parametrize("threads, says", [(4, None), (5, "shared memory: thread 4")])
+def test_threads_of_a_tile_that_is_larger_than_its_tensor_have_nothing(threads, says):
+    """A tensor in shared memory may be smaller than the tile if each thread's part lies wholly in it or beyond it: what
+    lies beyond is nobody's memory, though the next stage lies there."""
+    copy = cute.make_tiled_copy_tv(
+        cute.make_copy_atom(CopyUniversalOp(), F32, 128), cute.make_layout(32), cute.make_layout(4)
+    )
+
+    @cuda.jit
+    def kernel(src, out, threads):
+        t = cute.arch.thread_idx()[0]
+        s = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout((16, 2)), 128)
+        thr = copy.get_slice(t)
+        here, there = thr.partition_S(src), thr.partition_D(s)
+        if t < threads:
+            for stage in range(2):
+                cute.copy(copy, here[None, 0, stage], there[None, 0, stage])
+        cute.arch.sync_warp()
+        if t < 16:
+            out[t] = s[t, 0] + s[t, 1]
+
+    src, out = np.arange(256, dtype=np.float32).reshape(2, 128), np.zeros(16, np.float32)
+    args = cute.runtime.from_dlpack(src.T, assumed_align=16), out, threads
+    assert "st.shared.v4" in cute.compile(kernel, args).ptx
+    if says is None:
+        cute.simulate(kernel)[1, 32](*args)
+        np.testing.assert_array_equal(out, src[0, :16] + src[1, :16])
+    else:
+        with pytest.raises(cute.CuteError, match=says):
+            cute.simulate(kernel)[1, 32](*args)
+
+
+def test_parts_that_a_tensor_cuts_are_refused():
+    copy = cute.make_tiled_copy_tv(
+        cute.make_copy_atom(CopyUniversalOp(), F32), cute.make_layout(32), cute.make_layout(4)
+    )
+    ptr = cute.make_ptr(F32, 0, cute.AddressSpace.smem, assumed_align=16)
+    for extent in (18, 130):
+        with pytest.raises(cute.CuteError, match="no multiple of the tile's 128"):
+            copy.get_slice(0).partition_D(cute.make_tensor(ptr, cute.make_layout((extent, 2))))

@@ -237,6 +237,21 @@ def counter_at_block_scope(mended):
     return kernel
 
 
+@bug(
+    RaceError, "is written by thread", "acc[t] = 0", "nothing orders", blocks=2, threads=32,
+    arguments=lambda: (np.zeros(32, np.int32),),
+    origin="review F1: the shadow forgot a plain access that its own thread follows by an atomic",
+)  # fmt: skip
+def sum_cleared_by_one_block_while_others_add(mended):
+    def kernel(acc):
+        t = cuda.threadIdx.x
+        if cuda.blockIdx.x == 0 and not mended:
+            acc[t] = 0
+        cuda.atomic.add(acc, t, 1)
+
+    return kernel
+
+
 def passed_on(third):
     """Block 0 releases a number; thread 0 of block 1 sees the flag and changes it; thread 32 sees that and reads."""
 

@@ -102,6 +102,22 @@ def tile_of_tma_read_by_ldmatrix_without_its_swizzle(mended):
     return loaded_and(read)
 
 
+@swizzle_bug("wrong swizzle", "by the swizzle S<2,4,3> by", "cp_async_bulk_tensor_g2s", arguments=load)
+def tile_of_tma_read_by_rows_of_a_layout_with_another_swizzle(mended):
+    """A row is a plain layout, whose addresses are by the swizzle of the whole."""
+    by_elements = cute.make_composed_layout(cute.make_swizzle(3 if mended else 2, 3, 3), 0, ROWS)
+
+    def read(storage, out):
+        t = cuda.threadIdx.x
+        row = storage.tile.get_tensor(by_elements)[t, None]
+        again = cute.make_tensor(row.iterator, row.layout)
+        held = cute.make_rmem_tensor((64,), cute.Float16)
+        cute.autovec_copy(again, held)
+        out[t] = cute.Float32(held[40])
+
+    return loaded_and(read)
+
+
 @swizzle_bug("wrong elements", "elements of 32 bits", "elements of 16 bits", "cp_async_bulk_tensor_g2s", arguments=load)
 def tile_of_tma_read_as_wider_elements_by_its_swizzle(mended):
     def read(storage, out):
@@ -260,5 +276,35 @@ def operand_of_wgmma_that_was_written_as_wider_elements(mended):
         cute.gemm(mma, acc, a, b, acc)
         warpgroup.commit_group()
         warpgroup.wait_group(0)
+
+    return kernel
+
+
+@swizzle_bug("wrong swizzle", "ldmatrix", "by the swizzle S<1,4,3> by", "cp_async", arguments=rows)
+def rows_by_cp_async_read_as_columns_of_another_swizzle(mended):
+    """A transposed view of a swizzled layout, of which ldmatrix takes a thread's part."""
+    held = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, K32)
+    other = held if mended else cute.make_composed_layout(cute.make_swizzle(1, 3, 3), 0, K32)
+
+    @cuda.jit
+    def kernel(x, out):
+        t = cuda.threadIdx.x
+        storage = utils.SmemAllocator().allocate(Storage)
+        s, v = storage.tile.get_tensor(held), storage.tile.get_tensor(other)
+        atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.Float16, num_bits_per_copy=128)
+        g2s = cute.make_tiled_copy_tv(atom, cute.make_layout((8, 4), stride=(4, 1)), cute.make_layout((1, 8)))
+        mine = g2s.get_slice(t)
+        cute.copy(g2s, mine.partition_S(x), mine.partition_D(s))
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        turned = cute.composition(v, cute.make_layout((32, 64), stride=(64, 1)))
+        mma = cute.make_tiled_mma(warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+        b = mma.make_fragment_B(mma.get_slice(t).partition_B(turned))
+        s2r = cute.make_tiled_copy_B(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(True, 2), cute.Float16), mma)
+        thread = s2r.get_slice(t)
+        part = thread.partition_S(turned)
+        cute.copy(s2r, part[None, None, 1], thread.retile(b)[None, None, 1])
+        out[t] = cute.Float32(b[0, 1, 1])
 
     return kernel

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,29 @@ def test_a_function_that_was_compiled_with_tensors_takes_arrays():
     made(x, from_dlpack(y))
     assert y.tolist() == [1] * 4 + [0] * 4
     made(x, y=y + 0)
+
+
+class Options(NamedTuple):
+    x: Any = None
+    scale: Any = None
+    at: Any = None
+    flag: cute.Constexpr[bool] = False
+
+
+def test_items_of_tuples_are_as_compiled_and_constants_are_left_out():
+    x = aligned((8,))
+    first = Options(fake((8,), (1,), 16), cute.Float32(0.0), cute.make_ptr(cute.Int32, 0, cute.AddressSpace.gmem), True)
+    made, (y, n) = as_compiled((Options(x, 2.0, 64, None), [x, 3]), (first, (fake((8,), (1,)), cute.Int32(1))), "args")
+    assert (made.x.iterator.alignment, made.scale.dtype, made.flag) == (16, cute.Float32, True)
+    assert (made.at.dtype, int(made.at.address.value), made.at.space) == (cute.Int32, 64, cute.AddressSpace.gmem)
+    assert isinstance(y, cute.Tensor) and n.dtype == cute.Int32
+    for given, said in (
+        (Options(x, 2.0, 64, False), r"args.flag: False is given, and True was compiled for"),
+        (Options(None, 2.0, 64), r"args.x: None is given"),
+        ((x, 2.0), "args: 2 items are given, and 4 were compiled for"),
+    ):
+        with pytest.raises(cute.CuteError, match=said):
+            as_compiled(given, first, "args")
 
 
 def test_torchs_tensors_without_memory_stand_for_tensors():

@@ -65,6 +65,34 @@ launch(from_dlpack(x, assumed_align=16), from_dlpack(out))
 assert (out.reshape(4, 8) == x[:4, 8:]).all() or SIMULATES is False, out
 """
 
+REDUCTION = """
+@cute.kernel
+def kernel(x):
+    total = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Int32, cute.make_layout(1))
+    lane = cute.arch.lane_idx()
+    if lane == 0:
+        total[0] = 0
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    nvvm.red(
+        nvvm.ReductionOp.ADD, nvvm.ReductionType.S32, cute.arch.mapa(total.iterator, 1), lane.ir_value(),
+        mem_order=nvvm.MemOrderKind.RELAXED, mem_scope=nvvm.MemScopeKind.CLUSTER,
+        shared_space=nvvm.SharedSpace.shared_cluster,
+    )
+    nvvm.red(nvvm.ReductionOp.MAX, nvvm.ReductionType.S32, x.iterator, lane.ir_value())
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if cute.arch.block_idx_in_cluster() == 1 and lane == 0:
+        x[1] = total[0]
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=2, block=32, cluster=2)
+
+x = np.zeros(2, np.int32)
+launch(from_dlpack(x))
+"""
+
 
 def test_a_function_of_the_math_dialect_is_cutes(tmp_path):
     check = "assert abs(x[1] - 1) < 1e-6, x\n"
@@ -76,6 +104,12 @@ def test_a_tma_load_under_a_predicate(tmp_path):
     ran(tmp_path, HEAD + "SIMULATES = True\n" + LOAD)
     (kernel,) = ran(tmp_path, HEAD + "SIMULATES = False\n" + LOAD, simulates=False).kernels
     assert "cp.async.bulk.tensor.2d.shared::cluster.global" in kernel.ptx
+
+
+def test_a_reduction_goes_to_the_memory_that_it_names(tmp_path):
+    ran(tmp_path, HEAD + REDUCTION + "assert x.tolist() == [31, 2 * 31 * 16], x\n")
+    (kernel,) = ran(tmp_path, HEAD + REDUCTION, simulates=False).kernels
+    assert "red.relaxed.cluster.shared::cluster.add.u32" in kernel.ptx and "red.relaxed.gpu.global.max" in kernel.ptx
 
 
 def test_what_is_not_there_is_refused_by_its_name(tmp_path):

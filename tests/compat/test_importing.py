@@ -15,6 +15,7 @@ import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.compat import install, uninstall
 from numba_cute.compat.modules import MODULES
+from numba_cute.seam.ground import names
 
 
 @pytest.fixture
@@ -40,12 +41,24 @@ def test_a_module_has_its_names(installed, name):
     "cutlass.cute: Tensor Layout jit kernel compile size nvgpu arch runtime testing GenerateLineInfo OptLevel",
     "cutlass.cute.nvgpu: cpasync tcgen05 warp warpgroup CopyUniversalOp OperandMajorMode",
     "cutlass.utils: SmemAllocator HardwareInfo WorkTileInfo sm100 blackwell_helpers hopper_helpers",
-    "cutlass.cutlass_dsl: T dsl_user_op Int32 Boolean if_generate extract_mlir_values",
+    "cutlass.cutlass_dsl: T dsl_user_op Int32 Boolean if_generate extract_mlir_values extract_mlir_attributes",
+    "cutlass.base_dsl._mlir_helpers.op: dsl_user_op",
+    "cutlass.cute.nvgpu.common: OpError",
+    "cutlass.cute.runtime: nullptr",
+    "cutlass.cute.arch.nvvm: atomicrmw red",
+    "cutlass._mlir.dialects.cute: AddressSpace",
+    "cutlass._mlir.ir: F32Type IntegerType Attribute MLIRError",
 ])  # fmt: skip
 def test_what_files_import_is_there(installed, names):
     name, _, wanted = names.partition(": ")
     module = importlib.import_module(name)
     assert [n for n in wanted.split() if not hasattr(module, n)] == []
+
+
+def test_names_take_locations_as_those_of_this_library_do(installed):
+    import cutlass.cute
+
+    assert cutlass.cute.where is cutlass.cute.select_ is cute.where
 
 
 def test_names_are_the_objects_of_this_library(installed):
@@ -64,6 +77,16 @@ def test_an_unknown_name_is_said(installed):
         cutlass.Flaot32  # noqa: B018
     with pytest.raises(ImportError):
         import cutlass.no_such_module  # noqa: F401
+
+
+def test_words_of_an_absent_name_are_written_when_they_are_asked_for(installed, monkeypatch):
+    """Numba asks each global of a kernel for its protocols."""
+    cutlass = importlib.import_module("cutlass.cute")
+    monkeypatch.setattr(names, "unknown", None)
+    assert not hasattr(cutlass, "_numba_type_")
+    monkeypatch.undo()
+    with pytest.raises(AttributeError, match="cutlass.cute has no '_numba_type_' in numba_cute: .* has no attribute"):
+        cutlass._numba_type_  # noqa: B018
 
 
 def test_without_it_nothing_is_answered():

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
+from numba_cute import arch, utils
 from numba_cute.compat.cutlass import dialects as llvm
 from numba_cute.runtime import from_dlpack
+from tests.atoms.test_tma_modes import aligned
 
 F, I = cute.Float32, cute.Int32  # noqa: E741
 
@@ -60,6 +62,40 @@ M = np.array([1, 7, 2, 31], np.int32)
     ("{ .reg .pred p; .reg .s32 i; mov.s32 i, 3; mov.b32 $0, $1; L: shl.b32 $0, $0, 1; sub.s32 i, i, 1; "
      "setp.ne.s32 p, i, 0; @p bra L; }", "=r,r", (N,), I, N << 3),
     (".reg .b64 kept_<2>; mov.b64 kept_1, {$1, $1}; mov.b64 {_, $0}, kept_1;", "=r,r", (N,), I, N),
+    ("mul.hi.u32 $0, $1, $2;", "=r,r,r", (N, M), I,
+     (N.view(np.uint32).astype(np.uint64) * M.view(np.uint32) >> 32).astype(np.int32)),
+    ("{ .reg .s64 w; mul.wide.s32 w, $1, $2; mov.b64 {_, $0}, w; }", "=r,r,r", (N, M), I,
+     (N.astype(np.int64) * M >> 32).astype(np.int32)),
+    ("mad.hi.s32 $0, $1, $2, 5;", "=r,r,r", (N, M), I, (N.astype(np.int64) * M >> 32).astype(np.int32) + 5),
+    ("div.s32 $0, $1, $2;", "=r,r,r", (N, M), I, np.trunc(N / M).astype(np.int32)),
+    ("rem.s32 $0, $1, $2;", "=r,r,r", (N, M), I, np.fmod(N, M).astype(np.int32)),
+    ("min.s32 $0, $1, $2;", "=r,r,r", (N, M), I, np.minimum(N, M)),
+    ("max.u32 $0, $1, $2;", "=r,r,r", (N, M), I, np.maximum(N.view(np.uint32), M.view(np.uint32))),
+    ("max.f32 $0, $1, 0f7fc00000;", "=f,f", (X,), F, X),
+    ("abs.f32 $0, $1;", "=f,f", (X,), F, abs(X)),
+    ("shl.b32 $0, $1, $2;", "=r,r,r", (N, M + 30), I,
+     np.array([1 << 31, 0, 0, 0], np.uint32)),
+    ("shr.s32 $0, $1, $2;", "=r,r,r", (N, M + 30), I, N >> 31),
+    ("popc.b32 $0, $1;", "=r,r", (M,), I, np.array([1, 3, 1, 5], np.int32)),
+    ("bfind.u32 $0, $1;", "=r,r", (M,), I, np.array([0, 2, 1, 4], np.int32)),
+    ("prmt.b32 $0, $1, $2, 0x0123;", "=r,r,r", (N, M), I, N.byteswap()),
+    ("shf.l.wrap.b32 $0, $1, $1, 8;", "=r,r", (N,), I, N.view(np.uint32) << 8 | N.view(np.uint32) >> 24),
+    ("lop3.b32 $0, $1, $2, $2, 0x96;", "=r,r,r", (N, M), I, N),
+    ("{ .reg .pred p, q; setp.lt.and.s32 p|q, $1, 4, 1; or.pred p, p, q; selp.b32 $0, 1, 0, p; }", "=r,r", (N,), I,
+     np.ones(4, np.int32)),
+    ("{ .reg .pred p; setp.ne.f32 p, $1, 0f7fc00000; @p mov.b32 $0, 1; @!p mov.b32 $0, 2; }", "=r,f", (X,), I,
+     np.full(4, 2, np.int32)),
+    ("{ .reg .pred p; setp.neu.f32 p, $1, 0f7fc00000; selp.b32 $0, 1, 2, p; }", "=r,f", (X,), I, np.ones(4, np.int32)),
+    ("cvt.rni.s32.f32 $0, $1;", "=r,f", (X,), I, np.rint(X).astype(np.int32)),
+    ("cvt.rn.f32.s32 $0, $1;", "=f,r", (N,), F, N.astype(np.float32)),
+    ("{ .reg .b16 h; cvt.rn.bf16.f32 h, $1; cvt.f32.bf16 $0, h; }", "=f,f", (X,), F,
+     X.astype(ml_dtypes.bfloat16).astype(np.float32)),
+    ("{ .reg .b32 p; cvt.rn.f16x2.f32 p, $1, $2; add.f16x2 p, p, p; mov.b32 $0, p; }", "=r,f,f", (X, Y), I,
+     np.stack([Y + Y, X + X], 1).astype(np.float16).view(np.int32)[:, 0]),
+    ("{ .reg .b64 p; mov.b64 p, {$1, $2}; fma.rn.f32x2 p, p, p, p; mov.b64 {_, $0}, p; }", "=f,f,f", (X, Y), F,
+     (Y.astype(np.float64) * Y + Y).astype(np.float32)),
+    ("shfl.sync.bfly.b32 $0, $1, 1, 31, 15;", "=r,r", (N,), I, N[[1, 0, 3, 2]]),
+    ("mov.u32 $0, %laneid; bar.sync 0; fence.acq_rel.gpu; add.u32 $0, $0, $1;", "=r,r", (N,), I, N + np.arange(4)),
     ("{ .reg .b16 lo, hi; cvt.rn.satfinite.e4m3x2.f32 lo, $2, $1; mov.b32 $0, {lo, lo}; }", "=r,f,f", (X, Y), I, None),
 ])  # fmt: skip
 def test_an_instruction_does_what_the_isa_says(text, constraints, inputs, result, want):
@@ -70,11 +106,15 @@ def test_an_instruction_does_what_the_isa_says(text, constraints, inputs, result
                      for x in inputs)  # fmt: skip
         pair = low | high << 8
         want = pair | pair << 16
-    np.testing.assert_array_equal(got, want.view(np.uint32))
+    np.testing.assert_array_equal(
+        got, np.asarray(want).astype(want.dtype if want.dtype.itemsize == 4 else np.int32).view(np.uint32)
+    )
 
 
 @pytest.mark.parametrize("text, match", [
-    ("brev.b32 $0, $1;", r"the simulator knows no 'brev.b32'"),
+    ("sad.s32 $0, $1, $1, 1;", r"the simulator knows no 'sad.s32'"),
+    ("cvt.s32.f32 $0, $1;", r"the simulator knows no 'cvt.s32.f32'"),
+    ("mul.rz.f32 $0, $1, $1;", r"the simulator knows no 'mul.rz.f32'"),
 ])  # fmt: skip
 def test_what_is_not_known_is_refused(text, match):
     with pytest.raises(cute.CuteError, match=match):
@@ -84,3 +124,51 @@ def test_what_is_not_known_is_refused(text, match):
 def test_another_number_of_operands_is_refused():
     with pytest.raises(cute.CuteError, match="have 1 operands, and 2 come"):
         simulated("mov.b32 $0, $1;", "=r,r", (I, I), np.stack([N, M]).view(np.uint32), I)
+
+
+@pytest.mark.parametrize("text, want", [
+    ("{ .reg .u32 a, b; ld.global.v2.u32 {a, b}, [$1]; st.global.v2.u32 [$1], {b, a}; mov.u32 $0, 0; }", [2, 1, 3, 4]),
+    ("{ .reg .u32 a; ld.volatile.global.u32 a, [$1 + 4]; st.global.cs.u32 [$1], a; mov.u32 $0, a; }", [2, 2, 3, 4]),
+    ("red.global.add.u32 [$1], 7; mov.u32 $0, 0;", [8, 2, 3, 4]),
+    ("atom.global.cas.b32 $0, [$1 + 8], 3, 9;", [1, 2, 9, 4]),
+    ("atom.inc.u32 $0, [$1], 0;", [0, 2, 3, 4]),
+])  # fmt: skip
+def test_memory_is_read_and_written(text, want):
+    x = np.array([1, 2, 3, 4], np.uint32)
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        llvm.inline_asm(I, [cute.Int64(x.iterator.toint())], text, "=r,l")
+
+    cute.simulate(kernel)[1, 1](from_dlpack(x))
+    assert x.tolist() == want
+
+
+@cute.kernel
+def by_bulk(src: cute.Tensor, out: cute.Tensor):
+    """out += 2 * src, through shared memory."""
+    smem = utils.SmemAllocator()
+    held = smem.allocate_tensor(cute.Float32, cute.make_layout(8), 16)
+    bar = smem.allocate_array(cute.Int64, 1)
+    if arch.thread_idx()[0] == 0:
+        arch.mbarrier_init(bar, 1)
+        arch.mbarrier_init_fence()
+        arch.mbarrier_arrive_and_expect_tx(bar, 32)
+        to, at = held.iterator.toint(), bar.toint()
+        text = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];"
+        llvm.inline_asm(None, [to, src.iterator, cute.Int32(32), at], text, "r,l,r,r", has_side_effects=True)
+        arch.mbarrier_wait(bar, 0)
+        add = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [$0], [$1], $2;"
+        for _ in range(2):
+            llvm.inline_asm(None, [out.iterator, to, cute.Int32(32)], add, "l,r,r", has_side_effects=True)
+        arch.cp_async_bulk_commit_group()
+        arch.cp_async_bulk_wait_group(0)
+
+
+def test_bulk_copies_take_pointers():
+    src, out = (aligned((8,), np.float32) for _ in range(2))
+    src[:], out[:] = np.arange(8), 1
+    args = [from_dlpack(x, assumed_align=16) for x in (src, out)]
+    cute.simulate(by_bulk)[1, 32](*args)
+    np.testing.assert_array_equal(out, 2 * src + 1)
+    assert "cp.reduce.async.bulk" in cute.compile(by_bulk, *args, arch="sm_90").ptx

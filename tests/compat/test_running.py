@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from numba_cute.__main__ import main
 from numba_cute.compat import runs
 
 from .texts import ran
@@ -28,10 +29,14 @@ def test_a_file_runs_in_the_simulator_and_is_compiled_and_finds_its_arguments():
     assert "registers, 0 bytes spilled" in done.stderr
 
 
-def test_a_file_that_is_not_there_is_said():
-    done = run("no_such_file.py")
-    assert done.returncode == 1
-    assert "run: 'no_such_file.py' is no file" in done.stderr
+def refused(capsys, *words):
+    """What the command says that it refuses."""
+    assert main(["run", *words]) == 1
+    return capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_said(capsys):
+    assert "run: 'no_such_file.py' is no file" in refused(capsys, "no_such_file.py")
 
 
 def test_what_a_file_raises_is_shown_as_python_shows_it(tmp_path):
@@ -43,17 +48,15 @@ def test_what_a_file_raises_is_shown_as_python_shows_it(tmp_path):
 
 
 @pytest.mark.parametrize("word, said", [("--arch", "sm_91"), ("--checks", "no_such_check")])
-def test_wrong_options_are_refused(word, said):
-    done = run("--simulate", word, said, str(FILE))
-    assert done.returncode == 1
-    assert said in done.stderr
+def test_wrong_options_are_refused(word, said, capsys):
+    assert said in refused(capsys, "--simulate", word, said, str(FILE))
 
 
-def test_the_gpu_has_as_many_sms_as_are_asked_for(tmp_path):
-    file = tmp_path / "sms.py"
-    file.write_text("import cutlass.utils as u\nprint(u.HardwareInfo().get_max_active_clusters(2))\n")
-    assert run("--simulate", "--arch", "sm_100a", "--sms", "6", str(file)).stdout == "3\n"
-    assert "sms 0 must be at least 1" in run("--simulate", "--sms", "0", str(file)).stderr
+def test_the_gpu_has_as_many_sms_as_are_asked_for(tmp_path, capsys):
+    text = "import cutlass.utils as u\nprint(u.HardwareInfo().get_max_active_clusters(2))\n"
+    ran(tmp_path, text, "sm_100a", sms=6)
+    assert capsys.readouterr().out == "3\n"
+    assert "sms 0 must be at least 1" in refused(capsys, "--simulate", "--sms", "0", str(FILE))
 
 
 COOPERATIVE = """
@@ -77,11 +80,9 @@ except DSLCudaRuntimeError as e:
 """
 
 
-def test_a_launch_that_has_no_room_raises_what_the_cuda_runtime_says(tmp_path):
-    file = tmp_path / "cooperative.py"
-    file.write_text(COOPERATIVE)
-    done = run("--simulate", str(file))
-    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+def test_a_launch_that_has_no_room_raises_what_the_cuda_runtime_says(tmp_path, capsys):
+    ran(tmp_path, COOPERATIVE)
+    assert capsys.readouterr().out == "refused\n"
 
 
 KINDS = """
@@ -117,11 +118,9 @@ print(out[0], isclass(cutlass.Int8), isclass(3), inspect.isclass(int))
 """
 
 
-def test_element_types_are_classes_to_a_file(tmp_path):
-    file = tmp_path / "kinds.py"
-    file.write_text(KINDS)
-    done = run("--simulate", str(file))
-    assert (done.returncode, done.stdout) == (0, "16 True False True\n"), done.stderr
+def test_element_types_are_classes_to_a_file(tmp_path, capsys):
+    ran(tmp_path, KINDS)
+    assert capsys.readouterr().out == "16 True False True\n"
 
 
 COMPILED = """
@@ -169,12 +168,10 @@ print("PASS")
 """
 
 
-def test_what_was_compiled_is_called_with_what_it_was_compiled_for(tmp_path):
-    file = tmp_path / "compiled.py"
-    file.write_text(COMPILED)
-    done = run("--simulate", str(file))
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0 and lines[-1] == "PASS", done.stderr + done.stdout
+def test_what_was_compiled_is_called_with_what_it_was_compiled_for(tmp_path, capsys):
+    ran(tmp_path, COMPILED)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "PASS", lines
     assert lines.count("16 (8):(1)") >= 1 and any(line.startswith("16 (?{div=4})") for line in lines), lines
     assert sum(line.startswith("CuteError") for line in lines) == 4, lines
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done in less time than Numba does it gives what Numba's gives, and is done as seldom as it says."""
 
+import functools
 import gc
+import inspect
+from collections import Counter
 
 import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda.compiler import run_frontend
-from numba.cuda.core import ir
+from numba.cuda.core import base, ir, typeinfer
 from numba.cuda.core.analysis import compute_use_defs
 from numba.cuda.core.postproc import PostProcessor
 from numba.cuda.core.ssa import reconstruct_ssa
@@ -260,3 +263,54 @@ def test_inference_remembers_while_one_function_of_a_kernel_is_compiled():
 
 def test_kernels_of_one_process_are_inferred_in_one_context():
     assert contexts.typing_context() is contexts.typing_context()  # Numba's templates keep what each context asked
+
+
+def test_a_statement_is_typed_again_only_where_a_type_changed(monkeypatch):
+    typed = Counter()
+    call = typeinfer.CallConstraint.__call__
+
+    def counted(self, inferer):
+        typed[self.loc.line, self.target] += 1
+        return call(self, inferer)
+
+    monkeypatch.setattr(typeinfer.CallConstraint, "__call__", counted)
+
+    @cuda.jit
+    def straight_on(out):
+        layout = cute.make_layout((4, 8))
+        out[0] = cute.size(layout) + cute.size(layout, mode=[1])
+
+    @cuda.jit
+    def around(out):
+        n = 1
+        for i in range(3):
+            n = n + abs(n) * 0.5
+        out[0] = n + cute.size(cute.make_layout(4))
+
+    cute.compile(straight_on, (np.zeros(1),))
+    assert typed and set(typed.values()) == {1}
+    typed.clear()
+    cute.compile(around, (np.zeros(1),))
+    assert max(typed.values()) > 1
+
+
+def test_a_recursive_device_function_is_typed_to_its_end():
+    @cuda.jit(device=True)
+    def down(n):
+        if n > 3.5:
+            return down(n - 1) + cute.size(cute.make_layout((2, 1)))
+        return 1
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = down(cuda.threadIdx.x)
+
+    assert "call" in cute.compile(kernel, (np.zeros(1),)).ptx
+
+
+@pytest.mark.parametrize("takes", [
+    lambda a, loc: 0, lambda a, *, loc=None: 0, lambda *loc: 0, lambda **loc: 0, lambda a: 0, lambda *a, **b: 0,
+    functools.wraps(lambda loc: 0)(lambda *a: 0), functools.partial(lambda a, loc: 0, loc=1), cute.size,
+])  # fmt: skip
+def test_whether_an_implementation_takes_a_place_is_what_its_signature_says(takes):
+    assert base._has_loc(takes) == ("loc" in inspect.signature(takes).parameters)

@@ -20,6 +20,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
+from cuda.bindings import driver
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.typing.typeof import typeof
@@ -213,6 +214,19 @@ def test_kernels_of_one_process_are_not_kept(tmp_path, monkeypatch, options):
     assert key(kernel, **options) is None
     with config.override(cache=False):
         assert key(kernel) is None
+
+
+def test_of_a_class_of_others_an_annotation_reads_the_name():
+    def launched(stream):
+        return stream
+
+    digests = []
+    for stream in (driver.CUstream, driver.CUstream | None, driver.CUevent):
+        launched.__annotations__ = {"stream": stream}
+        digests.append(fingerprint((launched, "launched")))
+    assert len(set(digests)) == 3
+    with pytest.raises(Unfollowed, match="a class of cuda.bindings.driver"):
+        fingerprint((driver.CUstream, "stream"))
 
 
 def test_kernels_that_call_declared_functions_are_not_kept():

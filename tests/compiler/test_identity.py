@@ -11,7 +11,6 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import CuteError
 from tests.native import Native
 
 
@@ -27,6 +26,12 @@ class Struct:
         if self.n > other.n:
             return self
         return other
+
+
+@cute.struct
+class Fixed:
+    number: cute.Int32
+    valid: cute.Boolean
 
 
 @dataclasses.dataclass
@@ -54,6 +59,29 @@ class Plain:
 
     def larger(self, other):
         return self if self.n > other.n else other
+
+
+class Slots:
+    __slots__ = ("__inner", "n")
+
+    def __init__(self, n, inner):
+        self.n, self.__inner = n, inner
+
+    def the_inner(self):
+        return self.__inner
+
+
+class MoreSlots(Slots):
+    __slots__ = "more"
+
+    def __init__(self, n, inner):
+        super().__init__(n, inner)
+        self.more = inner
+
+    def grow(self, by):
+        if by > 2:
+            self.n = self.n + by
+        return self
 
 
 class Holder:
@@ -169,6 +197,11 @@ def given_back(out, n):
     out[7], out[8] = a.n, b.n
 
 
+def bumped_slots(x, n):
+    x.n += n
+    return x
+
+
 def namespaces(out, n):
     x, y = namespace(cute.Int32(n)), Data(cute.Int32(n))
     bumped(x, n).n = x.n + 1
@@ -259,9 +292,37 @@ def asked_in_a_helper(out, n):
     out[5], out[6] = a is None, a is not x
 
 
+def slots(out, n):
+    x = MoreSlots(cute.Int32(n), Plain(cute.Int32(1)))
+    x.grow(n).more.n += 4
+    y = bumped_slots(x, n)
+    out[0], out[1], out[2], out[3] = x.n, x.the_inner().n, x.more is x.the_inner(), y is x
+
+
+def carried(out, n):
+    work, i = Fixed(0, True), 0
+    while work.valid:
+        following = Fixed(work.number + 2, i < n)
+        out[i] = 10 * work.number + following.number
+        i += 1
+        work = following
+
+
+def two_back(out, n):
+    a, b, best = Fixed(0, True), Fixed(1, True), Fixed(0, False)
+    for i in range(n):
+        c = Fixed(a.number + b.number, True)
+        a = b
+        b = c
+        if i == 1:
+            best = c
+        out[i] = a.number * 100 + c.number
+    out[8] = best.number
+
+
 PROGRAMS = [
     chains, given_back, namespaces, new_ones, holders, inner_objects, some_new_some_given, loops, early_returns,
-    closures, asked_in_a_helper,
+    closures, asked_in_a_helper, carried, two_back, slots,
 ]  # fmt: skip
 
 
@@ -334,132 +395,3 @@ def test_register_tensors_are_objects():
         out = np.zeros(5, np.float32)
         compiled.run(1, out, np.int32(n))
         assert out.tolist() == wanted
-
-
-# ---------------------------------------------------------------- what is refused
-
-AGAIN = r"makes an object in each round of a loop, and {} may still be .*that of an earlier round"
-
-
-def buffers(out, n):
-    cur = cute.make_rmem_tensor(2, cute.Float32)
-    cur.fill(1.0)
-    for _i in range(n):
-        nxt = cute.make_rmem_tensor(2, cute.Float32)
-        nxt.fill(cur[0] + cur[1])
-        cur = nxt
-    out[0] = cur[0]
-
-
-def kept(out, n):
-    best = Struct(0)
-    for i in range(n):
-        c = Struct(i)
-        if i == 2:
-            best = c
-    out[0] = best.n
-
-
-def kept_of_a_call(out, n):
-    best = Struct(0)
-    for i in range(n):
-        c = made_or_given(best, i)
-        if i == 2:
-            best = c
-    out[0] = best.n
-
-
-def in_tuples(out, n):
-    t = (Struct(0), Struct(1))
-    while n > 0:
-        t = (t[1], Struct(t[0].n + 1))
-        n -= 1
-    out[0] = t[0].n
-
-
-def in_fields(out, n):
-    h = SimpleNamespace(a=Plain(cute.Int32(0)), b=Plain(cute.Int32(1)))
-    for i in range(n):
-        p = Plain(i)
-        h.b = h.a
-        h.a = p
-    out[0] = h.b.n
-
-
-def puts(h, p):
-    h.a = p
-
-
-def puts_by_an_if(h, p):
-    if p.n > 100:
-        p.n = 1
-    puts(h, p)
-
-
-def put_by_a_function(put):
-    def program(out, n):
-        h = SimpleNamespace(a=Plain(cute.Int32(0)))
-        for i in range(n):
-            p = Plain(i)
-            if i == 1:
-                put(h, p)
-        out[0] = h.a.n
-
-    program.__name__ = put.__name__
-    return program
-
-
-LIVES_ON = {buffers: "cur", kept: "best", kept_of_a_call: "best", in_tuples: "a value", in_fields: "h"}
-LIVES_ON |= {put_by_a_function(put): "h" for put in (puts, puts_by_an_if)}
-
-
-@pytest.mark.parametrize("program", LIVES_ON, ids=lambda p: p.__name__)
-def test_an_object_that_lives_on_is_not_made_again(program):
-    with pytest.raises(CuteError, match=AGAIN.format(LIVES_ON[program])):
-        cute.compile(cuda.jit(program), (np.zeros(1, np.int32), np.int32(3)), arch="sm_90a")
-
-
-@cute.jit
-def leaves(h, n):
-    h.first = Plain(n)
-
-
-def leaves_by_an_if(h, n):
-    if n > 3:
-        h.first = Plain(n)
-
-
-@pytest.mark.parametrize("function", [leaves, leaves_by_an_if], ids=["jitted", "plain"])
-def test_an_object_does_not_outlive_its_frame(function):
-    @cuda.jit
-    def kernel(out, n):
-        x = Plain(cute.Int32(n))
-        h = Holder(x, (x, x))
-        function(h, n)
-        out[0] = h.first.n
-
-    with pytest.raises(CuteError, match="is stored in one that the caller has, and is gone when the function returns"):
-        cute.compile(kernel, (np.zeros(1, np.int32), np.int32(3)), arch="sm_90a")
-
-
-def test_what_never_changes_has_no_identity():
-    @cuda.jit
-    def kernel(out, x):
-        t, u = cute.make_tensor(x, cute.make_layout(4)), cute.make_tensor(x, cute.make_layout(4))
-        out[0] = t is u
-
-    with pytest.raises(CuteError, match="a kernel knows what they hold, not which they are"):
-        cute.compile(kernel, (np.zeros(1, np.int32), np.zeros(4, np.int32)), arch="sm_90a")
-
-
-def test_a_field_keeps_the_type_of_its_object():
-    @cuda.jit
-    def kernel(out, n):
-        h = Holder(Plain(cute.Int32(n)), None)
-        h.first = Plain(cute.Float32(n))
-        out[0] = h.first.n
-
-    with pytest.raises(
-        CuteError, match=r"Holder.first holds a Plain \(n: int\d\d\) and cannot hold a Plain \(n: float32\)"
-    ):
-        cute.compile(kernel, (np.zeros(1, np.int32), np.int32(3)), arch="sm_90a")

@@ -345,13 +345,6 @@ class Answering:
         return len(name)
 
 
-class Slotted:
-    __slots__ = ("x",)
-
-    def __init__(self, x):
-        self.x = x
-
-
 class Hiding:
     def __init__(self, x):
         self.x = x
@@ -409,13 +402,6 @@ def set_doubled(n):
 
 
 @cute.jit
-def slotted(n):
-    obj = Slotted(n)
-    obj.x += 1
-    return obj.x
-
-
-@cute.jit
 def hiding(n):
     return Hiding(n).x
 
@@ -428,7 +414,6 @@ def keyword(n, b=2):
     "make, words",
     [
         (set_doubled, "Doubling has its own __setattr__"),
-        (slotted, "Slotted has __slots__"),
         (hiding, "Hiding has its own __getattribute__"),
     ],
     ids=lambda x: getattr(x, "__name__", None),

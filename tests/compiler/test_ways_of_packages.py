@@ -131,6 +131,92 @@ def test_vectors_are_changed_in_place_and_recast_registers_are_set():
     assert bits.tolist() == [0x3F800001] * 2 + [0x3F800000] * 2
 
 
+class Plan:
+    """An object of which a host's method sets fields by name, and asks for another."""
+
+    def __init__(self, ragged):
+        self.ragged = ragged
+
+    def prepare(self):
+        self.mode = 1 if getattr(self, "ragged", False) else 2
+
+
+class Manager:
+    """An object that a kernel makes of what it is given."""
+
+    def __init__(self, given):
+        self.ragged = cute.const_expr(given is not None)
+
+    def rows(self, n):
+        return 1 if cute.const_expr(self.ragged) else n
+
+
+@cute.jit
+def swizzled(t, shift: int | None = None):
+    log = int(math.log2(cute.size(t)))
+    if cute.const_expr(shift is None):
+        shift = log
+    swizzle = cute.make_swizzle(min(2, shift), 0, min(shift, log))
+    return cute.make_composed_layout(swizzle, 0, cute.make_layout(1 << log))(cute.size(t) - 1)
+
+
+def test_settings_of_the_host_and_logarithms_of_sizes_are_static():
+    plan = Plan(True)
+    plan.prepare()
+
+    class Kernel:
+        def __init__(self):
+            self.plan = plan
+
+        def prepare(self):
+            self.plan.prepare()
+
+        @cute.kernel
+        def kernel(self, x: cute.Tensor):
+            x[0] = Manager(None).rows(x[0]) + self.plan.mode
+            for n in (4, 8):
+                x[n // 4] = swizzled(cute.make_rmem_tensor(n, cute.Float32))
+            x[3] = swizzled(x, 2)
+
+    x = np.array([5, 0, 0, 0], np.int32)
+    both(Kernel().kernel, from_dlpack(x))
+    assert x.tolist() == [6, 3, 7, 3]
+
+
+@cute.jit
+def began(x, n):
+    if n > 2:
+        x[3] = 1
+    r = cute.make_rmem_tensor(2, cute.Int32)
+    r.fill(n)
+    return [x, r]
+
+
+@cute.jit
+def begun(x, names, n):
+    return {name: began(x, n) for name in names}
+
+
+@cute.jit
+def counted(held, n):
+    for i in range(n):
+        held["a"][1][0] = held["a"][1][0] + i
+    return held["a"][1][0]
+
+
+def test_dicts_hold_lists():
+    @cute.kernel
+    def k(x: cute.Tensor):
+        held = begun(x, ("a", "b"), x[0])
+        held["b"][1][0] = 5
+        x[1] = counted(held, x[0])
+        x[2] = len(held["a"]) + held["b"][1][0]
+
+    x = np.array([4, 0, 0, 0], np.int32)
+    both(k, from_dlpack(x))
+    assert x.tolist() == [4, 10, 7, 1]
+
+
 def test_methods_that_a_package_adds_to_tensors(monkeypatch):
     original = cute.Tensor.__getitem__
 

@@ -309,3 +309,8 @@ def test_a_kernel_compiled_for_a_promise_checks_each_argument():
         packed(20)
     with pytest.raises(cute.CuteError, match="20.* is not a multiple of 8, as the kernel was compiled for"):
         packed(20, mark=True)
+
+
+def test_a_promise_of_a_symbol_is_kept():
+    n = cute.assume(cute.sym_int64(divisibility=4, symbol="n"), 6)
+    assert (repr(n), n.divisibility, n.width) == ("n{div=12}", 12, 64)

@@ -167,3 +167,18 @@ def test_the_extreme_of_an_unsigned_number_and_zero():
     lines = "x = cute.Uint64(n)\no[0] = min(x, 0) + max(0, x) * 100"
     python, simulated, compiled = three_ways.results("import numba_cute as cute", lines)
     assert simulated == python and compiled == python
+
+
+@cuda.jit
+def addresses(out):
+    p = cute.arch.alloc_smem(cute.Float32, 8)
+    for at in cute.range_constexpr(2):
+        out[at] = (p + at).toint().ir_value() - p.toint().to(cute.Int32)
+
+
+def test_addresses_are_run_time_numbers():
+    """However far a pointer was moved."""
+    out = np.zeros(2, np.int32)
+    simulate(addresses)[1, 1](out)
+    assert out.tolist() == [0, 4]
+    cute.compile(addresses, (out,), arch="sm_90")

@@ -418,7 +418,7 @@ def taken_in_parts(lay):
     """ldmatrix of 16 bytes, of which the swizzle moves halves."""
     s = utils.SmemAllocator().allocate_tensor(cute.Float16, lay, 1024)
     row = cute.make_rmem_tensor((2,), cute.Float16)
-    cute.copy(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 1), cute.Float16), s[0, (None, 0)], row)
+    cute.copy(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 1), cute.Float16), s[0, (None, 4)], row)
 
 
 def test_two_swizzles_of_one_tensor_are_refused():

@@ -223,7 +223,8 @@ def test_slices():
     assert cl.domain_offset((1, 2, 0), a) == (a, 13)
     s = L("S<1,0,1> o 0 o (2,2,4):(1,2,4)")
     assert cl.slice_and_offset((None, None, 3), s) == (L("S<1,0,1> o 0 o (2,2):(1,2)"), 12), "beyond the swizzle"
-    assert cl.slice_and_offset((None, 1, 3), s) == (L("S<1,0,1> o 2 o (2):(1)"), 12)
+    assert cl.slice_and_offset((None, 1, 3), s) == (L("(2):(-1)"), 15), "where the bit that is read is set"
+    assert cl.slice_and_offset((1, None, None), s) == (L("(2,4):(1,4)"), 1), "what changes is set"
     assert cl.domain_offset((1, 1, 0), s) == (L("S<1,0,1> o 3 o (2,2,4):(1,2,4)"), 0)
 
 

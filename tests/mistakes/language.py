@@ -169,7 +169,7 @@ def number_that_is_iterated_over(t, n):
 
 @mistake("has no attribute", tensor(8, 4), np.int32(1))
 def attribute_of_a_number(t, n):
-    t[0, 0] = n.width  # wrong
+    t[0, 0] = n.depth  # wrong
 
 
 @mistake("kernels have no such operator for these types; convert", tensor(8, 4), np.int32(1))

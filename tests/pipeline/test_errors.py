@@ -57,7 +57,7 @@ def recast(op=PipelineOp.Composite):
         (lambda: MbarrierArray(storage(), 2, PipelineOp.TmaLoad, 8), "pair"),
         (lambda: NamedBarrier(16, 128), "barrier_id 16 must be 0 to 15"),
         (lambda: NamedBarrier(1, 100), "100 = 3 * 32 + 4"),
-        (lambda: NamedBarrier(1, 0), "num_threads 0"),
+        (lambda: NamedBarrier(1, 0).arrive(), "num_threads 0"),
         (lambda: pipeline.TmaStoreFence(-1), "num_stages -1"),
         (lambda: PipelineTmaStore.create(num_stages=0, producer_group=ONE), "num_stages 0"),
         (lambda: pipeline.make_pipeline_state("producer", 2), "PipelineUserType"),

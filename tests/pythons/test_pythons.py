@@ -125,7 +125,7 @@ def adds(out):
 
 def test_no_kernel_is_simulated_on_another(monkeypatch):
     monkeypatch.setattr(rewrite, "REWRITING", Other(rewrite.REWRITING))
-    rewrite.rewritten.cache_clear()
+    rewrite._rewritten_of_file.cache_clear()
     with pytest.raises(cute.CuteError, match=r"\(bytecode: it is another's\): .*; use Python 3.10 to 3.13"):
         cute.simulate(adds)[1, 1](np.zeros(1, np.int32))
 

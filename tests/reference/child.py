@@ -43,7 +43,7 @@ def main(root: str, file: str, target: str, engine: str, without: str, arguments
             record["error"] = f"SystemExit: {e.code}"
     except BaseException as e:  # whatever the file raises is what is told
         record |= _told(e, root)
-    record |= {"seconds": round(time.perf_counter() - began, 1), "said": said.getvalue()[-300:]}
+    record |= {"seconds": round(time.perf_counter() - began, 1), "said": said.getvalue()[-3000:]}
     if without:
         record["without"] = without.split(",")
     if run is not None:

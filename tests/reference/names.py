@@ -18,8 +18,12 @@ from .files import LEFT_OUT
 
 
 def missing(source: str) -> list[str]:
-    """List the names of `cutlass` that a file's source uses and that are not there."""
-    tree = ast.parse(source)
+    """List the names of `cutlass` that a file's source uses and that are not there; of one that this Python cannot read
+    there is none."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return []
     bound, absent = dict[str, tuple[str, Any]](), set[str]()
     for node in ast.walk(tree):
         for name, path in _imported(node):

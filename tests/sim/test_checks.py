@@ -12,6 +12,7 @@ from numba_cute.isa.rows import copy_async
 from numba_cute.sim import simulate
 from numba_cute.sim.checks import CHECKS, chosen
 from numba_cute.sim.hardware.watch import EVENTS, Check, Watch
+from numba_cute.sim.prove.prover import Prover
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "simulator.md"
 
@@ -53,7 +54,7 @@ def test_a_check_that_is_off_is_told_nothing():
 
 
 def test_every_event_is_watched_and_every_check_watches():
-    watching = {c: [e for e in EVENTS if getattr(c, e) is not getattr(Check, e)] for c in CHECKS.values()}
+    watching = {c: [e for e in EVENTS if getattr(c, e) is not getattr(Check, e)] for c in (*CHECKS.values(), Prover)}
     assert all(watching.values())
     assert {e for events in watching.values() for e in events} == set(EVENTS)
 

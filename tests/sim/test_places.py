@@ -234,3 +234,38 @@ def test_one_of_an_object_of_the_host_converts(kernel, cls):
 )
 def test_one_that_is_an_argument_converts(h):
     assert simulated(argument, h) == VALUE
+
+
+BEYOND = """
+def helper(x, i):
+    x[i] = 1
+
+def kernel(x):
+    helper(x, 100)
+"""
+UNKNOWN = """
+def helper(x, i):
+    x[i] = x.no_such_attribute
+
+def kernel(x):
+    helper(x, 0)
+"""
+
+
+@pytest.mark.parametrize("way", ["simulator", "compiler"])
+def test_reports_name_the_file_where_two_files_have_equal_functions(tmp_path, way):
+    said = []
+    for name in ("first.py", "second.py"):
+        file, space = tmp_path / name, {}
+        text = BEYOND if way == "simulator" else UNKNOWN
+        file.write_text(text)
+        exec(compile(text, str(file), "exec"), space)
+        space["helper"] = cuda.jit(device=True)(space["helper"])
+        kernel, x = cuda.jit(space["kernel"]), np.zeros(4, np.float32)
+        with pytest.raises(cute.CuteError) as caught:
+            if way == "simulator":
+                cute.simulate(kernel)[1, 1](x)
+            else:
+                cute.compile(kernel, (x,), arch="sm_90a")
+        said.append(str(caught.value))
+    assert "first.py:3" in said[0] and "second.py:3" in said[1] and "first.py" not in said[1]

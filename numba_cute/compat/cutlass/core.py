@@ -7,13 +7,14 @@ import dataclasses
 import functools
 from typing import Any, Union
 
+from numba_cute import where
+
 from ...compiler import jit as _jit
 from ...compiler.host.kernels import CONVERTS
 from ...dtypes import Scalar
 from ...layout import ComposedLayout
 from ...runtime import from_dlpack
 from ...seam import traced
-from ...tensor.ssa import where
 from ...tensor.tensor import Tensor
 from . import options as _options
 from .options import *  # noqa: F403 - `cute.compile` and its options

@@ -11,16 +11,17 @@ from typing import Any
 from ... import arch, math as cute_math
 from ...dtypes import Boolean, DType, Float32, Float64, Int16, Int32, Int64, Scalar
 from ...seam import CuteError, StaticEnum, current, current_or, traced
-from ...tensor.pointer import AddressSpace
+from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.ssa import TensorSSA
 from ...tilelang import cpasync
-from ..ptx_text import as_type, meaning
+from ..ptx_registers import as_type
+from ..ptx_text import meaning
 from .tma_traits import atom_make_non_exec_tiled_tma_load
 
 __all__ = [
-    "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType", "TMALoadMode", "absf",
-    "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync", "extract", "extractvalue",
-    "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
+    "AddressSpace", "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType",
+    "TMALoadMode", "absf", "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync",
+    "extract", "extractvalue", "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
 ]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}
@@ -72,7 +73,8 @@ def _register(letter: str, text: str) -> DType:
 
 
 def _read(x: Any, letter: str, text: str) -> Any:
-    """An operand as its register has it."""
+    """An operand as its register has it: of a pointer the address."""
+    x = x.toint() if isinstance(x, Pointer) else x
     if letter in ("i", "n"):
         return Int32(x)
     register = _register(letter, text)

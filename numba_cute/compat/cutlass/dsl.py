@@ -18,7 +18,8 @@ from .options import target_here
 
 __all__ = [
     "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitArgument",
-    "JitCompiledFunction", "NumericMeta", "T", "dynamic_expr", "extract_mlir_values", "for_generate",
+    "JitCompiledFunction", "NumericMeta", "T", "dynamic_expr", "extract_mlir_attributes",
+    "extract_mlir_values", "for_generate",
     "get_c_pointers", "get_mlir_types", "if_generate", "new_from_mlir_values", "not_", "while_generate", "yield_out",
 ]  # fmt: skip
 
@@ -182,6 +183,7 @@ def _refusing(name: str, instead: str) -> Callable[..., Any]:
 _HELD = "objects of kernels are held as they are, and are not taken apart by methods of theirs"
 get_mlir_types = _refusing("get_mlir_types", _HELD)
 get_c_pointers = _refusing("get_c_pointers", _HELD)
+extract_mlir_attributes = _refusing("extract_mlir_attributes", _HELD)
 extract_mlir_values = _refusing("extract_mlir_values", _HELD)
 new_from_mlir_values = _refusing("new_from_mlir_values", _HELD)
 for_generate = _refusing("for_generate", _PLAIN)

@@ -11,7 +11,7 @@ from ...arch.access import space_of
 from ...dtypes import DType, Int32, Uint32
 from ...seam import CuteError, StaticEnum, traced
 from ...tensor.pointer import Pointer, physical, shared_address
-from ..ptx_text import as_type
+from ..ptx_registers import as_type
 from .dialects import Operation
 
 __all__ = [

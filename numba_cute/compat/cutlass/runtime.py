@@ -17,7 +17,7 @@ from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..runs import RUN
 
-__all__ = ["find_runtime_libraries", "from_dlpack", "load_module", "make_fake_stream", "make_ptr"]
+__all__ = ["find_runtime_libraries", "from_dlpack", "load_module", "make_fake_stream", "make_ptr", "nullptr"]
 
 
 def from_dlpack(
@@ -86,3 +86,10 @@ def make_ptr(
         if first <= value < first + nbytes:
             return dataclasses.replace(made, address=Address(value, owner, memory=(first, first + nbytes)))
     return made
+
+
+def nullptr(
+    dtype: DType, mem_space: AddressSpace = AddressSpace.gmem, assumed_align: int | None = None
+) -> Pointer:  # fmt: skip
+    """Make a pointer to nothing, to compile for. dtype, mem_space, assumed_align: as for `make_ptr`."""
+    return _make_ptr(dtype, 0, mem_space, assumed_align)

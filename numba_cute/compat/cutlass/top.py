@@ -10,16 +10,31 @@ import numba_cute as cute
 from ...compiler.host.ptxas import version
 from ...dtypes import DType
 
-__all__ = ["DataType", "Float8E4M3", "GridConstant", "__version__", "dtype", "target_version"]
+__all__ = [
+    "DataType",
+    "Float8E4M3",
+    "Float8E4M3B11FNUZ",
+    "GridConstant",
+    "__STR_TO_DTYPE__",
+    "__version__",
+    "dtype",
+    "target_version",
+]
 
 __version__ = "4.8.1"
 """The version of the CuTe DSL whose names these are."""
 
+__STR_TO_DTYPE__ = {n: getattr(cute, n) for n in sorted(dir(cute)) if isinstance(getattr(cute, n, None), DType)}
+"""By their names, the element types."""
 DataType = DType
 
 
 class Float8E4M3:
     """Stand for an element type that no GPU has: files name it to refuse it. The hardware's is `Float8E4M3FN`."""
+
+
+class Float8E4M3B11FNUZ:
+    """Stand for another element type that no GPU has."""
 
 
 class Version(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...dtypes import DType, Uint8, Uint16, Uint32, Uint64
 from ...seam import CuteError, static, traced
-from ..ptx_text import as_type
+from ..ptx_registers import as_type
 
 __all__ = ["Vector"]
 

@@ -23,6 +23,7 @@ from ...seam.ground.names import UnknownName, unknown
 from ...seam.marks import plain
 from ...seam.marks.host_objects import function_of, is_snapshot, python_of
 from ...seam.source.language import follows_python, immutable
+from ..emit.leaves import dtype_of
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.refusals import kind
@@ -111,6 +112,12 @@ def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -
 @lowering_registry.lower_getattr_generic(types.NamedUniTuple)
 def _named_tuple_getattr(context: Any, builder: Any, typ: Any, val: Any, attr: str) -> Any:
     return builder.extract_value(val, typ.fields.index(attr)) if attr in typ.fields else val  # of a method
+
+
+@lowering_registry.lower_getattr(types.Number, "width")
+@lowering_registry.lower_getattr(types.Boolean, "width")
+def _number_width(context: Any, builder: Any, typ: Any, val: Any) -> Any:
+    return context.get_constant(types.intp, dtype_of(types.unliteral(typ)).width)
 
 
 @contexts.setattr_rule

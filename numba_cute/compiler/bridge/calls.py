@@ -26,6 +26,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.ground.error import Signal
 from ...seam.ground.names import WrongArguments, other_arguments
+from ...seam.ground.naming import shown
 from ...seam.guards import facade
 from ...seam.marks import plain
 from ...seam.marks.host_objects import python_of
@@ -33,7 +34,7 @@ from ...seam.source.class_statements import without_classes
 from ...seam.source.followed import followed
 from ...seam.source.identity import asks_for_identity
 from ...seam.source.language import GENERATOR, follows_python, no_operator, refuse_code
-from ...seam.source.with_statements import without_with
+from ...seam.source.with_statements import has_with, without_with
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.faults import Final, in_words, is_numbas, may_be_jitted, tells_more
@@ -61,9 +62,12 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         else:
             given.append(a)
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
+    if fn is functools.partial and not callable(given[0]):
+        raise CuteError(f"partial({shown(given[0])}, …): the first argument must be a function")
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
-    fn = REPLACED.get(fn, fn) if isinstance(fn, FunctionType) else fn
+    if isinstance(fn, FunctionType):
+        fn = REPLACED[fn] if fn in REPLACED else followed(fn) if has_with(fn.__code__) else fn
     try:
         with seam.following(tracer), printing_at_run_time(tracer):
             result = fn(*given, **named)
@@ -372,7 +376,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     with seam.following(typing_tracer):
         fn = find(this)
     real, folded = _signatures(fn, kws)
-    if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
+    whole = fn.func if isinstance(fn, functools.partial) else fn  # a struct's method is a partial one
+    if facade.takes_locations(whole) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
     memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))

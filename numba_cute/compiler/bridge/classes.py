@@ -74,6 +74,8 @@ def _isinstance(x: types.Type, classes: types.Type) -> bool:
     of_number = class_of_number(x) is not None and not isinstance(x, types.Literal)
     if of_number and dtype_of(x) in elements:
         return True
+    if type in others and isinstance(x, Value) and x.spec[0] == "const" and isinstance(x.spec[2], DType):
+        return True  # element types are classes in the CuTe DSL
     return bool(others) and issubclass(class_of(x), others)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from numba.cuda import types, typing
 from numba.cuda.core.base import OverloadSelector
@@ -31,11 +32,13 @@ from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
 from ...seam.source.followed import followed
 from ...seam.source.language import follows_python
+from ..emit.leaves import dtype_of
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
 from ..ground.memory import lowering_of
 from ..ground.ownership import is_own_type
 from . import devices, tree
+from .integer_functions import OF_INTEGERS
 from .list_types import is_list
 from .object_types import BoundTraced, StructRef, Value
 from .shared_arrays import in_shared_memory
@@ -53,6 +56,7 @@ _BY_PLACE = (enumerate, zip, min, max, sorted, sum, list, tuple, map, filter, re
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
 _CALLS: list[Callable[..., Any]] = []
+_BEFORE_TEMPLATES: list[Callable[[Any, Any], Any]] = []
 _SETATTR: list[Callable[[Any, str, Any], Any]] = []
 
 
@@ -83,6 +87,13 @@ def call_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
     those given by name if it takes a third parameter, it gives a signature, or None for the templates."""
     named = rule.__code__.co_argcount == 3
     _CALLS.append(rule if named else lambda func, args, kws: rule(func, args))
+    return rule
+
+
+def operator_rule(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Decorate what types an operator before all templates, also while it is lowered, where a template of Numba's would
+    be taken: as `call_rule`."""
+    _BEFORE_TEMPLATES.append(rule)
     return rule
 
 
@@ -176,8 +187,11 @@ class CuteTypingContext(CUDATypingContext):
     def _attribute(self, typ: Any, attr: str) -> Any:
         with _of_one_class():
             found = super().resolve_getattr(typ, attr)
-        if found is None and attr in _OF_NUMBERS and isinstance(typ, (types.Number, types.Boolean)):
-            return BoundTraced(typ, attr)
+        if found is None and isinstance(typ, (types.Number, types.Boolean)):
+            if attr in _OF_NUMBERS:
+                return BoundTraced(typ, attr)
+            if attr == "width":
+                return types.literal(dtype_of(types.unliteral(typ)).width)
         cls = getattr(typ, "instance_class", None) if found is None else None
         if plain.is_named_tuple(cls) and inspect.isfunction(inspect.getattr_static(cls, attr, None)):
             return BoundTraced(typ, attr)
@@ -222,6 +236,8 @@ class CuteTypingContext(CUDATypingContext):
             return Value(tree.flatten(val, []))
         if is_struct_class(type(val)):
             raise ValueError(f"Cannot determine Numba type of {type(val)}")  # which Numba says of the line
+        if isinstance(val, BuiltinFunctionType) and val in OF_INTEGERS:
+            return Value(("const", FunctionType, OF_INTEGERS[val]))
         if val is NotImplemented or any(val is cls for cls in _CLASSES):
             return Value(("const", type(val), val))
         return super().resolve_value_type(val)
@@ -268,6 +284,10 @@ class Function(types.Function):
     """An operator or builtin with this library's templates, and Numba's after them."""
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        for rule in _BEFORE_TEMPLATES:
+            found = rule(self, args)
+            if found is not None:
+                return found
         find = functools.partial(super().get_call_type, context, args, kws)
         return _remembered("templates", (self, args, kws), find)
 
@@ -406,11 +426,33 @@ def adapt(targetctx: Any, typingctx: CuteTypingContext) -> None:
     targetctx.refresh = refreshed
 
 
-class _Registries:
-    """Numba's registries of typing and lowering, which only grow. known: how many entries they had."""
+_SEEN: WeakKeyDictionary[Any, _Registries] = WeakKeyDictionary()
+"""By context of Numba's: its registries, as it knows them."""
 
-    def __init__(self, targetctx: Any) -> None:
-        self._loaders = targetctx._registries, targetctx.typing_context._registries
+
+def refreshing(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Make of a context's `refresh` one that looks through the registries only if one has grown, while a kernel is
+    compiled: Numba asks for it for each function."""
+
+    def refreshed(self: Any) -> None:
+        if building_kernel():
+            seen = _SEEN.get(self)
+            if seen is not None and not seen.grew():
+                return
+        refresh(self)
+        if building_kernel():
+            _SEEN[self] = _Registries(self)
+
+    return refreshed
+
+
+class _Registries:
+    """The registries of a context of Numba's, of lowering with those of typing, which only grow. known: how many
+    entries they had."""
+
+    def __init__(self, context: Any) -> None:
+        both = (context, context.typing_context) if hasattr(context, "typing_context") else (context,)
+        self._loaders = [x._registries for x in both]
         self._lists: list[Any] = []
         self._known: tuple[int, int] = (0, 0)
         self.grew()
@@ -419,7 +461,7 @@ class _Registries:
         """Say whether they have other entries than when this was asked last."""
         registries = sum(map(len, self._loaders))
         if registries != self._known[0]:
-            found = {**self._loaders[0], **self._loaders[1]}
-            self._lists = [getattr(registry, name) for registry, of in found.items() for name in of.registry_items]
+            found = [item for loaders in self._loaders for item in loaders.items()]
+            self._lists = [getattr(registry, name) for registry, of in found for name in of.registry_items]
         before, self._known = self._known, (registries, sum(map(len, self._lists)))
         return before != self._known

@@ -20,8 +20,8 @@ import numpy as np
 
 from ... import dtypes, seam
 from ...seam.ground.packages import LIBRARY
-from ...seam.marks.host_objects import fields_of, python_of
-from ...seam.marks.plain import is_plain_class
+from ...seam.marks.host_objects import python_of
+from ...seam.marks.plain import fields_of, is_plain_class
 
 _ALONE = (int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), CodeType)
 """Types whose objects never change, and are one if they are equal."""

@@ -41,7 +41,7 @@ def _kind_within(spec: Spec) -> Kind:
     """Return the kind of a part of an immutable object, of which numbers alone are converted."""
     if spec[0] == "leaf":
         return kind_of(spec[1]) if isinstance(spec[1], (types.Integer, types.Boolean)) else None
-    if spec[0] in ("tuple", "named"):
+    if spec[0] in ("tuple", "list", "named"):
         return group(map(_kind_within, spec[-1]))
     if spec[0] == "node":
         return Fields(tuple(zip(fields_of(spec[1]), map(_kind_within, spec[2]))))

@@ -27,7 +27,7 @@ import types as python
 import weakref
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import numpy as np
 from numba.core.extending import _Intrinsic as CpuIntrinsic
@@ -96,9 +96,13 @@ class Walk(Walking):
         self.refer_named(held, name)
         self.refer_all(self.attribute(fn, "__defaults__") or (), f"{name}'s default")
         self.refer_named(self.items(self.attribute(fn, "__kwdefaults__") or {}), name)
-        self.refer_named(self.items(self.attribute(fn, "__annotations__")), name)
+        self.refer_named(self._annotations(fn), name)
         self.refer_named(self.items(vars(fn)), name)
         self.code(fn, self.attribute(fn, "__code__"), name)
+
+    def _annotations(self, fn: FunctionType) -> dict[str, Any]:
+        """Return annotations; of classes of others, as a stream's, the names, as nobody reads more."""
+        return {n: _named_class(x) for n, x in self.items(self.attribute(fn, "__annotations__")).items()}
 
     def code(self, fn: FunctionType, code: CodeType, name: str) -> None:
         """Follow what code of a function names."""
@@ -390,6 +394,18 @@ class Walk(Walking):
             self._attributes_of(x, name)
         else:
             raise Unfollowed(f"`{name}` is an object of {cls.__module__}.{cls.__qualname__}")
+
+
+def _named_class(annotation: Any) -> Any:
+    """Return the name of a class of others, in an alias too, and any other annotation as it is."""
+    parts = get_args(annotation)
+    named = tuple(map(_named_class, parts))
+    if any(x is not y for x, y in zip(parts, named)):
+        return (get_origin(annotation), *named)
+    module = getattr(annotation, "__module__", None)
+    if not isinstance(annotation, type) or is_users_module(module) or code_reads.is_pure(module):
+        return annotation
+    return f"{module}.{annotation.__qualname__}"
 
 
 _DICTS = (dict, python.MappingProxyType, collections.defaultdict, collections.OrderedDict, collections.Counter)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
-A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("node", class, specs)
-for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial", (number of arguments,
-names), specs) for a `functools.partial`, or ("const", type, object) for anything else, which must be hashable.
+A spec is a nested tuple: ("leaf", numba type), of an object of the kernel too, ("tuple", specs), ("list", specs),
+("node", class, specs) for an instance of a `static` class, ("named", class, specs) for a named tuple, ("partial",
+(number of arguments, names), specs) for a `functools.partial`, or ("const", type, object) for anything else, which must
+be hashable.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from numba.cuda import types
 from ... import seam
 from ...seam import CuteError
 from ...seam.marks.mappings import Mapping
-from ...seam.marks.plain import is_plain
+from ...seam.marks.plain import fields_of as fields_of_plain, is_plain
+from ..emit.tracer import Lent
 from ..ground.lifted import NotLifted, lifted_function, sets_free
 from .exact import Part, changing, mark
 from .leaf_types import Multiple, leaf_type, multiple
@@ -53,6 +55,12 @@ def fields_of(cls: type) -> tuple[str, ...]:
     return _FIELDS[cls]
 
 
+@functools.cache
+def _of_the_host(cls: type) -> tuple[str, ...]:
+    """Return the fields that objects of a class lack in a kernel."""
+    return tuple(f.name for f in dataclasses.fields(cls) if not f.metadata.get("kernel", True))
+
+
 def flatten(obj: Any, leaves: list[Any]) -> Spec:
     """Return the spec of `obj`; its leaves are appended to `leaves` in order."""
     kind = type(obj)
@@ -60,6 +68,8 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
         return ("const", kind, obj)
     if kind is tuple:
         return ("tuple", tuple([flatten(x, leaves) for x in obj]))
+    if kind is list:
+        return ("list", tuple([flatten(x, leaves) for x in _lists().hold(obj)]))
     if isinstance(obj, seam.Leaf):
         leaves.append(obj)
         return ("leaf", leaf_type(obj))
@@ -85,6 +95,12 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     except TypeError:
         raise CuteError(f"{obj!r} ({type(obj).__name__}) cannot be held by a kernel: it is not hashable") from None
     return ("const", type(obj), obj)
+
+
+def _lists() -> Lent:
+    """Return what knows the lists of the traced code that runs: none of them may change."""
+    lists = getattr(seam.current_or(None), "lists", None)
+    return Lent() if lists is None else lists
 
 
 def identity(spec: Spec) -> Spec:
@@ -147,7 +163,7 @@ def _changes(obj: Any) -> bool:
     elif type(obj) is FunctionType:
         parts = (*cells(obj), *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values())
     elif is_plain(obj):
-        parts = vars(obj).values()
+        parts = fields_of_plain(obj).values()
     if any(obj is x for x in _looking):
         return False
     _looking.append(obj)
@@ -197,7 +213,9 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
     if kind == "const":
         return spec[2]
     if kind == "tuple":
-        return tuple(unflatten(s, leaves) for s in spec[1])
+        return tuple([unflatten(s, leaves) for s in spec[1]])
+    if kind == "list":
+        return _lists().lend(tuple([unflatten(s, leaves) for s in spec[1]]))
     if kind == "partial":
         (count, *names), (fn, *held) = spec[1], (unflatten(s, leaves) for s in spec[2])
         return functools.partial(fn, *held[:count], **dict(zip(names, held[count:])))
@@ -206,9 +224,8 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
     obj = object.__new__(spec[1])
     for name, s in zip(fields_of(spec[1]), spec[2]):
         object.__setattr__(obj, name, unflatten(s, leaves))
-    for f in dataclasses.fields(spec[1]):
-        if not f.metadata.get("kernel", True):
-            object.__setattr__(obj, f.name, None)
+    for name in _of_the_host(spec[1]):
+        object.__setattr__(obj, name, None)
     return obj
 
 
@@ -279,7 +296,7 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
         leaves.extend(UNSET for _ in leaf_types(spec))
     elif spec[0] == "leaf":
         leaves.append(obj)
-    elif spec[0] in ("tuple", "named"):
+    elif spec[0] in ("tuple", "list", "named"):
         for x, s in zip(obj, spec[-1]):
             align(x, s, leaves)
     elif spec[0] == "partial":

@@ -12,7 +12,7 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, cast
 
 from llvmlite import ir
@@ -30,7 +30,7 @@ from ...seam.marks.constexpr import constexpr_names
 from ...seam.source import texts
 from ...seam.source.identity import asks_for_identity
 from ..emit.frames import make_slot
-from ..emit.leaves import Number, RegFile, scalar_type
+from ..emit.leaves import Number, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
@@ -134,6 +134,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return Ellipsis
     if isinstance(ty, types.Dispatcher):
         return ty.dispatcher
+    if isinstance(ty, types.NumberClass):  # what `type(x)` is of a number
+        return dtype_of(ty.instance_type)
     if isinstance(ty, types.Function) and callable(ty.typing_key):  # an operator, or a function of Python's
         return ty.typing_key
     raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
@@ -280,9 +282,9 @@ def type_of_plain(obj: Any) -> StructRef:
     """Return the type of an object of a plain class that traced code made. What is set later is known at run time
     alone; of a class attribute that is set later the object has its own from the beginning."""
     plain.refuse_own_access(type(obj))
-    changing = set_later(type(obj))
-    of_class = {n: inspect.getattr_static(type(obj), n, None) for n in changing - vars(obj).keys()}
-    held = vars(obj) | {n: x for n, x in of_class.items() if type(x) in _SHADOWED}
+    changing, own_fields = set_later(type(obj)), getattr(obj, "__dict__", {}) | plain.fields_of(obj)
+    of_class = {n: inspect.getattr_static(type(obj), n, None) for n in changing - own_fields.keys()}
+    held = own_fields | {n: x for n, x in of_class.items() if type(x) in _SHADOWED}
     own: Any = type(obj)
     marked = constexpr_names(own)
     fields = tuple((n, _plain_field(x, n in changing, n in marked)) for n, x in sorted(held.items()))
@@ -337,15 +339,18 @@ def settle_before(values: list[Any], tracer: Tracer) -> None:
 class Kept:
     """A struct of traced code that has its slot already: a class beside its own."""
 
+    __slots__ = ()
+    _cute_slot: StructProxy
+
 
 def slot_of(obj: Kept) -> StructProxy:
-    return obj.__dict__["_cute_slot"]  # type: ignore[no-any-return]
+    return obj._cute_slot
 
 
 @keeps
 def _keep(obj: Any, tracer: Tracer) -> None:
     """Give a struct its slot now, if all of its fields are there: what is set from now on is stored."""
-    if isinstance(obj, Kept) or not all(name in obj.__dict__ for name in getattr(type(obj), "__cute_fields__", ())):
+    if isinstance(obj, Kept) or not all(name in vars(obj) for name in getattr(type(obj), "__cute_fields__", ())):
         return
     ty = type_of_instance(obj) if seam.is_struct_class(type(obj)) else type_of_plain(obj)
     _place(obj, StructProxy(ty, None if tracer.builder is None else materialize(obj, ty, tracer)))
@@ -354,20 +359,34 @@ def _keep(obj: Any, tracer: Tracer) -> None:
 def _place(obj: Any, slot: StructProxy) -> None:
     """Make a slot of a struct's, and of those that are its fields."""
     for name in slot._ty.types:
-        inner = obj.__dict__[name]
+        inner = getattr(obj, name)
         if isinstance(slot._ty.types[name], StructRef) and not isinstance(inner, (StructProxy, Kept)):
             _place(inner, proxy_get(slot, name))
-    obj.__dict__.update(_cute_slot=slot, _cute_region=None)
     cls: Any = type(obj)
-    obj.__class__ = _kept(cls, tuple(slot._ty.types))
+    place = _first_slot(cls)
+    if place is not None:
+        place.__set__(obj, slot)
+    else:
+        obj.__dict__.update(_cute_slot=slot, _cute_region=None)
+    object.__setattr__(obj, "__class__", _kept(cls, tuple(slot._ty.types)))  # its own refuses it if it is frozen
+
+
+def _first_slot(cls: Any) -> Any:
+    """Return what sets the first of the slots that a class without a `__dict__` has: its fields lie in the frame."""
+    if cls.__dictoffset__:
+        return None
+    return next(m for c in cls.__mro__ for m in vars(c).values() if isinstance(m, MemberDescriptorType))
 
 
 @functools.cache
 def _kept(cls: Any, names: tuple[str, ...]) -> Any:
-    fields = {name: property(_getter(name), _setter(name)) for name in names}
-    if not seam.is_struct_class(cls):
-        return type(cls.__name__, (Kept, cls), {**fields, "__module__": cls.__module__})
-    return type(cls.__name__, (Kept, cls), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
+    fields: dict[str, Any] = {name: property(_getter(name), _setter(name)) for name in names}
+    fields["__slots__"] = ()  # what has more could not take the place of the class
+    if (place := _first_slot(cls)) is not None:
+        fields["_cute_slot"] = property(place.__get__)
+    of_struct = {"__cute_struct__": True, "__cute_plain__": cls}
+    more = of_struct if seam.is_struct_class(cls) else {"__module__": cls.__module__}
+    return type(cls.__name__, (cls, Kept), fields | more)
 
 
 def _getter(name: str) -> Callable[[Any], Any]:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -48,6 +49,11 @@ class Lent:
         self._given.append((list(items), items))
         return self._given[-1][0]
 
+    def hold(self, given: list[Any]) -> tuple[Any, ...]:
+        """Return the items of a list of traced code's own that an object of the kernel holds from now on."""
+        self._given.append((given, tuple(given)))
+        return self._given[-1][1]
+
     def check(self) -> None:
         """Raise a CuteError if traced code changed a list that it was given."""
         for given, items in self._given:
@@ -85,12 +91,17 @@ class Tracer(Regions, Vectors):
             if cond:
                 then()
             return
+        with self.guarded(cond):
+            then()
+
+    @contextlib.contextmanager
+    def guarded(self, cond: Any) -> Iterator[None]:
         with self.region():
             if self.builder is None:
-                then()
+                yield
                 return
             with self.builder.if_then(self.ir(cond, types.boolean)):
-                then()
+                yield
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32
@@ -227,6 +238,9 @@ class Tracer(Regions, Vectors):
 
     def _memory_ir(self, dtype: dtypes.DType) -> Any:
         return element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
+
+    def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
+        """The simulator alone compares."""
 
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         """The simulator alone compares."""

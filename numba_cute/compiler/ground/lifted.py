@@ -96,13 +96,13 @@ def _replaced(code: CodeType, text: bytes) -> CodeType:
 
 
 _functions: dict[Any, FunctionType] = {}
-_written: dict[CodeType, CodeType] = {}
-"""By lifted code, which is as long, the code as the user wrote it."""
+_written: dict[tuple[str, CodeType], CodeType] = {}
+"""By lifted code, which is as long, and its file, for code of two files may be equal, the code as the user wrote it."""
 
 
 def written(code: CodeType) -> CodeType:
     """Return what code was before it was lifted; itself if it was not."""
-    return _written.get(code, code)
+    return _written.get((code.co_filename, code), code)
 
 
 def lifted_function(
@@ -124,7 +124,7 @@ def lifted_function(
         found = _functions[key] = FunctionType(lifted(code), space, code.co_name, defaults)
         found.__kwdefaults__ = named
         found.__module__ = module
-        _written[found.__code__] = code
+        _written[found.__code__.co_filename, found.__code__] = code
         if is_traced:
             seam.traced(found)
     return found

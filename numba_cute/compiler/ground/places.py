@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import Any
@@ -68,7 +67,8 @@ def place_copy(blocks: Iterable[Any], head: Any, nth: int) -> None:
         if isinstance(part.loc, Place):
             place = made.get(id(part.loc))
             if place is None:
-                place = made[id(part.loc)] = copy.copy(part.loc)
+                place = made[id(part.loc)] = object.__new__(Place)  # in a tenth of the time of `copy.copy`
+                place.__dict__.update(vars(part.loc))
                 place.way = Way(place.way.sites, place.way.rounds | {(head.site, nth)})
             part.loc = place
 

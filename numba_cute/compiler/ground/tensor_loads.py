@@ -113,6 +113,8 @@ def _spread(blocks: list[_Block], labels: dict[str, int], put: set[int]) -> None
 
 def _step(pending: dict[str, set[int]], line: int, text: str, block: int, put: set[int]) -> set[int]:
     """Follow one instruction: change what is being loaded, and return the loads whose registers it uses."""
+    if not pending and _LOAD not in text:
+        return set()
     if line in put or _WAIT in text:
         pending.clear()
     copy = _COPY.match(text)

@@ -49,7 +49,7 @@ def checked_extents(what: str, given: Any) -> int | tuple[int, ...]:
         if isinstance(given, (str, bytes, dict, set)):
             raise TypeError
         one = isinstance(given, int) or not hasattr(given, "__len__")
-        dims = (int(given),) if one else tuple(map(int, given))
+        dims = (int(given),) if one else tuple(int(x[0] if type(x) is tuple and len(x) == 1 else x) for x in given)
     except (TypeError, ValueError, OverflowError, RecursionError, CuteError):
         dims, one = (), False
     if not 1 <= len(dims) <= 3:

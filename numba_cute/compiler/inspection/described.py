@@ -75,7 +75,7 @@ def _of_spec(spec: tree.Spec) -> Description:
         return described(spec[1])
     if kind == "const":
         return Constant(spec[2])
-    if kind == "tuple":
+    if kind in ("tuple", "list"):
         return Group(tuple(map(_of_spec, spec[1])))
     return Object(spec[1], tuple(map(_of_spec, spec[2])))
 

@@ -42,7 +42,7 @@ _IDENTITY: dict[Any, Callable[[Any, Any], bool]] = {
     operator.ne: lambda a, b: bool(a != b),
 }
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
-_MATH = (math.log2, math.log, math.log10, math.sqrt, math.ceil, math.floor, math.exp)
+MATH = (math.log2, math.log, math.log10, math.sqrt, math.ceil, math.floor, math.exp)
 """Of numbers of the source: `int(math.log2(32))` is static."""
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
@@ -67,8 +67,26 @@ class Whole(ir.Const):
     """An integer that `int` makes of a float of the source: the simulator is told that it is static."""
 
 
+class WholeOfTypes(Whole):
+    """One of a number that types tell: which it is differs from one of a function's versions to another."""
+
+
+class _RunTime(seam.Signal):
+    """A run-time part was computed with: no error, which somebody would put into words."""
+
+
 class _Unknown:
     """A run-time part of an argument that is otherwise known."""
+
+    def _computed(self, other: Any = 0) -> Any:
+        if isinstance(other, (int, float, _Unknown)):
+            raise _RunTime
+        return NotImplemented
+
+
+_ARITHMETIC = "add sub mul floordiv mod and or xor lshift rshift"
+for _name in (*_ARITHMETIC.split(), *(f"r{n}" for n in _ARITHMETIC.split()), "lt", "le", "gt", "ge", "neg", "invert"):
+    setattr(_Unknown, f"__{_name}__", _Unknown._computed)
 
 
 class Constants:
@@ -101,6 +119,11 @@ class Constants:
         if place not in self._found:
             with contextlib.suppress(NotConstant):
                 self._assigned(place)
+
+    def given(self, expr: Any, place: Place) -> Any:
+        """Return the value of the expression that the assignment at a place gives, as `of_expr`."""
+        found = self._found.get(place, NotConstant)
+        return self.of_expr(expr, place) if found is NotConstant else found  # one in a circle may be known by now
 
     def assignment(self, var: Any, use: Place) -> tuple[Any, Place] | None:
         """Return the right-hand side of the one assignment whose value the statement at `use` reads, and its place;
@@ -166,7 +189,7 @@ class Constants:
             raise NotConstant
         try:
             return evaluate(node, lambda var: (of or self.of)(var, place))
-        except FAULTS:
+        except (*FAULTS, _RunTime):
             raise NotConstant from None
 
     def _argument(self, index: int) -> Any:
@@ -275,7 +298,7 @@ def _call(node: Any, of: Any) -> Any:
     if function is seam.const_expr and len(node.args) == 1:
         value = of(node.args[0])
         return value.holds if isinstance(value, Judged) else value
-    if len(node.args) == 1 and any(function is f for f in (int, *_MATH)):
+    if len(node.args) == 1 and any(function is f for f in (int, *MATH)):
         number = of(node.args[0])
         if isinstance(number, float) or (function is not int and isinstance(number, int)):
             return (

@@ -24,6 +24,7 @@ from ..bridge.list_types import is_list
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..ground.errors import located
 from ..ground.memory import LASTING, effects_of, memory
+from .copied import Copied, copy_carried
 from .definitions import statements
 from .uses import of_block, read_by
 
@@ -52,7 +53,12 @@ class Identity(AnalysisPass):
         if any(map(kinds, state.typemap.values())):
             found = Held(state.func_ir.blocks, state.typemap, state.calltypes)
             _refuse_escapes(found)
-            _refuse_second_rounds(found)
+            again = _second_rounds(found)
+            while again and copy_carried(found.blocks, found.typemap, {n for _, holders in again for n in holders}):
+                found = Held(state.func_ir.blocks, state.typemap, state.calltypes)
+                again = _second_rounds(found)
+            for inst, holders in again:
+                raise located(CuteError(_again(found, inst, holders)), inst.loc)
             function, args = state.cute_function, tuple(state.args)
             kept = LASTING if is_lasting_function(function) and all(map(lasts, args)) else memory()
             kept.effects[function, args] = found.effects()
@@ -106,7 +112,10 @@ class Held:
 
     # ------------------------------------------------------------------ statements
     def _follow(self, place: Site, inst: Any) -> None:
-        if isinstance(inst, ir.Assign):
+        if isinstance(inst, Copied):
+            self.sites[place] = inst
+            self._grow(self.vars, inst.target.name, frozenset((place,)))
+        elif isinstance(inst, ir.Assign):
             found, items = self._value(place, inst)
             wanted = kinds(self.typemap.get(inst.target.name))
             if wanted:
@@ -169,11 +178,14 @@ class Held:
     # ------------------------------------------------------------------ calls
     def _call(self, place: Site, inst: Any, call: Any) -> tuple[Objects, tuple[Objects, ...] | None]:
         func, sig = self.typemap[call.func.name], self.calltypes[call]
+        makes = bool(kinds(self.typemap[inst.target.name]))
+        if not makes and not any(self.vars[v.name] for v in call.list_vars()):
+            return NONE, None
         receiver, args = _arguments(call, func, sig)
         names = [n for group in (*receiver, *args) for n in group]
-        known = self._effects(func, sig)
-        if not any(self.vars[n] for n in names) and not kinds(self.typemap[inst.target.name]):
+        if not makes and not any(self.vars[n] for n in names):
             return NONE, None
+        known = self._effects(func, sig)
         if known is None:
             return self._unknown(place, inst, names), None
         groups = [
@@ -200,12 +212,11 @@ class Held:
             made = frozenset((place,)) if NEW in sources else NONE
             return made.union(*(self._given(groups, i) for i in sources if i != NEW))
 
-        if any(NEW in s for s in (known.result, *(what for _, what in known.stores))):
-            self.sites[place] = inst
-            self._grow(self.inside, place, objects(known.inside) | {place})
+        if any(NEW in what for _, what in known.stores):
+            self.stored.add(place)
+        if NEW in known.result or place in self.stored:
+            self._make(place, inst, objects(known.inside))
         for into, what in known.stores:
-            if NEW in what:
-                self.stored.add(place)
             self._store(objects(into), objects(what), inst)
         items = None if known.items is None else tuple(map(objects, known.items))
         return objects(known.result), items
@@ -223,9 +234,16 @@ class Held:
         if not wanted:
             return NONE
         held = NONE.union(*(self.vars[n] for n in names if kinds(self.typemap[n]) & wanted))
-        self.sites[place] = inst
-        self._grow(self.inside, place, self.reach(held) | {place})
+        self._make(place, inst, self.reach(held))
         return self.reach(held) | {place}
+
+    def _make(self, place: Site, inst: Any, inside: Objects) -> None:
+        """Note a statement that makes an object, which holds those of `inside` that its type leads to."""
+        self.sites[place] = inst
+        if place not in self.stored:
+            led_to = kinds(self.typemap[inst.target.name])
+            inside = frozenset(x for x in inside if self._is_of(x, led_to))
+        self._grow(self.inside, place, inside | {place})
 
     # ------------------------------------------------------------------ the whole
     def effects(self) -> Effects:
@@ -274,16 +292,17 @@ def _refuse_escapes(found: Held) -> None:
             )  # fmt: skip
 
 
-def _refuse_second_rounds(found: Held) -> None:
-    """Refuse to make an object in a loop while the one of an earlier round may still be used."""
+def _second_rounds(found: Held) -> list[tuple[Any, list[str]]]:
+    """Return the statements that make an object in a loop while the one of an earlier round may still be used, each
+    with the variables that may hold that one."""
     into: dict[int, list[int]] = {label: [] for label in found.blocks}
     for label, block in found.blocks.items():
         for target in block.terminator.get_targets():
             into[target].append(label)
     repeated = {s: i for s, i in found.sites.items() if s.label in _before(s.label, into)}
     if not repeated:
-        return
-    after = _live_after(found)
+        return []
+    again, after = [], _live_after(found)
     for site, inst in repeated.items():
         live = set(after[site.label])
         for later in reversed(found.blocks[site.label].body[site.at + 1 :]):
@@ -291,7 +310,8 @@ def _refuse_second_rounds(found: Held) -> None:
         live.discard(inst.target.name)
         holders = sorted(n for n in live if site in found.reach(found.vars[n]))
         if holders:
-            raise located(CuteError(_again(found, inst, holders)), inst.loc)
+            again.append((inst, holders))
+    return again
 
 
 def _again(found: Held, inst: Any, holders: list[str]) -> str:

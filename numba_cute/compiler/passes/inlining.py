@@ -24,6 +24,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 from ... import seam
 from ...seam import CuteError
 from ..bridge.calls import call_jitted
+from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..bridge.struct_operators import dispatcher_of
 from ..ground.errors import located
 from ..ground.lifted import all_set_free
@@ -172,6 +173,9 @@ class InlineClosures(InlineClosureLikes):
         return changed
 
 
+_OWN = (Value, StructRef, BoundTraced, BoundJitted)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InlineOverloaded(InlineOverloads):
     _name = "numba_cute_inline_overloads"
@@ -179,3 +183,10 @@ class InlineOverloaded(InlineOverloads):
     def run_pass(self, state: Any) -> bool:
         with IN_OVERLOADS:
             return bool(super().run_pass(state))
+
+    def _do_work_expr(self, state: Any, work: Any, block: Any, at: int, expr: Any, worker: Any) -> Any:
+        """Inline an expression, if it is to be. What is asked of this library's own never is, and Numba looks long."""
+        of = expr.value if expr.op == "getattr" else expr.func if expr.op == "call" else None
+        if of is not None and isinstance(state.typemap.get(of.name), _OWN):
+            return False
+        return super()._do_work_expr(state, work, block, at, expr, worker)

@@ -24,7 +24,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
-from . import branches, lists, namespaces, prints, ranges, sequences, tables, unroll
+from . import branches, lists, namespaces, prints, ranges, sequences, tables, unroll, wholes
 from .at_most_once import take_once
 from .constants import Constants, NotConstant, Whole
 from .definitions import Place, instructions, statements
@@ -109,11 +109,13 @@ def _settle(known: _Known) -> bool:
 
 
 def _decide_by_types(state: Any, facts: _Known) -> bool:
-    """Leave out what is not reached because of conditions that only types tell; if there is none, unroll some loops.
-    Say whether something changed."""
+    """Write down integers, or leave out what is not reached because of conditions, that only types tell; if there is
+    none, unroll some loops. Say whether something changed."""
     func_ir, known = state.func_ir, facts.now()
     ranges = unroll.ranges(func_ir, known)
     typed = TypedConstants(state, unroll.undecided(func_ir, ranges, known))
+    if wholes.write_down(func_ir, known, typed):
+        return True
     if branches.prune_typed(func_ir, known, typed, unroll.pending(func_ir, ranges)):
         return True
     return _unroll_some(func_ir, ranges, known, typed)
@@ -179,7 +181,7 @@ def _fold(facts: _Known) -> bool:
         if not isinstance(expr, ir.Expr) or expr.op not in _FOLDED:
             continue
         try:
-            value = known.of_expr(expr, place)
+            value = known.given(expr, place)
         except NotConstant:
             continue
         if type(value) in (int, bool) or (type(value) is float and _is_asserted(expr, place, known)):

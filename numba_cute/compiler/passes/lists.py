@@ -102,12 +102,26 @@ class _Lists:
         self._begun = {id(v) for vs in made.values() for v in vs if type(v) is ir.Expr and self._begins_list(v)}
         self.any = bool(self._begun)
         self.names = {n for n, vs in made.items() if all(map(self._may_be_list, vs))} if self.any else set()
-        while wrong := {n for n in self.names if not all(map(self._is_list, made[n]))}:
-            self.names -= wrong
+        self._leave_lists()
         self._methods = {
             n for n, vs in (made.items() if self.names else ()) for v in vs
             if type(v) is ir.Expr and v.op == "getattr" and v.value.name in self.names
         }  # fmt: skip
+
+    def _leave_lists(self) -> None:
+        """Drop names that are something else too, and then those that are made of them."""
+        of: dict[str, list[str]] = {}
+        for name in self.names:
+            for value in (v for v in self.made[name] if id(v) not in self._begun):
+                copied = self._copied(value) if type(value) is ir.Expr else value
+                for read in value.list_vars() if copied is None else [copied]:
+                    of.setdefault(read.name, []).append(name)
+        todo = list(self.names)
+        while todo:
+            name = todo.pop()
+            if name in self.names and not all(map(self._is_list, self.made[name])):
+                self.names.discard(name)
+                todo += of.get(name, ())
 
     def _begins_list(self, value: Any) -> bool:
         made = value.op == "build_list" or "cute_list" in value._kws

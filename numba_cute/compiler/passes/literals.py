@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic on ints that only typing knows to be static, such as the result of `cute.size(tensor)`, is static too, and
-so are sums of tuples of them, and tuples that such an int repeats.
+so are sums of tuples of them, tuples that such an int repeats, and comparisons of texts.
 
 What the source alone tells is folded before typing (see `passes`); here an operator on Numba's literals gives one.
 """
@@ -52,6 +52,39 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
 _register(operator.neg, (types.IntegerLiteral,))
 _register(operator.not_, (types.BooleanLiteral,))
+
+
+_OF_TEXTS = tuple(getattr(operator, n) for n in ("eq", "ne", "lt", "le", "gt", "ge", "contains"))
+
+
+@contexts.operator_rule
+def _compare_texts(func: Any, args: Any) -> Any:
+    """Compare texts, as of a field that an object was made with, while typing: Numba's own templates of texts, which
+    compare at run time, go before ours."""
+    key = func.typing_key
+    if len(args) != 2 or key not in _OF_TEXTS or not all(map(_is_text, args)):
+        return None
+    values = [tuple(x.literal_value for x in a) if isinstance(a, types.BaseTuple) else a.literal_value for a in args]
+    try:
+        found = key(*values)
+    except TypeError:  # as of a text and a tuple, which is refused
+        return None
+    func._impl_keys[tuple(args)] = key
+    return typing.signature(types.literal(found), *args)
+
+
+def _is_text(ty: Any) -> bool:
+    several = isinstance(ty, types.BaseTuple) and len(ty) > 0 and all(isinstance(t, types.StringLiteral) for t in ty)
+    return several or isinstance(ty, types.StringLiteral)
+
+
+def _known(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return context.get_constant(types.boolean, sig.return_type.literal_value)
+
+
+for _op in _OF_TEXTS:
+    for _texts in (types.StringLiteral, types.Tuple, types.UniTuple):
+        contexts.lower(_op, _texts, types.StringLiteral)(_known)
 
 
 @contexts.template(len)

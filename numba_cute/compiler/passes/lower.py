@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.cuda import cgutils, types
 from numba.cuda.compiler import CUDANativeLowering
-from numba.cuda.core import ir
+from numba.cuda.core import config, ir
 from numba.cuda.core.analysis import must_use_alloca
 from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.debuginfo import DummyDIBuilder
@@ -16,11 +16,15 @@ from numba.cuda.lowering import CUDALower
 
 from ..bridge import returns
 from ..bridge.object_types import Value
+from ..emit.frames import make_slot
 from ..ground.memory import memory
+from .copied import Copied
 from .definitions import instructions
 from .uses import uses_and_definitions
 
-LEANS_ON = (CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, must_use_alloca)
+LEANS_ON = (
+    CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_inst, must_use_alloca,
+)  # fmt: skip
 """The code of Numba's that this stands for, or that it calls."""
 
 
@@ -86,13 +90,35 @@ class Lower(CUDALower):
         _let_wrap(self.function)
         return entry
 
+    def lower_inst(self, inst: Any) -> None:
+        """Lower a statement. Of most Numba makes a text first, in case that it prints what it does."""
+        kind = type(inst)
+        if config.DEBUG_JIT or not (kind is ir.Del or (kind is ir.Assign and not isinstance(inst.value, ir.arg_types))):
+            super().lower_inst(inst)
+            return
+        self.debuginfo.mark_location(self.builder, self._adjust_line_if_prologue(self.loc.line))
+        self.notify_loc(self.loc)
+        if kind is ir.Del:
+            self.delvar(inst.value)
+        else:
+            self.storevar(self.lower_assign(self.typeof(inst.target.name), inst), inst.target.name)
+
     def lower_assign(self, ty: Any, inst: Any) -> Any:
         """Lower an assignment. A constant that is an int of another class, as a member of an `IntFlag`, is written by
         its number: LLVM's text is made by `str`, which for Python 3.10 is the member's name."""
         value = inst.value
+        if isinstance(inst, Copied):
+            return self._copied(self.loadvar(value.name), ty)
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(ty, types.Integer):
             inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
         return super().lower_assign(ty, inst)
+
+    def _copied(self, pointer: Any, ty: Any) -> Any:
+        """Return the address of a copy of an object, in a place of its own of the frame."""
+        model = self.context.data_model_manager[ty]
+        slot = make_slot(self.builder, model.contents(), ty.cls.__name__, model)
+        self.builder.store(self.builder.load(pointer), slot)
+        return slot
 
     def lower_dynamic_raise(self, inst: Any) -> None:
         """Lower a `raise` whose message only a run knows: it ends the thread with what of the message is static, for

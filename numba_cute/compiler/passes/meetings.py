@@ -14,12 +14,12 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
-from ...typed.meetings import NOWHERE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
+from ...typed.meetings import NOWHERE, WHOLE, Call, Kind, Meeting, Site, Static, Version, Way, differs, outline
 from ..bridge.kinds import given_as, kind_of, note_version
 from ..ground.lifted import written
 from ..ground.memory import memory
 from ..ground.places import Place
-from .constants import Whole
+from .constants import Whole, WholeOfTypes
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -48,6 +48,7 @@ class _Reader:
             v.name for v in (*given, *(v for p in phis for v in p.incoming_values)) if isinstance(v, ir.Var)
         }
         self._found: set[tuple[CodeType, Meeting]] = set()
+        self._tops: dict[int, dict[int, int]] = {}
 
     def version(self) -> Version:
         """Return what the function was made of, with each that was inlined in it."""
@@ -115,7 +116,8 @@ class _Reader:
     def _assign(self, inst: Any, block: Any) -> None:
         to, value = self._kind(inst.target), inst.value
         if isinstance(value, Whole):
-            self._note(inst.loc, None, True, to, Static(value.value))
+            known = WHOLE if isinstance(value, WholeOfTypes) else Static(value.value)
+            self._note(inst.loc, None, True, to, known)
             return
         op = value.op if isinstance(value, ir.Expr) else None
         alike = op == "phi" or (isinstance(value, ir.Var) and not differs(self._kind(value), to))
@@ -140,8 +142,17 @@ class _Reader:
         place = _stack_place(inst.target.name)
         if place is None:
             return False
-        others = (_stack_place(s.target.name) for s in block.body if isinstance(s, ir.Assign))
-        return any(x is not None and x[0] == place[0] and x[1] > place[1] for x in others)
+        return self._top(block)[place[0]] > place[1]
+
+    def _top(self, block: Any) -> dict[int, int]:
+        """Return which value of those that a block puts on the stack lies on top, by the block for which it does."""
+        found = self._tops.get(id(block))
+        if found is None:
+            places = (_stack_place(s.target.name) for s in block.body if isinstance(s, ir.Assign))
+            found = self._tops[id(block)] = {}
+            for at, height in (place for place in places if place is not None):
+                found[at] = max(found.get(at, 0), height)
+        return found
 
     def _is_unset(self, var: Any) -> bool:
         return isinstance(self._types[var.name], types.UndefVar)

@@ -64,6 +64,18 @@ class _Reading:
             if loaded.value.name in all_set_free(code):
                 _forget(self.assigner, loaded.target.name)
 
+    def op_CALL_FUNCTION_EX(self, inst: Any, func: str, vararg: str, varkwarg: str | None, res: str) -> None:
+        me: Any = self
+        body = me.current_block.body
+        names = None if varkwarg is None else _named(body, varkwarg, me.definitions)
+        if names is None or not _spreads(body, vararg):
+            super().op_CALL_FUNCTION_EX(inst, func, vararg, varkwarg, res)  # type: ignore[misc]
+            return
+        body[:] = [s for s in body if not (isinstance(s, ir.Assign) and s.target.name == varkwarg)]
+        del me.definitions[varkwarg]
+        call = ir.Expr.call(me.get(func), [], names, loc=me.loc, vararg=me.get(vararg))
+        me.store(call, res)
+
     def op_FORMAT_VALUE(self, inst: Any, value: str, res: str, strvar: str, **more: str) -> None:
         if not more:
             super().op_FORMAT_VALUE(inst, value, res, strvar)  # type: ignore[misc]
@@ -88,6 +100,35 @@ class _Reading:
                 body.append(ir.Assign(first, inst.target, inst.loc))
                 inst.target = first
         self.current_block.body = body
+
+
+def _named(body: list[Any], given: str, definitions: Any) -> tuple[tuple[str, ir.Var], ...] | None:
+    """Give the names and values of a call's `given` dictionary, if it is made right before of constant names."""
+    made = _made(body, given)
+    if not isinstance(made, ir.Expr) or made.op != "build_map" or not made.items:
+        return None
+    keys = [definitions[k.name][-1] for k, _ in made.items]
+    if not all(isinstance(k, ir.Const) and isinstance(k.value, str) for k in keys):
+        return None
+    return tuple((k.value, v) for k, (_, v) in zip(keys, made.items))
+
+
+def _spreads(body: list[Any], given: str) -> bool:
+    """Say whether a call's positional arguments are a tuple's elements, `*x`: Python makes a tuple of many, too."""
+    made = _made(body, given)
+    if not isinstance(made, ir.Expr):
+        return True
+    if made.op != "list_to_tuple":
+        return bool(made.op != "build_tuple")
+    of_list = made.info[0]
+    return any(
+        isinstance(v, ir.Expr) and v.op == "getattr" and v.attr == "extend" and v.value.name == of_list
+        for v in (getattr(s, "value", None) for s in body)
+    )
+
+
+def _made(body: list[Any], name: str) -> Any:
+    return next((s.value for s in reversed(body) if isinstance(s, ir.Assign) and s.target.name == name), None)
 
 
 class _Reader(_Reading, CUDABytecodeInterpreter):

@@ -143,8 +143,12 @@ class Sequences:
 def _drop_makers(blocks: dict[int, Any]) -> None:
     """Take away the sequences that nothing goes over any more: Numba cannot type all of them."""
     while True:
-        read = {v.name for i in instructions(blocks) for v in i.list_vars() if v.name != _target(i)}
-        dead = {id(i) for i in instructions(blocks) if _target(i) not in ("", *read) and _is_maker(i.value, blocks)}
+        found = instructions(blocks)
+        read = {v.name for i in found for v in i.list_vars() if v.name != _target(i)}
+        made: dict[str, list[Any]] = {}
+        for i in found:
+            made.setdefault(_target(i), []).append(i.value if isinstance(i, ir.Assign) else None)
+        dead = {id(i) for i in found if _target(i) not in ("", *read) and _is_maker(i.value, made)}
         if not dead:
             return
         for block in blocks.values():
@@ -155,14 +159,15 @@ def _target(inst: Any) -> str:
     return inst.target.name if isinstance(inst, ir.Assign) else ""
 
 
-def _is_maker(value: Any, blocks: dict[int, Any]) -> bool:
-    """Say whether a value is one of the builtins that make sequences, or a call of one."""
+def _is_maker(value: Any, made: dict[str, list[Any]]) -> bool:
+    """Say whether a value is one of the builtins that make sequences, or a call of one. made: by each variable, what it
+    is given."""
     if isinstance(value, (ir.Global, ir.FreeVar)):
         return any(value.value is f for f in _MAKERS)
     if not isinstance(value, ir.Expr) or value.op != "call":
         return False
-    called = [i.value for i in instructions(blocks) if _target(i) == value.func.name]
-    return len(called) == 1 and isinstance(called[0], (ir.Global, ir.FreeVar)) and _is_maker(called[0], blocks)
+    called = made.get(value.func.name, ())
+    return len(called) == 1 and isinstance(called[0], (ir.Global, ir.FreeVar)) and _is_maker(called[0], made)
 
 
 class _Maker:

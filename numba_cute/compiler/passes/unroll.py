@@ -24,6 +24,7 @@ from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .typed_constants import TypedConstants, copied_statement
 from .uses import of_block
+from .wholes import computing
 
 LIMIT = 4096
 Items = list[Any]
@@ -94,7 +95,7 @@ def indices(
         bounds = [_bound(a, place, known, typed) for a in expr.args]
     except NotConstant:
         raise unknown or located(NoStaticBounds(NO_STATIC_BOUNDS), expr.loc) from None
-    if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
+    if not _CHANGES_NOTHING.issuperset(dict(expr.kws)) or expr.vararg is not None or not 1 <= len(bounds) <= 3:
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:
         raise located(CuteError(no_step(_written(expr, place, known))), expr.loc)
@@ -102,6 +103,10 @@ def indices(
     if len(found) > LIMIT:
         raise _refusal(f"{len(found)} copies; the limit is {LIMIT}", expr)
     return found
+
+
+_CHANGES_NOTHING = frozenset(("unroll", "unroll_full"))
+"""Options that the CuTe DSL's `range` has: all rounds are unrolled here."""
 
 
 def _written(expr: Any, place: Place, known: Constants) -> str:
@@ -122,31 +127,11 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
         try:
             value = typed.of(var, place)
         except NotConstant:
-            value = _computed(var, place, known, typed)
+            value = computing(known, typed)(var, place)
         known.settle(var, place, value)
     if not isinstance(value, int):
         raise NotConstant
     return int(value)
-
-
-def _computed(var: Any, place: Place, known: Constants, typed: TypedConstants) -> Any:
-    """Return what is computed of numbers that types tell, as `int(math.log2(cute.size(x)))`. NotConstant: one is not
-    static."""
-
-    def of(operand: Any, at: Place) -> Any:
-        try:
-            return known.of(operand, at)
-        except NotConstant:
-            pass
-        made = known.assignment(operand, at)
-        if made is not None and isinstance(made[0], ir.Expr) and made[0].op in ("binop", "unary", "call"):
-            try:
-                return known.of_expr(*made, of)
-            except NotConstant:
-                pass
-        return typed.of(operand, at)
-
-    return of(var, place)
 
 
 def follows(func_ir: Any, block: Any) -> bool:

@@ -162,6 +162,16 @@ def blocks_on_sm(target: Target, threads: int, smem: int = 0, registers: int = 0
     return room[least], least
 
 
+def ctas_at_once(target: Target, threads: int, smem: int = 0, registers: int = 0) -> tuple[int, str] | None:
+    """Return how many CTAs the largest known GPU of a target holds at once, and why no more; None if none is known.
+    threads, smem: of a CTA. registers: of a thread, 0 if they are not known."""
+    if not target.products:
+        return None
+    gpu = max(target.products, key=lambda p: p.sms)
+    each, why = blocks_on_sm(target, threads, smem, registers)
+    return each * gpu.sms, f"{each} on each of the {gpu.sms} SMs of {gpu.name}, since {why}"
+
+
 class NoRoomAtOnce(CuteError):
     """A cooperative launch of more CTAs than a GPU holds at once."""
 
@@ -169,15 +179,11 @@ class NoRoomAtOnce(CuteError):
 def check_cooperative(target: Target, grid: Any, block: Any, smem: int = 0, registers: int = 0) -> None:
     """Raise a NoRoomAtOnce if no known GPU of the target holds all CTAs of a grid at once. grid, block: an int or up to
     three. smem: bytes of a CTA, static ones too. registers: of a thread, 0 if they are not known."""
-    if not target.products:
-        return
-    ctas, gpu = math.prod(_extents(grid)), max(target.products, key=lambda p: p.sms)
-    each, why = blocks_on_sm(target, threads_in(block), smem, registers)
-    if ctas > each * gpu.sms:
+    ctas, room = math.prod(_extents(grid)), ctas_at_once(target, threads_in(block), smem, registers)
+    if room is not None and ctas > room[0]:
         raise NoRoomAtOnce(
             f"cooperative launch: all {ctas} CTAs of the grid are to run at once, and no known GPU of {target.name} "
-            f"holds more than {each * gpu.sms} of them: {each} on each of the {gpu.sms} SMs of {gpu.name}, since "
-            f"{why}; launch fewer, each of which does the work of several"
+            f"holds more than {room[0]} of them: {room[1]}; launch fewer, each of which does the work of several"
         )
 
 

@@ -211,4 +211,4 @@ def match_all(m: Machine, value: _WORD, membermask: _MEMBERS, lanes: out(u32), a
 def activemask(m: Machine, lanes: out(u32)) -> int:
     """A word with the bits of the lanes that execute this together set. The simulator runs lanes one by one: there it
     is the lane's own bit. Any thread."""
-    return 1 << m.sreg("laneid")  # type: ignore[no-any-return]
+    return m.sreg("activemask")  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ... import isa, layout
-from ...atoms.copy_atom import CopyAtom, TiledCopy, make_cotiled_copy
+from ...atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy, make_cotiled_copy
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType
 from ...isa.facts import tensor_memory as tmem
@@ -326,9 +326,9 @@ class St32x32bOp(_Store):
 
 
 def _operation(atom: Any, what: str) -> Any:
-    if not isinstance(atom, (CopyAtom, TiledCopy)):
+    if not isinstance(atom, (CopyAtom, TiledCopy, ThrCopy)):
         raise CuteError(f"tcgen05.{what}: atom {atom!r} is neither a CopyAtom nor a TiledCopy")
-    return atom.op
+    return (atom.tiled_copy if isinstance(atom, ThrCopy) else atom).op
 
 
 def _moving(atom: Any, what: str) -> TmemCopy:
@@ -340,23 +340,23 @@ def _moving(atom: Any, what: str) -> TmemCopy:
 
 @traced
 @known_as("cute_nvgpu.tcgen05")
-def is_tmem_load(atom: CopyAtom | TiledCopy) -> bool:
-    """Return whether the operation of `atom`, a CopyAtom or TiledCopy, loads from tensor memory to registers."""
+def is_tmem_load(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
+    """Return whether the operation of `atom`, of a copy or a part of one, loads from tensor memory to registers."""
     op = _operation(atom, "is_tmem_load")
     return isinstance(op, TmemCopy) and op.loads
 
 
 @traced
 @known_as("cute_nvgpu.tcgen05")
-def is_tmem_store(atom: CopyAtom | TiledCopy) -> bool:
-    """Return whether the operation of `atom`, a CopyAtom or TiledCopy, stores registers to tensor memory."""
+def is_tmem_store(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
+    """Return whether the operation of `atom`, of a copy or a part of one, stores registers to tensor memory."""
     op = _operation(atom, "is_tmem_store")
     return isinstance(op, TmemCopy) and not op.loads
 
 
 @traced
 @known_as("cute_nvgpu.tcgen05")
-def get_tmem_copy_properties(atom: CopyAtom | TiledCopy) -> tuple[int, int, int, Any]:
+def get_tmem_copy_properties(atom: CopyAtom | TiledCopy | ThrCopy) -> tuple[int, int, int, Any]:
     """Return of the load or store `atom` of tensor memory: lanes, bits of a lane, repetitions, and its Pack or Unpack.
     Of 16x32bx2 the bits are the 32 of one half. Raises CuteError for other operations."""
     op = _moving(atom, "get_tmem_copy_properties")

@@ -2,13 +2,15 @@
 """Bulk copies of consecutive bytes by the TMA unit, without a tensor map. sm_90.
 
 One thread calls `cute.copy` with these (`if arch.elect_one(): …`): it issues a copy of `num_bits_per_copy`, a multiple
-of 128, from and to addresses that are multiples of 16 bytes. What comes into shared memory completes its bytes on
+of 128, from and to addresses that are multiples of 16 bytes; of an atom without a number of bits, copies of as many
+bytes as lie together in both tensors. What comes into shared memory completes its bytes on
 `tma_bar_ptr`; what leaves for global memory belongs to the thread's bulk group (`arch.cp_async_bulk_commit_group`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ... import isa, layout
@@ -19,7 +21,7 @@ from ...dtypes import DType, Uint16, Uint32
 from ...isa import Instr
 from ...isa.rows.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
 from ...layout import coalesce
-from ...seam import CuteError, known_as, static, traced
+from ...seam import CuteError, is_static, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
@@ -37,11 +39,36 @@ class BulkCopy(CopyOp):
     """Base of the operations. PTX cp.async.bulk, sm_90."""
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        if num_bits <= 0 or num_bits % 128:
+        if num_bits < 0 or num_bits % 128:
             raise CuteError(
-                f"{type(self).__name__}: num_bits_per_copy {num_bits} must be a positive multiple of 128 (16 bytes)"
+                f"{type(self).__name__}: num_bits_per_copy {num_bits} must be a positive multiple of 128 (16 bytes), "
+                "or left out"
             )
-        return one_thread(num_bits // dtype.width)
+        return one_thread(num_bits // dtype.width or 1)
+
+    def copy(
+        self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None, bar: Any, mask: Any, policy: Any
+    ) -> None:
+        atom, src, dst = _as_wide(atom, src, dst)
+        super().copy(atom, src, dst, pred, bar, mask, policy)
+
+
+def _as_wide(atom: CopyAtom, src: Tensor, dst: Tensor) -> tuple[CopyAtom, Tensor, Tensor]:
+    """Of an atom without a number of bits, one that copies what lies together in both tensors, and these as such
+    parts."""
+    if atom.num_bits:
+        return atom, src, dst
+    lays = [plain_layout(t, f"copy: {name}") for t, name in ((src, "src"), (dst, "dst"))]
+    if not is_static([lay.shape for lay in lays]):
+        return atom, src, dst  # which `instructions` refuses
+    common = layout.max_common_layout(*lays)
+    bits = int(layout.size(common)) * atom.value_type.width
+    if bits % 128:
+        raise CuteError(
+            f"copy: {bits // 8} bytes lie together in src {src!r} and dst {dst!r}; a bulk copy takes multiples of 16"
+        )
+    here, there = (Tensor(t.iterator, layout.logical_divide(lay, common)) for t, lay in zip((src, dst), lays))
+    return replace(atom, num_bits=bits), here, there
 
 
 def _bytes_at(t: Tensor, space: AddressSpace, name: str) -> Any:
@@ -106,6 +133,7 @@ class CopyBulkG2SOp(BulkCopy):
             isa.cp_async_bulk_g2s(*_in(s, d), _size(atom), at, policy=policy)
 
     def issue_prefetch(self, atom: CopyAtom, src: Tensor) -> None:
+        atom, src, _ = _as_wide(atom, src, src)
         for t, *_ in instructions(atom, src, src, None):
             isa.cp_async_bulk_prefetch(_bytes_at(t, AddressSpace.gmem, "src"), _size(atom))
 

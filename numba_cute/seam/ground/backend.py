@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from numba_cute.seam.ground.error import CuteError, Signal
@@ -70,6 +70,10 @@ class Backend(Protocol):
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
         """Compute `swizzle(address)`, to access an element of `width` bits there. A compiler may leave out of it the
         terms of a sum that are multiples of its period."""
+
+    def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
+        """Note that these `addresses` of shared memory, of elements of `width` bits, are by a swizzle that no pointer
+        has: those of a part of a swizzled tensor."""
 
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         """Note that memory from `address` on is viewed as elements of `other` bits, where it was seen as of `width`."""
@@ -140,6 +144,9 @@ class Backend(Protocol):
 
     def when(self, cond: Any, then: Callable[[], None]) -> None:
         """Run `then` if `cond`, which may be a run-time bool."""
+
+    def guarded(self, cond: Any) -> AbstractContextManager[None]:
+        """Make the context manager whose block runs if `cond`, a run-time bool of compiled code."""
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         """Run `body(i)` for each `i` in [start, stop), either of which may be known only at run time."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import traceback
 
@@ -49,6 +50,7 @@ def internal_error(what: str, cause: BaseException, line: tuple[str, int] | None
     return made
 
 
+@functools.cache
 def _versions() -> str:
     """Return the versions that a report of a fault needs."""
     from importlib import metadata  # here: few ever need it

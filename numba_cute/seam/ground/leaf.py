@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .backend import current
 from .error import CuteError
 from .names import missing
 
@@ -53,8 +54,14 @@ class Leaf:
         """Return the value itself, where files of the CuTe DSL ask for what its compiler has of it. loc, ip: taken."""
         return self
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # to a type checker element types are classes, whose `width` is a number
         __getattr__ = missing
+
+        @property
+        def width(self) -> int:
+            """The bits of its type, as of an element type."""
+            own = getattr(self, "dtype", None)  # of a number of the host's
+            return int((own or current().type_of(self)).width)
 
     if TYPE_CHECKING:  # each subclass that is computed with has these
         # fmt: off

@@ -27,8 +27,8 @@ _LOCATIONS = ("loc", "ip")
 class UnknownName(CuteError, AttributeError):
     """Something of this library was asked for a name that it does not have.
 
-    Made of its words; or of the owner (a module, class or object) and the name, whose words are written when they are
-    asked for."""
+    Made of its words; or of what writes them, or of the owner (a module, class or object) and the name: then they are
+    written when they are asked for."""
 
     # Python notes the name to suggest another by, on the object since 3.12: there is no place for it.
     name: Any = property(lambda self: None, lambda self, name: None)
@@ -37,6 +37,8 @@ class UnknownName(CuteError, AttributeError):
         if len(self.args) != 1:
             owner, missing = self.args
             self.args = (unknown(owner, missing),)
+        elif callable(self.args[0]):
+            self.args = (self.args[0](),)
         return str(self.args[0])
 
     def __repr__(self) -> str:

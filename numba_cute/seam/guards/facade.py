@@ -139,9 +139,9 @@ def _guard_struct(cls: type) -> None:
             if is_traced(member.fget):
                 setattr(cls, name, property(_guarded(member.fget), member.fset, member.fdel, member.__doc__))
         elif is_traced(member) and isinstance(member, FunctionType):
-            setattr(cls, name, _guarded(member))
+            setattr(cls, name, _guarded(member) if name.startswith("_") else _located(member))
         elif isinstance(member, (staticmethod, classmethod)) and is_traced(member.__func__):
-            setattr(cls, name, type(member)(_guarded(member.__func__)))
+            setattr(cls, name, type(member)(_located(member.__func__)))
 
 
 def caller(frame: FrameType) -> FrameType:

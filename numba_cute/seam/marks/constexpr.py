@@ -221,7 +221,8 @@ def forget_notes(fn: Any) -> None:
 
 
 def names_constexpr(note: Any) -> bool:
-    """Return whether a text of an annotation names Constexpr."""
+    """Return whether a text of an annotation names Constexpr, which a NamedTuple has as a `ForwardRef`."""
+    note = getattr(note, "__forward_arg__", note)
     return isinstance(note, str) and note.partition("[")[0].rpartition(".")[2].strip() == "Constexpr"
 
 

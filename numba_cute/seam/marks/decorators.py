@@ -297,10 +297,10 @@ def const_expr(value: T) -> T:
 
 
 @traced
-def range_constexpr(*args: int) -> range:
+def range_constexpr(*args: int, unroll: Any = None, unroll_full: Any = None) -> range:
     """Unroll `range(*args)` while the kernel is compiled: each copy of the body sees its index as a literal, so that it
     can index registers and tuples. args: ints known in the source: literals, globals, closure variables, and arithmetic
-    on them."""
+    on them. unroll, unroll_full: taken, and change nothing: all rounds are unrolled."""
     try:
         return range(*args)
     except ValueError:

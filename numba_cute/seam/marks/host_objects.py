@@ -23,7 +23,7 @@ from ..ground.names import UnknownName, unknown
 from ..ground.packages import is_library
 from .decorators import is_static_class, is_struct_class, is_traced, static
 from .mappings import Mapping
-from .plain import is_plain, is_users_frame, is_users_module
+from .plain import fields_of, is_plain, is_users_frame, is_users_module
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
@@ -151,17 +151,6 @@ def is_kept_method(method: MethodType) -> bool:
     if isinstance(own, type):
         return False
     return isinstance(own, Snapshot) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
-
-
-def fields_of(obj: Any) -> dict[str, Any]:
-    """Return the fields of an object by name, in an order that is the same for objects made alike."""
-    found = {n: x for n, x in getattr(obj, "__dict__", {}).items() if not (n.startswith("__") and n.endswith("__"))}
-    for cls in type(obj).__mro__:
-        slots = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(obj, name) and not name.startswith("__"):
-                found[name] = getattr(obj, name)
-    return dict(sorted(found.items()))
 
 
 @functools.cache

@@ -57,7 +57,25 @@ def _is_made(cls: Any) -> bool:
 
 def is_plain(obj: Any) -> bool:
     """Say whether an object is of a plain class."""
-    return is_plain_class(type(obj)) and hasattr(obj, "__dict__")
+    return is_plain_class(type(obj))
+
+
+def fields_of(obj: Any) -> dict[str, Any]:
+    """Return the fields of an object by name, those of its slots too, in an order that is the same for objects made
+    alike."""
+    found = {n: x for n, x in getattr(obj, "__dict__", {}).items() if not _is_special(n)}
+    for cls in type(obj).__mro__:
+        slots = vars(cls).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            private = slot.startswith("__") and not _is_special(slot)
+            name = f"_{cls.__name__.lstrip('_')}{slot}" if private else slot
+            if not _is_special(name) and hasattr(obj, name):
+                found[name] = getattr(obj, name)
+    return dict(sorted(found.items()))
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def is_named_tuple(cls: Any) -> bool:
@@ -146,17 +164,13 @@ def ordinary_signature(sig: inspect.Signature) -> inspect.Signature:
 
 
 def refuse_own_access(cls: Any) -> None:
-    """Raise a CuteError if objects of a plain class keep or find their fields otherwise than in their `__dict__`."""
+    """Raise a CuteError if objects of a plain class find their fields otherwise than Python's do."""
     if (
         inspect.getattr_static(cls, "__getattribute__", None) is not object.__getattribute__
         and cls.__module__ != "types"
     ):
         raise CuteError(
             f"{cls.__name__} has its own __getattribute__, and a kernel finds an object's fields itself: leave it out"
-        )
-    if not cls.__dictoffset__ or any(vars(c).get("__slots__") for c in cls.__mro__[:-1]):  # Python's own may be empty
-        raise CuteError(
-            f"{cls.__name__} has __slots__, and a kernel takes an object's fields from its __dict__: leave them out"
         )
 
 
@@ -165,8 +179,9 @@ _NOT_ASKED = frozenset((
     "__new__", "__init__", "__init_subclass__", "__class_getitem__", "__set_name__", "__repr__", "__str__", "__hash__",
     "__format__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__getstate__", "__setstate__",
     "__copy__", "__deepcopy__", "__replace__", "__sizeof__", "__dir__", "__array_finalize__", "__call__",
+    "__extract_mlir_values__", "__new_from_mlir_values__", "__get_mlir_types__", "__c_pointers__",
 ))  # fmt: skip
-"""Special methods that make, show or copy an object, or that kernels do ask."""
+"""Special methods that make, show or copy an object, also in the CuTe DSL's compiler, or that kernels do ask."""
 _CONVERSIONS = ("__int__", "__float__", "__index__", "__complex__")
 
 

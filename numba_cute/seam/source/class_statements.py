@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel's function rewritten, on its source: classes that it describes its shared memory with, for Numba knows no
-`class`, so that statement is made a call; generators that a call takes whole, which are made lists; and fields of its
-object that it sets."""
+`class`, so that statement is made a call; generators that a call or several variables take whole, which are made lists;
+and fields of its object that it sets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..ground.error import CuteError
 from ..ground.places import at_line, source_of
 from ..marks.decorators import traced
 from .imports import Imports
+from .named_arguments import NamedArguments
 from .own_fields import OWN_FIELDS, fields_set, with_variables
 from .settings import stores_of
 from .with_statements import Elect, take_as
@@ -39,7 +40,7 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
     """
     code = function.__code__
     has_class, sets = "LOAD_BUILD_CLASS" in opnames(code), is_kernel and _is_method(function) and any(stores_of(code))
-    if not (has_class or sets or _has_generator(code)):
+    if not (has_class or sets or _has_generator(code) or _has_starred(code)):
         return function
     try:
         tree = ast.parse(textwrap.dedent("".join(source_of(function)[0])))
@@ -51,15 +52,15 @@ def without_classes(function: Any, is_kernel: bool = False) -> Any:
     (definition,) = tree.body
     if not isinstance(definition, ast.FunctionDef):  # a lambda, whose source is the statement that has it
         return function
-    Elect(code.co_filename).visit(definition)  # the source has its `with` still, and imports
-    imports = Imports(function)
-    imports.visit(definition)
-    taking = frozenset(n for n in _TAKES_WHOLE if _is_builtin(n, function))
-    definition.body = [_Calls(code.co_filename, taking).visit(s) for s in definition.body]
+    Elect(code.co_filename).visit(definition)  # the source has its `with` still, imports, and `f(**names)`
+    imports, calls = Imports(function), NamedArguments(definition)
+    definition = calls.visit(imports.visit(definition))
+    taking = frozenset(n for n in _TAKES_WHOLE + _LEAVES_OUT if _is_builtin(n, function))
+    definition.body = _Calls(code.co_filename, taking).visit(ast.Module(definition.body, [])).body
     names = fields_set(definition) if sets else frozenset()
     if names:
         with_variables(definition, names)
-    return _remade(function, definition, imports.given)
+    return _remade(function, definition, imports.given | calls.given)
 
 
 _ADDED = {_DESCRIBE: describe, **OWN_FIELDS}
@@ -72,7 +73,13 @@ def _is_method(function: Any) -> bool:
 
 
 _TAKES_WHOLE = ("tuple", "list", "sum", "min", "max")
-"""Functions of Python's that take all that a generator gives; `any` and `all` may leave some of it out."""
+"""Functions of Python's that take all that a generator gives."""
+_LEAVES_OUT = ("any", "all")
+"""Those that may leave some of it out: they are given a list where nobody can tell, as its items only compare names."""
+_ONLY_READS = (
+    ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.boolop,
+    ast.unaryop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
 
 
 def _has_generator(code: CodeType) -> bool:
@@ -81,15 +88,58 @@ def _has_generator(code: CodeType) -> bool:
     return any(c.co_name == "<genexpr>" or _has_generator(c) for c in inner)
 
 
+def _has_starred(code: CodeType) -> bool:
+    """Say whether `a, *b = x` stands in a function, or in one inside."""
+    return "UNPACK_EX" in opnames(code) or any(_has_starred(c) for c in code.co_consts if isinstance(c, CodeType))
+
+
+def _unpacked(target: ast.Tuple | ast.List, value: ast.expr, at: ast.stmt) -> list[ast.stmt]:
+    """The statements of `a, *b, c = value`: each variable is given an element, and one a list. `*_` is a tuple: nobody
+    asks for it, and its elements may be of any types."""
+    names = target.elts
+    star = next(i for i, n in enumerate(names) if isinstance(n, ast.Starred))
+    after = len(names) - star - 1
+    made = _parsed(
+        f"{_UNPACKED} = tuple(None)\nassert len({_UNPACKED}) >= {len(names) - 1}, 'not enough values to unpack'", at
+    )
+    made[0].value.args[0] = value
+    for i, name in enumerate(names):
+        place = f"{i}:{-after or ''}" if i == star else str(i if i < star else i - len(names))
+        text = f"{_UNPACKED}[{place}]"
+        to: Any = name.value if isinstance(name, ast.Starred) else name
+        whole = i == star and not (isinstance(to, ast.Name) and to.id == "_")
+        (given,) = _parsed(f"{_UNPACKED} = list({text})" if whole else f"{_UNPACKED} = {text}", at)
+        given.targets = [to]
+        made.append(given)
+    return made
+
+
+def _parsed(text: str, at: ast.stmt) -> list[Any]:
+    """The statements of a text, which stand where another does."""
+    module = ast.parse(text)
+    for node in ast.walk(module):
+        ast.copy_location(node, at)
+    return module.body
+
+
+_UNPACKED = "__cute_unpacked__"
+
+
 def _is_builtin(name: str, function: Any) -> bool:
     code = function.__code__
     own = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
     return name not in own and function.__globals__.get(name) in (None, getattr(builtins, name))
 
 
+def _only_reads(generator: ast.GeneratorExp) -> bool:
+    """Say whether the items of a generator are no more than comparisons of names, so that one more changes nothing."""
+    parts = (generator.elt, *(c for g in generator.generators for c in g.ifs))
+    return all(isinstance(n, _ONLY_READS) for part in parts for n in ast.walk(part))
+
+
 class _Calls(ast.NodeTransformer):
     """Puts a call of `describe` in the place of each class, and a list in that of a generator which one of the
-    functions `taking` takes whole. filename: of the source."""
+    functions `taking`, or several variables, `a, b = …`, take whole. filename: of the source."""
 
     def __init__(self, filename: str, taking: frozenset[str]) -> None:
         self._filename, self._taking = filename, taking
@@ -97,8 +147,18 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         of = node.args[0] if node.args else None
-        if isinstance(of, ast.GeneratorExp) and isinstance(node.func, ast.Name) and node.func.id in self._taking:
+        taker = node.func.id if isinstance(node.func, ast.Name) else None
+        if isinstance(of, ast.GeneratorExp) and taker in self._taking and (taker in _TAKES_WHOLE or _only_reads(of)):
             node.args[0] = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        of, to = node.value, node.targets[0]
+        if isinstance(to, (ast.Tuple, ast.List)) and any(isinstance(n, ast.Starred) for n in to.elts):
+            return _unpacked(to, of, node) if len(node.targets) == 1 else node
+        if isinstance(of, ast.GeneratorExp) and all(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets):
+            node.value = ast.copy_location(ast.ListComp(of.elt, of.generators), of)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:

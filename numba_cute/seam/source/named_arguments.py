@@ -52,7 +52,7 @@ class NamedArguments(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        held = [k.value for k in node.keywords if k.arg is None]
+        held = [self._as_calls(k.value) for k in node.keywords if k.arg is None]
         if not held:
             return node
         self.given[_CALL] = call_with

@@ -13,6 +13,7 @@ from ..marks.host_objects import python_of
 
 _LOADS = ("LOAD_FAST", "LOAD_DEREF")
 """What reads a parameter: the second where a function inside reads it, too."""
+_ASKED = (("LOAD_GLOBAL", "getattr"), ("LOAD_GLOBAL", "hasattr"))
 _CONSTRUCTORS = ("__init__", "__post_init__", "__new__")
 
 
@@ -51,11 +52,18 @@ def stores_of(code: CodeType) -> Stores:
             holder = done[_holder(done, at)]
             (own if holder.name in _LOADS and (holder.value,) == this else others).add(o.value)
     if any(o.name == "LOAD_GLOBAL" and o.value == "setattr" for o in done):
-        others |= {c for c in code.co_consts if isinstance(c, str)}
+        others |= _texts(done)
     for const in code.co_consts:
         if isinstance(const, CodeType):
             others |= stores_of(const).own | stores_of(const).others
     return Stores(frozenset(own), frozenset(others))
+
+
+def _texts(done: tuple[Operation, ...]) -> set[str]:
+    """Return the texts that code may give to `setattr`: all but those that `getattr` and `hasattr` of a variable are
+    given."""
+    texts = (i for i, o in enumerate(done) if o.name == "LOAD_CONST" and isinstance(o.value, str))
+    return {done[i].value for i in texts if i < 2 or done[i - 2][:2] not in _ASKED or done[i - 1].name not in _LOADS}
 
 
 def _holder(done: tuple[Operation, ...], at: int) -> int:

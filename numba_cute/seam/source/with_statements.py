@@ -32,7 +32,7 @@ def without_with(fn: Any) -> Any:
     CuteError: another `with`, or one in a function whose source is not there.
     """
     if not isinstance(fn, FunctionType) or not any(
-        has(fn.__code__) for has in (_has_with, has_import, has_dictionaries)
+        has(fn.__code__) for has in (has_with, has_import, has_dictionaries)
     ):
         return fn
     if fn not in _MADE:
@@ -40,14 +40,15 @@ def without_with(fn: Any) -> Any:
     return _MADE[fn]
 
 
-def _has_with(code: CodeType) -> bool:
+@functools.lru_cache(maxsize=4096)
+def has_with(code: CodeType) -> bool:
     """Say whether code, or a function in it, has a `with`."""
     if not _OPENS.isdisjoint(opnames(code)):
         return True
-    return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
+    return any(has_with(c) for c in code.co_consts if isinstance(c, CodeType))
 
 
-_REWRITTEN = (_has_with, has_import, has_dictionaries)
+_REWRITTEN = (has_with, has_import, has_dictionaries)
 
 
 def reaches_with(fn: Any) -> bool:
@@ -58,7 +59,7 @@ def reaches_with(fn: Any) -> bool:
         if not isinstance(f, FunctionType) or id(f) in seen or package_of(f.__module__) == "numba_cute":
             return False
         seen.add(id(f))
-        return _has_with(f.__code__) or any(reaches(f.__globals__.get(n)) for n in f.__code__.co_names)
+        return has_with(f.__code__) or any(reaches(f.__globals__.get(n)) for n in f.__code__.co_names)
 
     return reaches(fn)
 
@@ -72,7 +73,7 @@ class Elect(ast.NodeTransformer):
     def visit_With(self, node: ast.With) -> Any:
         self.generic_visit(node)
         item = node.items[0]
-        if len(node.items) == 1 and _name(item.context_expr) == "elect_one":
+        if opens_elected(node):
             if item.optional_vars is None:
                 return ast.copy_location(ast.If(item.context_expr, node.body, []), node)
             if isinstance(item.optional_vars, ast.Name):
@@ -85,6 +86,11 @@ class Elect(ast.NodeTransformer):
             "means `if`; call what begins and what ends it"
         )
         raise at_line(e, self.file, node.lineno)
+
+
+def opens_elected(node: ast.With) -> bool:
+    """Say whether a `with` is one of `elect_one()` alone."""
+    return len(node.items) == 1 and _name(node.items[0].context_expr) == "elect_one"
 
 
 def _name(expr: ast.expr) -> str:

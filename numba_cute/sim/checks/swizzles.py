@@ -54,21 +54,27 @@ class Swizzles(Check):
         self._numbers: dict[_Writer, int] = {}
         self._computed: dict[Any, dict[Any, _Lay]] = {}  # by thread: its last swizzled addresses
         """Of lanes that run together by their convoy: pairs of the lanes and an address for each."""
+        self._parts: dict[Any, dict[tuple[Any, int], _Lay]] = {}  # by memory: parts of threads' swizzled tensors
         self._issued: dict[Any, _Lay] = {}  # of issues whose effect is still to come
         self._meant: dict[Any, dict[tuple[int, int], int]] = {}  # by memory, of two widths: from which address on
 
     def exits(self, cta: Any) -> None:
         self._tags.pop(cta.smem, None)
         self._meant.pop(cta.smem, None)
+        self._parts.pop(cta.smem, None)
 
     def swizzles(self, thread: Any, swizzle: Any, address: Any, width: int) -> None:
-        lay, f = _Lay(swizzle, width if width >= 8 else 0), thread.convoy
+        lay, f = _lay(swizzle, width), thread.convoy
         mine = self._computed.setdefault(thread if f is None else f, {})
         key: Any = address if f is None else (f.lanes, tuple(map(int, f.lists(address))))
         mine.pop(key, None)
         mine[key] = lay
         if len(mine) > _REMEMBERED:
             del mine[next(iter(mine))]
+
+    def part_by_swizzle(self, thread: Any, swizzle: Any, addresses: Any, width: int) -> None:
+        parts = self._parts.setdefault(thread.cta.smem, {})
+        parts.update(dict.fromkeys([(thread, a) for a in addresses], _lay(swizzle, width)))
 
     def reinterprets(self, thread: Any, address: int, width: int, other: int) -> None:
         smem = thread.cta.smem
@@ -131,7 +137,7 @@ class Swizzles(Check):
             pairs = zip(m.threads, (region.rows * region.size).tolist())
             for f, group in groupby(pairs, key=lambda pair: pair[0].convoy):
                 own = list(group)
-                if f is not None and not self._computes_any(f, {start for _, start in own}):
+                if f is not None and not self._parts and not self._computes_any(f, {start for _, start in own}):
                     continue
                 found = next((lay for t, start in own if (lay := self._of(t, start)) is not None), None)
                 if found is not None:
@@ -153,12 +159,14 @@ class Swizzles(Check):
         return any(not addresses.isdisjoint(at) for _, at in self._computed.get(f, ()))
 
     def _of(self, thread: Any, address: int) -> _Lay | None:
-        """The lay of an address as a thread computed it last."""
+        """The lay of an address as a thread computed it last, or of the part of a tensor that begins there."""
         f = thread.convoy
         if f is None:
-            return self._computed.get(thread, {}).get(address)
-        found = reversed(self._computed.get(f, {}).items())
-        return next((lay for (lanes, at), lay in found if at[lanes.index(thread.lane)] == address), None)
+            found = self._computed.get(thread, {}).get(address)
+        else:
+            last = reversed(self._computed.get(f, {}).items())
+            found = next((lay for (lanes, at), lay in last if at[lanes.index(thread.lane)] == address), None)
+        return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
         for number in np.unique(found).tolist():
@@ -196,6 +204,10 @@ class Swizzles(Check):
         )
 
 
+def _lay(swizzle: Swizzle, width: int) -> _Lay:
+    return _Lay(swizzle, width if width >= 8 else 0)
+
+
 _PLAIN = _Lay(Swizzle(0, 4, 3), 0)
 _FIX = (
     "read and write it by tensors of one swizzle: the same get_tensor(layout.outer, swizzle=layout.inner); if the "
@@ -223,7 +235,7 @@ def _addresses(region: Any) -> Any:
 
 def _named(name: int | str, width: int) -> _Lay | None:
     found = swizzle_parameters(name)
-    return None if found is None else _Lay(Swizzle(*found), width if width >= 8 else 0)
+    return None if found is None else _lay(Swizzle(*found), width)
 
 
 def _permuted(addresses: Any, swizzle: Swizzle) -> Any:

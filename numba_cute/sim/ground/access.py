@@ -28,7 +28,7 @@ class Access:
         self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
         self.threads, self.place = m.threads, m.place
         self.lo, self.hi, self.epoch, self.group, self.on, self.atomic = lo, hi, epoch, group, on, atomic
-        self.wrote = False  # an atomic that changes memory
+        self.wrote = False  # an atomic that changes memory, or what wrote before one
         self.constant = False  # a read through the read-only cache
         self.number = 0  # in the order in which accesses were noted
         self.copies: Brought | None = [] if group == CP_ASYNC_GROUP else None  # of a cp.async

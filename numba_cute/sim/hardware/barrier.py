@@ -167,6 +167,8 @@ class BarrierHandle:
         if bar.pending >= MAX_COUNT:
             raise self._fail(f"{bar.pending + 1} pending arrivals exceed the range of {MAX_COUNT}")
         bar.pending += 1
+        for tell in self.machine.run.watch.announces:
+            tell(self.machine, bar)
 
     def arrive(self, n: int = 1, tx: int = 0, publish: bool = True) -> int:
         bar, m = self.live("arrives"), self.machine
@@ -229,11 +231,15 @@ class BarrierHandle:
     def expect_tx(self, tx: int) -> None:
         bar = self.live("expects bytes")
         bar.announced += tx
+        for tell in self.machine.run.watch.announces:
+            tell(self.machine, bar)
         self._add(bar, tx)
 
     def complete_tx(self, tx: int) -> None:
         bar = self.live("delivers bytes")
         bar.delivered += tx
+        for tell in self.machine.run.watch.delivers:
+            tell(self.machine, bar)
         if bar.near is not None and not self.machine.deferred:  # by a thread, not by a copy
             self._publish_fenced(bar)
         self._add(bar, -tx)
@@ -252,6 +258,8 @@ class BarrierHandle:
         done = (bar.phase & 1) != parity
         for tell in m.run.watch.tests_phase:
             tell(m, bar, parity)
+        if done and any([deny(m, bar) for deny in m.run.watch.denies]):
+            return False
         if done:
             bar.seen = bar.phase
             for tell in m.run.watch.sees_phase:
@@ -322,6 +330,8 @@ class NamedBarriers:
             t.suspend("syncthreads" if expected is None else f"named barrier {id}", rally, m)
         if wait and rally.gather is not None:
             m.acquire(rally.gather.freeze())
+        for tell in m.run.watch.leaves_named if wait else ():
+            tell(m, self, rally)
         return rally
 
     def meeting(self, id: int, expected: int | None) -> Rally:
@@ -387,6 +397,8 @@ class ClusterBarrier:
             t.cluster_phase = self.phase
         if m.run.clocks:
             self._publish(m, release)
+        for tell in m.run.watch.arrives_cluster:
+            tell(m, self.phase)
         self.arrived += len(m.threads)
         m.run.events += 1
         self.check()
@@ -412,3 +424,5 @@ class ClusterBarrier:
             t.cluster_phase = None
         if self.done is not None:
             m.acquire(self.done)
+        for tell in m.run.watch.leaves_cluster:
+            tell(m, token)

@@ -163,6 +163,8 @@ class Meet:
     def perform(self, run: Any) -> None:
         """Run the body for all; the last to arrive does it."""
         self.by = run.thread
+        for tell in run.watch.meets:
+            tell(self.unit.threads)
         m = Machine(run, self.row, self.unit.threads, self.unit, self.case)
         operands = self.row.operands_in(self.case)
         given: Any = self.operands[0]

@@ -8,6 +8,7 @@ from typing import Any
 
 from greenlet import greenlet
 
+from ...isa.form.limits import ctas_at_once
 from ..ground.clocks import Clock, Gather
 from ..ground.report import DeadlockError, SimError, count, who
 
@@ -49,6 +50,8 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
     ended = 0
     try:
         for make in clusters:
+            while _full(standing) and any(c.parked for c, _ in standing):
+                ended += _resume(standing)
             cluster = make()
             if cluster is None:
                 continue
@@ -88,6 +91,21 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
             runner.throw()
 
 
+def _full(standing: list[tuple[Any, Any]]) -> str:
+    """Say why no further cluster can start beside those that stand; "" if one can."""
+    if not standing:
+        return ""
+    run, cta = standing[0][0].run, standing[0][0].ctas[0]
+    room = ctas_at_once(run.target, len(cta.threads), cta.smem.taken)
+    if room is None or sum(c.size for c, _ in standing) + standing[0][0].size <= room[0]:
+        return ""
+    return (
+        f"no known GPU of {run.target.name} holds more than {room[0]} CTAs of this kernel at once: {room[1]}; the "
+        f"others start when one of these ends. Launch as many as fit, each of which does the work of several, or let "
+        f"none wait for one that starts later"
+    )
+
+
 def _resume(standing: list[tuple[Any, Any]]) -> int:
     """Let the clusters go on that poll for what others do; gives how many end. An error if nothing comes of it."""
     parked = [s for s in standing if s[0].parked]
@@ -100,17 +118,19 @@ def _resume(standing: list[tuple[Any, Any]]) -> int:
     ended: int = sum(runner.dead for _, runner in parked)
     still = [cluster for cluster, _ in parked if cluster.parked]
     if not ended and still and (run.events, run.steps) == before:
-        raise _stuck(still)
+        raise _stuck(still, _full(standing) if run.to_start else "")
     return ended
 
 
-def _stuck(clusters: list[Any]) -> SimError:
-    """No cluster goes on: what the first waits for, and then what others do."""
+def _stuck(clusters: list[Any], full: str) -> SimError:
+    """No cluster goes on: what the first waits for, and then what others do. full: why no other can start."""
     error: SimError = clusters[0].dead_end()
     rest = ["\n".join(str(c.dead_end()).splitlines()[1:]) for c in clusters[1:_MOST]]
     said = [f"  block {c.ctas[0].index} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
     if len(clusters) > _MOST:
         said.append(f"  and {count(len(clusters) - _MOST, 'cluster')} more")
+    if full:
+        said.append(f"  {full}")
     error.args = ("\n".join([error.args[0], *said]),)
     return error
 
@@ -123,6 +143,8 @@ def _meet(clusters: list[Any]) -> None:
         gather.add([t.clock for t in c.threads])
         known = gather.freeze() if known is None else known.join(gather.freeze())
     for c in clusters:
+        for tell in c.run.watch.meets:
+            tell(c.threads)
         for t in c.threads if known is not None else ():
             t.clock.base = t.clock.base.join(known)
         c.ready.extend(c.at_grid)

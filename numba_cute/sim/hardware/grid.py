@@ -19,7 +19,7 @@ from greenlet import greenlet
 
 from ...isa.form.instr import CTA, WARP, WARPGROUP
 from ...isa.form.limits import check_cooperative, launched_registers, too_many_registers
-from ...isa.form.targets import named
+from ...isa.form.targets import asked, named
 from ..ground.clocks import Clock, ThreadClock
 from ..ground.report import BarrierError, Place, SimError, no_warpgroup, place_of
 from .address_spaces import GlobalMemory, SharedMemory
@@ -35,8 +35,8 @@ from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
 """How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
-PARK_TURNS = 1_000
-"""The same until the other clusters of the grid are tried."""
+PARK_TURNS = 40
+"""How many turns each of them gets until the other clusters of the grid are tried."""
 YIELDS = 4
 """How many threads that pause may go on before the others while nothing happens: copies wait until no thread can."""
 BUSY_TURNS = 500_000
@@ -227,7 +227,7 @@ class Run:
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps, self.checked = smem, mode, memory, maps, False
-        self.target = named(arch)
+        self.target = asked() or named(arch)
         self.bounds: Any = None  # the kernel's launch_bounds
         self.cooperative = False  # whether all CTAs are to run at once, as the launch or the kernel asks
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
@@ -418,7 +418,7 @@ class Cluster:
         turns = self._idle[1] + len(self.pollers) if self._idle[0] == self.run.events else 0
         self._idle = (self.run.events, turns)
         self._busy = 0 if done else self._busy + len(self.pollers)
-        if turns > (PARK_TURNS if self.company else IDLE_TURNS) or self._busy > BUSY_TURNS:
+        if turns > (PARK_TURNS * len(self.pollers) if self.company else IDLE_TURNS) or self._busy > BUSY_TURNS:
             self.parked = self.company and self._busy <= BUSY_TURNS
             return False
         self.ready.extend(self.pollers)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
 from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
-from ..ground.access import Brought, Pieces, Region, Rows
+from ..ground.access import Brought, Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
@@ -22,7 +22,6 @@ from .inflight import Groups, Op
 from .progress import goes_on
 from .special import special_register
 from .tmem import TensorMemoryHandle
-from .together import InTurn
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
@@ -105,6 +104,8 @@ class Machine:
 
     # threads
     def sreg(self, name: str) -> Any:
+        for tell in self.run.watch.reads_register:
+            tell(self, name.removeprefix("%"))
         values = [special_register(self.run, t, name.removeprefix("%")) for t in self.threads]
         return values[0] if self.lanes == 1 and self.unit is None else np.array(values)
 
@@ -137,6 +138,8 @@ class Machine:
         polls[1] = polls[1] + 1 if polls[0] == address else 0
         polls[0] = address
         if polls[1] >= POLLS:
+            for tell in self.run.watch.polls:
+                tell(self)
             self.pause(f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads")
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
@@ -174,6 +177,8 @@ class Machine:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
         if not takes_setmaxnreg(self.run.bounds):
             return
+        for tell in self.run.watch.shares_registers:
+            tell(self)
         cta, warps = self.cta, list(dict.fromkeys(t.warp for t in self.threads))
         if grows:
             check_setmaxnreg(self.run.target, count, len(cta.threads), self.run.bounds)
@@ -351,27 +356,6 @@ class Machine:
     def map_proxy(self, event: str, address: int | None) -> None:
         self.run.maps.event(event, address, self)
 
-    def read_pieces(self, memory: Any, region: Pieces, *, swizzles: bool) -> Bytes:
-        """What each thread reads, a row for each. swizzles: whether one may have made its address."""
-        self._tell_pieces(memory, region, False, swizzles)
-        return region.rows(memory.data).copy()  # type: ignore[no-any-return]
-
-    def write_pieces(self, memory: Any, region: Pieces, data: Bytes, *, swizzles: bool) -> None:
-        """Each thread writes a row of `data`."""
-        try:
-            self._tell_pieces(memory, region, True, swizzles)
-        except InTurn:
-            for i in range(self.lanes):
-                self.alone(i)._tell_pieces(memory, region.one(i), True, swizzles)
-                region.one(i).set(memory.data, data[i])
-            return
-        region.put(memory.data, data)
-
-    def _tell_pieces(self, memory: Any, region: Region, write: bool, swizzles: bool) -> None:
-        self.told(memory, region, write)
-        if swizzles and memory is self.cta.smem:
-            self.lies(self.cta, region, write)
-
     # asynchronous work
     def groups(self, kind: str) -> Groups:
         """The commit groups of this kind that this issue belongs to."""
@@ -388,7 +372,7 @@ class Machine:
         bars = bars or []
         for handle, _ in bars:
             handle.live("names it", asynchronous=True)
-            handle.bar.will_send(self.threads)
+            self.promise(handle.bar)
         kind = self.row.done_by if self.row else None
         held = [(*self._held(a, n), True) for a, n in reads or ()]
         held += [(*self._held(a, n), False) for a, n in writes or ()]
@@ -413,6 +397,12 @@ class Machine:
                 inflight.copies.remove(op)
             op.complete()
 
+    def promise(self, bar: Any) -> None:
+        """Note that what these threads issue will signal an mbarrier."""
+        bar.will_send(self.threads)
+        for tell in self.run.watch.promises:
+            tell(self, bar)
+
     def _held(self, address: Any, nbytes: int) -> tuple[Any, Region]:
         if isinstance(address, np.ndarray):
             rank = int(address[0]) >> _PEER
@@ -429,7 +419,7 @@ class Machine:
         groups, bar = self.groups(group), barrier.live("arrives")
         ops, epoch = list(groups), groups.mark()
         self.fix_place()
-        bar.will_send(self.threads)
+        self.promise(bar)
         if not counted:
             barrier.expect_arrival()
 

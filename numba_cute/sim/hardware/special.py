@@ -11,7 +11,7 @@ from ..ground.report import SimError
 
 
 def special_register(run: Any, t: Any, name: str) -> int:
-    """One special register of one thread (PTX ISA, "Special Registers")."""
+    """One special register of one thread (PTX ISA, "Special Registers"), or what its instruction `activemask` gives."""
     name, _, axis = name.partition(".")
     d = "xyz".index(axis) if axis in ("x", "y", "z") else 0
     cta = t.cta
@@ -23,6 +23,7 @@ def special_register(run: Any, t: Any, name: str) -> int:
         "nsmid": cta.cluster.size,
         "cluster_ctarank": cta.rank, "cluster_nctarank": shape[0] * shape[1] * shape[2],
         "dynamic_smem_size": cta.smem.dynamic, "total_smem_size": cta.smem.taken,
+        "activemask": 1 << t.lane,
         "lanemask_lt": (1 << t.lane) - 1, "lanemask_eq": 1 << t.lane, "clock": run.tick() & 0xFFFFFFFF,
     }  # fmt: skip
     if name in fixed:

@@ -213,7 +213,7 @@ class TensorMemoryHandle:
         m = self.machine
         for b in bars:
             b.live("names it", asynchronous=True)
-            b.bar.will_send(m.threads)
+            m.promise(b.bar)
             for tell in m.run.watch.commits:
                 tell(m, b.bar)
         groups = m.groups(TCGEN05_GROUP)

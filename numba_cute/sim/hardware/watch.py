@@ -54,6 +54,9 @@ class Check:
     def swizzles(self, thread: Any, swizzle: Any, address: int, width: int) -> None:
         """A thread has computed `address` by the swizzle of a pointer, to access elements of `width` bits there."""
 
+    def part_by_swizzle(self, thread: Any, swizzle: Any, addresses: Any, width: int) -> None:
+        """A thread has a part of a swizzled tensor, of elements of `width` bits at `addresses`."""
+
     def reinterprets(self, thread: Any, address: int, width: int, other: int) -> None:
         """A thread views memory from `address` on as elements of `other` bits, by a pointer to those of `width`."""
 
@@ -97,6 +100,19 @@ class Check:
     def gives_up(self, m: Any, bar: Any) -> None:
         """`m` asked once, and the phase is not complete."""
 
+    def announces(self, m: Any, bar: Any) -> None:
+        """`m` adds bytes, or an arrival, to what the current phase of an mbarrier waits for."""
+
+    def promises(self, m: Any, bar: Any) -> None:
+        """`m` issues what will signal an mbarrier: then `m.deferred` is set as `arrives` or `delivers` is told."""
+
+    def delivers(self, m: Any, bar: Any) -> None:
+        """Bytes are counted as delivered to an mbarrier."""
+
+    def denies(self, m: Any, bar: Any) -> bool:
+        """`m` asks for a phase that is complete; tells whether the answer is to be no, as if it had asked earlier."""
+        return False
+
     def completes_phase(self, bar: Any, by: str) -> None:
         """The current phase of an mbarrier is about to complete."""
 
@@ -104,8 +120,30 @@ class Check:
     def arrives_named(self, m: Any, barriers: Any, rally: Any, waits: bool) -> None:
         """`m` is about to arrive at a named barrier of its CTA, and `waits` there."""
 
+    def leaves_named(self, m: Any, barriers: Any, rally: Any) -> None:
+        """`m` has waited at a named barrier, and goes on."""
+
+    def arrives_cluster(self, m: Any, phase: int) -> None:
+        """`m` arrives at the barrier of its cluster, in a phase."""
+
+    def leaves_cluster(self, m: Any, phase: int) -> None:
+        """`m` has waited for a phase of the barrier of its cluster."""
+
+    def meets(self, threads: Any) -> None:
+        """Threads have all come to an instruction that they issue together, or to a barrier of the grid."""
+
     def syncs_threads(self, m: Any) -> None:
         """`m` has come to a `syncthreads`."""
+
+    # what other orders may change
+    def polls(self, m: Any) -> None:
+        """`m` reads the same memory again and again."""
+
+    def shares_registers(self, m: Any) -> None:
+        """Warps change how many registers they have."""
+
+    def reads_register(self, m: Any, name: str) -> None:
+        """`m` reads a special register."""
 
     # tensor maps
     def uses_map(self, m: Any, address: int, acquired: bytes | None, now: bytes) -> None:
@@ -183,7 +221,7 @@ class Watch:
     """The checks of a run: for each event the methods of those that watch it."""
 
     def __init__(self, checks: Iterable[Check]) -> None:
-        checks = tuple(checks)
+        self.checks = checks = tuple(checks)
         self.clocks = any(c.clocks for c in checks)
         for event in EVENTS:
             default = getattr(Check, event)

@@ -135,6 +135,10 @@ class SimBackend(Values):
             tell(self.run.thread, swizzle, int(found), width)
         return found
 
+    def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
+        for tell in self.run.watch.part_by_swizzle:
+            tell(self.run.thread, swizzle, addresses, width)
+
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         for tell in self.run.watch.reinterprets:
             tell(self.run.thread, int(address), width, other)

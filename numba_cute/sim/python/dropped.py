@@ -65,7 +65,7 @@ def judged(value: Any) -> Any:
     return seam.const_expr(value)
 
 
-def _unrolled(*args: Any) -> Any:
+def _unrolled(*args: Any, unroll: Any = None, unroll_full: Any = None) -> Any:
     """Stand for `range_constexpr`: a bound that is computed of a float of the source, as `int(math.log2(n))`, is a
     number of a type here, of which the front end has judged that it is static."""
     if seam.current().run.checked:  # type: ignore[attr-defined]

@@ -323,6 +323,8 @@ class CudaStandIn:
             t.suspend(what, meet, None)
         else:
             del t.warp.meets[key]
+            for tell in t.cta.cluster.run.watch.meets:
+                tell(meet.threads)
             t.cta.cluster.wake_others(meet.threads)
             if len(threads) > 1 and len(threads) == len(meet.threads):
                 let_others_run(t, what, meet)
@@ -381,6 +383,8 @@ class CudaStandIn:
 
     def activemask(self) -> Any:
         """The lane's own bit: which lanes are active together is not defined, and one alone is allowed."""
+        for tell in self._run.watch.reads_register:
+            tell(Machine(self._run, None, [self._run.thread]), "activemask")
         return _UINT32(1 << self._run.thread.lane)
 
 

@@ -111,6 +111,9 @@ class HostBackend(Values):
         """Give the address's own kind, which knows its array."""
         return address + (int(swizzle(int(address))) - int(address))
 
+    def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
+        """Do nothing: nothing is watched here."""
+
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         """Do nothing: nothing is watched here."""
 

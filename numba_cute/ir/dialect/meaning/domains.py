@@ -8,7 +8,8 @@ from typing import Any
 
 from ....layout.int_tuple import flatten_to_tuple
 from ....layout.layout import ComposedLayout, Layout
-from ....layout.modes import dice as dice_, group_modes, slice_
+from ....layout.modes import group_modes
+from ....layout.slices import dice as dice_, slice_
 from ....layout.swizzle import Swizzle
 from ..checked import is_static
 from . import canonical

@@ -23,7 +23,7 @@ from .explain import Conflict, constant_written, over_barrier, race
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
 KEPT_ATOMICS = 4
-"""Of the atomics before the last those of so many blocks, and of so many warps, are remembered: time stays linear."""
+"""Of what came before the last atomic that of so many blocks, and of so many warps, is kept: time stays linear."""
 
 
 class Shadow:
@@ -234,11 +234,14 @@ class History:
                     raise race(m, shadow.memory, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
 
     def _overwrite(self, shadow: Shadow, region: Region, me: int, atomic: str | None) -> None:
-        """Remember a write. An atomic need not come after all atomics before it, so that some are kept."""
+        """Remember a write. An atomic need not come after all atomics before it, so that some are kept; plain accesses
+        before it are too, for another atomic that comes after this one need not come after them."""
         if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
-            self.access(me).wrote = True
+            wrote = distinct(region.get(shadow.writers)) - {0}
+            for i in (me, *wrote):
+                self.access(i).wrote = True
             before = {i for s in distinct(region.get(shadow.readers)) for i in self.members(s)}
-            kept = self._latest(before | distinct(region.get(shadow.writers)))
+            kept = self._latest(before | wrote)
             shadow.updated |= bool(kept)
             region.set(shadow.readers, self._set(kept))
         else:
@@ -246,14 +249,13 @@ class History:
         region.set(shadow.writers, me)
 
     def _latest(self, accesses: set[int]) -> frozenset[int]:
-        """Of atomics the last of each of some blocks and warps."""
-        by_block, by_warp = {}, {}
-        for i in sorted(accesses):
-            a = self.access(i)
-            if a is not None and a.atomic:
-                t = a.threads[0]
-                by_block[t.cta] = by_warp[t.warp] = i
-        return frozenset((*list(by_block.values())[-KEPT_ATOMICS:], *list(by_warp.values())[-KEPT_ATOMICS:]))
+        """Of atomics, and of plain accesses, the last of each of some blocks and warps."""
+        kept: set[int] = set()
+        known = [(i, self.access(i)) for i in sorted(accesses)]
+        for some in ([(i, a) for i, a in known if a.atomic], [(i, a) for i, a in known if not a.atomic]):
+            kept.update(list({a.threads[0].cta: i for i, a in some}.values())[-KEPT_ATOMICS:])
+            kept.update(list({a.threads[0].warp: i for i, a in some}.values())[-KEPT_ATOMICS:])
+        return frozenset(kept)
 
     @staticmethod
     def _scopes(a: Access, atomic: str | None) -> tuple[str, str] | None:

@@ -98,6 +98,7 @@ class TypeOf(type):
 
     real: Any
     table: _Conversions
+    __cute_dtype__: DType
 
     def __call__(cls, value: Any = 0, *more: Any) -> Any:
         return cls.real(value, *more) if more else cls.table[type(value)](value)
@@ -117,7 +118,7 @@ class TypeOf(type):
         return issubclass(x, cls.real)
 
     def __eq__(cls, other: object) -> bool:
-        return cls is other or cls.real is other
+        return cls is other or cls.real is other or (isinstance(other, DType) and cls.__cute_dtype__ == other)
 
     def __hash__(cls) -> int:
         return hash(cls.real)
@@ -133,7 +134,13 @@ def type_of(real: Any) -> Any:
     if found is None:
         return real
     dtype, to = python.get(real, (real, lambda _: found))
-    space = {"real": real, "table": _Conversions(real, to), "numpy": dtype, "dtype": np.dtype(dtype)}
+    space = {
+        "real": real,
+        "table": _Conversions(real, to),
+        "numpy": dtype,
+        "dtype": np.dtype(dtype),
+        "__cute_dtype__": found,
+    }
     return TypeOf(real.__name__, (), space)
 
 
@@ -148,11 +155,11 @@ class _TypeOfTypes(type):
         return type(*args, **kwargs)
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, type)
+        return isinstance(x, (type, DType))
 
 
 class Type(metaclass=_TypeOfTypes):
-    """`type` as kernels see it: of numbers it gives what converts to theirs."""
+    """`type` as kernels see it: of numbers it gives what converts to theirs, and element types are such."""
 
 
 # ------------------------------------------------------------------ functions

@@ -212,5 +212,10 @@ def replaced(value: Any, of_math: bool) -> Any:
 
 
 def _plain(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that Numba does not have, on Python's numbers."""
-    return lambda *args: from_python(f(*(a.value if isinstance(a, Number) else a for a in args)))
+    """A function that Numba does not have, on Python's numbers; what is computed of static ints is static."""
+
+    def of(*args: Any) -> Any:
+        given = f(*(a.value if isinstance(a, Number) else a for a in args))
+        return given if type(given) is int and all(type(a) is int for a in args) else from_python(given)
+
+    return of

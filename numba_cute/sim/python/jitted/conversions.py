@@ -21,9 +21,11 @@ import numpy as np
 from ....dtypes import DType, Int32, Int64
 from ....seam import CuteError
 from ....seam.ground.error import PLEASE_REPORT, InternalError
+from ....seam.marks.plain import fields_of
 from ....typed.meetings import (
     LITERALS,
     NOWHERE,
+    WHOLE,
     Call,
     Fields,
     Kind,
@@ -164,7 +166,7 @@ def _fits(kind: Any, value: Any, widened: bool = False) -> bool:
     """Say whether a value may be of a kind. widened: it is in an object's tuple, whose integers the front end widens
     (`compiler/bridge/values.py`)."""
     if isinstance(kind, Fields):
-        held = getattr(value, "__dict__", {})
+        held = fields_of(value)
         return all(_fits(k, held[name], True) for name, k in kind.kinds if name in held)
     if isinstance(kind, Static):
         alike = kind_of(value) == LITERALS.get(type(kind.value))  # the front end may know what is a number here
@@ -302,6 +304,8 @@ def _of_pairs(code: CodeType, cast: Cast, to: dict[Kind, Kind]) -> Callable[[Any
 
 
 def _to(kind: Kind) -> Callable[[Any], Any]:
+    if kind == WHOLE:
+        return lambda x: int(x.value) if isinstance(x, Number) else x
     if isinstance(kind, Static):
         return lambda x: kind.value
     if isinstance(kind, DType):

@@ -27,10 +27,15 @@ Casts = dict[CodeType, tuple[Cast, ...] | Handed]
 """A plan, by the code."""
 
 
-@functools.lru_cache(maxsize=4096)
 def rewritten(code: CodeType, plan: Plan = ()) -> CodeType:
     """The code, and all the code inside it, with Numba's operators, and casts. CuteError: on a Python whose bytecode is
     another than those that are known."""
+    return _rewritten_of_file(code.co_filename, code, plan)
+
+
+@functools.lru_cache(maxsize=4096)
+def _rewritten_of_file(file: str, code: CodeType, plan: Plan) -> CodeType:
+    """The same. file: code of two files may be equal."""
     REWRITING.require()
     return _rewritten(code, dict(plan), loops_asked(plan))
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that a loop carries from round to round, as in `work = following`, while its next round makes another: if
+nothing in the kernel sets a field of such an object, a copy of it is the object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.core import ir
+
+from ...seam import is_struct_class
+from ...seam.marks.plain import is_plain_class
+from ..bridge.effects import kinds
+from ..bridge.object_types import StructRef
+from ..bridge.settings import set_later
+from .definitions import statements
+
+
+class Copied(ir.Assign):
+    """An assignment of a copy, which has a place of its own in the frame."""
+
+
+def copy_carried(blocks: dict[int, Any], typemap: Any, carried: set[str]) -> bool:
+    """Let variables that loops carry have copies of objects that nothing changes; say whether there was one."""
+    if _compares(blocks, typemap):
+        return False
+    wanted = _sources(blocks, carried)
+    changed = False
+    for place, inst in statements(blocks):
+        if type(inst) is ir.Assign and isinstance(inst.value, ir.Var) and inst.target.name in wanted:
+            if typemap[inst.target.name] == typemap[inst.value.name] and _never_changes(typemap[inst.target.name]):
+                blocks[place.label].body[place.index] = Copied(inst.value, inst.target, inst.loc)
+                changed = True
+    return changed
+
+
+def _compares(blocks: dict[int, Any], typemap: Any) -> bool:
+    """Say whether a function asks which object is which."""
+    asked = (
+        i.value for _, i in statements(blocks) if isinstance(i, ir.Assign) and isinstance(i.value, ir.Expr)
+        and i.value.op == "binop"
+    )  # fmt: skip
+    return any(all(isinstance(typemap[v.name], StructRef) for v in (e.lhs, e.rhs)) for e in asked)
+
+
+def _sources(blocks: dict[int, Any], carried: set[str]) -> set[str]:
+    """Return variables, and those from which they come where ways meet."""
+    found = set(carried)
+    grown = True
+    while grown:
+        before = len(found)
+        for _, inst in statements(blocks):
+            value = getattr(inst, "value", None)
+            if isinstance(value, ir.Expr) and value.op == "phi" and inst.target.name in found:
+                found |= {v.name for v in value.incoming_values if v is not ir.UNDEFINED}
+        grown = len(found) > before
+    return found
+
+
+def _never_changes(ty: Any) -> bool:
+    """Say whether nothing in the kernel sets a field of an object of a type, which holds no objects itself."""
+    if not isinstance(ty, StructRef) or not (is_plain_class(ty.cls) or is_struct_class(ty.cls)):
+        return False
+    inner: list[types.Type] = [t for _, t in ty.fields]
+    return not any(map(kinds, inner)) and not set_later(ty.cls) & ty.types.keys()

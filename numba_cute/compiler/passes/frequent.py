@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Numba asks of every function or call, answered the same in less time."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+_REST = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
+
+
+def having_loc(has_loc: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Make of Numba's question whether an implementation takes `loc` one that makes no signature of plain functions."""
+
+    def has(fn: Any) -> bool:
+        if type(fn) is not FunctionType or "__wrapped__" in fn.__dict__ or "__signature__" in fn.__dict__:
+            return has_loc(fn)
+        code = fn.__code__
+        count = code.co_argcount + code.co_kwonlyargcount + sum(bool(code.co_flags & rest) for rest in _REST)
+        return "loc" in code.co_varnames[:count]
+
+    return has
+
+
+def defining_once(define: Callable[[dict[int, Any]], None]) -> Callable[[dict[int, Any]], None]:
+    """Make of Numba's step that defines all variables in the scope of each block one that does so once for each scope:
+    most functions have one."""
+
+    def defined(blocks: dict[int, Any]) -> None:
+        scopes = {id(block.scope): block.scope for block in blocks.values()}
+        if len(scopes) != 1:
+            define(blocks)
+            return
+        (known,) = (scope.localvars for scope in scopes.values())
+        for block in blocks.values():
+            for inst in block.body:
+                for var in inst.list_vars():
+                    if var.name not in known:
+                        known.define(var.name, var)
+
+    return defined

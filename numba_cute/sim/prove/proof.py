@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `simulate(kernel).prove()` gives: a `Proof`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..ground.report import count
+from .order import RULES, Conflict
+from .prover import Prover
+
+_MOST = 6  # conflicts in a report, and lines of an assumption
+
+
+@dataclasses.dataclass(frozen=True)
+class Proof:
+    """Whether every order of a launch's threads and asynchronous copies does what the run did.
+
+    proved: no two orders differ in what a barrier's phases hold, so that the run's end, and its checks for races, hold
+    for all orders of this launch. kernel, grid, block: of the launch. events: steps of synchronisation that were
+    followed. assumptions: what the proof takes as the run had it, with the lines. conflicts: what another order could
+    change. table: for each mbarrier of the first cluster its arrivals and bytes a phase, which threads signal it and
+    wait for it, and where; a pipeline's stages are one entry. A Proof is true if `proved` is.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    events: int
+    assumptions: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    table: str
+
+    @property
+    def proved(self) -> bool:
+        return not self.conflicts
+
+    def __bool__(self) -> bool:
+        return self.proved
+
+    def __str__(self) -> str:
+        launch = f"{self.kernel}[{self.grid}, {self.block}]"
+        if self.proved:
+            lines = [
+                f"{launch}: proved. Every order of its threads and copies performs the {count(self.events, 'step')} of "
+                f"synchronisation of this run in one partial order: none hangs, and the run's checks speak for all"
+            ]
+        else:
+            lines = [f"{launch}: not proved: another order may do something else"]
+            lines += [f"  {text}" for text in self.conflicts[:_MOST]]
+            if len(self.conflicts) > _MOST:
+                lines.append(f"  and {len(self.conflicts) - _MOST} more")
+            lines.append("  to look for an order that fails: cute.simulate(kernel).explore()[grid, block](…)")
+        lines.append(
+            "  assumed: the sizes and the data of this launch" + ("" if self.assumptions else "; nothing else")
+        )
+        return "\n".join([*lines, *(f"  assumed: {text}" for text in self.assumptions)])
+
+
+def proof(run: Any) -> Proof:
+    """The proof that a finished run gives, a `Prover` among whose checks has followed it."""
+    prover = next(c for c in run.watch.checks if isinstance(c, Prover))
+    assumed = [_assumption(what, places) for what, places in prover.assumed.items()]
+    if not any(c.name == "races" for c in run.watch.checks):
+        assumed.append("that the kernel has no data race: the check `races` was off")
+    conflicts = tuple(map(_told, prover.conflicts.values()))
+    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, prover.table)
+
+
+def _assumption(what: str, places: Any) -> str:
+    lines = [p.short for p in places]
+    more = f" and {len(lines) - _MOST} more" if len(lines) > _MOST else ""
+    return f"{what}, at {', '.join(lines[:_MOST])}{more}"
+
+
+def _told(c: Conflict) -> str:
+    """A conflict as two steps that another order exchanges."""
+    first, second = (f"{s.thread} {s.how} at {s.place}" for s in (c.first, c.second))
+    return (
+        f"{c.barrier}, phase {c.phase}: {RULES[c.rule]}\n"
+        f"    in this run:  {first}\n    comes before: {second}\n"
+        f"    another order may have them the other way round"
+    )

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FlashAttention's backward pass on Hopper, with the passes before and after it."""
+
+from functools import partial
+
+from attention import backward, each
+
+each(
+    partial(backward, 1, 128, 128, 1, 1, 64),
+    partial(backward, 1, 113, 203, 1, 1, 64, causal=True),
+)
