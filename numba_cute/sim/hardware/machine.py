@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
 from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
-from ..ground.access import Brought, Pieces, Region, Rows
+from ..ground.access import Brought, Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
@@ -22,7 +22,6 @@ from .inflight import Groups, Op
 from .progress import goes_on
 from .special import special_register
 from .tmem import TensorMemoryHandle
-from .together import InTurn
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
@@ -356,27 +355,6 @@ class Machine:
 
     def map_proxy(self, event: str, address: int | None) -> None:
         self.run.maps.event(event, address, self)
-
-    def read_pieces(self, memory: Any, region: Pieces, *, swizzles: bool) -> Bytes:
-        """What each thread reads, a row for each. swizzles: whether one may have made its address."""
-        self._tell_pieces(memory, region, False, swizzles)
-        return region.rows(memory.data).copy()  # type: ignore[no-any-return]
-
-    def write_pieces(self, memory: Any, region: Pieces, data: Bytes, *, swizzles: bool) -> None:
-        """Each thread writes a row of `data`."""
-        try:
-            self._tell_pieces(memory, region, True, swizzles)
-        except InTurn:
-            for i in range(self.lanes):
-                self.alone(i)._tell_pieces(memory, region.one(i), True, swizzles)
-                region.one(i).set(memory.data, data[i])
-            return
-        region.put(memory.data, data)
-
-    def _tell_pieces(self, memory: Any, region: Region, write: bool, swizzles: bool) -> None:
-        self.told(memory, region, write)
-        if swizzles and memory is self.cta.smem:
-            self.lies(self.cta, region, write)
 
     # asynchronous work
     def groups(self, kind: str) -> Groups:

@@ -19,6 +19,7 @@ from ...seam import COMPARISONS, Regs
 from ..ground.access import Pieces
 from ..hardware.collective import as_elements, issue_alone, issue_together
 from ..hardware.machine import Machine
+from ..hardware.pieces import read_pieces, write_pieces
 from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import limits
 from ..python.arithmetic.elementwise import bits_as
@@ -187,11 +188,11 @@ class LaneBackend(SimBackend):
     def _pieces(self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int) -> Bytes:
         """What each lane reads: shape (lanes, nbytes)."""
         memory, region = self._region(f, space, address, nbytes, align, False)
-        return self._machine().read_pieces(memory, region, swizzles=True)
+        return read_pieces(self._machine(), memory, region, swizzles=True)
 
     def _set_pieces(self, f: Convoy, space: str, address: Lanes, data: Bytes, align: int) -> None:
         memory, region = self._region(f, space, address, data.shape[1], align, True)
-        self._machine().write_pieces(memory, region, data, swizzles=True)
+        write_pieces(self._machine(), memory, region, data, swizzles=True)
 
     def _region(
         self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool

@@ -10,6 +10,7 @@ import numpy as np
 from ...dtypes import DType, from_numpy
 from ..ground.access import Pieces
 from ..hardware.machine import Machine
+from ..hardware.pieces import write_pieces
 from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import converter
 from ..python.arithmetic.lanes import Apart, Lanes
@@ -118,7 +119,7 @@ class Stepped(DeviceArray):
             memory, region = self._region(m, places)
             data = np.empty((m.lanes, 1), self.dtype)
             data[:, 0] = _lane_values(value, self.dtype)
-            m.write_pieces(memory, region, data.view(np.uint8), swizzles=False)
+            write_pieces(m, memory, region, data.view(np.uint8), swizzles=False)
         elif _varies(at):
             _set(self, self._places(index), _lane_values(value, self.dtype))
         else:
