@@ -92,6 +92,9 @@ def _rewritten(fn: FunctionType) -> FunctionType | None:
     if not calls.found:
         return None
     body.decorator_list, body.returns = [], None
+    if not code.co_kwonlyargcount:  # Numba has no such parameters: a function made for it takes them by place
+        body.args.args += body.args.kwonlyargs
+        body.args.kwonlyargs, body.args.kw_defaults = [], []
     for a in (*body.args.posonlyargs, *body.args.args, *body.args.kwonlyargs, body.args.vararg, body.args.kwarg):
         if a is not None:
             a.annotation = None
