@@ -157,7 +157,7 @@ def _attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -
     k, v = (t.repeat_interleave(q.shape[2] // t.shape[2], dim=2) for t in (k, v))
     scores = torch.einsum("bthd,bshd->bhts", q, k) / q.shape[-1] ** 0.5
     if causal:
-        hidden = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool).triu(k.shape[1] - q.shape[1] + 1)
+        hidden = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool, device=q.device).triu(k.shape[1] - q.shape[1] + 1)
         scores = scores.masked_fill(hidden, -torch.inf)
     lse = scores.logsumexp(-1)
     return torch.einsum("bhts,bshd->bthd", (scores - lse[..., None]).exp(), v), lse

@@ -31,5 +31,5 @@ for fast in (False, True):
         ):  # fmt: skip
             for head in range(2):
                 compare(int(cnt[0, head, i]), len(want))
-                compare(idx[0, head, i, : len(want)], torch.tensor(want, dtype=torch.int32))
+                compare(idx[0, head, i, : len(want)].cpu(), torch.tensor(want, dtype=torch.int32))
 judge()

@@ -18,7 +18,7 @@ def even(batch, head, q_idx, kv_idx, seqlen_info, aux_tensors):  # noqa: ANN001,
     return (q_idx + kv_idx) % 2 == 0
 
 
-kept = (torch.arange(128)[:, None] + torch.arange(128)[None]) % 2 == 0
+kept = (torch.arange(128, device="cuda")[:, None] + torch.arange(128, device="cuda")[None]) % 2 == 0
 each(
     partial(modified, lambda s: 2 * s, score_mod=doubled),
     partial(modified, lambda s: s.masked_fill(~kept, -torch.inf), mask_mod=even),
