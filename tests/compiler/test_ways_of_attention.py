@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numba_cute as cute
 from numba_cute import arch, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam.source.followed import followed
 from tests.compiler import elected
 from tests.compiler.test_files_of_the_dsl import both
 
@@ -246,3 +248,15 @@ def test_a_module_is_one_for_all_functions_that_name_it():
     out = np.zeros(2, np.int32)
     both(by_module, from_dlpack(out), threads=32)
     assert out.tolist() == [5, 3]
+
+
+def told_by_name(x, *, off=False):
+    return x, not off
+
+
+def test_a_function_made_for_numba_takes_by_place_what_its_source_has_by_name_alone():
+    code = told_by_name.__code__
+    by_place = code.replace(co_argcount=2, co_posonlyargcount=0, co_kwonlyargcount=0)
+    made = followed(FunctionType(by_place, globals(), code.co_name, (False,)))
+    assert made(3, True) == (3, False) and made(3) == (3, True)
+    assert followed(told_by_name)(3, off=True) == (3, False)
