@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from numba_cute import ReductionOp
+from numba_cute.compat.cutlass import nvvm
+from numba_cute.ir.text import registry
 from numba_cute.seam import CuteError
 
 from .texts import ran
@@ -115,3 +118,8 @@ def test_a_reduction_goes_to_the_memory_that_it_names(tmp_path):
 def test_what_is_not_there_is_refused_by_its_name(tmp_path):
     with pytest.raises(CuteError, match="outerproduct"):
         ran(tmp_path, HEAD + LOGARITHM.replace("_math.log(x[0])", "_math.outerproduct(x[0])"))
+
+
+def test_enumerations_of_others_names_leave_the_irs_alone():
+    registry.enumerations.cache_clear()
+    assert registry.enumerations()["numba_cute.ReductionOp"] is ReductionOp is not nvvm.ReductionOp

@@ -142,13 +142,17 @@ def element_name(dtype: DType) -> str:
 # ------------------------------------------------------------------ members of enumerations
 
 
+_FOR_OTHERS = f"{OWN}.compat."
+"""Where names stand that files of the CuTe DSL ask for: no part of the IR, whether they are loaded or not."""
+
+
 @functools.cache
 def enumerations() -> dict[str, type[StaticEnum]]:
     """Return the library's enumerations by name, with their dialect; those of one name with the facade of `nvgpu` that
     shows them, and without one they are left out."""
     found: dict[str, list[type[StaticEnum]]] = {}
     for cls in StaticEnum.__subclasses__():
-        if is_own(cls):
+        if is_own(cls) and not cls.__module__.startswith(_FOR_OTHERS):
             dialect = NVGPU if _dialect(cls).startswith(NVGPU) else OWN
             found.setdefault(f"{dialect}.{cls.__name__}", []).append(cls)
     named = {name: classes[0] for name, classes in found.items() if len(classes) == 1}

@@ -410,7 +410,8 @@ def _meeting(a: Any, b: Any) -> DType:
 
 
 def _sums_floats(row: Instr, case: dict[str, Any]) -> bool:
-    return row.name.startswith(("atom", "red")) and str(case.get("type", "")).startswith(("f", "bf"))
+    """Tell whether an instruction combines floats in memory: it has an operation, and the scope of an atomic."""
+    return "op" in case and row.order(case).scope is not None and str(case.get("type", "")).startswith(("f", "bf"))
 
 
 def _varies(x: Any) -> bool:
