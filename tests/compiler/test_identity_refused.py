@@ -52,6 +52,19 @@ def asked_which(out, n):
         a = c
 
 
+@cute.jit
+def which(a, b):
+    return a is b
+
+
+def asked_which_by_a_function(out, n):
+    a = Fixed(0, True)
+    for i in range(n):
+        c = Fixed(i, True)
+        out[i] = which(c, a)
+        a = c
+
+
 def in_tuples(out, n):
     t = (Struct(0), Struct(1))
     while n > 0:
@@ -97,6 +110,7 @@ LIVES_ON = {
     kept: "best",
     kept_of_a_call: "best",
     asked_which: "a",
+    asked_which_by_a_function: "a",
     in_tuples: "a value",
     in_fields: "h",
 }

@@ -36,12 +36,20 @@ def copy_carried(blocks: dict[int, Any], typemap: Any, carried: set[str]) -> boo
 
 
 def _compares(blocks: dict[int, Any], typemap: Any) -> bool:
-    """Say whether a function asks which object is which."""
-    asked = (
-        i.value for _, i in statements(blocks) if isinstance(i, ir.Assign) and isinstance(i.value, ir.Expr)
-        and i.value.op == "binop"
-    )  # fmt: skip
-    return any(all(isinstance(typemap[v.name], StructRef) for v in (e.lhs, e.rhs)) for e in asked)
+    """Say whether a function asks which object is which, or gives two of one kind to a call, which may."""
+    values = [i.value for _, i in statements(blocks) if isinstance(i, ir.Assign) and isinstance(i.value, ir.Expr)]
+    asked = (e for e in values if e.op == "binop")
+    if any(all(isinstance(typemap[v.name], StructRef) for v in (e.lhs, e.rhs)) for e in asked):
+        return True
+    return any(_gives_two(e, typemap) for e in values if e.op == "call")
+
+
+def _gives_two(call: Any, typemap: Any) -> bool:
+    """Say whether a call is given two objects of one type, that whose method it is among them."""
+    receiver = getattr(typemap[call.func.name], "this", None)
+    given = [receiver, *(typemap[v.name] for v in (*call.args, *(v for _, v in call.kws)))]
+    objects = [ty for ty in given if isinstance(ty, StructRef)]
+    return len(set(objects)) < len(objects)
 
 
 def _sources(blocks: dict[int, Any], carried: set[str]) -> set[str]:
