@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What instructions of PTX do to memory and with other threads in the simulator, by their first words."""
+"""Run PTX instructions in the simulator that access memory or work with other threads, by the first word of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CACHES = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak")
 
 
 class _Access:
-    """How an instruction reaches memory, by the words of its name. known: whether all of them are."""
+    """Read from an instruction's words which memory it accesses and how. known: whether each word was understood."""
 
     def __init__(self, words: tuple[str, ...], *others: str) -> None:
         self.dtype: Any = TYPES.get(words[-1])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What instructions of PTX compute in the simulator, by their first words (PTX ISA, "Instruction Set").
+"""Run PTX instructions in the simulator that compute with registers, by the first word of each (PTX ISA, "Instruction
+Set").
 
 An operation takes the registers and the instruction, and gives False for a form that is not known.
 """

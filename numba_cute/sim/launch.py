@@ -99,11 +99,12 @@ def simulate(
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
     shape = _dim3("cluster", cluster or 1)
     check_cluster(named(arch), fallback or shape)
-    written = outputs_of(outputs, kernel, chosen(checks))
+    watching = chosen(checks)
+    written = outputs_of(outputs, kernel, watching)
     run = function_of(kernel)
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(
-        run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target, cooperative,
+        run, shape, seed, arch, async_mode, progress, watching, trace, cluster is not None, target, cooperative,
         fallback, prove, _sms(sms), written,
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 MLIRError = CuteError
-"""What is raised of a kernel that is refused."""
+"""Name the error that a refused kernel raises."""
 
 
 class Value:

@@ -12,7 +12,7 @@ from .dialects import Operation
 __all__ = ["OpError", "Trait"]
 
 OpError = CuteError
-"""What is raised of an operation that the target lacks."""
+"""Name the error that an operation raises which the target lacks."""
 
 
 class Trait:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Numba asks of every function or call, answered the same in less time."""
+"""Answer faster what Numba asks of every function and call. The answers are the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `simulate(kernel).prove()` gives: a `Proof`."""
+"""Make a `Proof` of a finished run, for `simulate(kernel).prove()`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run tells of its synchronisation, for `order.Order`, and what the run decided that another could decide
-otherwise."""
+"""Follow the synchronisation of a run for `order.Order`, and note what the run decided that another run may decide
+otherwise: atomics, polled memory, clocks."""
 
 from __future__ import annotations
 
@@ -166,10 +166,11 @@ class Prover(Check):
     def allocates(self, m: Any, cta: Any, patch: Any, peer: Any) -> None:
         self._takes(cta, "that columns of tensor memory are there when a block asks again", m.place)
 
-    def _takes(self, who_takes: Any, what: str, place: Place) -> None:
-        if who_takes in self._taken:
+    def _takes(self, owner: Any, what: str, place: Place) -> None:
+        """Assume `what` where a warp or a CTA takes registers or columns a second time."""
+        if owner in self._taken:
             self._assume(what, place)
-        self._taken.add(who_takes)
+        self._taken.add(owner)
 
     def _assume(self, what: str, place: Place) -> None:
         self.assumed[what][place] = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who signals which mbarrier and who waits there, as a run had it: `Proof.table`."""
+"""List who signals each mbarrier and who waits there, as a run had it: `Proof.table`."""
 
 from __future__ import annotations
 

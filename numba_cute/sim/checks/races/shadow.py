@@ -107,12 +107,12 @@ class History:
 
     @property
     def numbers(self) -> int:
-        """How many numbers of accesses are given."""
+        """Count the accesses that have a number, 0 among them."""
         return len(self.accesses)
 
     @property
     def sets(self) -> int:
-        """How many numbers of sets are given."""
+        """Count the sets that have a number, 0 among them."""
         return len(self._sets)
 
     def access(self, number: int) -> Access:
