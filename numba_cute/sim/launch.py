@@ -8,6 +8,7 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any
@@ -25,6 +26,7 @@ from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..typed.meetings import Meetings
 from .arguments import Arguments
 from .checks import chosen
+from .checks.dependents import SEQUENCE, Sequence
 from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
@@ -54,7 +56,7 @@ def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
     progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
     cooperative: bool = False, fallback_cluster: Any = None, prove: bool = False,
-    sms: int | None = None, outputs: Any = (),
+    sms: int | None = None, outputs: Any = (), pdl: bool = False,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -75,6 +77,8 @@ def simulate(
     finds no room any more are a DeadlockError.
     outputs: names of the kernel's parameters, arrays or tensors each element of which the kernel is to write: an
     UninitializedReadError says which it did not.
+    pdl: a programmatic dependent launch, as for `cute.launch`: in a `simulate.sequence()` it may begin before the one
+    before it has ended.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, …).
     """
     if async_mode is not None and async_mode not in MODES:
@@ -91,7 +95,7 @@ def simulate(
         named(compile)
     if async_mode == "random" and seed is None:
         seed = 0
-    for option, given in (("cooperative", cooperative), ("prove", prove)):
+    for option, given in (("cooperative", cooperative), ("prove", prove), ("pdl", pdl)):
         if type(given) is not bool:
             raise CuteError(f"simulate: {option} {given!r}: give True or False")
     fallback = _fallback(cluster, fallback_cluster)
@@ -105,7 +109,7 @@ def simulate(
     target = (arch if compile else None) if isinstance(compile, bool) else compile
     return Simulated(
         run, shape, seed, arch, async_mode, progress, watching, trace, cluster is not None, target, cooperative,
-        fallback, prove, _sms(sms), written,
+        fallback, prove, _sms(sms), written, pdl,
     )  # fmt: skip
 
 
@@ -149,7 +153,7 @@ class Simulated:
     clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
     None for none. cooperative: all CTAs are to run at once. fallback: the shape of other clusters, None for none.
     proves: what is not proved is an error. sms: of the GPU; None: of the largest that is known.
-    outputs: parameters that are to be written.
+    outputs: parameters that are to be written. pdl: a programmatic dependent launch.
     """
 
     kernel: Any
@@ -167,6 +171,7 @@ class Simulated:
     proves: bool = False
     sms: int | None = None
     outputs: tuple[str, ...] = ()
+    pdl: bool = False
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
@@ -174,7 +179,7 @@ class Simulated:
         if is_host(self.kernel):
             token = LAUNCHER.set(self._launch_for)
             try:
-                with answering_for(self.arch, self.sms):
+                with answering_for(self.arch, self.sms), sequence():
                     return self.kernel(*args, **named)
             finally:
                 LAUNCHER.reset(token)
@@ -230,6 +235,7 @@ class Simulated:
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
             compile=self.target or False, cooperative=options["cooperative"],
             fallback_cluster=options["fallback_cluster"], prove=self.proves, sms=self.sms,
+            pdl=options.get("pdl", False),
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -250,8 +256,13 @@ class Simulated:
             raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
         further = () if self.seed is not None else FURTHER_SEEDS.get()
         before: Snapshot = []
-        self._replayably(grid, block, smem, args, self.seed, before if further else None)
+        launches = SEQUENCE.get()
+        if launches is not None:
+            launches.begin(written_function(self.kernel).__name__, self.pdl)
+        run = self._replayably(grid, block, smem, args, self.seed, before if further else None)
         after = [(allocation, allocation.data.copy()) for allocation, _ in before]
+        if launches is not None:
+            launches.end(run)
         try:
             for seed in further:
                 restore(before)
@@ -269,10 +280,10 @@ class Simulated:
         """Have the front end judge a kernel of `cuda.jit`, and tell where it converts values."""
         return COMPILER.check(self.kernel, args, self.arch) if hasattr(self.kernel, "py_func") else {}
 
-    def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> None:
+    def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> Run:
         """One run, whose error says what runs the same order again."""
         try:
-            self.once(grid, block, smem, args, seed, before=before)
+            return self.once(grid, block, smem, args, seed, before=before)
         except SimError as e:
             raise _replayable(e, seed, self.mode) from e.__cause__
 
@@ -311,7 +322,8 @@ class Simulated:
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         proofs, proving = PROOFS.get(), _to_be_proved(self)
-        checks = (*self.checks, Prover) if proving else self.checks
+        known = self.checks if SEQUENCE.get() is not None else tuple(c for c in self.checks if not c.sequences)
+        checks = (*known, Prover) if proving else known
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
@@ -365,6 +377,24 @@ class Simulated:
 
         return iter(tqdm(range(clusters), desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
 
+
+@contextmanager
+def sequence() -> Iterator[None]:
+    """Check launches as one stream would run them: `with cute.simulate.sequence(): …`. Those with pdl=True may begin
+    before the one before has ended, as the ISA lets them; a RaceError, with both launches and lines, says which memory
+    a launch accesses too early. What runs within a host function (`simulate(host)(…)`) is one by itself. A sequence
+    within another is part of it."""
+    if SEQUENCE.get() is not None:
+        yield
+        return
+    token = SEQUENCE.set(Sequence())
+    try:
+        yield
+    finally:
+        SEQUENCE.reset(token)
+
+
+simulate.sequence = sequence  # type: ignore[attr-defined]
 
 FURTHER_SEEDS: ContextVar[tuple[int, ...]] = ContextVar("FURTHER_SEEDS", default=())
 """Seeds with which each launch that names none is run again, from the same memory (see numba_cute_pytest)."""

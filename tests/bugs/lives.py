@@ -8,6 +8,7 @@ from numba_cute.isa.rows import bulk, fence, mbarrier, registers, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
 from numba_cute.sim.checks.phases import Phases
 from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.warpgroups import Warpgroups
 from numba_cute.sim.hardware.address_spaces import SMEM_WINDOW
 
 from .barriers import ints
@@ -270,7 +271,7 @@ def named_barrier_by_half_a_warp(mended):
     return kernel
 
 
-@bug(DeadlockError, "setmaxnreg", "missing: warps 1-3|missing: warp", threads=256)
+@bug(DeadlockError, "setmaxnreg", "missing: warps 1-3|missing: warp", check=Warpgroups, threads=256)
 def setmaxnreg_by_one_warp(mended):
     def kernel():
         t = cuda.threadIdx.x
@@ -294,7 +295,7 @@ def setmaxnreg_inc_without_a_dec_elsewhere(mended):
     return kernel
 
 
-@bug(DeadlockError, "setmaxnreg|syncthreads", threads=256)
+@bug(DeadlockError, "setmaxnreg|syncthreads", check=Warpgroups, threads=256)
 def setmaxnreg_in_a_branch_of_a_warpgroup(mended):
     def kernel():
         t = cuda.threadIdx.x

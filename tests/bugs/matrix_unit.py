@@ -9,6 +9,7 @@ from numba_cute.isa.facts.bits import encode_address
 from numba_cute.isa.rows import bulk, fence, mbarrier, sync, tcgen05 as umma
 from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.initialised import Initialised
 from numba_cute.sim.checks.races import Races
 from numba_cute.sim.checks.tensor_fences import TensorFences
 
@@ -156,7 +157,7 @@ def umma_operands_written_without_a_proxy_fence(mended):
     return rounds() if mended else rounds("proxy fence")
 
 
-@unit_bug(SimError, "missing fence.mbarrier_init", "tcgen05_commit", check=Races)
+@unit_bug(SimError, "missing fence.mbarrier_init", "tcgen05_commit", check=Initialised)
 def commit_to_a_barrier_without_an_init_fence(mended):
     return rounds() if mended else rounds("init fence")
 

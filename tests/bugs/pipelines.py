@@ -11,6 +11,7 @@ from numba_cute.runtime import from_dlpack
 from numba_cute.sim import DeadlockError, RaceError, SimError
 from numba_cute.sim.checks.converged import Converged
 from numba_cute.sim.checks.exits import ExitStores
+from numba_cute.sim.checks.initialised import Initialised
 from numba_cute.sim.checks.phases import Phases
 from numba_cute.sim.checks.races import Races
 
@@ -183,7 +184,7 @@ def consumers_that_stop_one_round_early(mended):
     SimError,
     "tiles.|barrier_storage",
     "not initialised|nothing orders that after its initialisation|fence_mbarrier_init",
-    check=Races,
+    check=Initialised,
 )
 def pipeline_used_before_its_barriers_are_published(mended):
     return tma() if mended else tma("no sync")

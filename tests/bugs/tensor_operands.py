@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bugs of multiplies whose first operand lies in tensor memory, and of CTA groups."""
+"""Bugs of multiplies whose first operand lies in tensor memory, of CTA groups, and of 64 rows."""
 
 from numba import cuda
 
 from numba_cute import dtypes, seam
 from numba_cute.isa.rows import mbarrier, sync, tcgen05 as umma
-from numba_cute.isa.rows.tcgen05_mma import tcgen05_mma_ts
-from numba_cute.sim import RaceError, SimError
+from numba_cute.isa.rows.tcgen05_mma import Tcgen05Instruction, tcgen05_mma_ss, tcgen05_mma_ts
+from numba_cute.sim import RaceError, SimError, UninitializedReadError
 from numba_cute.sim.checks.tensor_fences import TensorFences
 
-from .matrix_unit import B_DESC, DONE, FORM, SLOT, N, multiply, once, quarter, regs, unit_bug
+from .matrix_unit import A_DESC, B_DESC, DONE, FORM, SLOT, N, multiply, once, quarter, regs, unit_bug
 from .zoo import get
 
 A_COLUMN = 32
@@ -87,3 +87,25 @@ def one_kernel_with_both_cta_groups(mended):
             umma.tcgen05_dealloc(get(SLOT), 32, cta_group=1 if mended else 2)
 
     return kernel
+
+
+@unit_bug(UninitializedReadError, "from lane", "tcgen05_ld", "M = 64", "is stored to global memory")
+def lanes_that_a_multiply_of_64_rows_leaves_out(mended):
+    form = Tcgen05Instruction(d=1, a=1, b=1, n=N, m=64).encode()
+
+    @cuda.jit(device=True)
+    def body(t, d, out):
+        if t == 128:
+            tcgen05_mma_ss(d, A_DESC, B_DESC, form, False, cta_group=1, kind="f16")
+            umma.tcgen05_commit(DONE, cta_group=1)
+        if t < 128:
+            y = regs(4)
+            mbarrier.mbarrier_wait_parity(DONE, 0)
+            umma.tcgen05_fence_after()
+            umma.tcgen05_ld(dst=y, taddr=d + quarter(t), shape="32x32b", num=4)
+            umma.tcgen05_wait_ld()
+            if t % 32 < (16 if mended else 32):
+                out[t, 0] = seam.current().vector(y)[1]
+            umma.tcgen05_fence_before()
+
+    return once(body)

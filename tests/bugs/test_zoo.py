@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     barriers,
     clusters,
     copies,
+    dependents,
     grids,
     lax,
     lives,

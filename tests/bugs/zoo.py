@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zoo's form: a bug is a function that makes its kernel, broken or mended, and what the report must say."""
+"""The zoo's form: a bug is a function that makes its kernel, broken or mended (or several, each launched with pdl=True
+after the one before), and what the report must say."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +36,13 @@ class Bug:
         cluster = self.launch.get("cluster")
         arch = self.launch.get("arch", "sm_90a")
         fallback = self.launch.get("fallback")
-        simulated = simulate(self.make(mended), cluster=cluster, arch=arch, fallback_cluster=fallback, **options)
-        simulated[blocks, threads, 0, smem](*self.arguments())
+        made, arguments = self.make(mended), self.arguments()
+        with simulate.sequence() if isinstance(made, list) else nullcontext():
+            for i, kernel in enumerate(made if isinstance(made, list) else [made]):
+                simulated = simulate(
+                    kernel, cluster=cluster, arch=arch, fallback_cluster=fallback, pdl=i > 0, **options
+                )
+                simulated[blocks, threads, 0, smem](*arguments)
 
 
 BUGS: list[Bug] = []

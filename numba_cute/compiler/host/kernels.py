@@ -186,7 +186,7 @@ class Call:
         options = dict(zip(DEFAULTS, more))
         options_of(cluster, options)
         where = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
-        simulated = {**where, "cooperative": cooperative, "fallback_cluster": fallback_cluster}
+        simulated = {**where, "cooperative": cooperative, "fallback_cluster": fallback_cluster, "pdl": use_pdl}
         threads = _threads(block)
         most = threads
         if max_number_threads is not None:

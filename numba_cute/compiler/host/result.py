@@ -69,7 +69,7 @@ class Bound:
         launcher = LAUNCHER.get()
         if launcher is not None:
             args = static_arguments(self.kernel, self.args, self.named)
-            usual = {"cluster": None, "smem": 0, "cooperative": False, "fallback_cluster": None}
+            usual = {"cluster": None, "smem": 0, "cooperative": False, "fallback_cluster": None, "pdl": False}
             known = {name: options.get(name, value) for name, value in usual.items()}
             launcher(self.kernel, args, {"grid": grid, "block": block, **known})
             return

@@ -149,6 +149,8 @@ class Machine(Protocol):
         none is left."""
 
     def set_registers(self, count: int, *, grows: bool) -> None: ...
+    def depend(self, *, launches: bool) -> None:
+        """Let the grids start that depend on this one; without `launches`, wait for those that this one depends on."""
 
     # memory
     def mbar(self, address: int, cta: int | None = None) -> Barrier:

@@ -21,10 +21,12 @@ def trap(m: Machine) -> None:
 def griddepcontrol_wait(m: Machine) -> None:
     """Wait until the grids that this one depends on have ended and their memory is visible: before their results are
     read. Any thread. Returns at once if the launch has no such dependency, as always in the simulator, which runs
-    one grid after the other."""
+    one grid after the other (`cute.simulate.sequence()` checks what others could do)."""
+    m.depend(launches=False)
 
 
 @instr("griddepcontrol.launch_dependents;", target="sm_90", lanes=SAME, ref=_REF)
 def griddepcontrol_launch_dependents(m: Machine) -> None:
     """Say that dependent grids may start, once each CTA has said so or ended. Any thread. It makes no memory visible:
     they still need `griddepcontrol_wait`."""
+    m.depend(launches=True)

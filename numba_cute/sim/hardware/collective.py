@@ -181,6 +181,8 @@ class Meet:
         if not self.undefined:
             self.outs = self.row.perform(m, self.case, values)
         if self.row.done_by == TCGEN05_LOADS:
+            for follow in run.watch.loads_tensor_memory:
+                follow(self, m, values)
             for tell in run.watch.loads_registers:
                 written = [o.name for o in operands if o.writes and o.name in given]
                 tell(m, [r for name in written for r in zip(m.threads, self._alone(name))])

@@ -194,6 +194,10 @@ class Machine:
         for w in warps:
             w.registers, w.wanted = count, None
 
+    def depend(self, *, launches: bool) -> None:
+        for tell in self.run.watch.launches_dependents if launches else self.run.watch.waits_for_grids:
+            tell(self)
+
     # memory
     def _peer(self, rank: int | None) -> Any:
         if rank is None or rank == self.cta_rank:

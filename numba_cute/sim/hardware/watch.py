@@ -16,14 +16,16 @@ class Check:
     it overrides the events that it watches and raises the error that explains what it found.
 
     name: what `simulate(checks=)` calls it. summary: what it finds, for docs/simulator.md. needs: the checks without
-    which it cannot work. clocks: whether threads must know what others have done (`Thread.clock`). backend: a subclass
-    of `SimBackend` that answers the kernel's traced code while the check is on.
+    which it cannot work. clocks: whether threads must know what others have done (`Thread.clock`). sequences: whether
+    it has something to say in a sequence of launches only. backend: a subclass of `SimBackend` that answers the
+    kernel's traced code while the check is on.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     needs: ClassVar[tuple[type[Check], ...]] = ()
     clocks: ClassVar[bool] = False
+    sequences: ClassVar[bool] = False
     backend: ClassVar[Any] = None
 
     def __init__(self, run: Any) -> None:
@@ -68,6 +70,13 @@ class Check:
 
     def reads_unwritten_tensor_memory(self, m: Any, patch: Any) -> None:
         """The same of tensor memory."""
+
+    def reads_unwritten_lanes(self, m: Any, patch: Any, written: Any) -> None:
+        """`m` loads columns of tensor memory of which somebody has written some lanes, as a multiply of 64 rows does.
+        written: of each element of the patch, whether it was (told by the check `races`)."""
+
+    def loads_tensor_memory(self, meet: Any, m: Any, values: dict[str, Any]) -> None:
+        """`m` has performed a load from tensor memory, for threads that meet. values: of the operands."""
 
     def reads_constant(self, m: Any, memory: Any, region: Any) -> None:
         """`m` reads global memory through the read-only cache."""
@@ -115,6 +124,13 @@ class Check:
 
     def completes_phase(self, bar: Any, by: str) -> None:
         """The current phase of an mbarrier is about to complete."""
+
+    # grids that depend on each other
+    def waits_for_grids(self, m: Any) -> None:
+        """`m` has waited for the grids that this launch depends on."""
+
+    def launches_dependents(self, m: Any) -> None:
+        """`m` lets the grids start that depend on this launch."""
 
     # other barriers
     def arrives_named(self, m: Any, barriers: Any, rally: Any, waits: bool) -> None:

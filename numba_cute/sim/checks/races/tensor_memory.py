@@ -226,11 +226,15 @@ class TensorRaces:
         return len(self.cells) - 1
 
     def _unwritten(self, m: Any, me: Access, patch: Patch, part: NDArray[np.int32]) -> None:
-        """A load takes whole columns of the warp's lanes, also where a multiply of 64 rows left some of them out."""
+        """A load takes whole columns of the warp's lanes, also where a multiply of 64 rows left some of them out: what
+        it gives for these is undefined."""
         written = np.array([c.writer is not None for c in self.cells])[part]
-        if not (written.any(axis=0) if me.kind == LOAD else written).all():
-            for tell in m.run.watch.reads_unwritten_tensor_memory:
-                tell(m, patch)
+        if me.kind == LOAD and written.any(axis=0).all():
+            for lanes in m.run.watch.reads_unwritten_lanes:
+                lanes(m, patch, written)
+            return
+        for tell in m.run.watch.reads_unwritten_tensor_memory:
+            tell(m, patch)
 
     def _race(self, m: Any, a: Access, patch: Patch, verb: str, me: Access | None = None) -> RaceError:
         wrote = any(self.cells[i].writer is a for i in distinct(self.at[patch.index].ravel()))

@@ -9,7 +9,7 @@ from ...ground.report import UninitializedReadError
 from ...hardware.watch import Check
 from ..races import Races
 from ..races.explain import place_text
-from . import spread
+from . import spread, tensor_lanes
 from .backend import CheckedBackend
 
 
@@ -25,6 +25,8 @@ class Uninitialised(Check):
         super().__init__(run)
         self._suspect: UninitializedReadError | None = None
         """The first read of what nobody had written: an error, unless it proves to be a race."""
+        self._lanes: dict[Any, list[Any]] = {}
+        """Of a load from tensor memory that is being performed, its patches with lanes that nobody has written."""
 
     def reads_unwritten(self, m: Any, memory: Any, address: int) -> None:
         if self._suspect is None:
@@ -42,6 +44,14 @@ class Uninitialised(Check):
                 f"uninitialised: tensor memory, {patch}, is read by {name} of {m.describe()} at {m.place}, but not "
                 f"all of it was written since it was allocated{more}"
             )
+
+    def reads_unwritten_lanes(self, m: Any, patch: Any, written: Any) -> None:
+        self._lanes.setdefault(m, []).append((patch, ~written))
+
+    def loads_tensor_memory(self, meet: Any, m: Any, values: dict[str, Any]) -> None:
+        missing = self._lanes.pop(m, None)
+        if missing is not None:
+            tensor_lanes.mark(meet, m, values, missing)
 
     def ends(self, cluster: Any) -> None:
         if self._suspect is not None:
