@@ -33,6 +33,7 @@ from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
 from .hardware.grid import Cluster, Run, Thread
 from .hardware.schedule import Choices
+from .hardware.stuck import watched
 from .hardware.tma_table import TensorMaps
 from .hardware.together import NotTogether
 from .hardware.watch import Check
@@ -346,7 +347,7 @@ class Simulated:
 
         backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
-        with seam.running(backend):
+        with seam.running(backend), watched(run):
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
                 return Cluster(run, *run.next_cluster()) if run.to_start else None

@@ -7,7 +7,7 @@ from numpy import zeros
 import numba_cute as cute
 from numba_cute import CuteError, arch
 from numba_cute.isa.rows import copy_async, fence, mbarrier, registers
-from numba_cute.sim import RaceError, SimError
+from numba_cute.sim import SimError, SimWarning
 from numba_cute.sim.checks.cancelled_shapes import CancelledShapes
 from numba_cute.sim.checks.coordinates import Coordinates
 from numba_cute.sim.checks.same_values import SameValues
@@ -16,7 +16,7 @@ from numba_cute.sim.checks.warpgroups import Warpgroups
 from .zoo import BAR, BUF, bug, put
 
 
-@bug(RaceError, "put, in store", "nothing orders the two", check=SameValues)
+@bug(SimWarning, "put, in store", "the same values", "nothing orders the two", check=SameValues)
 def two_warps_clear_the_same_memory(mended):
     def kernel():
         if cuda.threadIdx.x < 32 or not mended:
@@ -25,7 +25,7 @@ def two_warps_clear_the_same_memory(mended):
     return kernel
 
 
-@bug(RaceError, "is written by cp_async", "has still to write it", check=SameValues, arguments=lambda: (zeros(4),))
+@bug(SimWarning, "is written by cp_async", "has still to write it", check=SameValues, arguments=lambda: (zeros(4),))
 def two_lanes_copy_the_same_by_cp_async(mended):
     def kernel(x):
         if cuda.threadIdx.x < 2 - mended:

@@ -33,7 +33,9 @@ def test_a_check_comes_after_those_that_it_needs_and_brings_them():
 
 @pytest.mark.parametrize("wrong", ["race", ["races", 3], 7])
 def test_a_name_that_no_check_has_is_refused_with_those_there_are(wrong):
-    with pytest.raises(CuteError, match="'coordinates', 'exit_stores', 'exits', 'initialised', 'phases', 'races'"):
+    with pytest.raises(
+        CuteError, match="'coordinates', 'dependents', 'exit_stores', 'exits', 'initialised', 'phases', 'races'"
+    ):
         chosen(wrong)
 
 

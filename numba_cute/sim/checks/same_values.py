@@ -10,12 +10,21 @@ from .races import Races
 
 
 class SameValues(Check):
-    """Reports plain writes to the same place that nothing orders, whatever they write. Without it `races` reports those
-    of other values alone."""
+    """Warns of plain writes to the same place that nothing orders, of the same values. Those of other values are a race
+    with the check and without."""
 
     name = "same_values"
-    summary = "threads that write the same values to the same place, ordered by nothing"
+    summary = "warns of threads that write the same values to the same place, ordered by nothing"
     needs = (Races,)
 
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self._told: set[Any] = set()
+
     def writes_unordered(self, m: Any, error: Exception) -> None:
-        raise error
+        if m.place not in self._told:
+            self._told.add(m.place)
+            self.run.suspicions.append(
+                f"{error}\n  the two write the same values, so that nothing comes of it on a GPU; but PTX calls it a "
+                f"race: let one of them write, or order the two"
+            )

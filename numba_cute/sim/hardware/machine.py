@@ -19,7 +19,7 @@ from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
 from .barrier import BarrierHandle
 from .inflight import Groups, Op
-from .progress import goes_on
+from .progress import goes_on, held_at
 from .special import special_register
 from .tmem import TensorMemoryHandle
 
@@ -120,14 +120,14 @@ class Machine:
                 thread.cta.cluster.polled.append(thread)
                 thread.suspend(why, on, self, ready)
 
-    def pause(self, why: str, on: Any = None) -> None:
+    def pause(self, why: str, on: Any = None, held: bytes = b"") -> None:
         thread = self.run.thread
         if thread.convoy is not None and thread.convoy.pauses(why):
             return
         if on is not None:
             for tell in self.run.watch.gives_up:
                 tell(self, on.bar)
-        if goes_on(thread, sys._getframe(1)):
+        if goes_on(thread, sys._getframe(1), held):
             self.run.steps += 1
         thread.cta.cluster.paused(thread)
         thread.suspend(f"{why}, again and again", on, self)
@@ -140,7 +140,8 @@ class Machine:
         if polls[1] >= POLLS:
             for tell in self.run.watch.polls:
                 tell(self)
-            self.pause(f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads")
+            why = f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads"
+            self.pause(why, held=held_at(self, address))
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
         self.cta.named.arrive(self, id, threads, wait)
