@@ -401,3 +401,17 @@ def named_barrier_that_stops_a_pipeline(mended):
 @cause_bug("nothing is in flight\n  warps 8-11 (128|nothing is in flight\n  warps 4-7 (128", "setmaxnreg.inc to 232")
 def registers_that_stop_a_pipeline(mended):
     return supplied() if mended else supplied(give=80)
+
+
+@bug(DeadlockError, "arrival that is one too many", "initialised for 1", "nobody has waited for phase 0", check=Phases)
+def a_barrier_of_one_to_which_two_arrive(mended):
+    def kernel():
+        fresh(1)
+        if cuda.threadIdx.x == 0:
+            mbarrier.mbarrier_arrive(BAR)
+            if not mended:
+                mbarrier.mbarrier_arrive(BAR)
+        cuda.syncthreads()
+        mbarrier.mbarrier_wait_parity(BAR, 0)
+
+    return kernel

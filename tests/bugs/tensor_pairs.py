@@ -266,7 +266,7 @@ def pair_multiplies_what_the_peer_has_yet_to_store(mended):
 
 
 @pair_bug(
-    RaceError, "tcgen05_mma_ss", "put, in store", "scope cluster", check=Races,
+    RaceError, "tcgen05_mma_ss", "put, in store", 'scope="cluster"', check=Races,
     origin="https://github.com/Dao-AILab/quack/issues/63: the peer says with a release of CTA scope that its half of "
     "the operands is there",
 )  # fmt: skip

@@ -84,5 +84,6 @@ def _may_still_touch(cta: Any, a: Any) -> RaceError:
     how = a.row.name if a.row else "an access"
     return RaceError(
         f"exit: {name} ends, but {who(a.threads)} may still access its shared memory ({how} at {a.place}); keep it "
-        f"alive with cluster_arrive and cluster_wait at the end, or wait for what the peer signals (producer_tail)"
+        f"alive with cluster_arrive and cluster_wait at the end, or wait for what the peer signals (producer_tail); "
+        f"cluster_arrive_relaxed (.relaxed) does not do, for it says nothing of what came before it"
     )

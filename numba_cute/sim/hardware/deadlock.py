@@ -185,6 +185,12 @@ def _fix(bar: MBarrier, places: Places) -> str:
             f"announce the {bar.delivered} bytes that the copies deliver in a phase (tx_count, expect_tx), or issue "
             f"the copies that are missing"
         )
+    if bar.unseen:
+        return (
+            f"look for the arrival that is one too many: the barrier was initialised for {bar.expected}, and phases "
+            f"complete with nobody having waited for the one before; take that arrival (or commit) away, or initialise "
+            f"it for as many as arrive in a round"
+        )
     gone = [t for t, _, _ in bar.before if t not in places]
     if bar.pending and len(gone) >= bar.pending:
         return (

@@ -79,7 +79,8 @@ def _fix(m: Any, a: Any, c: Conflict) -> str:
     if c.why == "scope":
         return (
             "  and the barrier between them was used at CTA scope, but they are in two CTAs: arrive with "
-            "mbarrier_arrive and wait with mbarrier_wait_parity of scope cluster (release.cluster, acquire.cluster)"
+            'cute.arch.mbarrier_arrive(bar, rank) and wait with cute.arch.mbarrier_wait(bar, phase, scope="cluster") '
+            "(release.cluster, acquire.cluster)"
         )
     if c.late:
         return _late(m, c.m_writes)
