@@ -13,7 +13,7 @@ import numpy as np
 
 from ..isa.form.targets import answering_for
 from ..seam.marks.constexpr import static_arguments
-from .explore import explore
+from .exploring.deviations import explore
 from .prove.proof import Proof
 
 Snapshot = list[tuple[Any, Any]]
