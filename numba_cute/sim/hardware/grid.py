@@ -239,6 +239,7 @@ class Run:
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
         self.choices: Any = None  # see schedule.Choices
+        self.plan: Any = None  # the order of all events, if it is given: see exploring.recorder.Plan
         self.thread: Any = None
         self.cluster: Any = None
         self.waiting = Waiting(tuple(g // c for g, c in zip(grid, cluster)), self.rng)  # type: ignore[arg-type]
@@ -337,7 +338,8 @@ class Cluster:
                 t.clock = ThreadClock(agent, self.clock0)
         self.live = set(self.threads)
         self.barrier = ClusterBarrier(self)
-        self.ready: Any = schedule([] if run.shared else self.threads, run.seed, run.choices)
+        threads = [] if run.shared else self.threads
+        self.ready: Any = run.plan.queue(threads) if run.plan else schedule(threads, run.seed, run.choices)
         self.polled: list[Thread] = []
         self.pollers: list[Thread] = []
         self.at_grid: list[Thread] = []  # those that wait for the whole grid

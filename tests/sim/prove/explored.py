@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explore`'s reduction of orders beside the search of all states, on random programs: `python -m tests.sim.prove.explored
-[FIRST] [LAST]` judges those of so many seeds."""
+"""`explore`'s reduction of orders beside the search of all states, on random programs:
+`python -m tests.sim.prove.explored [FIRST LAST]` judges those of some seeds."""
 
 import random
 import sys
@@ -21,13 +21,13 @@ def found(program, seen, most=300):
     than `most` runs; and how many runs there were."""
     runs = 0
 
-    def run(schedule):
+    def run(schedule, _):
         nonlocal runs
         runs += 1
         return events_of(program, schedule, seen)
 
     try:
-        _, _, all_run = r.search(run, most)
+        all_run = r.search(run, most, lambda first, second: True).all
     except (Bad, Differs) as e:
         return str(e), runs
     return ("" if all_run else None), runs
