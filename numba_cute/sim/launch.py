@@ -25,9 +25,9 @@ from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..typed.meetings import Meetings
 from .arguments import Arguments
 from .checks import chosen
+from .exploring.recorder import Plan, Recorder
 from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
-from .exploring.recorder import Plan, Recorder
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
 from .hardware.grid import Cluster, Run, Thread
@@ -189,9 +189,9 @@ class Simulated:
         return partial(self._launch, *self.configured(config))
 
     def explore(self, most: int = 1000, deviations: int = 2, choices: dict[int, Any] | None = None) -> Exploration:
-        """The kernel in every order of its threads, atomics and copies that may differ from those that have run, at most
-        `most`: `simulate(kernel).explore()[grid, block](*args)` gives an `Explored`: how many ran, and whether these
-        stand for all. Where what differs is not known (clusters that meet in memory, polling), warps and blocks go on
+        """The kernel in every order of its threads, atomics and copies that may differ from those that have run, at
+        most `most`: `simulate(kernel).explore()[grid, block](*args)` gives an `Explored`: how many ran, and whether
+        these stand for all. Where what differs is not known (clusters that meet in memory, polling), warps and blocks go on
         in the orders that differ from the usual one in at most so many `deviations`. Each begins with the memory as it
         is, which stays so. choices: of a report, to see its run again, and only that."""
         for name, value in (("most", most), ("deviations", deviations)):
@@ -285,7 +285,8 @@ class Simulated:
         """Run once, in one order.
 
         grid, block, smem: the launch configuration. args: the kernel's arguments. seed: of the order, None: the usual
-        one. deviations: choices other than the seed's, by step, or the order of all events. before: is to hold the memory as it is now.
+        one. deviations: choices other than the seed's, by step, or the order of all events. before: is to hold the
+        memory as it is now.
         """
         meetings = self._judged(args)
         fn, args = taken(self.kernel, args)

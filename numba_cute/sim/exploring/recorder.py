@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run in an order that is given, and its events: a `Check` that lets the others have their turn before each of them."""
+"""A run in a given order, and its events: a `Check` that lets the others have their turn before each of them."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Recorder(Check):
             return
         process = _process(m.threads[0])
         self._count[process] += 1
-        issued = self._processes[m] = (*process, self._count[process])
+        issued = self._processes[m] = (process[0], self._count[process])
         m.cta.cluster.ready.issued[issued] = m
         self._effect(m, r.Effect(r.ISSUES, issued))
 
@@ -250,9 +250,9 @@ class Recorder(Check):
 
     def meets(self, threads: Any) -> None:
         if len(threads) > 1:
-            processes = [_process(t) for t in threads]
+            first, *others = map(_process, threads)
             told = (who(threads), None)
-            self._new(_Event(processes[0], processes[1:], True, told))
+            self._new(_Event(first, others, True, told))
             self._open = None
 
     # memory
@@ -273,7 +273,7 @@ def _leaves(event: _Event, effect: r.Effect) -> bool:
     return effect.how == r.LEAVES and any(e.on == effect.on and e.phase == effect.phase for e in event.effects)
 
 
-def _process(t: Any) -> Hashable:
+def _process(t: Any) -> tuple[Any, ...]:
     return ((t.cta.index, t.index),)
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which other orders of a run's events may differ from it: dynamic partial-order reduction on the phases of barriers.
 
-Two events commute unless one decides what the other meets: arrivals of one phase do, those of two phases do not; a wait
-and the end of a phase do not; atomics at one place do not, unless both only read. All orders of commuting events are
-one (Mazurkiewicz), so it is enough to run one of each, and from each run on to exchange the pairs that do not commute and
-that nothing orders (Flanagan and Godefroid, "Dynamic Partial-Order Reduction for Model Checking Software", 2005; with
-the sequences of Abdulla et al., "Optimal Dynamic Partial Order Reduction", 2014).
+Two events commute unless one decides what the other meets: arrivals of one phase do, those of two phases do not; a
+wait and the end of a phase do not; atomics at one place do not, unless both only read. All orders of commuting events
+are one (Mazurkiewicz), so it is enough to run one of each, and from each run on to exchange the pairs that do not
+commute and that nothing orders (Flanagan and Godefroid, "Dynamic Partial-Order Reduction for Model Checking Software",
+2005; with the sequences of Abdulla et al., "Optimal Dynamic Partial Order Reduction", 2014).
 
 The end of a phase is an event of the barrier's own, after all signals of the phase and all waits that passed during it:
 which signal came last decides nothing.
@@ -55,7 +55,7 @@ class Alternative(NamedTuple):
 
 
 class Set(NamedTuple):
-    """Events, as bits, with all that comes before them, and a number that names them in all orders that do not differ."""
+    """Events, as bits, with all that comes before them, and what names them in all orders that do not differ."""
 
     bits: int = 0
     name: Hashable = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ground.report import SimError
 from . import reduction
-from .recorder import Plan, Recorder, Schedule, told
+from .recorder import Plan, Schedule, told
 
 ACROSS = "the order of blocks of different clusters"
 LOST = "orders that the simulator could not bring about"

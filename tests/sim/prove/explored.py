@@ -8,7 +8,20 @@ import sys
 from numba_cute.sim.exploring import reduction as r
 
 from .programs import (
-    ANNOUNCE, ARRIVE, COMMIT, DRAW, EXPECT, LOOK, Bad, Op, Program, State, differs, one_run, pipelined, scattered,
+    ANNOUNCE,
+    ARRIVE,
+    COMMIT,
+    DRAW,
+    EXPECT,
+    LOOK,
+    Bad,
+    Op,
+    Program,
+    State,
+    differs,
+    one_run,
+    pipelined,
+    scattered,
 )  # fmt: skip
 
 
