@@ -191,9 +191,9 @@ class Simulated:
     def explore(self, most: int = 1000, deviations: int = 2, choices: dict[int, Any] | None = None) -> Exploration:
         """The kernel in every order of its threads, atomics and copies that may differ from those that have run, at
         most `most`: `simulate(kernel).explore()[grid, block](*args)` gives an `Explored`: how many ran, and whether
-        these stand for all. Where what differs is not known (clusters that meet in memory, polling), warps and blocks go on
-        in the orders that differ from the usual one in at most so many `deviations`. Each begins with the memory as it
-        is, which stays so. choices: of a report, to see its run again, and only that."""
+        these stand for all. Where what differs is not known (clusters that meet in memory, polling), warps and blocks
+        go on in the orders that differ from the usual one in at most so many `deviations`. Each begins with the memory
+        as it is, which stays so. choices: of a report, to see its run again, and only that."""
         for name, value in (("most", most), ("deviations", deviations)):
             if _integer(value) is None or value < 0:
                 raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
