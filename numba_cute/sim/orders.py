@@ -47,8 +47,10 @@ class Explored(int):
         return made
 
     def __str__(self) -> str:
-        if self.all:
-            first = f"all {count(self.differ, 'order')} that differ were run"
+        if self.all and self.differ == 1:
+            first = "no order differs from the one that was run"
+        elif self.all:
+            first = f"all {self.differ} orders that differ were run"
         else:
             first = f"{count(int(self), 'order')} of more were run, of which {self.differ} are known to differ"
         return "\n".join([first, *(f"  assumed: {text}" for text in self.assumptions)])
