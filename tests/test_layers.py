@@ -252,7 +252,13 @@ SIM_ROOMS = (
     ("python/arithmetic",),  # Numba's numbers, of one lane and of several
     ("hardware",),  # the machine, and the events that it tells
     ("python",),  # what stands for numba.cuda and for arrays, and answers traced code
-    ("python/jitted", "checks", "prove", "lanes"),  # code rewritten; what watches the machine; lanes run together
+    (
+        "python/jitted",
+        "checks",
+        "prove",
+        "exploring",
+        "lanes",
+    ),  # code rewritten; what watches the machine; orders; lanes
     (".",),  # launches
 )
 

@@ -27,6 +27,7 @@ from ..typed.meetings import Meetings
 from .arguments import Arguments
 from .checks import chosen
 from .checks.dependents import SEQUENCE, Sequence
+from .exploring.recorder import Plan, Recorder
 from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
@@ -193,11 +194,12 @@ class Simulated:
         """`[grid, block]`, and optionally stream and the bytes of dynamic shared memory."""
         return partial(self._launch, *self.configured(config))
 
-    def explore(self, most: int = 1000, deviations: int = 2, choices: dict[int, int] | None = None) -> Exploration:
-        """The kernel in every order of its warps, between barriers, that differs from the usual one in at most so many
-        `deviations`, and at most `most` of them: `simulate(kernel).explore()[grid, block](*args)` gives how many
-        ran. Each begins with the memory as it is, which stays so. choices: of a report, to see its run again, and only
-        that."""
+    def explore(self, most: int = 1000, deviations: int = 2, choices: dict[int, Any] | None = None) -> Exploration:
+        """The kernel in every order of its threads, atomics and copies that may differ from those that have run, at
+        most `most`: `simulate(kernel).explore()[grid, block](*args)` gives an `Explored`: how many ran, and whether
+        these stand for all. Where what differs is not known (clusters that meet in memory, polling), warps and blocks
+        go on in the orders that differ from the usual one in at most so many `deviations`. Each begins with the memory
+        as it is, which stays so. choices: of a report, to see its run again, and only that."""
         for name, value in (("most", most), ("deviations", deviations)):
             if _integer(value) is None or value < 0:
                 raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
@@ -290,12 +292,13 @@ class Simulated:
 
     def once(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
-        seed: int | None, deviations: dict[int, int] | None = None, before: Snapshot | None = None,
+        seed: int | None, deviations: dict[int, int] | Plan | None = None, before: Snapshot | None = None,
     ) -> Run:  # fmt: skip
         """Run once, in one order.
 
         grid, block, smem: the launch configuration. args: the kernel's arguments. seed: of the order, None: the usual
-        one. deviations: choices other than the seed's, by step. before: is to hold the memory as it is now.
+        one. deviations: choices other than the seed's, by step, or the order of all events. before: is to hold the
+        memory as it is now.
         """
         meetings = self._judged(args)
         fn, args = taken(self.kernel, args)
@@ -315,18 +318,20 @@ class Simulated:
 
     def _once(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
-        meetings: Meetings, seed: int | None, deviations: dict[int, int] | None, before: Snapshot | None, shared: bool,
+        meetings: Meetings, seed: int | None, deviations: Any, before: Snapshot | None, shared: bool,
     ) -> Run:  # fmt: skip
         """One run. shared: lanes run together."""
         fn = python_function(self.kernel)
         memory = GlobalMemory(before)
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
-        proofs, proving = PROOFS.get(), _to_be_proved(self)
+        plan = deviations if isinstance(deviations, Plan) else None
+        proofs, proving = PROOFS.get(), plan is None and _to_be_proved(self)
         known = self.checks if SEQUENCE.get() is not None else tuple(c for c in self.checks if not c.sequences)
-        checks = (*known, Prover) if proving else known
+        checks = (*((Recorder,) if plan else ()), *known, *((Prover,) if proving or plan else ()))
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
-        run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
+        run.plan, run.trace = plan, self.trace
+        run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
         run.undefined = shared and any(c.backend is not None for c in self.checks)
@@ -415,7 +420,7 @@ def _backend(checks: tuple[type[Check], ...]) -> Any:
     return type("Backend", (*(check.backend for check in checks if check.backend is not None), SimBackend), {})
 
 
-def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
+def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: Any) -> bool:
     """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be counted of each lane's
     steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
     looked_at = s.trace is not None or recording() is not None or sys.gettrace() is not None or _debugged()

@@ -13,8 +13,12 @@ import numpy as np
 
 from ..isa.form.targets import answering_for
 from ..seam.marks.constexpr import static_arguments
-from .explore import explore
-from .prove.proof import Proof
+from .exploring.deviations import explore
+from .exploring.recorder import Plan
+from .exploring.search import Search
+from .ground.report import count
+from .prove.proof import UNCHECKED, Proof, proof
+from .prove.prover import ATOMICS
 
 Snapshot = list[tuple[Any, Any]]
 """Allocations of global memory, and what they held."""
@@ -27,6 +31,31 @@ def restore(before: Snapshot) -> None:
             allocation.data[...] = data
 
 
+class Explored(int):
+    """How many orders of a kernel ran without an error, as `Simulated.explore` gives it.
+
+    differ: how many of them differ in more than the order of what commutes. all: whether no other order differs.
+    assumptions: what the orders that ran take as one run had it, with the lines."""
+
+    differ: int
+    all: bool
+    assumptions: tuple[str, ...]
+
+    def __new__(cls, runs: int, differ: int, all: bool, assumptions: tuple[str, ...]) -> Explored:
+        made = super().__new__(cls, runs)
+        made.differ, made.all, made.assumptions = differ, all, assumptions
+        return made
+
+    def __str__(self) -> str:
+        if self.all and self.differ == 1:
+            first = "no order differs from the one that was run"
+        elif self.all:
+            first = f"all {self.differ} orders that differ were run"
+        else:
+            first = f"{count(int(self), 'order')} of more were run, of which {self.differ} are known to differ"
+        return "\n".join([first, *(f"  assumed: {text}" for text in self.assumptions)])
+
+
 @dataclasses.dataclass(frozen=True)
 class Exploration:
     """See `Simulated.explore`."""
@@ -34,21 +63,20 @@ class Exploration:
     simulated: Any
     most: int
     deviations: int
-    choices: dict[int, int] | None
+    choices: dict[int, Any] | None
 
-    def __getitem__(self, config: Any) -> Callable[..., int]:
+    def __getitem__(self, config: Any) -> Callable[..., Explored]:
         return partial(self._explore, *self.simulated.configured(config))
 
-    def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
+    def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Explored:
         args = static_arguments(self.simulated.kernel, args, named)
         self.simulated._compiled_too(grid, block, args)
         before: Snapshot = []
 
-        def run(choices: dict[int, int]) -> dict[int, int]:
+        def run(order: Any) -> Any:
             known = bool(before)
             restore(before)
-            done = self.simulated.once(grid, block, smem, args, None, choices, None if known else before)
-            return done.choices.options  # type: ignore[no-any-return]
+            return self.simulated.once(grid, block, smem, args, None, order, None if known else before)
 
         try:
             with answering_for(self.simulated.arch, self.simulated.sms):
@@ -56,11 +84,26 @@ class Exploration:
         finally:
             restore(before)
 
-    def _orders(self, run: Callable[[dict[int, int]], dict[int, int]]) -> int:
+    def _orders(self, run: Callable[[Any], Any]) -> Explored:
         if self.choices is not None:
-            run(self.choices)
-            return 1
-        return explore(run, self.most, self.deviations)
+            named = any(isinstance(c, str) for c in self.choices.values())
+            run(Plan(choices=self.choices) if named else self.choices)
+            return Explored(1, 1, False, ())
+
+        def followed(plan: Plan) -> Any:
+            done = run(plan)
+            for what in proof(done).assumptions:
+                if not what.startswith(ATOMICS):
+                    search.assume(what)
+            return done
+
+        search = Search(followed)
+        found = search.all(self.most)
+        unknown = tuple(search.assumed)
+        if found.all and all(text.startswith(UNCHECKED) for text in unknown):
+            return Explored(found.runs, found.differ, True, unknown)
+        further = explore(lambda choices: run(choices).choices.options, self.most - found.runs, self.deviations)
+        return Explored(found.runs + further, found.differ, False, unknown)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -151,6 +151,7 @@ def test_further_seeds_begin_with_the_same_memory_and_leave_what_the_first_run_l
 def test_an_exploration_leaves_the_memory_as_it_was():
     @cuda.jit
     def kernel(tensor, array):
+        cuda.atomic.add(array, 0, 1)
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
             if tensor[0] != 5:

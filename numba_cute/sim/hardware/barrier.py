@@ -303,6 +303,8 @@ class NamedBarriers:
                 f"named barrier {id}: {m.describe()} waits for {expected} threads at {m.place}, but the block has "
                 f"{len(m.cta.threads)}"
             )
+        for come in m.run.watch.comes_to_named:
+            come(m)
         rally = self.meeting(id, expected)
         if rally.expected != expected:
             raise BarrierError(

@@ -239,6 +239,7 @@ class Run:
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
         self.choices: Any = None  # see schedule.Choices
+        self.plan: Any = None  # see exploring.recorder
         self.thread: Any = None
         self.cluster: Any = None
         self.waiting = Waiting(tuple(g // c for g, c in zip(grid, cluster)), self.rng)  # type: ignore[arg-type]
@@ -337,7 +338,7 @@ class Cluster:
                 t.clock = ThreadClock(agent, self.clock0)
         self.live = set(self.threads)
         self.barrier = ClusterBarrier(self)
-        self.ready: Any = schedule([] if run.shared else self.threads, run.seed, run.choices)
+        self.ready: Any = schedule([] if run.shared else self.threads, run)
         self.polled: list[Thread] = []
         self.pollers: list[Thread] = []
         self.at_grid: list[Thread] = []  # those that wait for the whole grid
@@ -352,9 +353,8 @@ class Cluster:
 
     def execute(self, start: Callable[[Thread], Callable[[], list[Thread]]]) -> None:
         """Run every thread to its end; `start(thread)` gives what it executes, which gives the threads that end."""
-        run = self.run
+        run, self.scheduler, self._start = self.run, greenlet.getcurrent(), start
         run.cluster = self
-        self.scheduler, self._start = greenlet.getcurrent(), start
         for threads in [w.threads for c in self.ctas for w in c.warps] if run.shared else ():
             self.spawn(run.convoy(self, threads))
         for thread in self.threads if not run.shared else ():

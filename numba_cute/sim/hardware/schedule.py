@@ -148,11 +148,14 @@ class Chosen(ByWarp):
         return self.last
 
 
-def schedule(threads: list[Any], seed: int | None, choices: Choices | None) -> Any:
-    """The order of one cluster's threads: by choices, by a seed (odd ones by priorities), or as they come."""
-    if choices is not None:
-        return Chosen(threads, choices)
-    if seed is None:
+def schedule(threads: list[Any], run: Any) -> Any:
+    """The order of one cluster's threads in a run: by its plan or choices, its seed (odd ones by priorities), or as
+    they come."""
+    if run.plan is not None:
+        return run.plan.queue(threads)
+    if run.choices is not None:
+        return Chosen(threads, run.choices)
+    if run.seed is None:
         return InOrder(threads)
-    rng = random.Random(seed)
-    return Priorities(threads, rng) if seed % 2 else Shuffled(threads, rng)
+    rng = random.Random(run.seed)
+    return Priorities(threads, rng) if run.seed % 2 else Shuffled(threads, rng)

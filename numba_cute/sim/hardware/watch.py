@@ -133,6 +133,9 @@ class Check:
         """`m` lets the grids start that depend on this launch."""
 
     # other barriers
+    def comes_to_named(self, m: Any) -> None:
+        """`m` comes to a named barrier of its CTA, and has not touched it yet."""
+
     def arrives_named(self, m: Any, barriers: Any, rally: Any, waits: bool) -> None:
         """`m` is about to arrive at a named barrier of its CTA, and `waits` there."""
 

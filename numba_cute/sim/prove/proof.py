@@ -10,6 +10,7 @@ from ..ground.report import count
 from .order import RULES, Conflict
 from .prover import Prover
 
+UNCHECKED = "that the kernel has no data race"
 _MOST = 6  # conflicts in a report, and lines of an assumption
 
 
@@ -63,7 +64,7 @@ def proof(run: Any) -> Proof:
     prover = next(c for c in run.watch.checks if isinstance(c, Prover))
     assumed = [_assumption(what, places) for what, places in prover.assumed.items()]
     if not any(c.name == "races" for c in run.watch.checks):
-        assumed.append("that the kernel has no data race: the check `races` was off")
+        assumed.append(f"{UNCHECKED}: the check `races` was off")
     conflicts = tuple(map(_told, prover.conflicts.values()))
     return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, prover.table)
 

@@ -12,6 +12,7 @@ from ..hardware.watch import Check
 from .order import Conflict, Order, Step
 from .table import Use, table
 
+ATOMICS = "the values that atomics"
 TIMED = {
     "activemask": "which lanes are active together",
     "clock": "clocks",
@@ -146,7 +147,7 @@ class Prover(Check):
     ) -> None:  # fmt: skip
         if atomic is None or asynchronous or not _gives(m):
             return
-        self._assume("the values that atomics give" if write else "the values that atomic loads read", m.place)
+        self._assume(f"{ATOMICS} give" if write else f"{ATOMICS} read", m.place)
 
     def polls(self, m: Any) -> None:
         self._assume("what a loop reads from memory until others have written it", m.place)

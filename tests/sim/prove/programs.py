@@ -12,10 +12,12 @@ from typing import NamedTuple
 from numba_cute.sim.prove.order import Order, Step
 
 ARRIVE, EXPECT, ANNOUNCE, COPY, COMMIT, WAIT, SYNC = "arrive", "expect", "announce", "copy", "commit", "wait", "sync"
+DRAW, LOOK = "draw", "look"
 
 
 class Op(NamedTuple):
-    """One step of a thread. bar: of which barrier. parity: of a wait. count: threads of a sync."""
+    """One step of a thread. bar: of which barrier, or which of two counters a step draws from or looks at. parity: of a
+    wait. count: threads of a sync."""
 
     kind: str
     bar: int
@@ -39,23 +41,24 @@ class State:
     """Where a run is: an immutable key, and what may happen next.
 
     pcs: the next step of each thread. bars: (phase, pending, bytes) of each barrier. flying: steps of copies and
-    commits under way. named: (use, arrived) of each named barrier. stand: the use for which a thread stands, or -1."""
+    commits under way. named: (use, arrived) of each named barrier. stand: the use for which a thread stands, or -1.
+    drawn: how often each counter was drawn from."""
 
-    __slots__ = ("program", "pcs", "bars", "flying", "named", "stand")
+    __slots__ = ("program", "pcs", "bars", "flying", "named", "stand", "drawn")
 
-    def __init__(self, program, pcs, bars, flying, named, stand):
+    def __init__(self, program, pcs, bars, flying, named, stand, drawn):
         self.program, self.pcs, self.bars = program, pcs, bars
-        self.flying, self.named, self.stand = flying, named, stand
+        self.flying, self.named, self.stand, self.drawn = flying, named, stand, drawn
 
     @classmethod
     def first(cls, program):
         n = len(program.threads)
         bars = tuple((0, c, 0) for c in program.counts)
-        return cls(program, (0,) * n, bars, frozenset(), ((0, 0),) * 2, (-1,) * n)
+        return cls(program, (0,) * n, bars, frozenset(), ((0, 0),) * 2, (-1,) * n, (0, 0))
 
     @property
     def key(self):
-        return self.pcs, self.bars, self.flying, self.named, self.stand
+        return self.pcs, self.bars, self.flying, self.named, self.stand, self.drawn
 
     def moves(self):
         """Threads that can step, and what is under way and can complete."""
@@ -77,13 +80,14 @@ class State:
 
     def step(self, move, tell):
         """The state after a move. tell(what, where, phase): of each effect on a barrier."""
-        bars, named, stand = list(self.bars), list(self.named), list(self.stand)
+        bars, named, stand, drawn = list(self.bars), list(self.named), list(self.stand), list(self.drawn)
         if isinstance(move, tuple):  # what was under way completes
             op = self.program.threads[move[0]][move[1]]
             tell("lands", move, bars[op.bar][0])
             bars[op.bar] = _signal(bars[op.bar], self.program.counts[op.bar], *((0, -1) if op.kind == COPY else (1, 0)),
                                    lambda: tell("completes", op.bar, None))  # fmt: skip
-            return State(self.program, self.pcs, tuple(bars), self.flying - {move}, self.named, self.stand)
+            return State(self.program, self.pcs, tuple(bars), self.flying - {move}, self.named, self.stand,
+                         self.drawn)  # fmt: skip
         t, pc = move, self.pcs[move]
         op, where, flying = self.program.threads[t][pc], (move, self.pcs[move]), self.flying
         done = lambda: tell("completes", op.bar, None)  # noqa: E731
@@ -96,9 +100,12 @@ class State:
                 stand[t] = use
                 named[op.bar] = (use + 1, 0) if arrived + 1 == op.count else (use, arrived + 1)
                 if named[op.bar][0] == use:
-                    return State(self.program, self.pcs, self.bars, flying, tuple(named), tuple(stand))
+                    return State(self.program, self.pcs, self.bars, flying, tuple(named), tuple(stand), self.drawn)
             tell("leaves", where, stand[t])
             stand[t] = -1
+        elif op.kind in (DRAW, LOOK):
+            tell(op.kind, where, drawn[op.bar])
+            drawn[op.bar] += op.kind == DRAW
         elif op.kind in (COPY, COMMIT):
             tell("issues", where, None)
             flying = flying | {where}
@@ -107,7 +114,7 @@ class State:
             arrivals, tx = {ARRIVE: (1, 0), EXPECT: (1, 1), ANNOUNCE: (0, 1)}[op.kind]
             bars[op.bar] = _signal(bars[op.bar], self.program.counts[op.bar], arrivals, tx, done)
         pcs = (*self.pcs[:t], pc + 1, *self.pcs[t + 1 :])
-        return State(self.program, pcs, tuple(bars), flying, tuple(named), tuple(stand))
+        return State(self.program, pcs, tuple(bars), flying, tuple(named), tuple(stand), tuple(drawn))
 
 
 def _signal(bar, count, arrivals, tx, done):
@@ -147,7 +154,7 @@ def one_run(program, rng):
             order.arrives_named(op.bar, phase, f"named barrier {op.bar}", step)
         elif what == "leaves":
             order.leaves_named(op.bar, phase, t)
-        else:
+        elif what not in (DRAW, LOOK):
             if what in (EXPECT, ANNOUNCE):
                 order.announces(op.bar, step)
             if what in (EXPECT, ARRIVE):

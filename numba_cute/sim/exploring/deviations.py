@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from .ground.report import SimError
+from ..ground.report import SimError
 
 
 def explore(run: Callable[[dict[int, int]], Any], most: int, deviations: int) -> int:

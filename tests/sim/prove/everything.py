@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every example and every kernel of `numba_cute.kernels`, proved: `python -m tests.sim.prove.everything [PART …]`
+runs the examples on small problems and the kernels by their own tests, and writes benchmarks/results/prove.json. Parts
+that are named replace their own entries."""
+
+import functools
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from numba_cute.sim.orders import PROOFS
+from numba_cute.sim.prove.prover import Prover
+
+ROOT = Path(__file__).resolve().parents[3]
+RESULTS = ROOT / "benchmarks" / "results" / "prove.json"
+KERNELS = ("rows", "moves", "gemm", "conv", "attention")
+"""Folders of tests/kernels."""
+
+
+class Clock:
+    """Seconds that the prover takes: those of its methods that are called by the simulator."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self._inside = False
+        for name, method in list(vars(Prover).items()):
+            if callable(method) and not name.startswith("_"):
+                setattr(Prover, name, self._timed(method))
+
+    def _timed(self, method):
+        @functools.wraps(method)
+        def timed(*args, **named):
+            if self._inside:
+                return method(*args, **named)
+            self._inside, start = True, time.perf_counter()
+            try:
+                return method(*args, **named)
+            finally:
+                self._inside = False
+                self.seconds += time.perf_counter() - start
+
+        return timed
+
+
+class Launches:
+    """A plugin of pytest that proves each launch of each test. held: by kernel what was found."""
+
+    def __init__(self, clock):
+        self.clock, self.held = clock, {}
+
+    def add(self, proofs, seconds, proving, name=None):
+        """What the launches of a test gave, of which it took so many seconds, and the prover some of them."""
+        for p in proofs:
+            entry = self.held.setdefault(name or p.kernel, _entry())
+            entry["launches"] += 1
+            entry["proved"] += p.proved
+            entry["steps"] += p.events
+            entry["seconds"] += seconds / len(proofs)
+            entry["milliseconds of the proof"] += 1000 * proving / len(proofs)
+            entry["assumed"] = sorted({*entry["assumed"], *(a.split(", at ")[0] for a in p.assumptions)})
+            entry["not proved"] = sorted({*entry["not proved"], *p.conflicts})
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item):
+        yield from self.following(None)
+
+    def following(self, name):
+        proofs, before, start = [], self.clock.seconds, time.perf_counter()
+        token = PROOFS.set(proofs)
+        yield
+        PROOFS.reset(token)
+        self.add(proofs, time.perf_counter() - start, self.clock.seconds - before, name)
+
+
+def _entry():
+    return {"launches": 0, "proved": 0, "steps": 0, "seconds": 0.0, "milliseconds of the proof": 0.0, "assumed": [],
+            "not proved": []}  # fmt: skip
+
+
+def examples(launches):
+    """Prove the kernels of tests/mutation: the examples on small tiles, and the pipelines of tests/bugs."""
+    from ...mutation.kernels import KERNELS as EXAMPLES
+
+    for kernel in EXAMPLES:
+        following = launches.following(kernel.name)
+        next(following)
+        kernel.run(vars(kernel.module), {})
+        next(following, None)
+
+
+def main():
+    parts = sys.argv[1:] or ("examples", *KERNELS)
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    clock = Clock()
+    for part in parts:
+        launches = Launches(clock)
+        if part == "examples":
+            examples(launches)
+        else:
+            pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not gpu and not slow",
+                         str(ROOT / "tests" / "kernels" / part)], plugins=[launches])  # fmt: skip
+        known[part] = {name: _rounded(entry) for name, entry in sorted(launches.held.items())}
+        RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+        print(part, json.dumps(known[part], indent=1), flush=True)
+
+
+def _rounded(entry):
+    return {k: round(v, 2) if isinstance(v, float) else v for k, v in entry.items()}
+
+
+if __name__ == "__main__":
+    main()
