@@ -229,6 +229,11 @@ class GlobalMemory:
             self._before.append((found, found.data.copy()))
         return found
 
+    @property
+    def buffers(self) -> list[Allocation]:
+        """The ranges that the kernel may use, as far as they are known."""
+        return self._buffers
+
     def copies(self) -> list[tuple[Allocation, Bytes]]:
         """All of it, as it is now."""
         return [(a, a.data.copy()) for a in self._buffers]
