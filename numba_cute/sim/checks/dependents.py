@@ -169,7 +169,7 @@ class Dependents(Check):
         history = next(c for c in self.run.watch.checks if type(c) is Races).history
         launch.touched = [
             Touched(a.address, a.shadow.writers, a.shadow.readers, history)
-            for a in self.run.memory.allocations if a.shadow is not None
+            for a in self.run.memory.buffers if a.shadow is not None
         ]  # fmt: skip
 
     def _race(self, m: Any, memory: Any, address: int, write: bool, launch: Launch, a: Any, wrote: bool) -> RaceError:

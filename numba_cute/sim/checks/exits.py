@@ -56,6 +56,9 @@ class Exits(Check):
             if not any(a.known(t, READS) for t in clocks) and not any(t.clock.agent == a.lo for t in cta.threads):
                 raise _may_still_touch(cta, a)
 
+    def forgets(self, clusters: set[Any]) -> None:
+        self._touches.clear()
+
 
 class ExitStores(Exits):
     """The same of bulk stores and reductions, which read it."""

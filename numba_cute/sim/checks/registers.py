@@ -48,6 +48,10 @@ class Registers(Check):
         self._warpgroups: dict[Any, _Warpgroup] = {}  # those that have executed a wgmma.fence
         self._loading: dict[Any, dict[int, list[tuple[Regs, Any]]]] = {}  # by warp and thread
 
+    def forgets(self, clusters: set[Any]) -> None:
+        self._warpgroups.clear()
+        self._loading.clear()
+
     # wgmma
     def fences_wgmma(self, m: Any) -> None:
         if m.unit is not None:

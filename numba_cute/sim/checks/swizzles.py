@@ -63,6 +63,10 @@ class Swizzles(Check):
         self._meant.pop(cta.smem, None)
         self._parts.pop(cta.smem, None)
 
+    def forgets(self, clusters: set[Any]) -> None:
+        self._computed.clear()
+        self._issued.clear()
+
     def swizzles(self, thread: Any, swizzle: Any, address: Any, width: int) -> None:
         lay, f = _lay(swizzle, width), thread.convoy
         mine = self._computed.setdefault(thread if f is None else f, {})

@@ -162,7 +162,9 @@ class Box(Region):
         self.stop = start + int(np.prod(self.shape))  # so that there are so many bytes, wherever they lie
 
     def _view(self, shadow: Ids) -> Ids:
-        return np.lib.stride_tricks.as_strided(shadow[self.start :], self.shape, [4 * s for s in self.strides])
+        return np.lib.stride_tricks.as_strided(
+            shadow[self.start :], self.shape, [shadow.itemsize * s for s in self.strides]
+        )
 
     def get(self, shadow: Ids) -> Ids:
         return self._view(shadow).ravel()

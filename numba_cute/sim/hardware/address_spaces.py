@@ -230,8 +230,8 @@ class GlobalMemory:
         return found
 
     @property
-    def allocations(self) -> list[Allocation]:
-        """All buffers."""
+    def buffers(self) -> list[Allocation]:
+        """The ranges that the kernel may use, as far as they are known."""
         return self._buffers
 
     def copies(self) -> list[tuple[Allocation, Bytes]]:

@@ -11,6 +11,7 @@ from greenlet import greenlet
 from ...isa.form.limits import ctas_at_once
 from ..ground.clocks import Clock, Gather
 from ..ground.report import DeadlockError, SimError, count, who
+from .retired import forget
 
 _MOST = 3  # clusters described in one report
 
@@ -47,6 +48,7 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
     """Run clusters one after the other, but all of them up to each sync of the grid first. clusters: each gives the
     next cluster that is to run, or None."""
     standing: list[tuple[Any, Any]] = []
+    gone: set[Any] = set()  # that have ended, and are not forgotten
     ended = 0
     try:
         for make in clusters:
@@ -60,6 +62,9 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
             runner.switch(start)
             if runner.dead:
                 ended += 1
+                gone.add(cluster)
+                if not standing and cluster.run.shared:
+                    forget(cluster.run, gone)
             else:
                 standing.append((cluster, runner))
         while standing:

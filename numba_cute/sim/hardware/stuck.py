@@ -186,6 +186,6 @@ def _memory(run: Any) -> int:
     found = 0
     for cta in run.cluster.ctas if run.cluster is not None else ():
         found = zlib.crc32(cta.smem.data, found)
-    for buffer in run.memory.allocations:
+    for buffer in run.memory.buffers:
         found = zlib.crc32(buffer.data, found)
     return found

@@ -56,5 +56,8 @@ class Together(Protocol):
     def vectors(self, operand: Operand, value: Any, size: int, row: Instr) -> Any:
         """Give a vector operand of `size` registers as an array (lanes, size)."""
 
+    def forget(self) -> None:
+        """Take apart what refers to itself, once the lanes have ended."""
+
     def results(self, row: Instr, case: dict[str, Any], operands: dict[str, Any], values: list[Any]) -> Any:
         """Give what `issue` gives: `values` are the body's outs for these lanes."""

@@ -229,6 +229,10 @@ class Check:
     def ends(self, cluster: Any) -> None:
         """All threads of a cluster have exited, and its copies are complete."""
 
+    def forgets(self, clusters: set[Any]) -> None:
+        """No cluster runs, `clusters` have ended, and lanes run together, so that no report names them: what is known
+        of them is forgotten. Takes those out of the set that are still referred to."""
+
     def fails(self, cluster: Any, error: Exception) -> None:
         """The kernel's own Python raised something."""
 

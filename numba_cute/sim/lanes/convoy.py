@@ -75,6 +75,10 @@ class Convoy:
         self.memory: dict[Any, Any] = {}  # what depends on the lanes alone
         self._moves: dict[Any, list[int]] = {}
 
+    def forget(self) -> None:
+        """Take apart what refers to itself, once the lanes have ended."""
+        self.members, self.threads, self._warp, self.log, self.memory = [], [], [], Log(), {}
+
     # values
     def of(self, dtype: DType | None, values: list[Any]) -> Any:
         """A value of a type for each lane; one number where all are the same. dtype: see `Lanes`."""

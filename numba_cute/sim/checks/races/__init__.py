@@ -12,6 +12,7 @@ from ...ground.report import RaceError, SimError
 from ...python.arithmetic.undefined import OutsideMask, Undefined, number_kind
 from .barriers import BarrierUse
 from .explain import not_started
+from .retired import Bases, Retiring
 from .shadow import History
 from .tensor_memory import TensorRaces, in_pipe
 from .warps import Warps
@@ -32,6 +33,8 @@ class Races(BarrierUse):
         self.history = History(run)
         self._warps = Warps(self.history)
         self._tensor_memories: dict[Any, TensorRaces] = {}
+        self._forgotten: Bases = (1, 1, 1)
+        self._kinds: dict[Any, int] = {}
 
     # memory
     def accesses(
@@ -48,6 +51,16 @@ class Races(BarrierUse):
 
     def exits(self, cta: Any) -> None:
         self.history.settle()
+
+    def forgets(self, clusters: set[Any]) -> None:
+        super().forgets(clusters)
+        self._tensor_memories.clear()
+        self.history.settle()
+        shadows = [a.shadow for a in self.run.memory.buffers if a.shadow is not None]
+        before = self._forgotten
+        self._forgotten = Retiring(self.history, before, self._kinds).forget(shadows)
+        self._warps.forget(*before[:2])
+        clusters -= {a.cluster for a in self.history.accesses[1:]}
 
     def reads_constant(self, m: Any, memory: Any, region: Region) -> None:
         self.history.never_written(m, memory, region)

@@ -25,6 +25,10 @@ class BarrierUse(Check):
         self._lines: dict[Any, tuple[Rally, Any, Place]] = {}
         """By warp: its last `syncthreads`, and which thread came first, and where."""
 
+    def forgets(self, clusters: set[Any]) -> None:
+        self._users.clear()
+        self._lines.clear()
+
     # mbarriers
     def begins_barrier(self, m: Any, bar: Any) -> None:
         self._users[bar] = {}

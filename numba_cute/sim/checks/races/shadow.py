@@ -18,6 +18,7 @@ import numpy as np
 from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
 from ...ground.access import Access, Box, Brought, Ids, Region
 from ...ground.clocks import FULL, READS, ThreadClock
+from ...hardware.together import NotTogether
 from .explain import Conflict, constant_written, over_barrier, race
 
 WIDEST_ATOMIC = 16
@@ -29,13 +30,14 @@ KEPT_ATOMICS = 4
 class Shadow:
     """The shadow of one memory, which names its addresses: a CTA's, or an allocation of global memory."""
 
-    __slots__ = ("memory", "writers", "readers", "updated")
+    __slots__ = ("memory", "writers", "readers", "updated", "before")
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
         self.writers: Ids = np.zeros(memory.data.nbytes, np.int32)  # an access
         self.readers: Ids = np.zeros(memory.data.nbytes, np.int32)  # a set: reads, and atomics before the last one
         self.updated = False  # whether such atomics may be among the readers
+        self.before: Any = None  # which bytes clusters have read that are forgotten (see `retired`), if there are any
 
 
 def distinct(ids: Ids) -> set[int]:
@@ -114,6 +116,23 @@ class History:
     def sets(self) -> int:
         """Count the sets that have a number, 0 among them."""
         return len(self._sets)
+
+    @property
+    def unions(self) -> int:
+        """Count the unions, the empty one among them."""
+        return len(self._unions)
+
+    def single_accesses(self, first: int) -> list[Any]:
+        """The sets from a number on: of each made by a bundle its only access, of the others what is no number."""
+        return self._sets[first:]
+
+    def truncate(self, accesses: int, sets: int, unions: int) -> None:
+        """Forget all from these numbers on."""
+        del self.accesses[accesses:], self._sets[sets:], self._unions[unions:]
+        self._set_ids = {s: n for s, n in self._set_ids.items() if n < sets}
+        self._union_ids = {u: n for u, n in self._union_ids.items() if n < unions}
+        self._added.clear()
+        self._recent.clear()
 
     def access(self, number: int) -> Access:
         """The access of a number."""
@@ -219,6 +238,8 @@ class History:
         self, m: Any, shadow: Shadow, region: Region, me: int, write: bool, atomic: str | None, clocks: Any
     ) -> None:
         """Check a write against what was read, and any access against atomics before the last one."""
+        if write and shadow.before is not None and region.get(shadow.before).any():
+            raise NotTogether("what a block has read that has ended is written")
         readers = region.get(shadow.readers)
         for s in distinct(readers):
             for i in self.members(s):
@@ -243,7 +264,7 @@ class History:
             before = {i for s in distinct(region.get(shadow.readers)) for i in self.members(s)}
             kept = self._latest(before | wrote)
             shadow.updated |= bool(kept)
-            region.set(shadow.readers, self._set(kept))
+            region.set(shadow.readers, self.set_of(kept))
         else:
             region.set(shadow.readers, 0)
         region.set(shadow.writers, me)
@@ -303,7 +324,7 @@ class History:
         """All accesses of a set."""
         return self._set_of(s) if s >= 0 else chain.from_iterable(map(self._set_of, self._unions[-s]))
 
-    def _set(self, accesses: Iterable[int]) -> int:
+    def set_of(self, accesses: Iterable[int]) -> int:
         """The number of the set of these accesses."""
         made: dict[Any, set[int]] = {}
         for i in accesses:

@@ -63,6 +63,8 @@ class Warps:
             return False
         readers = _narrow(region.rows(shadow.readers))
         if write:
+            if shadow.before is not None and region.rows(shadow.before).any():
+                return False
             if readers.any() and not self._overwrites(m, clocks, mine, readers):
                 return False
             region.set(shadow.readers, 0)
@@ -145,6 +147,13 @@ class Warps:
             lo, epochs = clocks[0].agent, np.array([c.epoch for c in clocks], np.int32)
             found = self._wholes[key] = self.history.add(Access(m, lo, lo + m.lanes, epochs, None, None))
         return found
+
+    def forget(self, accesses: int, sets: int) -> None:
+        """Forget those from these numbers on, and all clusters."""
+        self._agents[accesses:], self._epochs[accesses:], self._clusters[accesses:] = -1, 0, 0
+        self._alone[sets:] = 0
+        for known in (self._numbers, self._bundles, self._wholes):
+            known.clear()
 
     def _grow(self, more: int) -> None:
         """Have room for so many new accesses and sets."""
