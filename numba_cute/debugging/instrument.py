@@ -112,7 +112,7 @@ class _Instrumenter:
             if isinstance(p, _Piece):
                 yield p
                 continue
-            plain = p in ("{", "}") or p.endswith((":", "}")) or p.startswith(".")
+            plain = p in ("{", "}") or p.endswith(":") or p.startswith(".")
             yield p + (";" if p.startswith(".") else "") if plain and not p.startswith("@") else self._statement(p, parts)
 
     def _site(self, text: str) -> int:
