@@ -24,8 +24,14 @@ class DifferenceError(SimError):
 
 
 def compare(
-    kernel: Any, *, rtol: float = 0.0, atol: float = 0.0, cluster: Any = None, arch: str = "sm_90a", timeout: float = 2.0
-) -> Comparison:
+    kernel: Any,
+    *,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    cluster: Any = None,
+    arch: str = "sm_90a",
+    timeout: float = 2.0,
+) -> Comparison:  # fmt: skip
     """Run a kernel in the simulator and on the GPU: `compare(kernel)[grid, block, stream, smem](*args)`.
 
     kernel: as for `cute.simulate`; of a function of the host that `cute.jit` marks, `compare(f)(*args)`. args: NumPy

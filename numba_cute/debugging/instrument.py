@@ -27,7 +27,9 @@ class Instrumented:
 
 _ENTRY = re.compile(r"^\s*(?:\.visible\s+|\.weak\s+|\.extern\s+)*\.(entry|func)\b")
 _GLOBAL = re.compile(r"^\s*\.global\s+\.align\s+\d+\s+\.\w+\s+([\w$]+)")
-_STATIC = re.compile(r"^(?:\.visible |\.weak )?\.shared\s+\.align\s+(?:4|8|16|32|64|128|256|512|1024)\s+\.b8\s+([\w$]+)\[(\d+)\];")
+_STATIC = re.compile(
+    r"^(?:\.visible |\.weak )?\.shared\s+\.align\s+(?:4|8|16|32|64|128|256|512|1024)\s+\.b8\s+([\w$]+)\[(\d+)\];"
+)
 _DYNAMIC = re.compile(r"^\s*\.extern\s+\.shared\s+\.align\s+\d+\s+\.b8\s+([\w$]+)\[\];")
 _BEGIN, _END = "// begin inline asm", "// end inline asm"
 
@@ -87,7 +89,7 @@ class _Instrumenter:
             yield f"\t.local .align 4 .b8 {pieces.POLLS}[4];"
         if function == "entry" and self.shared and {"numbers", "unwritten"} <= self.checks:
             yield from (pieces.fill(symbol, size) for symbol, size in self.shared)
-            yield "bar.sync 0;"
+            yield pieces.MEET
         if self.polls:
             yield self._reset()
 
@@ -113,7 +115,9 @@ class _Instrumenter:
                 yield p
                 continue
             plain = p in ("{", "}") or p.endswith(":") or p.startswith(".")
-            yield p + (";" if p.startswith(".") else "") if plain and not p.startswith("@") else self._statement(p, parts)
+            yield (
+                p + (";" if p.startswith(".") else "") if plain and not p.startswith("@") else self._statement(p, parts)
+            )
 
     def _site(self, text: str) -> int:
         self.made.sites.append(Site(" ".join(text.split()), *self.where.here))

@@ -3,32 +3,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from cuda.bindings import driver as bindings
-from cuda.core import ObjectCode
-from numba.cuda.cudadrv import devices
-from numba.cuda.cudadrv.libs import get_cudalib
 
-from ..compiler.ground.asserting import ASSERTS
-from ..compiler.ground.target import arch_name
-from ..compiler.host import linking, ptxas
+from ..compiler.host import debugged
 from ..compiler.host.facts import facts
 from ..compiler.host.launching import Launch, launched, on_device_of
 from ..compiler.host.mapped import mapped
-from ..compiler.host.native import arrays, packing
-from ..compiler.host.streams import core_stream
 from ..seam import CuteError
 from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..sim.ground.report import SimError, UninitializedReadError, count
 from . import pieces
 from .instrument import CHECKS, Instrumented, instrument
-from .memory import names_of, on_gpu, ranges_of, reached
+from .memory import names_of, ranges_of, reached
 from .records import Ran, Range, error_of, hang_of
 
 _FLOATS = {16: {"Float16": 0x7C00, "BFloat16": 0x7F80}, 32: {"Float32": 0x7F800000, "TFloat32": 0x7F800000}}
@@ -36,7 +27,8 @@ _FLOATS[64] = {"Float64": 0x7FF0000000000000}
 
 
 def debug(
-    kernel: Any, *, timeout: float = 2.0, most: float = 60.0, checks: Any = True, cluster: Any = None, outputs: Any = (),
+    kernel: Any, *, timeout: float = 2.0, most: float = 60.0, checks: Any = True, cluster: Any = None,
+    outputs: Any = (),
 ) -> Debugged:  # fmt: skip
     """A kernel that runs on the GPU and says what is wrong with it: `debug(kernel)[grid, block, stream, smem](*args)`.
 
@@ -96,7 +88,7 @@ class Debugged:
 
     def _launch(self, kernel: Any, options: dict[str, Any], *args: Any, **named: Any) -> None:
         options = {"cluster": self.cluster, **options}
-        args, copies = on_gpu(static_arguments(kernel, args, named))
+        args, copies = debugged.on_gpu(static_arguments(kernel, args, named))
         launch = Launch(kernel, **options)
         with on_device_of(args):
             _Run(self, launch, mapped(launch.kernel, args), names_of(launch.kernel, args)).run()
@@ -109,30 +101,15 @@ def twin_of(kernel: Any, options: dict[str, Any], checks: tuple[str, ...]) -> tu
     """Compile a kernel's debugged twin, which it remembers; gives what its PTX became too."""
     known = kernel.__dict__.setdefault("_cute_debugged", {})
     if checks not in known:
-        given = {**getattr(kernel, "_cute_options", options), "lineinfo": True, "lto": False}
-        with ASSERTS:
-            twin = type(kernel)(kernel.py_func, kernel.argtypes, **given)
-        twin._cute_records = True
-        library = twin._codelibrary
-        made = instrument(library.get_asm_str(), checks)
-        cc = library._ensure_cc(None)
-        parts = sorted(library._linking_files, key=lambda p: str(getattr(p, "name", p)))
-        parts += [get_cudalib("cudadevrt", static=True)] if library.use_cooperative or library.needs_cudadevrt else []
-        registers = library._max_registers
-        cubin, _ = ptxas.assemble(made.ptx, arch_name(cc), registers, relocatable=bool(parts))
-        cubin = linking.link(cubin, parts, arch_name(cc), cc, registers) if parts else cubin
-        library._cubin_cache[cc] = ObjectCode.from_cubin(cubin, name=kernel.py_func.__name__)
-        known[checks] = twin, made
+        made: list[Instrumented] = []
+
+        def rewrite(ptx: str) -> str:
+            made.append(instrument(ptx, checks))
+            return made[0].ptx
+
+        known[checks] = debugged.twin(kernel, options, rewrite), made[0]
     found: tuple[Any, Instrumented] = known[checks]
     return found
-
-
-def _checked(result: Any) -> Any:
-    """What a call of the driver gives; CuteError with the driver's word if it failed."""
-    error, *values = result
-    if error != bindings.CUresult.CUDA_SUCCESS:
-        raise CuteError(f"debug: the driver says {error.name}")
-    return values[0] if len(values) == 1 else values
 
 
 def table_of(ranges: list[Range], strict: bool) -> Any:
@@ -159,26 +136,21 @@ class _Run:
 
     def run(self) -> None:
         """Launch, wait, and raise what was wrong."""
-        blocks = int(np.prod(self.setting.grid))
-        size = pieces.RECORD * pieces.MOST
-        flags = bindings.CU_MEMHOSTALLOC_DEVICEMAP | bindings.CU_MEMHOSTALLOC_PORTABLE
-        host = int(_checked(bindings.cuMemHostAlloc(size, flags)))
-        control = int(_checked(bindings.cuMemAlloc(pieces.GATES + (64 * blocks if self.made.gates else 0))))
-        finished = False
-        try:
-            ctypes.memset(host, 0, size)
-            _checked(bindings.cuMemsetD8(control, 0, pieces.GATES + (64 * blocks if self.made.gates else 0)))
-            self._set(int(_checked(bindings.cuMemHostGetDevicePointer(host, 0))), control)
-            written = self._fill()
-            launched(self.twin, self.args, self.setting)
-            finished, error = self._wait(host, size, control)
-        finally:
-            if finished:  # a kernel that goes on writes there
-                bindings.cuMemFreeHost(host)
-                bindings.cuMemFree(control)
+        board = debugged.Board(pieces.RECORD * pieces.MOST, self.control_bytes)
+        self.set(board.records, board.control)
+        wanted = self._fill()
+        launched(self.twin, self.args, self.setting)
+        finished, error = self._wait(board)
+        if finished:  # a kernel that goes on writes there
+            board.free()
         if error is not None:
             raise error
-        self._check_written(written)
+        self._check_written(wanted)
+
+    @property
+    def control_bytes(self) -> int:
+        """The bytes of the control words."""
+        return pieces.GATES + (64 * int(np.prod(self.setting.grid)) if self.made.gates else 0)
 
     def _ran(self) -> Ran:
         cluster = facts(self.twin).cluster or self.setting.cluster or (1, 1, 1)
@@ -186,59 +158,39 @@ class _Run:
             self.name, self.made.sites, self.ranges, self.setting.grid, self.setting.block, self.of.timeout, cluster
         )
 
-    def _set(self, records: int, control: int) -> None:
-        """Tell the module where to write, and what memory the kernel may use."""
-        library = _checked(bindings.cuKernelGetLibrary(self.twin._codelibrary.get_cufunc().handle))
-        known = list(self.ranges)
-        parameters: list[Any] = []
-        for t, v in zip(self.twin.argument_types, self.args):
-            self.twin._prepare_args(t, v, core_stream(0), [], parameters)
-        known += reached(self.ranges, packing.block(parameters)[0])
-        for symbol in self.made.symbols:
-            error, address, nbytes = bindings.cuLibraryGetGlobal(library, symbol.encode())
-            if error == bindings.CUresult.CUDA_SUCCESS:
-                known.append(Range(int(address), int(address) + int(nbytes), symbol))
+    def set(self, records: int, control: int) -> None:
+        """Tell the module where to write, and what memory the kernel may use. records, control: addresses."""
+        known = [*self.ranges, *reached(self.ranges, debugged.parameters_of(self.twin, self.args))]
+        for name in self.made.symbols:
+            found = debugged.symbol_of(self.twin, name)
+            if found is not None:
+                known.append(Range(found[0], sum(found), name))
         self.ranges = known[: pieces.MOST_RANGES]
-        table = table_of(self.ranges, len(known) <= pieces.MOST_RANGES)
         limit = max(pieces.PATIENCE, int(self.of.timeout * 1e9) >> 20)
-        words = np.array([records, control, limit, 0], np.uint64)
-        for symbol, values in ((pieces.TABLE, words), (pieces.RANGES, table)):
-            address, _ = _checked(bindings.cuLibraryGetGlobal(library, symbol.encode()))
-            _checked(bindings.cuMemcpyHtoD(address, values.ctypes.data, values.nbytes))
+        debugged.set_symbol(self.twin, pieces.TABLE, np.array([records, control, limit, 0], np.uint64))
+        debugged.set_symbol(self.twin, pieces.RANGES, table_of(self.ranges, len(known) <= pieces.MOST_RANGES))
 
-    def _wait(self, host: int, size: int, control: int) -> tuple[bool, BaseException | None]:
+    def _wait(self, board: debugged.Board) -> tuple[bool, BaseException | None]:
         """Wait until the kernel has ended; gives whether it has, and what was wrong."""
-        stream = arrays.current_stream(self.args) if self.setting.stream is None else self.setting.stream
-        began, told = time.monotonic(), False
-        results, most = bindings.CUresult, self.of.most
+        stream, began, told = debugged.stream_of(self.setting, self.args), time.monotonic(), False
         while True:
-            (code,) = bindings.cuStreamQuery(stream)
-            data = (ctypes.c_char * size).from_address(host)
-            if code == results.CUDA_SUCCESS:
-                return True, error_of(bytes(data), self._ran())
-            if code != results.CUDA_ERROR_NOT_READY:
-                return False, self._lost(code, bytes(data))
+            state = debugged.state_of(stream)
+            if state == "":
+                return True, error_of(board.data(), self._ran())
+            if state is not None:
+                return False, self._lost(state, board.data())
             waited = time.monotonic() - began
-            if waited > most + self.of.timeout + 2:
-                return False, hang_of(self._ran(), bytes(data), waited)
-            if waited > most and not told:
-                told = self._end(control)
+            if waited > self.of.most + self.of.timeout + 2:
+                return False, hang_of(self._ran(), board.data(), waited)
+            if waited > self.of.most and not told:
+                told = True
+                board.end()
             time.sleep(0.0005 if waited < 0.1 else 0.01)
 
-    @staticmethod
-    def _end(control: int) -> bool:
-        """Tell a running kernel to end."""
-        word = np.ones(1, np.uint32)
-        stream = _checked(bindings.cuStreamCreate(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING))
-        _checked(bindings.cuMemcpyHtoDAsync(control, word.ctypes.data, word.nbytes, stream))
-        return True
-
-    def _lost(self, code: Any, data: bytes) -> BaseException:
+    def _lost(self, state: str, data: bytes) -> BaseException:
         """The exception of a kernel that the GPU stopped."""
         found = error_of(data, self._ran())
-        words = (
-            f"the GPU stopped the kernel, {code.name}, so the CUDA context is lost: end the process"
-        )
+        words = f"the GPU stopped the kernel, {state}, so the CUDA context is lost: end the process"
         if found is None:
             return SimError(
                 f"kernel {self.name}: {words}; no check saw why: copies by TMA, cp.async and the matrix unit are not "
@@ -246,12 +198,12 @@ class _Run:
             )
         return type(found)(f"{found}\n  {words}")
 
-    # ------------------------------------------------------------------ outputs
+    # outputs
     def _fill(self) -> list[Range]:
         """Fill the outputs with what nobody writes."""
         wanted = [self._output(name) for name in self.of.outputs]
         for r in wanted:
-            _checked(bindings.cuMemsetD16(r.start, pieces.FILL & 0xFFFF, (r.stop - r.start) // 2))
+            debugged.fill(r.start, r.stop - r.start, pieces.FILL & 0xFFFF)
         return wanted
 
     def _output(self, name: str) -> Range:
@@ -266,12 +218,11 @@ class _Run:
 
     def _check_written(self, wanted: list[Range]) -> None:
         for r in wanted:
-            held = np.empty((r.stop - r.start) // r.dtype.bytes, f"<u{r.dtype.bytes}")
-            _checked(bindings.cuMemcpyDtoH(held.ctypes.data, r.start, held.nbytes))
+            held = debugged.contents(r.start, (r.stop - r.start) // r.dtype.bytes, f"<u{r.dtype.bytes}")
             fill = int.from_bytes((pieces.FILL & 0xFFFF).to_bytes(2, "little") * (r.dtype.bytes // 2), "little")
             missing = np.flatnonzero(held == fill)
             if missing.size:
                 raise UninitializedReadError(
-                    f"output {r.name} of kernel {self.name}: {missing.size} of {count(held.size, 'element')} were never "
-                    f"written, element {missing[0]} of its memory first"
+                    f"output {r.name} of kernel {self.name}: {missing.size} of {count(held.size, 'element')} were "
+                    f"never written, element {missing[0]} of its memory first"
                 )

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from cuda.bindings import driver as bindings
-from numba import cuda
 
+from ..compiler.host.debugged import allocation_of, contents
 from ..seam import CuteError
 from ..tensor.dlpack import inspect_array
 from .pieces import MOST_RANGES
@@ -75,46 +74,18 @@ def _array(value: Any, name: str) -> Iterator[Range]:
     yield Range(start + low, start + -(-high // 8), name, dtype)
 
 
-def allocation_of(address: int) -> Range | None:
-    """Return the allocation of the driver that holds an address; None if it is in none of a GPU."""
-    kinds = bindings.CUpointer_attribute
-    values = []
-    for kind in (kinds.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, kinds.CU_POINTER_ATTRIBUTE_RANGE_SIZE):
-        error, value = bindings.cuPointerGetAttribute(kind, address)
-        if error != bindings.CUresult.CUDA_SUCCESS:
-            return None
-        values.append(int(value))
-    start, size = values
-    return Range(start, start + size, f"the allocation at {start:#x}") if size else None
-
-
 def reached(ranges: list[Range], parameters: bytes) -> list[Range]:
     """List the allocations that addresses lead to which are no argument's: among a launch's parameters, and in arrays
     of 64-bit integers."""
     words = list(np.frombuffer(parameters[: len(parameters) // 8 * 8], np.uint64))
     for r in ranges:
         if r.dtype is not None and r.dtype.is_integer and r.dtype.width == 64:
-            words += _contents(r)
+            held = contents(r.start, min((r.stop - r.start) // 8, _MOST_WORDS), np.uint64)
+            words += list(np.unique(held[held >= _LEAST_ADDRESS])[:MOST_RANGES])
     more: dict[int, Range] = {}
     for word in {int(w) for w in words if w >= _LEAST_ADDRESS}:
         if not any(r.start <= word <= r.stop for r in (*ranges, *more.values())):
             found = allocation_of(word)
             if found is not None:
-                more[found.start] = found
+                more[found[0]] = Range(found[0], sum(found), f"the allocation at {found[0]:#x}")
     return list(more.values())[: MOST_RANGES // 2]
-
-
-def _contents(r: Range) -> list[Any]:
-    count = min((r.stop - r.start) // 8, _MOST_WORDS)
-    held = np.empty(count, np.uint64)
-    (error,) = bindings.cuMemcpyDtoH(held.ctypes.data, r.start, held.nbytes)
-    if error != bindings.CUresult.CUDA_SUCCESS:
-        return []
-    return list(np.unique(held[held >= _LEAST_ADDRESS])[:MOST_RANGES])
-
-
-def on_gpu(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[np.ndarray[Any, Any], Any]]]:
-    """Copy NumPy arrays among arguments to the GPU; return the arguments, and each array with its copy."""
-    copies = [(a, cuda.to_device(a)) if isinstance(a, np.ndarray) else None for a in args]
-    made = tuple(a if c is None else c[1] for a, c in zip(args, copies))
-    return made, [c for c in copies if c is not None]

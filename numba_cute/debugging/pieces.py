@@ -3,9 +3,9 @@
 
 The kernel's module has two symbols that a launch sets: TABLE, with the addresses of the records and of the control
 words, and RANGES, with the memory of the kernel's arguments. A record is RECORD bytes: its kind (32 bits, with ENDED
-where another thread ended the wait), site, block x, y, z and the thread's number (32 bits each), three words of 64 bits,
-one of 32, and the timer. Control words: whether the kernel is to end, how many records were written; from GATES on, 64
-bytes for each block: its named barriers, each an age in the upper and arrivals in the lower 16 bits.
+where another thread ended the wait), site, block x, y, z and the thread's number (32 bits each), three words of 64
+bits, one of 32, and the timer. Control words: whether the kernel is to end, how many records were written; from GATES
+on, 64 bytes for each block: its named barriers, each an age in the upper and arrivals in the lower 16 bits.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ RECORD, MOST, ENDED, GATES, MOST_RANGES = 64, 1 << 16, 1 << 8, 128, 64
 PATIENCE = 8  # ms that a thread waits before it looks whether the kernel is to end
 FILL = 0xFF83FF83
 """What shared memory holds where nobody wrote: no number as a float of 16, 32 or 64 bits."""
+MEET = "bar.sync 0;"
 _serial = itertools.count()
 
 SYMBOLS = (
-    f".visible .global .align 16 .b64 {TABLE}[4];\n"
-    f".visible .const .align 16 .b64 {RANGES}[{2 + 4 * MOST_RANGES}];\n"
+    f".visible .global .align 16 .b64 {TABLE}[4];\n.visible .const .align 16 .b64 {RANGES}[{2 + 4 * MOST_RANGES}];\n"
 )
 
 
@@ -147,7 +147,8 @@ def aligned(address: str, size: int, site: int) -> str:
     n = fresh()
     return (
         f"{{ .reg .b64 al{n}, as{n}; .reg .pred ap{n}; and.b64 al{n}, {address}, {size - 1}; mov.b64 as{n}, {size}; "
-        f"setp.eq.u64 ap{n}, al{n}, 0; @ap{n} bra $Lcute_al{n}; {report(11, site, (address, f'as{n}'))} $Lcute_al{n}: }}"
+        f"setp.eq.u64 ap{n}, al{n}, 0; @ap{n} bra $Lcute_al{n}; "
+        f"{report(11, site, (address, f'as{n}'))} $Lcute_al{n}: }}"
     )
 
 

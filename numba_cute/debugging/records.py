@@ -16,7 +16,18 @@ from ..seam.guards.messages import FalseAssertion, assertion_at, false_assertion
 from ..sim.ground.report import DeadlockError, OutOfBoundsError, Place, SimError, UninitializedReadError, count, who
 from .pieces import ENDED, FILL, RECORD
 from .sites import (
-    ASSERTION, BLOCK, CLUSTER, FLAG, MBARRIER, MISALIGNED, NAMED, NOT_A_NUMBER, OUTSIDE, OUTSIDE_SHARED, WAITS, Site,
+    ASSERTION,
+    BLOCK,
+    CLUSTER,
+    FLAG,
+    MBARRIER,
+    MISALIGNED,
+    NAMED,
+    NOT_A_NUMBER,
+    OUTSIDE,
+    OUTSIDE_SHARED,
+    WAITS,
+    Site,
 )  # fmt: skip
 
 FORM = np.dtype([
@@ -164,7 +175,7 @@ def _linear(index: Any, extent: tuple[int, int, int]) -> int:
 
 
 def _deadlock(records: Any, ran: Ran) -> DeadlockError:
-    first = min(records, key=lambda r: (int(r["kind"]) & ENDED, int(r["time"])))
+    first = min(records, key=_age)
 
     def cluster_of(r: Any) -> tuple[int, ...]:
         return tuple(int(b) // c for b, c in zip(r["block"], ran.cluster))
@@ -180,12 +191,20 @@ def _deadlock(records: Any, ran: Ran) -> DeadlockError:
     threads = int(np.prod(ran.block))
     groups: dict[Any, list[Any]] = {}
     for r in here:
-        key = (int(r["kind"]) & 0xFF, int(r["site"]), tuple(map(int, r["words"])), int(r["last"]), int(r["kind"]) & ENDED)
+        key = (
+            int(r["kind"]) & 0xFF,
+            int(r["site"]),
+            tuple(map(int, r["words"])),
+            int(r["last"]),
+            int(r["kind"]) & ENDED,
+        )
         if key[0] in (MBARRIER, NAMED):
             key = (*key[:4], 0, _rank(r, ran))
         groups.setdefault(key, []).append(r)
     held = {rank: _Block(rank, _Cluster(size), range(threads)) for rank in {_rank(r, ran) for r in here}}
-    ordered = sorted(groups.values(), key=lambda g: (min(int(r["kind"]) & ENDED for r in g), min(int(r["time"]) for r in g)))
+    ordered = sorted(
+        groups.values(), key=lambda g: (min(int(r["kind"]) & ENDED for r in g), min(int(r["time"]) for r in g))
+    )
     for group in ordered:
         some = [_Thread(int(r["thread"]), held[_rank(r, ran)]) for r in group]
         lines.append(f"  {who(some)} wait{'s' if len(some) == 1 else ''} at {_place(group[0], ran)}")
@@ -195,6 +214,11 @@ def _deadlock(records: Any, ran: Ran) -> DeadlockError:
     if elsewhere:
         lines.append(f"  threads of {count(len(elsewhere), 'other block')} waited too, as of {min(elsewhere)}")
     return DeadlockError("\n".join(lines))
+
+
+def _age(r: Any) -> tuple[int, int]:
+    """Order records: first those of waits that lasted too long."""
+    return int(r["kind"]) & ENDED, int(r["time"])
 
 
 def _rank(r: Any, ran: Ran) -> int:
@@ -236,6 +260,6 @@ def hang_of(ran: Ran, records: Any, seconds: float) -> DeadlockError:
     words = f"{found}\n  " if found is not None else f"deadlock in kernel {ran.kernel}: "
     return DeadlockError(
         f"{words}the kernel still runs after {seconds:g} s, and cannot be ended: some threads loop or wait where no "
-        "instruction lets a wait be left (a loop of the user's without an mbarrier, bar.warp.sync, griddepcontrol.wait, "
-        "a grid's barrier); the CUDA context is lost: end the process"
+        "instruction lets a wait be left (a loop of the user's without an mbarrier, bar.warp.sync, "
+        "griddepcontrol.wait, a grid's barrier); the CUDA context is lost: end the process"
     )

@@ -7,14 +7,14 @@ from typing import Any
 def measure(size: int = 4096, rounds: int = 20) -> None:
     """Print the times of a launch, plain and debugged, with all checks and with those of waits alone."""
     import torch
-    from cuda.bindings import driver as bindings
 
     import numba_cute as cute
+    from numba_cute.compiler.host.debugged import Board
     from numba_cute.compiler.host.launching import Launch, launched
     from numba_cute.compiler.host.mapped import mapped
     from numba_cute.debugging import pieces
     from numba_cute.debugging.instrument import CHECKS
-    from numba_cute.debugging.launches import Debugged, _checked, _Run
+    from numba_cute.debugging.launches import Debugged, _Run
     from numba_cute.debugging.memory import names_of
     from numba_cute.kernels.gemm.dense import THREADS
     from numba_cute.kernels.gemm.launches import clusters_here, sms_here
@@ -47,11 +47,8 @@ def measure(size: int = 4096, rounds: int = 20) -> None:
     for checks in (CHECKS, ("waits",)):
         run = _Run(Debugged(kernel, 2.0, 60.0, checks, None, ()), Launch(kernel, grid, THREADS, None, 0, 0), given,
                    names_of(kernel, given))  # fmt: skip
-        records = int(_checked(bindings.cuMemAlloc(pieces.RECORD * pieces.MOST)))
-        bytes_ = pieces.GATES + 64 * int(torch.tensor(run.setting.grid).prod())
-        control = int(_checked(bindings.cuMemAlloc(bytes_)))
-        _checked(bindings.cuMemsetD8(control, 0, bytes_))
-        run._set(records, control)
+        board = Board(pieces.RECORD * pieces.MOST, run.control_bytes)
+        run.set(board.records, board.control)
         c.zero_()
         took = timed(lambda run=run: launched(run.twin, run.args, run.setting))
         same = torch.equal(c, want)
