@@ -48,7 +48,7 @@ def test_a_deadlock_says_who_waits_where_and_for_what():
     )
     assert text.splitlines()[0].startswith("deadlock in kernel kernel, block (0, 0, 0): 48 threads waited, one of them")
     for words in (
-        "warp 0 (32 threads) wait at ", f":{LINE} (kernel): `import ", "for the mbarrier at 0x400", "parity 1",
+        "warp 0 (32 threads) wait at ", f":{LINE} (kernel): `from numba", "for the mbarrier at 0x400", "parity 1",
         "3 arrivals missing", "lanes 0-15 of warp 1 (16 threads) wait", "for the barrier of the block",
         "lanes 16-31 of warp 1 (16 threads) had ended", "threads of 1 other block waited too, as of (3, 0, 0)",
     ):  # fmt: skip
