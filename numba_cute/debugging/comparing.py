@@ -134,7 +134,7 @@ def first_difference(a: Any, b: Any, rtol: float, atol: float) -> tuple[tuple[in
 
 def address_of(a: Any, at: tuple[int, ...]) -> int:
     """Return the address of an element of an array."""
-    return int(a.ctypes.data) + sum(i * s for i, s in zip(at, a.strides))
+    return int(a.ctypes.data + sum(i * s for i, s in zip(at, a.strides)))
 
 
 def place_of(run: Any, address: int) -> str | None:

