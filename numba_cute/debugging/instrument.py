@@ -51,7 +51,9 @@ class _Instrumenter:
         self.made = Instrumented()
         self.out: list[str] = []
         self.shared = [(m[1], m[2]) for m in map(_STATIC.match, self.lines) if m]
-        self.shared += [(m[1], "%dynamic_smem_size") for m in map(_DYNAMIC.match, self.lines) if m]
+        dynamic = [m[1] for m in map(_DYNAMIC.match, self.lines) if m]
+        self.dynamic = dynamic[0] if dynamic else pieces.LAST
+        self.shared += [(name, "%dynamic_smem_size") for name in dynamic]
         self.polls = "waits" in checks and re.search(r"mbarrier\.(try|test)_wait[^;]*;\s*selp", ptx) is not None
 
     def run(self) -> Instrumented:
@@ -65,7 +67,7 @@ class _Instrumenter:
             if found:
                 function = found[1]
             if head and (found or _GLOBAL.match(line) or stripped.startswith((".extern", ".visible", ".common"))):
-                self.out.append(pieces.SYMBOLS)
+                self.out.append(pieces.SYMBOLS + (pieces.DYNAMIC if self.dynamic == pieces.LAST else ""))
                 head = False
             if stripped == _BEGIN:
                 asm = []
@@ -73,7 +75,7 @@ class _Instrumenter:
                 self.out += [_BEGIN, self._asm(asm), _END]
                 asm = None
             elif asm is not None:
-                asm.append(line)
+                asm += [line] if stripped and not stripped.startswith(".loc") else []
             elif (variable := _GLOBAL.match(line)) is not None:
                 self.made.symbols.append(variable[1])
                 self.out.append(".visible " + stripped)
@@ -215,7 +217,7 @@ class _Instrumenter:
         if "alignment" in self.checks and access.size > 1:
             out += pieces.aligned(address, access.size, site) + " "
         if access.space == "shared":
-            out += pieces.within_shared(address, access.size, site) if "bounds" in self.checks else ""
+            out += pieces.within_shared(address, access.size, site, self.dynamic) if "bounds" in self.checks else ""
         elif "bounds" in self.checks:
             if access.space == "":
                 out += f"isspacep.global cp{n}, {address}; @!cp{n} bra {skip}; "

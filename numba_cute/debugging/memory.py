@@ -13,6 +13,7 @@ import numpy as np
 from ..compiler.host.debugged import allocation_of, contents
 from ..seam import CuteError
 from ..tensor.dlpack import inspect_array
+from ..tensor.tensor import Tensor, extent
 from .pieces import MOST_RANGES
 from .records import Range
 
@@ -40,10 +41,10 @@ def _within(value: Any, name: str, seen: set[int]) -> Iterator[Range]:
     if id(value) in seen or isinstance(value, type):
         return
     seen.add(id(value))
-    allocations = getattr(value, "__cute_allocations__", None)
-    if allocations is not None:
-        dtype = getattr(value, "element_type", None)
-        yield from (Range(int(at), int(at) + int(n), label or name, dtype) for at, n, label, *_ in allocations())
+    if isinstance(value, Tensor):
+        start, nbytes = extent(value)
+        if nbytes:
+            yield Range(start, start + nbytes, name, value.element_type)
         return
     if hasattr(value, "__cuda_array_interface__") or callable(getattr(value, "data_ptr", None)):
         yield from _array(value, name)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-TABLE, RANGES, POLLS = "numba_cute_debug", "numba_cute_ranges", "numba_cute_polls"
+TABLE, RANGES, POLLS, LAST = "numba_cute_debug", "numba_cute_ranges", "numba_cute_polls", "numba_cute_last"
 RECORD, MOST, ENDED, GATES, MOST_RANGES = 64, 1 << 16, 1 << 8, 128, 64
 PATIENCE = 8  # ms that a thread waits before it looks whether the kernel is to end
 FILL = 0xFF83FF83
@@ -21,6 +21,8 @@ FILL = 0xFF83FF83
 MEET = "bar.sync 0;"
 _serial = itertools.count()
 
+DYNAMIC = f".extern .shared .align 16 .b8 {LAST}[];\n"
+"""The symbol of dynamic shared memory, for a module that has none."""
 SYMBOLS = (
     f".visible .global .align 16 .b64 {TABLE}[4];\n.visible .const .align 16 .b64 {RANGES}[{2 + 4 * MOST_RANGES}];\n"
 )
@@ -132,11 +134,13 @@ def _block(number: str, spare: str) -> str:
 
 def around_barrier(statement: str, kind: int, site: int) -> str:
     """Put around a barrier that threads which end do not hold up what ends the thread behind it, if the kernel is to
-    end and it waited for long."""
+    end and it waited for long. A barrier lets its warp go on up to the next access to memory (BAR.SYNC.DEFER_BLOCKING),
+    so there is one before the clock is read again."""
     n = fresh()
     return (
         f"{{ .reg .b64 ba{n}, bb{n}; .reg .b32 bc{n}; .reg .pred bp{n}; mov.u64 ba{n}, %clock64; {statement}; "
-        f"mov.u64 bb{n}, %clock64; sub.s64 bb{n}, bb{n}, ba{n}; setp.lt.s64 bp{n}, bb{n}, 4194304; "
+        f"ld.volatile.global.b32 bc{n}, [{TABLE}+16]; mov.u64 bb{n}, %clock64; sub.s64 bb{n}, bb{n}, ba{n}; "
+        f"setp.lt.s64 bp{n}, bb{n}, 4194304; @bp{n} bra $Lcute_past{n}; setp.eq.u32 bp{n}, bc{n}, 0; "
         f"@bp{n} bra $Lcute_past{n}; ld.global.b64 ba{n}, [{TABLE}+8]; ld.volatile.global.b32 bc{n}, [ba{n}]; "
         f"setp.eq.u32 bp{n}, bc{n}, 0; @bp{n} bra $Lcute_past{n}; {report(ENDED | kind, site)} $Lcute_past{n}: }}"
     )
@@ -213,14 +217,16 @@ def _word(of: str, w: str, bad: str) -> str:
     )
 
 
-def within_shared(address: str, size: int, site: int) -> str:
-    """Report `size` bytes at `address`, a register of 64 bits, that are beyond the block's shared memory."""
+def within_shared(address: str, size: int, site: int, dynamic: str) -> str:
+    """Report `size` bytes at `address`, a register of 64 bits, that are beyond the block's shared memory. dynamic: the
+    symbol of dynamic shared memory, which lies last."""
     n = fresh()
     return (
-        f"{{ .reg .b32 sl{n}, sr{n}; .reg .b64 se{n}, sw{n}; .reg .pred sp{n}; mov.u32 sl{n}, %total_smem_size; "
-        f"mov.u32 sr{n}, %reserved_smem_offset_end; add.u32 sl{n}, sl{n}, sr{n}; cvt.u64.u32 sw{n}, sl{n}; "
-        f"add.u64 se{n}, {address}, {size}; setp.le.u64 sp{n}, se{n}, sw{n}; @sp{n} bra $Lcute_sh{n}; "
-        f"mov.b64 se{n}, {size}; {report(12, site, (address, f'se{n}', f'sw{n}'))} $Lcute_sh{n}: }}"
+        f"{{ .reg .b32 sl{n}, sr{n}; .reg .b64 se{n}, sw{n}; .reg .pred sp{n}; mov.u32 sl{n}, {dynamic}; "
+        f"mov.u32 sr{n}, %dynamic_smem_size; add.u32 sl{n}, sl{n}, sr{n}; cvt.u64.u32 sw{n}, sl{n}; "
+        f"and.b64 se{n}, {address}, 0xffffff; add.u64 se{n}, se{n}, {size}; setp.le.u64 sp{n}, se{n}, sw{n}; "
+        f"@sp{n} bra $Lcute_sh{n}; mov.b64 se{n}, {size}; "
+        f"{report(12, site, (address, f'se{n}', f'sw{n}'))} $Lcute_sh{n}: }}"
     )
 
 

@@ -30,6 +30,9 @@ from .sites import (
     Site,
 )  # fmt: skip
 
+_WINDOW, _COUNT = (1 << 24) - 1, (1 << 20) - 1
+"""Of an address of shared memory, which of its block's it is (a cluster's has the rank above); of an mbarrier's counts,
+how many there may be."""
 FORM = np.dtype([
     ("kind", "<u4"), ("site", "<u4"), ("block", "<u4", 3), ("thread", "<u4"), ("words", "<u8", 3), ("last", "<u4"),
     ("pad", "<u4"), ("time", "<u8"),
@@ -226,16 +229,27 @@ def _others(here: list[Any], ran: Ran, held: dict[int, _Block]) -> list[str]:
     return lines
 
 
+def missing(word: int, pending: int) -> str:
+    """Say what the phase of an mbarrier lacks. word: the object, which the PTX ISA calls opaque; a Hopper GPU has in
+    it, negated, the count (bits 1 to 20), bytes (21 to 41) and pending arrivals (43 to 62). pending: by
+    mbarrier.pending_count, which tells whether that holds."""
+    pending &= _COUNT
+    if -(word >> 43) & _COUNT != pending:
+        return f"{count(pending, 'arrival')} missing" if pending else "bytes of copies are missing"
+    nbytes, total = -(word >> 21) & ((1 << 21) - 1), -(word >> 1) & _COUNT
+    said = [f"{pending} of {count(total, 'arrival')} missing"] if pending else []
+    if nbytes:
+        said.append(f"{nbytes} bytes of copies missing" if nbytes <= _COUNT else "more bytes came than were announced")
+    return ", ".join(said) or "nothing is missing: the phase completed as the kernel was ended, or was another one"
+
+
 def _cause(r: Any) -> list[str]:
     kind, last = int(r["kind"]) & 0xFF, int(r["last"])
     a, b, c = (int(x) for x in r["words"])
     if kind == MBARRIER:
-        pending = "no arrival is missing, so bytes of copies are" if last == 0 else (
-            f"{count(last, 'arrival')} missing"
-        )  # fmt: skip
         return [
-            f"for the mbarrier at {a:#x} of shared memory (mbarrier.try_wait), the phase of parity {b} to complete: "
-            f"{pending} (its word: {c:#018x})"
+            f"for the mbarrier at {a & _WINDOW:#x} of shared memory (mbarrier.try_wait), the phase of parity {b} to "
+            f"complete: {missing(c, last)}"
         ]
     if kind == NAMED:
         return [f"for named barrier {a}: {c} of {b} threads have arrived"]

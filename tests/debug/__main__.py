@@ -47,17 +47,23 @@ def alive(a, out):
         return False
 
 
+def run(name, broken):
+    """Run a case in a process of its own: what it said, and whether it ended as it should."""
+    command = [sys.executable, "-m", "tests.debug", "--one", name, str(int(broken))]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired as e:
+        return f"{(e.stdout or b'').decode()[-1000:]} (no end in {SECONDS} s)", False
+    return done.stdout + done.stderr[-1500:], done.returncode == 0
+
+
 def all_of(part):
+    """Run all cases whose name has a part, and sum up."""
     failed, began = [], time.time()
     runs = [(c.name, broken) for c in CASES for broken in (True, False) if part in c.name]
     for name, broken in runs:
-        command = [sys.executable, "-m", "tests.debug", "--one", name, str(int(broken))]
         start = time.time()
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-            said, ok = done.stdout + done.stderr[-1500:], done.returncode == 0
-        except subprocess.TimeoutExpired as e:
-            said, ok = f"{(e.stdout or b'').decode()[-1000:]} (no end in {SECONDS} s)", False
+        said, ok = run(name, broken)
         kind = "broken" if broken else "right"
         print(f"{'ok    ' if ok else 'FAILED'} {kind:6} {name} ({time.time() - start:.1f} s)", flush=True)
         if not ok:

@@ -10,7 +10,7 @@ import numba_cute as cute
 from numba_cute.debugging.comparing import first_difference
 from numba_cute.debugging.launches import table_of
 from numba_cute.debugging.pieces import ENDED, FILL, MOST_RANGES
-from numba_cute.debugging.records import FORM, Ran, Range, error_of, hang_of
+from numba_cute.debugging.records import FORM, Ran, Range, error_of, hang_of, missing
 from numba_cute.debugging.sites import (
     ASSERTION,
     BLOCK,
@@ -68,7 +68,7 @@ def test_a_deadlock_says_who_waits_where_and_for_what():
 
 
 def test_bytes_that_are_missing_and_named_barriers_and_clusters_have_their_words():
-    assert "bytes of copies" in said(record(MBARRIER, (1024, 0, 7)), error=DeadlockError)
+    assert "bytes of copies" in said(record(MBARRIER, (1024, 0, 0x000003FFE01FFFFE)), error=DeadlockError)
     text = said(record(NAMED, (3, 96, 64), range(64), block=(1, 0, 0)), of=ran(cluster=(2, 1, 1)), error=DeadlockError)
     assert "for named barrier 3: 64 of 96 threads have arrived" in text and "of CTA 1" in text
 
@@ -100,6 +100,21 @@ def test_an_assertion_has_its_text_and_message():
     assert "`assert n.sum() == 3` is false: three" in text and isinstance(AssertionError(), Exception)
     text = said(record(ASSERTION, site=2), of=ran(Site('assert ["ValueError", ""]', __file__, line)), error=SimError)
     assert "ValueError" in text
+
+
+@pytest.mark.parametrize(
+    "word, pending, words",
+    [  # words that an H200 had
+        (0x7FFFF800001FFFBE, 1, "1 of 33 arrivals missing"),
+        (0x7FFF0800001FFF80, 31, "31 of 64 arrivals missing"),
+        (0xFFFE0000001FFF80, 64, "64 of 64 arrivals missing"),
+        (0x000003FFE01FFFFE, 1 << 20, "256 bytes of copies missing"),
+        (0x1234, 5, "5 arrivals missing"),
+        (0x7FFFF800001FFFBE, 0, "bytes of copies are missing"),
+    ],
+)
+def test_the_word_of_an_mbarrier_is_read_where_it_agrees_with_its_pending_count(word, pending, words):
+    assert missing(word, pending) == words
 
 
 def test_a_kernel_that_cannot_be_ended_says_that_the_context_is_lost():

@@ -80,11 +80,26 @@ def parameters_of(kernel: Any, args: Any) -> bytes:
 
 
 # ---------------------------------------------------------------------- memory
+GUARD = 1 << 16
+"""Bytes beside a copy of an array on the GPU in which nothing lies: what is accessed there is in no argument."""
+
+
 def on_gpu(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
     """Copy NumPy arrays among arguments to the GPU; return the arguments, and each array with its copy."""
-    copies = [(a, cuda.to_device(a)) if isinstance(a, np.ndarray) else None for a in args]
+    copies = [(a, _copied(a)) if isinstance(a, np.ndarray) else None for a in args]
     made = tuple(a if c is None else c[1] for a, c in zip(args, copies))
     return made, [c for c in copies if c is not None]
+
+
+def _copied(a: Any) -> Any:
+    """Copy an array, with nothing of others' beside it."""
+    if not a.flags.c_contiguous or not a.size or a.dtype.names:
+        return cuda.to_device(a)
+    room = cuda.device_array(a.nbytes + 2 * GUARD, np.uint8)
+    made = room[GUARD : GUARD + a.nbytes].view(a.dtype)
+    made = made.reshape(a.shape) if a.ndim != 1 else made
+    made.copy_to_device(a)
+    return made
 
 
 def allocation_of(address: int) -> tuple[int, int] | None:
