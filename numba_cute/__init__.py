@@ -80,13 +80,17 @@ __version__ = "0.1.0"
 static = const_expr
 
 # By name, the module that has it; "" for a module itself.
-_ON_DEMAND = {"autotune": "testing", "kernels": "", "simulate": "sim", "torch_op": "torch_ops", "testing": ""}
+_ON_DEMAND = {
+    "autotune": "testing", "compare": "debugging", "debug": "debugging", "kernels": "", "simulate": "sim",
+    "torch_op": "torch_ops", "testing": "",
+}  # fmt: skip
 
 _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, on_demand=_ON_DEMAND)
 
 
 if _typing.TYPE_CHECKING:
     from . import ir as ir, kernels as kernels, sim as sim, testing as testing
+    from .debugging import compare as compare, debug as debug
     from .sim import simulate as simulate
     from .testing import autotune as autotune
     from .torch_ops import torch_op as torch_op

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...seam.hooks.recording import recording
+from ..ground.asserting import ASSERTS
 from ..ground.memory import Question, compiling, compiling_anything, memory, remembering
 from ..ground.nvvm import LEFT_OUT
 from ..ground.ownership import owns
@@ -45,7 +46,7 @@ def _question(dispatcher: Any, args: Any, return_type: Any) -> Question | None:
     """Return what tells whether a device function of the user's that was compiled before will do; None of one whose
     arguments' types do not tell all that it is given, or while more is read than its code says."""
     given = given_by(args)
-    if given is None or recording() is not None:
+    if given is None or ASSERTS or recording() is not None:
         return None
     taught = registered()
     options, where = repr(sorted(dispatcher.targetoptions.items())), (*setting(), bool(LEFT_OUT), memory().ours)

@@ -17,6 +17,7 @@ from numba.cuda.lowering import CUDALower
 from ..bridge import returns
 from ..bridge.object_types import Value
 from ..emit.frames import make_slot
+from ..ground.asserting import mark_raised
 from ..ground.memory import memory
 from .copied import Copied
 from .definitions import instructions
@@ -124,7 +125,15 @@ class Lower(CUDALower):
         """Lower a `raise` whose message only a run knows: it ends the thread with what of the message is static, for
         exceptions of CUDA's are numbers, whose texts are known while the kernel is compiled."""
         said = tuple(map(self._said, inst.exc_args or ()))
-        self.return_exception(inst.exc_class, tuple(x for x in said if x is not None) or None, loc=self.loc)
+        known = tuple(x for x in said if x is not None) or None
+        mark_raised(self.builder, inst.exc_class, known, self.loc.filename)
+        self.return_exception(inst.exc_class, known, loc=self.loc)
+
+    def lower_static_raise(self, inst: Any) -> None:
+        """Lower a `raise` whose message is known."""
+        if inst.exc_class is not None:
+            mark_raised(self.builder, inst.exc_class, inst.exc_args, self.loc.filename)
+        super().lower_static_raise(inst)
 
     def _said(self, given: Any) -> Any:
         """Return an argument of an exception; None of one that is known at run time alone."""
