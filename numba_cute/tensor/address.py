@@ -124,7 +124,7 @@ class Address(Scalar):
         return self.checked(simulated) if simulated else self.value
 
     def _on_gpu(self) -> bool:
-        return self.owner is not None and not on_host(self.owner)
+        return of_gpu(self)
 
     def _on_host(self) -> bool:
         """Return whether the memory is the host's, neither pinned nor managed. Of a mere number only the driver knows
@@ -139,6 +139,11 @@ class Address(Scalar):
             return f"what a pointer to {self.value:#x} points at"
         held = self.owner[0] if isinstance(self.owner, tuple) else self.owner
         return f"a tensor of {type(held).__module__.split('.')[0]}'s {type(held).__name__}"
+
+
+def of_gpu(address: object) -> bool:
+    """Return whether what owns the memory of an address says that it lies on a GPU: False of a mere number."""
+    return isinstance(address, Address) and address.owner is not None and not on_host(address.owner)
 
 
 _set_owner, _set_memory = (vars(Address)[n].__set__ for n in ("owner", "memory"))

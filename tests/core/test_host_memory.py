@@ -168,6 +168,20 @@ def test_a_tensor_map_of_host_memory_is_not_encoded(monkeypatch):
         tensormap.encode(atom.tensor_map)
 
 
+def test_a_tensor_map_of_gpu_memory_may_begin_far_before_it(monkeypatch):
+    monkeypatch.setattr(tensormap, "known_to_cuda", lambda address: False)
+    held = from_dlpack(OnDevice(aligned()))
+    ragged = cute.make_layout((1 << 30, 8, 1 << 30), stride=(8, 1, 8))
+    before = cute.make_tensor(held.iterator - (1 << 33), ragged)
+    op, lay = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((8, 8, 1), stride=(8, 1, 64))
+    record = cpasync.make_tiled_tma_atom(op, before, lay, (8, 8, 1)).atom.tensor_map
+    asked = {}
+    monkeypatch.setattr(tensormap.bindings, "cuTensorMapEncodeTiled", lambda *of: asked.setdefault("of", of) and 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tensormap.encode(record)
+    assert asked["of"][2] == record.address
+
+
 def test_bindings_that_do_not_know_a_tensor_map_are_named(monkeypatch):
     monkeypatch.setattr(tensormap, "known_to_cuda", lambda address: None)
     monkeypatch.setattr(tensormap.bindings, "CUtensorMapDataType", SimpleNamespace(__members__={}))

@@ -53,10 +53,15 @@ def _last(record: Any) -> tuple[Any, ...]:
     )
 
 
+def _known(record: Any) -> bool:
+    """Whether CUDA knows the first or last byte: a map may begin before its array, whose first rows no box holds."""
+    ends = record.address, record.address + record.extent_bytes - 1
+    return any(known_to_cuda(at) is not False for at in ends)
+
+
 def encode(record: Any) -> bytes:
     """Encode a TensorMapRecord (isa/facts/tensormap.py checked it) as the bytes that a launch passes by value."""
-    last = record.address + record.extent_bytes - 1  # a map may begin before its array, whose first rows no box holds
-    if known_to_cuda(record.address) is False and known_to_cuda(last) is not True:
+    if not (record.on_gpu or _known(record)):
         raise CuteError(
             f"the tensor of a TMA atom, at {record.address:#x}, lies in the host's memory, which a GPU cannot read: "
             "make the atom of a tensor on the GPU"

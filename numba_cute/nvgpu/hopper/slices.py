@@ -11,6 +11,7 @@ from ... import layout
 from ...dtypes import DType
 from ...isa.facts.tensormap import INTERLEAVES, TensorMapRecord
 from ...layout import Layout, ScaledBasis
+from ...tensor.address import of_gpu
 from ...tensor.pointer import Pointer
 from ..common.checks import need
 
@@ -73,4 +74,6 @@ def record(
     strides = [beyond if e is None else known[e] for e in modes[1:]]
     strides = [-(-s // unit) * unit if n == 1 else s for n, s in zip(dims[1:], strides)]
     whole = tuple(n * s for n, s in zip(box, steps))
-    return TensorMapRecord(dtype, int(ptr.address), tuple(dims), tuple(strides), whole, tuple(steps), **options)
+    return TensorMapRecord(
+        dtype, int(ptr.address), tuple(dims), tuple(strides), whole, tuple(steps), on_gpu=of_gpu(ptr.address), **options
+    )

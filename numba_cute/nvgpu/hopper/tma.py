@@ -17,6 +17,7 @@ from ...seam import known_as, static
 from ...seam.ground.backend import RUNNING
 from ...seam.guards.messages import how_static
 from ...seam.hooks.casting import CASTING, run
+from ...tensor.address import of_gpu
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
@@ -337,5 +338,13 @@ def record_of(
     counts = (extents[0] // ratio, *extents[1:])
     held = ptr.dtype if unpacked else dtype
     return TensorMapRecord(
-        held, int(ptr.address), counts, tuple(in_bytes[1:]), whole, tuple(steps), unpacked=unpacked, **options
+        held,
+        int(ptr.address),
+        counts,
+        tuple(in_bytes[1:]),
+        whole,
+        tuple(steps),
+        unpacked=unpacked,
+        on_gpu=of_gpu(ptr.address),
+        **options,
     ), 1
