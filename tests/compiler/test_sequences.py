@@ -126,3 +126,26 @@ def test_what_is_not_static_is_refused():
             cute.compile(kernel, (out, 3))
     with pytest.raises(cute.CuteError, match="there is no keyword 'unrolled'"):
         cute.simulate(keyword)[1, 1](out, 3)
+
+
+@cute.kernel
+def sharing_names(out, x, y):
+    """Python 3.12 and later put comprehensions into the function's own code: their variables stay their own."""
+    t = y[0]
+    a, b = [[cute.make_tensor(t.iterator, 2) for t in (q, q)] for q in (x, y)]
+    c, _ = [[cute.zipped_divide(t, (2,)) for t in q if t is not None] for q in (a, b)]
+    if x[0] > 0:
+        d, e = [cute.make_tensor(t.iterator, 2) for t in (x, y)]
+        d, e = [cute.zipped_divide(t, (1,)) if cute.const_expr(t is not None) else None for t in (d, e)]
+        d, e = [t[0, 0] + q * u for t, (q, u) in zip((d, e), ((1, 2), (3, 4)))]
+        out[0] = d + e + t
+    t = [t + i for t, i in ((out[0], 1), (2, out[1]))]
+    out[1] = [t for t in t][0]
+    out[2] = c[1][0, 0]
+    for t in (x, y):
+        out[3] += t[0]
+
+
+def test_variables_of_comprehensions_are_their_own():
+    x, y = np.full(4, 2, np.float32), np.full(4, 3, np.int32)
+    assert results(sharing_names, from_dlpack(x), from_dlpack(y))[:4] == [22, 23, 2, 5]

@@ -53,7 +53,8 @@ def _refuse_nones(state: Any) -> None:
         for inst in block.find_insts(ir.Assign):
             ty = state.typemap[inst.target.name]
             if isinstance(ty, types.Optional):
-                words = f"{inst.target.unversioned_name} is {kind(str(ty.type))} on one way to here and None on another"
+                name = inst.target.name.split(".")[0]
+                words = f"{name} is {kind(str(ty.type))} on one way to here and None on another"
                 raise located(
                     CuteError(f"{words}: kernels need one type; use two names, or a number that says so"), inst.loc
                 )

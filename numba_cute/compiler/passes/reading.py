@@ -22,6 +22,7 @@ from numba.cuda.errors import UnsupportedBytecodeError
 from ..bridge.given_floats import put_in
 from ..ground.lifted import all_set_free
 from ..ground.within import Within
+from .comprehensions import OwnVariables
 from .inlining import IN_CLOSURES
 from .uses import read_in
 
@@ -47,6 +48,33 @@ class _Reading:
     func_id: Any
     current_block: Any
     assigner: Any
+    _own: OwnVariables
+    _at = -1
+    _restored: list[str]
+
+    def interpret(self, code: Any) -> Any:
+        self._own, self._restored = OwnVariables(list(code), self.func_id.code), []
+        return super().interpret(code)  # type: ignore[misc]
+
+    def _dispatch(self, inst: Any, kws: Any) -> None:
+        self._at, self._restored = inst.offset, self._own.restored_at(inst.offset)
+        super()._dispatch(inst, kws)  # type: ignore[misc]
+
+    @property
+    def code_locals(self) -> Any:
+        return self._own.names_at(self._at)
+
+    def store(self, value: Any, name: str, *more: Any, **named: Any) -> Any:
+        if name in self._restored:
+            self._restored.remove(name)
+            return None
+        return super().store(value, name, *more, **named)  # type: ignore[misc]
+
+    def op_LOAD_FAST_AND_CLEAR(self, inst: Any, res: str) -> None:
+        if inst.offset in self._own.set_aside:
+            self.store(ir.Const(None, self.loc), res)  # type: ignore[attr-defined]
+        else:
+            super().op_LOAD_FAST_AND_CLEAR(inst, res)  # type: ignore[misc]
 
     def op_LOAD_CONST(self, inst: Any, res: Any, *more: Any) -> None:
         super().op_LOAD_CONST(inst, res, *more)  # type: ignore[misc]

@@ -13,7 +13,7 @@ from typing import Any
 
 from numba.cuda import types, utils
 from numba.cuda.core.errors import ForceLiteralArg, TypingError, WarningsFixer
-from numba.cuda.core.typeinfer import Propagate, TypeInferer, TypeVar, TypeVarMap
+from numba.cuda.core.typeinfer import PairFirstConstraint, Propagate, TypeInferer, TypeVar, TypeVarMap
 
 from ..bridge.contexts import CuteTypingContext
 
@@ -111,6 +111,8 @@ class _Rounds:
 
 def _run(constraint: Any, inferer: Any) -> Exception | None:
     found: Exception | None = None
+    if type(constraint) is PairFirstConstraint and _gives_later(inferer.typevars[constraint.pair.name]):
+        return found
     try:
         constraint(inferer)
     except ForceLiteralArg as e:
@@ -118,3 +120,10 @@ def _run(constraint: Any, inferer: Any) -> Exception | None:
     except TypingError as e:
         found = utils.chain_exception(TypingError(str(e), loc=constraint.loc, highlighting=False), e)
     return found
+
+
+def _gives_later(variable: Any) -> bool:
+    """Say whether an iterator's items are not typed yet, which Numba asserts that they are: those of a list that is
+    unrolled after a loop before it."""
+    pairs = [ty for ty in variable.get() if isinstance(ty, types.Pair)]
+    return not all(isinstance(p.first_type, types.UndefinedFunctionType) or p.first_type.is_precise() for p in pairs)
