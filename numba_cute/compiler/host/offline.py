@@ -83,7 +83,8 @@ def _compile_host(host: Any, args: Any, arch: str, notes: str) -> CompiledHost:
     kernels: list[Compiled] = []
 
     def take(kernel: Any, given: tuple[Any, ...], options: dict[str, Any]) -> None:
-        check_launch(target, getattr(kernel, "targetoptions", {}), **options)
+        shape = {name: value for name, value in options.items() if name != "pdl"}
+        check_launch(target, getattr(kernel, "targetoptions", {}), **shape)
         made = compile(kernel, given, arch=arch, notes=notes)
         check_made(made, options["grid"], options["block"], options["smem"], options["cooperative"])
         kernels.append(made)
