@@ -55,7 +55,8 @@ def test_a_check_that_is_off_is_told_nothing():
 
 
 def test_every_event_is_watched_and_every_check_watches():
-    watching = {c: [e for e in EVENTS if getattr(c, e) is not getattr(Check, e)] for c in (*CHECKS.values(), Prover, Recorder)}
+    checks = (*CHECKS.values(), Prover, Recorder)
+    watching = {c: [e for e in EVENTS if getattr(c, e) is not getattr(Check, e)] for c in checks}
     assert all(watching.values())
     assert {e for events in watching.values() for e in events} == set(EVENTS)
 
