@@ -11,6 +11,7 @@ from numba_cute import CuteError
 from numba_cute.isa.rows import copy_async
 from numba_cute.sim import simulate
 from numba_cute.sim.checks import CHECKS, chosen
+from numba_cute.sim.exploring.recorder import Recorder
 from numba_cute.sim.hardware.watch import EVENTS, Check, Watch
 from numba_cute.sim.prove.prover import Prover
 
@@ -56,7 +57,8 @@ def test_a_check_that_is_off_is_told_nothing():
 
 
 def test_every_event_is_watched_and_every_check_watches():
-    watching = {c: [e for e in EVENTS if getattr(c, e) is not getattr(Check, e)] for c in (*CHECKS.values(), Prover)}
+    checks = (*CHECKS.values(), Prover, Recorder)
+    watching = {c: [e for e in EVENTS if getattr(c, e) is not getattr(Check, e)] for c in checks}
     assert all(watching.values())
     assert {e for events in watching.values() for e in events} == set(EVENTS)
 
