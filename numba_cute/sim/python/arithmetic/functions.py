@@ -308,7 +308,7 @@ class LaneRange(Range):
         self._convoy = next(b.convoy for b in bounds if type(b) is Lanes)
 
     @property
-    def values(self) -> Any:  # type: ignore[override]
+    def values(self) -> Any:
         """The one range that most lanes have."""
         return builtins.range(*map(operator.index, self._bounds))
 
