@@ -14,6 +14,7 @@ import numba_cute as cute
 from numba_cute import arch, seam
 from numba_cute.isa.rows import copy_async, matrix, mbarrier, mma, sync
 from numba_cute.sim import OutOfBoundsError, SimError, SimWarning, launch, simulate
+from numba_cute.sim.hardware.grid import Cluster
 from numba_cute.sim.lanes.convoy import Convoy
 from numba_cute.sim.lanes.replayable import uses_library
 
@@ -187,6 +188,30 @@ class Walk:
         return self.at
 
 
+def strides(x, out):
+    """Ranges whose bounds differ between lanes, and often not how many rounds they have."""
+    t = cuda.threadIdx.x
+    total = np.float32(0)
+    for i in range(t, 64, 32):
+        total += x[i] * i
+        if x[i] > 0.75:
+            break
+    for i in range(t, t + 3):
+        for j in range(i % 4, 4):
+            if (i + j) % 5 == 3:
+                continue
+            total += x[(i + j) % 64]
+    for i in range(t % 3, 40 - t % 2, t % 7 + 1):
+        total = total * 2 + i
+    for i in reversed(range(t % 4, t % 4 + 5)):
+        total = total * 2 - i
+    for i in range(3 - t % 5):
+        total += i
+    for i in range(20 + t, t, -9):
+        total -= x[i % 64]
+    out[t] = total + len(range(t // 16, 9))
+
+
 def structs(x, out):
     t = cuda.threadIdx.x
     walk = Walk(t, 0)
@@ -228,8 +253,8 @@ def hand_over(x, out):
     sync.bar_sync(3, 64)
 
 
-KERNELS = [branches, trip_counts, arithmetic, integers_wrap, exchanges, local_arrays, shared_and_votes, spin_lock,
-           structs, tensors, hand_over]  # fmt: skip
+KERNELS = [branches, trip_counts, strides, arithmetic, integers_wrap, exchanges, local_arrays, shared_and_votes,
+           spin_lock, structs, tensors, hand_over]  # fmt: skip
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
@@ -431,6 +456,22 @@ def test_lanes_that_part_all_the_time_go_on_one_by_one(rng):
 def test_orders_and_traces_are_of_single_lanes(options):
     simulated = simulate(branches, **{"checks": False, **options})
     assert not launch.may_share(simulated, (32, 1, 1), simulated.seed, None)
+
+
+def stridden(x, out):
+    for i in range(cuda.threadIdx.x, out.size, cuda.blockDim.x):
+        out[i] = x[i]
+
+
+def test_lanes_that_begin_apart_stay_together(monkeypatch, rng):
+    spawned = []
+    spawn = Cluster.spawn
+    monkeypatch.setattr(
+        Cluster, "spawn", lambda self, convoy: spawned.append(len(convoy.members)) or spawn(self, convoy)
+    )
+    x, out = rng.random(200), np.zeros(200)
+    assert launched(stridden, 1, 64, [x, out], checks=True).shared
+    assert (out == x).all() and spawned == [32, 32, 8]  # these of the first warp have a round more
 
 
 def test_a_warp_that_does_one_thing_costs_a_lane(rng):

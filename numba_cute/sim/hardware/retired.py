@@ -7,7 +7,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-FORGET, BYTES = 16384, 512
+FORGET, BYTES = 16384, 1024
 """Clusters that have ended are forgotten by so many threads, or by one for so many bytes of the kernel's arrays: each
 thread takes some 2 KiB, and the shadow of the arrays, which is looked through for them, 9 times their size."""
 

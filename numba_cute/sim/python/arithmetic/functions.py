@@ -300,6 +300,33 @@ class Range:
         return map(CLASSES[self.dtype].make, reversed(self.values))
 
 
+class LaneRange(Range):
+    """The same where bounds differ between lanes: those go on together that have as many rounds."""
+
+    def __init__(self, dtype: DType, bounds: list[Any]) -> None:
+        self.dtype, self._bounds = dtype, bounds
+        self._convoy = next(b.convoy for b in bounds if type(b) is Lanes)
+
+    @property
+    def values(self) -> Any:
+        """The one range that most lanes have."""
+        return builtins.range(*map(operator.index, self._bounds))
+
+    def _rounds(self, step: int) -> Iterator[Any]:
+        f = self._convoy
+        own = Lanes(f, None, [builtins.range(*b)[::step] for b in zip(*map(f.lists, self._bounds))])
+        done = 0
+        while f.agree([done < len(r) for r in own.values]):
+            yield f.of(self.dtype, [r[done] for r in own.values])
+            done += 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rounds(1)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return self._rounds(-1)
+
+
 def unrolled_range(*args: Any, name: str = "range_constexpr") -> Any:
     """Stand for `range_constexpr` in a kernel, or for another function whose loops are unrolled."""
     if not all(isinstance(x, int) for x in args):
@@ -325,7 +352,10 @@ def range_of(*args: Any, **keywords: Any) -> Any:
     if case is None:
         return builtins.range(*args)
     assert isinstance(case.result, DType)
-    return Range(case.result, builtins.range(*(operator.index(cast(x, case.result)) for x in args)))
+    bounds = [cast(x, case.result) for x in args]
+    if any(type(x) is Lanes for x in bounds):
+        return LaneRange(case.result, bounds)
+    return Range(case.result, builtins.range(*map(operator.index, bounds)))
 
 
 def _len(x: Any) -> Any:
