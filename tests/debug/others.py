@@ -111,6 +111,23 @@ def a_loop_that_cannot_be_left() -> bool:
     return said(lambda: debugged[1, 32](a, out), DeadlockError, "cannot be ended", "context is lost")
 
 
+@cuda.jit
+def everything(a, h, wide, n, out):
+    t = cuda.threadIdx.x
+    held = cuda.shared.array(64, np.float32)
+    held[t] = a[t]
+    cuda.syncthreads()
+    arch.barrier(barrier_id=1, number_of_threads=64)
+    if n > 3:
+        arch.barrier_arrive(barrier_id=2, number_of_threads=96)
+    assert n < 70, "n is small"
+    out[t] = held[63 - t] + wide[t] * h[t]
+    cuda.atomic.add(out, t, 1.0)
+
+
+ARGUMENTS = np.zeros(64, np.float32), np.zeros(64, np.float16), np.zeros(64, np.float64), 5, np.zeros(64, np.float32)
+
+
 OTHERS = {f.__name__.replace("_", " "): f for f in (
     compare_alike, compare_different, compare_a_host_function, a_plain_kernel_of_numba, a_misaligned_vector,
     tensors_by_torch, a_loop_that_cannot_be_left,
