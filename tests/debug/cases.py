@@ -497,20 +497,3 @@ def an_output_that_is_not_written(broken):
             out[i] = a[i]
 
     return kernel
-
-
-@cuda.jit
-def everything(a, h, wide, n, out):
-    t = cuda.threadIdx.x
-    held = cuda.shared.array(64, np.float32)
-    held[t] = a[t]
-    cuda.syncthreads()
-    arch.barrier(barrier_id=1, number_of_threads=64)
-    if n > 3:
-        arch.barrier_arrive(barrier_id=2, number_of_threads=96)
-    assert n < 70, "n is small"
-    out[t] = held[63 - t] + wide[t] * h[t]
-    cuda.atomic.add(out, t, 1.0)
-
-
-ARGUMENTS = np.zeros(64, np.float32), np.zeros(64, np.float16), np.zeros(64, np.float64), 5, np.zeros(64, np.float32)

@@ -13,7 +13,8 @@ from numba_cute.debugging import DifferenceError
 from numba_cute.debugging.instrument import CHECKS, instrument
 from numba_cute.debugging.pieces import RANGES, TABLE
 
-from .cases import ARGUMENTS, CASES, everything
+from .cases import CASES
+from .others import ARGUMENTS, everything
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
@@ -22,7 +23,7 @@ def test_a_kernel_with_all_that_is_watched_assembles(target):
     made = instrument(ptx)
     cubin, _ = ptxas.assemble(made.ptx, target)
     assert cubin and made.gates and TABLE in made.ptx and RANGES in made.ptx
-    lines = {s.line for s in made.sites if s.file.endswith("cases.py")}
+    lines = {s.line for s in made.sites if s.file.endswith("others.py")}
     first = everything.py_func.__code__.co_firstlineno
     assert {first + i for i in (4, 5, 6, 8, 9, 10, 11)} <= lines  # loads, barriers, the assertion, stores
     assert instrument(ptx, ()).ptx.count("globaltimer") == 0
