@@ -7,7 +7,7 @@ from __future__ import annotations
 import dis
 import functools
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from .pythons import Inside, knows_bytecode
@@ -67,6 +67,11 @@ def opnames(code: CodeType) -> frozenset[str]:
 def operation_at(code: CodeType, offset: int) -> str:
     """Return the name of the instruction where a frame stands."""
     return dis.opname[code.co_code[offset]] if offset >= 0 else ""
+
+
+def jumps(frame: FrameType) -> bool:
+    """Return whether a frame is at a jump."""
+    return "JUMP" in dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
 def handlers(code: CodeType) -> list[tuple[int, int]]:

@@ -5,7 +5,6 @@ written. A Python thread looks at a run that does nothing else for a while; a ru
 from __future__ import annotations
 
 import ctypes
-import opcode
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...seam.ground.bytecode import jumps
 from ..ground.report import DeadlockError, Place, in_library, place_of, who
 from ..python.arithmetic.number import Number, plain
 
@@ -132,7 +132,7 @@ def _innermost(w: _Watched) -> FrameType | None:
 def _jumps(w: _Watched, frame: FrameType) -> bool:
     """Tell whether the thread itself is at a jump back, and in no call."""
     now = sys._current_frames().get(w.on)
-    return now is frame and "JUMP" in opcode.opname[frame.f_code.co_code[frame.f_lasti]]
+    return now is frame and jumps(frame)
 
 
 def _state(frame: FrameType | None) -> int | None:
