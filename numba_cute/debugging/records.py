@@ -140,8 +140,8 @@ def _wrong(r: Any, ran: Ran) -> CuteError | AssertionError:
     where = "memory" if held is None else held.at(a)
     if b & 0xFFFFFFFF == FILL or (c == 16 and b == FILL & 0x7FFF):
         return UninitializedReadError(
-            f"uninitialised: {_described(r)} stores to {where} at {place} what nobody has written: it is what "
-            f"`cute.debug` fills shared memory with; fill it first, or wait for the copy that does"
+            f"uninitialised: {_described(r)} stores what nobody has written to {where} at {place}: it is what "
+            "`cute.debug` fills shared memory with; fill it first, or wait for the copy that does"
         )
     return SimError(f"not a number: {_described(r)} stores a NaN (bits {b:#x}) to {where} at {place}")
 
