@@ -102,4 +102,4 @@ def test_a_block_that_has_ended_holds_no_shared_memory(checks):
         return peak
 
     peak_of(1)  # what a first run keeps
-    assert peak_of(24) - peak_of(4) < 4 * SMEM_WINDOW
+    assert peak_of(24) - peak_of(4) < 8 * SMEM_WINDOW  # 20 that were kept would be 20, clocks and threads are some 4
