@@ -78,7 +78,7 @@ def all_of(part):
     return not failed
 
 
-def gemm(size=4096):
+def gemm(size=8192):
     """Measure the Hopper GEMM, plain and debugged."""
     import sys as system
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else is tried of `cute.debug` and `cute.compare` on a GPU: each a function that says whether it was right."""
+"""What else is tried of `cute.debug` and `cute.compare` on a GPU: each a function that says whether it was right.
+
+PYTEST_DONT_REWRITE: the assertions are the kernels'."""
 
 from typing import Any
 
