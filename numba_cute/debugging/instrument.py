@@ -41,7 +41,7 @@ def instrument(ptx: str, checks: Iterable[str] = CHECKS) -> Instrumented:
 
 
 class _Piece(str):
-    """What is written as it is."""
+    """Marks text that is written as it is."""
 
 
 class _Instrumenter:
@@ -87,7 +87,7 @@ class _Instrumenter:
         return self.made
 
     def _opening(self, function: str) -> Iterator[str]:
-        """What stands at the beginning of a function."""
+        """Write the beginning of a function: shared memory is filled, and the thread polls nothing."""
         if self.polls:
             yield f"\t.local .align 4 .b8 {pieces.POLLS}[4];"
         if function == "entry" and self.shared and {"numbers", "unwritten"} <= self.checks:
@@ -155,7 +155,7 @@ class _Instrumenter:
         return out
 
     def _told(self, loop: list[str]) -> str | None:
-        """What writes the record of a loop that waits."""
+        """Return the PTX that records what a loop waits for; None if it waits for nothing known."""
         for text in loop:
             s = parsed(text)
             if s is None:
@@ -207,7 +207,7 @@ class _Instrumenter:
         return f"{text};"
 
     def _checked(self, s: Statement, access: Access, text: str) -> str:
-        """What checks an access."""
+        """Return the PTX that checks an access before it is made."""
         n = pieces.fresh()
         address = f"ca{n}"
         site, skip = self._site(text), f"$Lcute_unchecked{n}"
@@ -218,7 +218,7 @@ class _Instrumenter:
             out += pieces.aligned(address, access.size, site) + " "
         if access.space == "shared":
             out += pieces.within_shared(address, access.size, site, self.dynamic) if "bounds" in self.checks else ""
-        elif "bounds" in self.checks:
+        elif {"bounds", "numbers"} & self.checks:  # what a number may be is the found argument's to say
             if access.space == "":
                 out += f"isspacep.global cp{n}, {address}; @!cp{n} bra {skip}; "
             suffix = s.suffixes[-1]

@@ -30,7 +30,7 @@ def debug(
     kernel: Any, *, timeout: float = 2.0, most: float = 60.0, checks: Any = True, cluster: Any = None,
     outputs: Any = (),
 ) -> Debugged:  # fmt: skip
-    """A kernel that runs on the GPU and says what is wrong with it: `debug(kernel)[grid, block, stream, smem](*args)`.
+    """Run a kernel on the GPU, and raise what is wrong with it: `debug(kernel)[grid, block, stream, smem](*args)`.
 
     kernel: a kernel of `cuda.jit` or `cute.kernel`; or a function of the host that `cute.jit` marks: `debug(f)(*args)`
     debugs what it launches. timeout: seconds that a wait may last; then the kernel is ended. most: seconds that the
@@ -166,9 +166,10 @@ class _Run:
             if found is not None:
                 known.append(Range(found[0], sum(found), name))
         self.ranges = known[: pieces.MOST_RANGES]
+        strict = "bounds" in self.of.checks and len(known) <= pieces.MOST_RANGES
         limit = max(pieces.PATIENCE, int(self.of.timeout * 1e9) >> 20)
         debugged.set_symbol(self.twin, pieces.TABLE, np.array([records, control, limit, 0], np.uint64))
-        debugged.set_symbol(self.twin, pieces.RANGES, table_of(self.ranges, len(known) <= pieces.MOST_RANGES))
+        debugged.set_symbol(self.twin, pieces.RANGES, table_of(self.ranges, strict))
 
     def _wait(self, board: debugged.Board) -> tuple[bool, BaseException | None]:
         """Wait until the kernel has ended; gives whether it has, and what was wrong."""

@@ -14,7 +14,6 @@ from ..compiler.host.debugged import allocation_of, contents
 from ..seam import CuteError
 from ..tensor.dlpack import inspect_array
 from ..tensor.tensor import Tensor, extent
-from .pieces import MOST_RANGES
 from .records import Range
 
 _MOST_WORDS = 1 << 17
@@ -34,7 +33,7 @@ def ranges_of(args: tuple[Any, ...], names: list[str]) -> list[Range]:
     for name, value in zip(names, args):
         for r in _within(value, name, set()):
             found.setdefault((r.start, r.stop), r)
-    return list(found.values())[: MOST_RANGES // 2]
+    return list(found.values())
 
 
 def _within(value: Any, name: str, seen: set[int]) -> Iterator[Range]:
@@ -82,11 +81,11 @@ def reached(ranges: list[Range], parameters: bytes) -> list[Range]:
     for r in ranges:
         if r.dtype is not None and r.dtype.is_integer and r.dtype.width == 64:
             held = contents(r.start, min((r.stop - r.start) // 8, _MOST_WORDS), np.uint64)
-            words += list(np.unique(held[held >= _LEAST_ADDRESS])[:MOST_RANGES])
+            words += list(np.unique(held[held >= _LEAST_ADDRESS]))
     more: dict[int, Range] = {}
     for word in {int(w) for w in words if w >= _LEAST_ADDRESS}:
         if not any(r.start <= word <= r.stop for r in (*ranges, *more.values())):
             found = allocation_of(word)
             if found is not None:
                 more[found[0]] = Range(found[0], sum(found), f"the allocation at {found[0]:#x}")
-    return list(more.values())[: MOST_RANGES // 2]
+    return list(more.values())

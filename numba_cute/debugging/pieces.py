@@ -17,7 +17,7 @@ TABLE, RANGES, POLLS, LAST = "numba_cute_debug", "numba_cute_ranges", "numba_cut
 RECORD, MOST, ENDED, GATES, MOST_RANGES = 64, 1 << 16, 1 << 8, 128, 64
 PATIENCE = 8  # ms that a thread waits before it looks whether the kernel is to end
 FILL = 0xFF83FF83
-"""What shared memory holds where nobody wrote: no number as a float of 16, 32 or 64 bits."""
+"""Fills shared memory when a block begins: a NaN as a float of 16, 32 or 64 bits."""
 MEET = "bar.sync 0;"
 _serial = itertools.count()
 
@@ -44,9 +44,7 @@ def report(kind: str | int, site: int, words: Sequence[str] = (), last: str = "0
         f"ld.global.b64 dr{n}, [{TABLE}]; mad.wide.u32 dr{n}, di{n}, {RECORD}, dr{n}; {held}"
         f"st.global.b32 [dr{n}+48], {last}; mov.b32 dx{n}, {site}; st.global.b32 [dr{n}+4], dx{n}; "
         + "".join(f"mov.u32 dx{n}, %ctaid.{a}; st.global.b32 [dr{n}+{8 + 4 * i}], dx{n}; " for i, a in enumerate("xyz"))
-        + f"mov.u32 dx{n}, %tid.z; mov.u32 dy{n}, %ntid.y; mul.lo.u32 dx{n}, dx{n}, dy{n}; "
-        f"mov.u32 dy{n}, %tid.y; add.u32 dx{n}, dx{n}, dy{n}; mov.u32 dy{n}, %ntid.x; mul.lo.u32 dx{n}, dx{n}, dy{n}; "
-        f"mov.u32 dy{n}, %tid.x; add.u32 dx{n}, dx{n}, dy{n}; st.global.b32 [dr{n}+20], dx{n}; "
+        + f"{_number_of('tid', f'dx{n}', f'dy{n}')}st.global.b32 [dr{n}+20], dx{n}; "
         f"mov.u64 dc{n}, %globaltimer; st.global.b64 [dr{n}+56], dc{n}; fence.acq_rel.sys; "
         f"mov.b32 dx{n}, {kind}; st.volatile.global.b32 [dr{n}], dx{n}; exit; }}"
     )
@@ -99,8 +97,8 @@ def gate(site: int, id: str, threads: str, waits: bool) -> str:
         f"{{ .reg .b64 ga{n}; .reg .b32 gm{n}, gl{n}, gn{n}, go{n}, gg{n}, gi{n}, gt{n}, gs{n}; "
         f".reg .pred gp{n}, gq{n}; mov.b32 gi{n}, {id}; mov.b32 gt{n}, {threads}; mov.b32 gs{n}, 0; "
         f"activemask.b32 gm{n}; popc.b32 gn{n}, gm{n}; mov.u32 gl{n}, %lanemask_lt; and.b32 gl{n}, gl{n}, gm{n}; "
-        f"setp.eq.u32 gp{n}, gl{n}, 0; brev.b32 gl{n}, gm{n}; clz.b32 gl{n}, gl{n}; {_block(f'go{n}', f'gg{n}')}"
-        f"mul.lo.u32 go{n}, go{n}, 16; add.u32 go{n}, go{n}, gi{n}; "
+        f"setp.eq.u32 gp{n}, gl{n}, 0; brev.b32 gl{n}, gm{n}; clz.b32 gl{n}, gl{n}; "
+        f"{_number_of('ctaid', f'go{n}', f'gg{n}')}mul.lo.u32 go{n}, go{n}, 16; add.u32 go{n}, go{n}, gi{n}; "
         f"ld.global.b64 ga{n}, [{TABLE}+8]; mad.wide.u32 ga{n}, go{n}, 4, ga{n}; mov.b32 go{n}, 0; "
         f"@gp{n} atom.global.add.u32 go{n}, [ga{n}+{GATES}], gn{n}; and.b32 gg{n}, go{n}, 0xffff; "
         f"add.u32 gg{n}, gg{n}, gn{n}; setp.ge.and.u32 gq{n}, gg{n}, gt{n}, gp{n}; sub.u32 gg{n}, 65536, gt{n}; "
@@ -123,12 +121,12 @@ def gate(site: int, id: str, threads: str, waits: bool) -> str:
     )
 
 
-def _block(number: str, spare: str) -> str:
-    """Compute the number of the block."""
+def _number_of(what: str, number: str, spare: str) -> str:
+    """Compute the number of the thread in its block ("tid"), or of the block in the grid ("ctaid")."""
     return (
-        f"mov.u32 {number}, %ctaid.z; mov.u32 {spare}, %nctaid.y; mul.lo.u32 {number}, {number}, {spare}; "
-        f"mov.u32 {spare}, %ctaid.y; add.u32 {number}, {number}, {spare}; mov.u32 {spare}, %nctaid.x; "
-        f"mul.lo.u32 {number}, {number}, {spare}; mov.u32 {spare}, %ctaid.x; add.u32 {number}, {number}, {spare}; "
+        f"mov.u32 {number}, %{what}.z; mov.u32 {spare}, %n{what}.y; mul.lo.u32 {number}, {number}, {spare}; "
+        f"mov.u32 {spare}, %{what}.y; add.u32 {number}, {number}, {spare}; mov.u32 {spare}, %n{what}.x; "
+        f"mul.lo.u32 {number}, {number}, {spare}; mov.u32 {spare}, %{what}.x; add.u32 {number}, {number}, {spare}; "
     )
 
 
@@ -236,9 +234,8 @@ def fill(symbol: str, size: str) -> str:
     return (
         f"{{ .reg .b32 fa{n}, fe{n}, ft{n}, fy{n}, fv{n}, fs{n}; .reg .pred fp{n}; mov.u32 fa{n}, {symbol}; "
         f"mov.u32 fe{n}, {size}; and.b32 fe{n}, fe{n}, 0xfffffffc; add.u32 fe{n}, fe{n}, fa{n}; "
-        f"mov.u32 ft{n}, %tid.z; mov.u32 fy{n}, %ntid.y; mul.lo.u32 ft{n}, ft{n}, fy{n}; mov.u32 fy{n}, %tid.y; "
-        f"add.u32 ft{n}, ft{n}, fy{n}; mov.u32 fs{n}, %ntid.x; mul.lo.u32 ft{n}, ft{n}, fs{n}; mov.u32 fy{n}, %tid.x; "
-        f"add.u32 ft{n}, ft{n}, fy{n}; mad.lo.u32 fa{n}, ft{n}, 4, fa{n}; mov.u32 fy{n}, %ntid.y; "
+        f"{_number_of('tid', f'ft{n}', f'fy{n}')}mov.u32 fs{n}, %ntid.x; "
+        f"mad.lo.u32 fa{n}, ft{n}, 4, fa{n}; mov.u32 fy{n}, %ntid.y; "
         f"mul.lo.u32 fs{n}, fs{n}, fy{n}; mov.u32 fy{n}, %ntid.z; mul.lo.u32 fs{n}, fs{n}, fy{n}; "
         f"mul.lo.u32 fs{n}, fs{n}, 4; mov.b32 fv{n}, {FILL}; "
         f"$Lcute_fill{n}: setp.ge.u32 fp{n}, fa{n}, fe{n}; @fp{n} bra $Lcute_filled{n}; st.shared.b32 [fa{n}], fv{n}; "

@@ -31,8 +31,10 @@ def test_a_kernel_with_all_that_is_watched_assembles(target):
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_each_check_alone_assembles(check):
-    cubin, _ = ptxas.assemble(instrument(twin_ptx(everything, ARGUMENTS, "sm_90a"), (check,)).ptx, "sm_90a")
+    made = instrument(twin_ptx(everything, ARGUMENTS, "sm_90a"), (check,)).ptx
+    cubin, _ = ptxas.assemble(made, "sm_90a")
     assert cubin
+    assert ("$Lcute_look" in made) is (check in ("bounds", "numbers"))  # an argument is looked up
 
 
 def test_a_kernel_itself_has_nothing_of_its_twin():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a kernel is compiled in which `assert` is checked by each thread: the twin of `cute.debug`."""
+"""Check `assert` in each thread: in the twin that `cute.debug` compiles of a kernel, and there alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cute.debug` asks of the driver: a kernel's twin of other PTX, memory that a kernel and the host both see, and
-whether a kernel still runs."""
+"""Call the driver for `cute.debug`: load a kernel's twin, share memory between a kernel and the host, and ask whether a
+kernel still runs."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _last(record: Any) -> tuple[Any, ...]:
 
 
 def _known(record: Any) -> bool:
-    """Whether CUDA knows the first or last byte: a map may begin before its array, whose first rows no box holds."""
+    """Return whether CUDA knows the first or the last byte: a map may begin before its array, in rows of no box."""
     ends = record.address, record.address + record.extent_bytes - 1
     return any(known_to_cuda(at) is not False for at in ends)
 
