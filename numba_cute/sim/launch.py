@@ -302,14 +302,20 @@ class Simulated:
         """
         meetings = self._judged(args)
         fn, args = taken(self.kernel, args)
-        if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
+        shares = may_share(self, block, seed, deviations) and uses_library(fn)
+        read = replayable(fn, args) if shares else None
+        if read is not None:
             held: Snapshot = [] if before is None else before
             try:
-                return self._once(grid, block, smem, args, meetings, seed, deviations, held, True)
+                run = self._once(grid, block, smem, args, meetings, seed, deviations, held, True)
+                if not read.restore():
+                    return run
+                why: Exception = NotTogether("the kernel changes what the host holds")
             except Exception as e:  # reports are of single lanes, so that errors too are found one by one
-                restore(held)
-                held.clear()
+                read.restore()
                 why = e
+            restore(held)
+            held.clear()
             run = self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
             if _is_fault(why):
                 warnings.warn(f"{fn.__name__}: {TOGETHER_FAILED} ({why!r})", SimWarning, stacklevel=4)

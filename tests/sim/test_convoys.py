@@ -434,6 +434,26 @@ def test_what_changes_the_hosts_objects_runs_lane_by_lane():
     assert order == list(range(40)) and len(counts) == 40
 
 
+class Scale:
+    def __init__(self, by):
+        self.by, self.rows = by, [{"first": 3}, {"first": 5}]
+
+    def of(self, x):
+        return x * self.by + self.rows[1]["first"]
+
+
+def test_what_the_host_holds_is_read_by_lanes_together(both, rng):
+    table, named, scale = [2, [7]], {"more": 4}, Scale(3)
+
+    def kernel(x, out):
+        i = cuda.grid(1)
+        out[i] = scale.of(x[i]) * table[1][0] + named["more"] * table[0]
+
+    x = rng.random(64)
+    out = both(kernel, 1, 64, [x, np.zeros(64)])[1]
+    assert (out == (x * 3 + 5) * 7 + 8).all()
+
+
 def test_python_on_plain_numbers_runs_lane_by_lane():
     assert not uses_library(branches) and not uses_library(local_arrays)
     assert uses_library(tensors) and uses_library(hand_over)

@@ -7,7 +7,9 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import operator
 from collections.abc import Sequence
+from itertools import chain
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -17,6 +19,7 @@ from ...seam import CuteError, is_static_class, is_struct_class
 from ...seam.ground.bytecode import READING, operations
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.host_objects import is_snapshot, method_of
+from ...seam.marks.plain import is_plain
 from ...seam.source.with_statements import without_with
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
@@ -28,10 +31,10 @@ _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndar
            type(Ellipsis), slice)  # fmt: skip
 
 
-def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> bool:
-    """Tell whether a kernel with these arguments is such code, as far as can be seen."""
+def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> Held | None:
+    """Return what a kernel with these arguments holds of the host, if it is such code, as far as can be seen."""
     look = _Look([a for a in args if is_snapshot(a)])
-    return look.function(kernel) and all(look.value(a, frozenset()) for a in args)
+    return look.held if look.function(kernel) and all(look.value(a, frozenset()) for a in args) else None
 
 
 def uses_library(kernel: FunctionType) -> bool:
@@ -42,14 +45,47 @@ def uses_library(kernel: FunctionType) -> bool:
     return look.library or is_library(kernel.__module__ or "")
 
 
+class Held:
+    """Lists, dictionaries and objects of the host that code refers to, as they were: it may read them, and what it
+    changes is put back."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, Any]] = []
+
+    def add(self, holder: Any) -> None:
+        """Remember what a list, a dictionary or an object holds."""
+        inside = _inside(holder)
+        self._before.append((inside, inside.copy()))
+
+    def restore(self) -> bool:
+        """Put back what was there; say whether something was changed."""
+        changed = [(inside, before) for inside, before in self._before if not _same(inside, before)]
+        for inside, before in changed:
+            inside.clear()
+            (inside.extend if isinstance(inside, list) else inside.update)(before)
+        return bool(changed)
+
+
+def _inside(holder: Any) -> Any:
+    """The list or dictionary that holds what a value does."""
+    return holder if isinstance(holder, (list, dict)) else vars(holder)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Say whether two lists, or dictionaries, hold the very same objects in the same order."""
+    x, y = (v if isinstance(v, list) else [*chain(*v.items())] for v in (a, b))
+    return len(x) == len(y) and all(map(operator.is_, x, y))
+
+
 class _Look:
     """Looks through all that a function refers to. library: whether that is something of numba_cute. objects: those of
-    the host whose methods it may call."""
+    the host whose methods it may call. held: what it may read, and might change."""
 
     def __init__(self, objects: Sequence[Any] = ()) -> None:
         self.objects = objects
         self.seen: dict[int, Any] = {}
         self.library = False
+        self.held = Held()
 
     def function(self, fn: FunctionType) -> bool:
         if _library(fn.__module__ or ""):
@@ -100,7 +136,17 @@ class _Look:
             return all(self.value(v, names) for v in vars(value).values())
         if is_static_class(type(value)) or is_struct_class(type(value)) or _frozen(type(value)):
             return self.type(type(value)) and all(self.value(v, names) for v in vars(value).values())
-        return False
+        return (type(value) in (list, dict) or is_plain(value) and hasattr(value, "__dict__")) and self.holder(value)
+
+    def holder(self, value: Any) -> bool:
+        """A list, a dictionary or an object of the host, which may hold itself."""
+        if id(value) in self.seen:
+            return True
+        self.seen[id(value)] = value
+        self.held.add(value)
+        inside = _inside(value)
+        parts = inside if isinstance(inside, list) else chain(*inside.items())
+        return all(self.value(v, frozenset()) for v in parts) and (inside is value or self.type(type(value)))
 
     def type(self, cls: type) -> bool:
         """A class: its methods."""
