@@ -44,7 +44,7 @@ def copy_into_fields(blocks: dict[int, Any], typemap: Any, made: set[str]) -> bo
     used = Counter(v for _, i in statements(blocks) if not isinstance(i, ir.Del) for v in read_in(i))
     changed = False
     for place, inst in list(statements(blocks)):
-        value = getattr(inst, "value", None)
+        value: Any = getattr(inst, "value", None)
         if not sets_field(inst, typemap) or value.name not in made or used[value.name] > 1:
             continue
         if _holds_none(typemap[value.name]):

@@ -81,7 +81,7 @@ def _step_back(inst: Any, live: set[str]) -> None:
         live |= {v.name for v in inst.list_vars()}
 
 
-def _live_after(found: Held) -> dict[int, set[str]]:
+def _live_after(found: Any) -> dict[int, set[str]]:
     """Return the variables with objects that are used after each block."""
     matters = {n for n, held in found.vars.items() if held}
     coming: dict[int, set[str]] = {}  # what phis take at the end of a block
