@@ -41,6 +41,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "cutlass.cute.atom": (*_CORE, "numba_cute.nvgpu", f"{_OWN}.traits"),
     "cutlass.cute.core": _CORE,
     "cutlass.cute.experimental": (f"{_OWN}.experimental", "numba_cute.experimental"),
+    "cutlass.cute.experimental.host_runtime": (f"{_OWN}.host_runtime",),
     "cutlass.cute.iket": ("numba_cute.experimental.iket",),
     "cutlass.cute.math": ("numba_cute.math",),
     "cutlass.cute.nvgpu": ("numba_cute.nvgpu", "numba_cute"),

@@ -123,7 +123,7 @@ def copy(src: Tensor, dst: Tensor, *, copy_atom: CopyAtom, pred: Tensor | None =
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"copy: copy_atom {copy_atom!r} is no copy atom; make it with cute.make_copy_atom")
     values = int(layout.size(atom.layout_src_tv, (1,)))
-    bounded = next((t for t in (src, dst) if isinstance(t, GlobalTensor)), None)
+    bounded = next((t for t in (src, dst) if isinstance(t, GlobalTensor) and not t.maps.made), None)
     if pred is not None or bounded is None:
         copy_by(atom, _described(atom, src, dst), dst, pred=pred)
         return

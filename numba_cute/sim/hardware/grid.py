@@ -254,6 +254,7 @@ class Run:
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
         self.smem_need = 0  # the bytes of dynamic shared memory that the kernel's allocations take
         self.smem_places: dict[Any, tuple[int, int]] = {}  # where dynamic shared memory begins, by who asked, and bytes
+        self.takes: Any = None  # what makes the arguments of a kernel that brings tensor maps
         self.smem_allocator = False  # whether an allocator gives out the same
         self.extensions: Any = None  # what the user overloaded in Numba (see python.extensions)
         self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
