@@ -41,8 +41,9 @@ class CompiledFor(CompiledHost):
         much memory for tensor maps may be given. kernel: the one that is asked about; None for all."""
         if kind is not QueryDeviceWorkspaceFunc:
             raise CuteError(f"get_aux_func: kind {shown(kind)}: there is QueryDeviceWorkspaceFunc alone")
-        target = self.kernels[0].arch if self.kernels else asked()
-        return workspace_of(self, kernel, getattr(target, "name", target) or "sm_90a")
+        target = asked()
+        arch = self.kernels[0].arch if self.kernels else "sm_90a" if target is None else target.name
+        return workspace_of(self, kernel, arch)
 
 
 def as_compiled(value: Any, like: Any, name: str) -> Any:

@@ -56,8 +56,8 @@ def mainloop_mma(
         of_b = current().select(shared, at, b_pipe.consumer_state.index)
         for block in range(mma_inst_tile_k):
             goes_on = True if block else current().compare("!=", k, 0)
-            parts = (_block(t, block, stage) for t, stage in ((a, at), (b, of_b)))
-            dot(tiled_mma.set(Field.ACCUMULATE, goes_on), *parts, accumulators)
+            atom = tiled_mma.set(Field.ACCUMULATE, goes_on)
+            dot(atom, _block(a, block, at), _block(b, block, of_b), accumulators)
         a_pipe.consumer_release_and_advance()
         _unless(shared, b_pipe.consumer_release_and_advance)
 

@@ -72,6 +72,6 @@ class MapMemory:
 def no_memory(of_block: int) -> int:
     """Refuse a launch that takes no memory."""
     raise CuteError(
-        "the kernel makes tensor maps, in memory that each launch takes for itself: launch it by kernel[grid, block](…), "
-        "cute.launch or .launch(…), without prepare"
+        "the kernel makes tensor maps, in memory that each launch takes for itself: launch it by "
+        "kernel[grid, block](…), cute.launch or .launch(…), without prepare"
     )

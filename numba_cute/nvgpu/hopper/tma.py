@@ -97,10 +97,11 @@ def make_tiled_tma_atom(
     coordinate tensor then has every s-th element. oob_fill: what elements outside the tensor read as, "zero" or "nan".
     l2_promotion: "none", "64B", "128B" or "256B". interleave: "16B" or "32B" for a tensor of slices of so many bytes,
     such as NC/8HWC8, the slice a mode of its own: in shared memory it comes first, and the mode of neighbouring slices
-    (W) next; the tensor may have six modes. On the host; pass both results to the kernel. In a kernel the atom has no map
-    yet: `copy_tensormap` writes it, for a tensor of run-time address, extents and strides, and copies take it by
-    tma_desc_ptr; its l2_promotion is none. Raises CuteError for what TMA cannot copy: unaligned arrays, a swizzle or a run of elements that it does not have, more than five
-    dimensions. PTX cp.async.bulk.tensor, sm_90."""
+    (W) next; the tensor may have six modes. Call it on the host and pass both results to the kernel. In a kernel the
+    tensor may have run-time address, extents and strides, and the atom has no map yet: `copy_tensormap` writes one
+    (without l2_promotion), which copies take by tma_desc_ptr. Raises CuteError for what TMA cannot copy: unaligned
+    arrays, a swizzle or a run of elements that it does not have, more than five dimensions. PTX
+    cp.async.bulk.tensor, sm_90."""
     options = (oob_fill, l2_promotion, interleave)
     cast = run if RUNNING.backends else CASTING.derived  # as `derived` does, which costs a call more
     return cast(  # type: ignore[no-any-return]
@@ -157,7 +158,7 @@ def one_stage(smem: Layout, modes: int) -> Layout:
 def tma_info(
     op: TmaCopyOp, gmem_tensor: Tensor, ptr: Pointer, smem_layout: Any, plain: Layout, tile: Layout, num_multicast: int,
     internal_type: DType | None, element_strides: tuple[int, ...] | None, options: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> TmaInfo:  # fmt: skip
     """The atom for `tile`, from the coordinates of `plain` (shared memory without swizzle and stages) to those of
     gmem_tensor."""
     in_kernel = seam.current_or(None) is not None
@@ -197,15 +198,13 @@ def tma_info(
     steps = _steps(gmem, dims, element_strides)
     elements = layout.product((within, *box)) * ratio
     part = multicast_slice(box, num_multicast)
+    record: Any
     if sliced:
         need(_WHAT, not in_kernel, "interleaved maps are made on the host: pass the atom and the tensor to the kernel")
         record, scale, order = slices.record(ptr, dtype, gmem, modes, part, steps, options), 1, None
-    elif in_kernel:
-        how = options["swizzle"], options.get("oob_fill", "zero")
-        record, scale = NewTensorMap(dtype, unpacked, tuple(dims), tuple(part), tuple(steps), *how, gmem_tensor), 1
-        order = orders(gmem, dims)
     else:
-        record, scale = record_of(ptr, dtype, unpacked, gmem, dims, part, steps, options)
+        make = _in_kernel if in_kernel else record_of
+        record, scale = make(ptr, dtype, unpacked, gmem, dims, part, steps, options)
         order = orders(gmem, dims)
     source = None if in_kernel else record if isinstance(record, RefusedTensorMap) else gmem_tensor
     held = (internal_type or Uint8) if unpacked else ptr.dtype
@@ -215,7 +214,16 @@ def tma_info(
     atom = CopyAtom(op, held, elements * held.width, record, order, form, source)
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
     coords = Tensor((0,) * len(dims), Layout(shape, strides))
-    return InKernel(atom, coords) if in_kernel else TmaInfo(atom, coords, smem_layout)
+    return InKernel(atom, coords) if in_kernel else TmaInfo(atom, coords, smem_layout)  # type: ignore[return-value]
+
+
+def _in_kernel(
+    ptr: Pointer, dtype: DType, unpacked: bool, gmem: Layout, dims: list[Dim], box: list[int], steps: list[int],
+    options: dict[str, Any],
+) -> tuple[Any, int]:  # fmt: skip
+    """As `record_of`, in a kernel."""
+    how = options["swizzle"], options.get("oob_fill", "zero")
+    return NewTensorMap(dtype, unpacked, tuple(dims), tuple(box), tuple(steps), *how, Tensor(ptr, gmem)), 1
 
 
 def _apart(tile: Layout, gmem: Layout) -> Layout:

@@ -228,7 +228,7 @@ class Run:
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps, self.checked = smem, mode, memory, maps, False
         self.target = asked() or named(arch)
-        self.bounds: Any = None  # the kernel's launch_bounds
+        self.bounds = self.takes = None  # type: Any  # the kernel's launch_bounds, and what makes its tensors
         self.cooperative = False  # whether all CTAs are to run at once, as the launch or the kernel asks
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
@@ -254,7 +254,6 @@ class Run:
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
         self.smem_need = 0  # the bytes of dynamic shared memory that the kernel's allocations take
         self.smem_places: dict[Any, tuple[int, int]] = {}  # where dynamic shared memory begins, by who asked, and bytes
-        self.takes: Any = None  # what makes the arguments of a kernel that brings tensor maps
         self.smem_allocator = False  # whether an allocator gives out the same
         self.extensions: Any = None  # what the user overloaded in Numba (see python.extensions)
         self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
