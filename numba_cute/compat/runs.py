@@ -102,11 +102,17 @@ class _CompiledAlready(CompiledFor):
     """What a run compiled that does no more: its calls launch nothing."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        token = LAUNCHER.set(lambda *_: None)
+        token = LAUNCHER.set(_not_launched)
         try:
             return super().__call__(*args, **named)
         finally:
             LAUNCHER.reset(token)
+
+
+def _not_launched(*_: Any) -> None:
+    given = WORKSPACE.get()
+    if given is not None:  # whether it is large enough is not looked at
+        given.asked = True
 
 
 def _called_as_compiled(made: Any) -> Any:
