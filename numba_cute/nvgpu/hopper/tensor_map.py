@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import isa, layout, seam
+from ...arch.index import lanemask_lt
 from ...atoms.copy_atom import CopyAtom
 from ...dtypes import Int64, Uint32, Uint64
 from ...isa.facts.tensormap_bits import BYTES
@@ -62,7 +63,9 @@ def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
     to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
     check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")
     if isinstance(tma_atom.tensor_map, NewTensorMap):
-        tma_atom.tensor_map.write("smem" if tensormap_ptr.space is AddressSpace.smem else "gmem", to)
+        space, new = "smem" if tensormap_ptr.space is AddressSpace.smem else "gmem", tma_atom.tensor_map
+        first = seam.current().compare("==", isa.activemask() & lanemask_lt(), 0)  # of lanes that call it together
+        seam.current().when(first, lambda: new.write(space, to))
         return
     b = seam.current()
     words = seam.Regs(b.registers(Uint32, 4), Uint32, 0, 4)
