@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from ... import isa, layout, seam
-from ...arch.index import lanemask_lt
 from ...atoms.copy_atom import CopyAtom
 from ...dtypes import Int64, Uint32, Uint64
 from ...isa.facts.tensormap_bits import BYTES
@@ -56,16 +55,14 @@ def _place(ptr: Any, what: str, name: str, *spaces: AddressSpace) -> Any:
 @known_as("cute_nvgpu.cpasync")
 def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
     """Copy the tensor map of `tma_atom` to `tensormap_ptr`, 128 bytes of global or shared memory, aligned to as many.
-    One thread; before the map is used from there it is released and acquired. That of an atom which the kernel made
+    One thread, or several to places of their own; before the map is used from there it is released and acquired. That of an atom which the kernel made
     (`make_tiled_tma_atom`) is written there field by field. Raises CuteError for other atoms and pointers. PTX ld and
     st, 8 of 16 bytes each, any target; of the latter tensormap.replace, sm_90a, and sm_100f and later families."""
     _operation(tma_atom, "copy_tensormap")
     to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
     check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")
     if isinstance(tma_atom.tensor_map, NewTensorMap):
-        space, new = "smem" if tensormap_ptr.space is AddressSpace.smem else "gmem", tma_atom.tensor_map
-        first = seam.current().compare("==", isa.activemask() & lanemask_lt(), 0)  # of lanes that call it together
-        seam.current().when(first, lambda: new.write(space, to))
+        tma_atom.tensor_map.write("smem" if tensormap_ptr.space is AddressSpace.smem else "gmem", to)
         return
     b = seam.current()
     words = seam.Regs(b.registers(Uint32, 4), Uint32, 0, 4)

@@ -284,8 +284,8 @@ class Rebuilder:
             )  # Python's and this library's own stay as they are
             if cls in self._classes:  # a method of a base names this class
                 return self._classes[cls]
-            made = (*bases, *self._beyond(cls, bases), cls)
-            found = self._classes[cls] = type(cls)(cls.__name__, made, {"__module__": cls.__module__})
+            bases = (*bases, *self._beyond(cls, bases))
+            found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
             self._classes[found] = found
             for name, member in vars(cls).items():
                 mine = member if _is_generated(member) else self._member(self._undecorated(member))
