@@ -435,8 +435,9 @@ def make_ptr(
 ) -> Pointer:
     """Make a pointer from a byte address.
 
-    dtype: the elements. value: the address: an int, a run-time integer, or that of a Pointer. mem_space: an AddressSpace other than rmem.
-    assumed_align: bytes that the address is a multiple of, itself one of the element's size, the default.
+    dtype: the elements. value: the address: an int, a run-time integer, or that of a Pointer. mem_space: an
+    AddressSpace other than rmem. assumed_align: bytes that the address is a multiple of, itself one of the element's
+    size, the default.
     """
     if mem_space is AddressSpace.rmem:
         raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")

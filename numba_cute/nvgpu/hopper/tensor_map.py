@@ -55,9 +55,10 @@ def _place(ptr: Any, what: str, name: str, *spaces: AddressSpace) -> Any:
 @known_as("cute_nvgpu.cpasync")
 def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
     """Copy the tensor map of `tma_atom` to `tensormap_ptr`, 128 bytes of global or shared memory, aligned to as many.
-    One thread, or several to places of their own; before the map is used from there it is released and acquired. That of an atom which the kernel made
-    (`make_tiled_tma_atom`) is written there field by field. Raises CuteError for other atoms and pointers. PTX ld and
-    st, 8 of 16 bytes each, any target; of the latter tensormap.replace, sm_90a, and sm_100f and later families."""
+    One thread, or several to places of their own; before the map is used from there it is released and acquired. That
+    of an atom which the kernel made (`make_tiled_tma_atom`) is written there field by field. Raises CuteError for other
+    atoms and pointers. PTX ld and st, 8 of 16 bytes each, any target; of the latter tensormap.replace, sm_90a, and
+    sm_100f and later families."""
     _operation(tma_atom, "copy_tensormap")
     to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
     check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")

@@ -294,8 +294,9 @@ class Rebuilder:
         return found
 
     def _beyond(self, cls: type, bases: tuple[type, ...]) -> tuple[type, ...]:
-        """What stands between the rebuilt bases of a class and the class itself: a class with the methods that `super()`
-        finds in bases which are not rebuilt, as `object.__init__`, and not the class's own. Nothing where it finds none.
+        """What stands between the rebuilt bases of a class and the class itself: a class with the methods that
+        `super()` finds in bases which are not rebuilt, as `object.__init__`, and not the class's own. Nothing where it
+        finds none.
         """
         rebuilt = {n for b in bases for k in b.__mro__ if self._classes.get(k) is k for n in vars(k)}
         own = [n for n, m in vars(cls).items() if isinstance(m, FunctionType) and n not in rebuilt]
