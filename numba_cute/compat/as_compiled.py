@@ -5,10 +5,12 @@ is a tensor of that layout, as static and as aligned, and a pointer has that ali
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from typing import Any
 
 from ..compiler.host.result import CompiledHost
 from ..dtypes import Scalar
+from ..isa.form.targets import asked
 from ..layout import Layout
 from ..runtime import from_dlpack
 from ..seam import CuteError
@@ -16,6 +18,7 @@ from ..seam.ground.naming import shown
 from ..seam.marks.constexpr import constexpr_names, parameters_of, with_static
 from ..tensor.pointer import Pointer, make_ptr
 from ..tensor.tensor import Tensor
+from .workspaces import QueryDeviceWorkspaceFunc, giving, workspace_of
 
 _ADDRESSED = (Tensor, Pointer)
 
@@ -25,10 +28,22 @@ class CompiledFor(CompiledHost):
     """A compiled host function that makes its arguments what it was compiled for."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Run the host function, as `CompiledHost`. CuteError: an argument that is not as when it was compiled."""
+        """Run the host function, as `CompiledHost`. After its arguments one more may be memory for the tensor maps
+        that its kernels make. CuteError: an argument that is not as when it was compiled."""
         like = dict(zip(parameters_of(self.host), self.args))
+        taken = with_static(self.host, self.args, args[:-1], named)
         given = with_static(self.host, self.args, args, named)
-        return self.host(**{n: as_compiled(x, like.get(n), n) for n, x in given.items()})
+        with giving(args[-1]) if args and len(taken) == len(given) else nullcontext():
+            return self.host(**{n: as_compiled(x, like.get(n), n) for n, x in given.items()})
+
+    def get_aux_func(self, kind: Any, kernel: Any = None) -> Any:
+        """Return a function of the same arguments that tells something of a call. kind: QueryDeviceWorkspaceFunc, how
+        much memory for tensor maps may be given. kernel: the one that is asked about; None for all."""
+        if kind is not QueryDeviceWorkspaceFunc:
+            raise CuteError(f"get_aux_func: kind {shown(kind)}: there is QueryDeviceWorkspaceFunc alone")
+        target = asked()
+        arch = self.kernels[0].arch if self.kernels else "sm_90a" if target is None else target.name
+        return workspace_of(self, kernel, arch)
 
 
 def as_compiled(value: Any, like: Any, name: str) -> Any:

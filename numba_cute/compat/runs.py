@@ -11,12 +11,14 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..compiler import compile
+from ..compiler.host.map_memory import WORKSPACE
 from ..compiler.host.result import Compiled, CompiledHost
 from ..isa.form.targets import answering_for
 from ..seam import CuteError
 from ..seam.marks.constexpr import LAUNCHER, is_host
 from .as_compiled import CompiledFor
 from .launch_errors import launching
+from .workspaces import launch_needs
 
 
 @dataclasses.dataclass
@@ -65,6 +67,10 @@ def running(run: Run) -> Iterator[Run]:
             cooperative=options["cooperative"], fallback_cluster=options["fallback_cluster"],
         )  # fmt: skip
         run.launched += 1
+        given = WORKSPACE.get()
+        if given is not None:  # the simulator has memory of its own
+            need = launch_needs(kernel, args, options["grid"], run.arch)
+            given.give(need) if need else None
         with launching():
             simulated[options["grid"], options["block"], 0, options["smem"]](*args)
 
@@ -96,11 +102,17 @@ class _CompiledAlready(CompiledFor):
     """What a run compiled that does no more: its calls launch nothing."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        token = LAUNCHER.set(lambda *_: None)
+        token = LAUNCHER.set(_not_launched)
         try:
             return super().__call__(*args, **named)
         finally:
             LAUNCHER.reset(token)
+
+
+def _not_launched(*_: Any) -> None:
+    given = WORKSPACE.get()
+    if given is not None:  # whether it is large enough is not looked at
+        given.asked = True
 
 
 def _called_as_compiled(made: Any) -> Any:

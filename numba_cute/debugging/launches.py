@@ -13,6 +13,7 @@ import numpy as np
 from ..compiler.host import debugged
 from ..compiler.host.facts import facts
 from ..compiler.host.launching import Launch, launched, on_device_of
+from ..compiler.host.map_memory import no_memory
 from ..compiler.host.mapped import mapped
 from ..seam import CuteError
 from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
@@ -91,7 +92,7 @@ class Debugged:
         args, copies = debugged.on_gpu(static_arguments(kernel, args, named))
         launch = Launch(kernel, **options)
         with on_device_of(args):
-            _Run(self, launch, mapped(launch.kernel, args), names_of(launch.kernel, args)).run()
+            _Run(self, launch, mapped(launch.kernel, args, memory=no_memory), names_of(launch.kernel, args)).run()
         for array, copy in copies:
             if array.flags.writeable:
                 copy.copy_to_host(array)

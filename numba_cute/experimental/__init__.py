@@ -6,6 +6,7 @@ from . import iket as iket
 from .core import *
 from .epilogue import *
 from .kernels import *
+from .mainloop import *
 from .math import *
 from .memory import *
 from .operations import *

@@ -16,6 +16,7 @@ from ..atoms.copy_atom import make_copy_atom, make_tiled_copy_D
 from ..layout import make_layout
 from ..nvgpu.common import CopyUniversalOp
 from ..nvgpu.tcgen05 import make_tmem_copy
+from ..pipeline import TmaStoreFence
 from ..seam import CuteError, current, traced
 from ..tensor.algebra import flat_divide, zipped_divide
 from ..tensor.pointer import AddressSpace
@@ -41,7 +42,8 @@ def epilogue_tma_store(
     (M, N), in tensor memory. gmem_tensor: the argument C (M, N, …) of a kernel of `cute.experimental.kernel`, whose
     type and order the results take. cta_tile_coord: which tile of it, mode by mode. tma_store_pipe: a TMAStorePipeline
     of the four warps. tma_store_warp_id: the warp that stores. epilogue_op: a traced function of the converted values,
-    a TensorSSA; None leaves them. The shared memory between is allocated here. Raises CuteError for types and orders
+    a TensorSSA; None leaves them. The shared memory between is allocated here; the block does not exit while a store
+    reads it, so that no `tail` need follow. Raises CuteError for types and orders
     that do not go together. PTX tcgen05.ld, cp.async.bulk.tensor, sm_100f."""
     what = "epilogue_tma_store"
     if not isinstance(gmem_tensor, Tensor) or not isinstance(accumulators, Tensor):
@@ -71,7 +73,16 @@ def epilogue_tma_store(
         there = slice_tensor(results, (None, None, *at))
         current().when(current().compare("==", warp, tma_store_warp_id), partial(tma_store, buffer, there))
         tma_store_pipe.release_advance()
+    if type(tma_store_warp_id) is int:
+        current().at_exit(partial(_drain, tma_store_warp_id))
+    else:
+        tma_store_pipe.tail()
     return tma_store_pipe
+
+
+def _drain(warp: int) -> None:
+    """Wait until no store of a warp reads shared memory any more."""
+    current().when(current().compare("==", make_warp_uniform(warp_idx()), warp), TmaStoreFence(1).tail)
 
 
 def _count(pieces: Tensor) -> int:

@@ -15,6 +15,7 @@ from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy, check_covers
 from ..atoms.mma_atom import check_whole_tiles
 from ..dtypes import DType
 from ..layout import Layout, Swizzle
+from ..layout.pure import pure
 from ..nvgpu.tcgen05 import get_s2t_smem_desc_tensor
 from ..seam import CuteError, current, divisor, traced
 from ..tensor.pointer import AddressSpace, Pointer
@@ -91,15 +92,20 @@ def partition(tensor: Tensor, index: Any, *, layout_tv: Layout, tiler: Any) -> T
     """Give the part of `tensor` that belongs to thread `index`: (values, rest…), the values of its part of a tile.
 
     tensor: of at least the modes of the tile. index: the thread, counted from 0. layout_tv: from (thread, value) to
-    the elements of the tile, counted column-major. tiler: the tile, a number or layout for each mode. Any thread.
+    the elements of the tile, counted column-major: each of them, or of a tiled copy's source, of which several
+    values are one element (stride 0), as many values. tiler: the tile, a number or layout for each mode. Any thread.
     Raises CuteError for other tensors. No instruction."""
     tiler = tiler if isinstance(tiler, tuple) else (tiler,)
     if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
         raise CuteError(f"partition: {tensor!r} must be a tensor of at least {len(tiler)} modes, as the tile {tiler}")
     if not isinstance(layout_tv, Layout) or layout.rank(layout_tv) != 2:
         raise CuteError(f"partition: layout_tv {layout_tv!r} must be a layout of two modes, (thread, value)")
-    check_covers(layout_tv, tiler, "partition")
-    check_whole_tiles(tensor, tuple(map(layout.size, tiler)), "partition")
+    sizes = tuple(map(layout.size, tiler))
+    if not _repeats(layout_tv, layout.product(sizes)):
+        check_covers(layout_tv, tiler, "partition")
+    extents = tuple(layout.size(tensor.layout, (i,)) for i in range(len(tiler)))
+    if not layout.is_static((extents, sizes)) or not _reaches(layout_tv, sizes, extents):
+        check_whole_tiles(tensor, sizes, "partition")
 
     def by_threads(lay: Any) -> Any:
         return layout.composition(layout.zipped_divide(lay, tiler), (layout_tv, None))
@@ -108,6 +114,24 @@ def partition(tensor: Tensor, index: Any, *, layout_tv: Layout, tiler: Any) -> T
     rest = layout.shape(parts.layout)[1]
     nones = (None,) * len(rest) if isinstance(rest, tuple) else None
     return slice_tensor(parts, ((index, None), nones))
+
+
+@pure
+def _reaches(layout_tv: Layout, sizes: tuple[int, ...], extents: tuple[int, ...]) -> bool:
+    """Whether what a layout reaches of a tile lies in a tensor that is smaller than the tile."""
+    if not layout.is_static(layout_tv) or not any(n < size for n, size in zip(extents, sizes)):
+        return False
+    places = {layout.crd2idx(i, layout_tv) for i in range(layout.size(layout_tv))}
+    return all(at < n for x in places for at, n in zip(layout.idx2crd(x, sizes), extents))
+
+
+def _repeats(layout_tv: Layout, elements: Any) -> bool:
+    """Whether several values are one element, as many values as the tile has elements, and none beyond."""
+    leaves = zip(layout.flatten_to_tuple(layout_tv.shape), layout.flatten_to_tuple(layout_tv.stride))
+    static = layout.is_static(layout_tv) and type(elements) is int
+    if not static or layout_tv.maps_to_coordinates or layout.size(layout_tv) != elements:
+        return False
+    return any(d == 0 and n > 1 for n, d in leaves) and int(layout.cosize(layout_tv)) <= elements
 
 
 @traced
@@ -123,7 +147,7 @@ def copy(src: Tensor, dst: Tensor, *, copy_atom: CopyAtom, pred: Tensor | None =
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"copy: copy_atom {copy_atom!r} is no copy atom; make it with cute.make_copy_atom")
     values = int(layout.size(atom.layout_src_tv, (1,)))
-    bounded = next((t for t in (src, dst) if isinstance(t, GlobalTensor)), None)
+    bounded = next((t for t in (src, dst) if isinstance(t, GlobalTensor) and not t.maps.made), None)
     if pred is not None or bounded is None:
         copy_by(atom, _described(atom, src, dst), dst, pred=pred)
         return

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from .. import layout
@@ -12,8 +13,8 @@ from ..layout import Layout
 from ..nvgpu.hopper.tma_tiles import Tile
 from ..seam import CuteError, divisor, static
 from ..seam.ground.naming import described, shown
+from ..tensor.beginnings import in_global_memory
 from ..tensor.offsets import has_none
-from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, make_identity_tensor
 
 __all__ = ["GlobalTensor", "TensorArray"]
@@ -22,11 +23,16 @@ __all__ = ["GlobalTensor", "TensorArray"]
 @static
 class Maps:
     """The tensor maps of an argument. forms: what each says; records: the maps themselves, in a kernel their addresses.
-    wanted: while it is not known which maps a kernel asks for, which argument this is, and which search."""
+    wanted: while it is not known which maps a kernel asks for, which argument this is, and which search. made: whether
+    this is no argument but a tensor that the kernel made of a pointer, whose maps it makes too. room, room_bytes: of
+    the first argument of a kernel that makes maps, the address of memory for them, and how much each block takes."""
 
     forms: tuple[Any, ...] = ()
     records: tuple[Any, ...] = ()
     wanted: Any = None
+    made: bool = False
+    room: Any = None
+    room_bytes: int = 0
 
 
 @static
@@ -81,8 +87,8 @@ def tile_of(t: Any, what: str, name: str, by_value: Any) -> Tile:
     """Give the part of an argument that TMA is to copy. Raises CuteError for any other tensor."""
     if not isinstance(t, GlobalTensor):
         raise CuteError(
-            f"{what}: {name} {t!r} is no part of a tensor that is an argument of a kernel of cute.experimental.kernel; "
-            "take it by slices, divides or partitions of the argument itself"
+            f"{what}: {name} {t!r} is no part of a tensor that is an argument of a kernel of cute.experimental.kernel, "
+            "or that such a kernel makes of a pointer; take it by slices, divides or partitions of that tensor itself"
         )
     if by_value is not None and not isinstance(by_value, Layout):
         raise CuteError(
@@ -106,7 +112,7 @@ class TensorArray(tuple):  # type: ignore[type-arg]
             raise CuteError(f"TensorArray: tensors {described(tensors)}: give a tuple or list of tensors")
         made = super().__new__(cls, tensors)
         for i, t in enumerate(made):
-            if type(t) is not Tensor or not _in_global_memory(t):
+            if type(t) is not Tensor or not in_global_memory(t):
                 raise CuteError(
                     f"TensorArray: tensor {i} {shown(t)} must be a tensor in global memory, as by from_dlpack"
                 )
@@ -118,12 +124,6 @@ class TensorArray(tuple):  # type: ignore[type-arg]
         if not made:
             raise CuteError("TensorArray: give one tensor or more")
         return made
-
-
-def _in_global_memory(t: Tensor) -> bool:
-    p = t.iterator
-    in_global = isinstance(p, Pointer) and p.space in (AddressSpace.gmem, AddressSpace.generic)
-    return in_global and isinstance(t.layout, Layout)
 
 
 def _skeleton(t: Tensor) -> Any:
@@ -141,6 +141,10 @@ def _static_part(x: Any) -> Any:
 class Arguments:
     """How a launch's arguments become those of the kernel: its tensors in global memory become GlobalTensors."""
 
+    def made(self, tensor: Tensor) -> Any:
+        """Give a tensor that the kernel made of a pointer as its parts know it."""
+        return GlobalTensor(tensor.iterator, tensor.layout, Maps(made=True)) if type(tensor) is Tensor else tensor
+
     def plain(self, arg: Any) -> Any:
         """Give an argument as Numba knows its type."""
         return tuple(arg) if type(arg) is TensorArray else arg
@@ -151,9 +155,17 @@ class Arguments:
             _each(a, (i,), lambda t, place: _made(t, Maps(wanted=(place, serial)))) for i, a in enumerate(args)
         )
 
-    def bringing(self, args: Any, forms: dict[Any, tuple[Any, ...]]) -> Any:
-        """Give arguments that bring maps. forms: of each argument, by its place."""
-        return tuple(_each(a, (i,), lambda t, place: _bringing(t, forms.get(place, ()))) for i, a in enumerate(args))
+    def bringing(self, args: Any, forms: dict[Any, tuple[Any, ...]], room: tuple[Any, int] | None = None) -> Any:
+        """Give arguments that bring maps. forms: of each argument, by its place. room: the address of memory for maps
+        that the kernel makes, and how much each block has; the first tensor brings it."""
+        made = [_each(a, (i,), lambda t, place: _bringing(t, forms.get(place, ()))) for i, a in enumerate(args)]
+        if room is not None:
+            _first(made, room)
+        return tuple(made)
+
+    def room(self, arg: Any) -> Any:
+        """Give the memory for maps that an argument brings, as `bringing` has it; None if it brings none."""
+        return (arg.maps.room, arg.maps.room_bytes) if isinstance(arg, GlobalTensor) and arg.maps.room_bytes else None
 
 
 def _each(arg: Any, place: tuple[int, ...], change: Callable[[Tensor, tuple[int, ...]], Any]) -> Any:
@@ -162,7 +174,19 @@ def _each(arg: Any, place: tuple[int, ...], change: Callable[[Tensor, tuple[int,
         return tuple(_each(a, (*place, i), change) for i, a in enumerate(arg))
     if type(arg) is TensorArray:  # one place: all bring the same maps
         return tuple(change(t, place) for t in arg)
-    return change(arg, place) if type(arg) is Tensor and _in_global_memory(arg) else arg
+    return change(arg, place) if type(arg) is Tensor and in_global_memory(arg) else arg
+
+
+def _first(args: list[Any], room: tuple[Any, int]) -> None:
+    """Let the first tensor of a kernel's arguments bring `room`."""
+    at = next((i for i, a in enumerate(args) if isinstance(a, GlobalTensor)), None)
+    if at is None:
+        raise CuteError(
+            "this kernel makes tensor maps, and needs memory for them, which its first tensor in global memory brings: "
+            "give it a tensor as an argument"
+        )
+    t = args[at]
+    args[at] = _made(t, replace(t.maps, room=room[0], room_bytes=room[1]))
 
 
 def _made(t: Tensor, maps: Maps) -> GlobalTensor:

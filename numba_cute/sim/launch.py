@@ -343,7 +343,7 @@ class Simulated:
         run.undefined = shared and any(c.backend is not None for c in self.checks)
         run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
-        run.checked = bool(meetings)
+        run.checked, run.takes = bool(meetings), getattr(fn, "__cute_arguments__", None)
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]

@@ -24,6 +24,13 @@ def start_of(view: seam.ArrayView) -> Pointer:
     return Pointer(view.dtype, space, view.address, alignment=align, readonly=view.readonly)
 
 
+def in_global_memory(t: Any) -> bool:
+    """Return whether a tensor, of a layout that is not swizzled, lies in global memory."""
+    p = t.iterator
+    in_global = isinstance(p, Pointer) and p.space in (AddressSpace.gmem, AddressSpace.generic)
+    return in_global and isinstance(t.layout, Layout)
+
+
 def is_origin(x: Any) -> bool:
     """Return whether a tensor may begin at `x`: a coordinate, or an object that moves by `+`."""
     return isinstance(x, (int, Leaf, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x))

@@ -140,6 +140,11 @@ class Pointer(InIR):
         """The pointer itself: files of the CuTe DSL hand on what its compiler has of it."""
         return self
 
+    @property
+    def value(self) -> Pointer:
+        """The pointer itself: as `llvm_ptr`."""
+        return self
+
     def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Pointer:
         """Return the pointer itself. loc, ip: taken."""
         return self
@@ -430,8 +435,9 @@ def make_ptr(
 ) -> Pointer:
     """Make a pointer from a byte address.
 
-    dtype: the elements. value: the address: an int or a run-time integer. mem_space: an AddressSpace other than rmem.
-    assumed_align: bytes that the address is a multiple of, itself one of the element's size, the default.
+    dtype: the elements. value: the address: an int, a run-time integer, or that of a Pointer. mem_space: an
+    AddressSpace other than rmem. assumed_align: bytes that the address is a multiple of, itself one of the element's
+    size, the default.
     """
     if mem_space is AddressSpace.rmem:
         raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")
@@ -439,12 +445,22 @@ def make_ptr(
     align = size if assumed_align is None else static_int(assumed_align, "make_ptr: assumed_align")
     if align % size:
         raise CuteError(f"make_ptr: assumed_align {align} bytes is not a multiple of {dtype}'s {size} bytes")
+    if isinstance(value, Pointer):
+        value = _address_in(value, mem_space)
     simulated = hasattr(seam.current_or(None), "note")  # where run-time addresses are ints: their accesses are judged
     if type(value) is int and value % align and not simulated:
         raise CuteError(f"make_ptr: address {value:#x} is not a multiple of assumed_align = {align} bytes")
     if seam.current_or(None) is None and type(value) is int:
         value = Address(value) if ADDRESS_BITS[mem_space.name] == 64 else dtypes.Int32(value)
     return Pointer(dtype, mem_space, value, 0, align)
+
+
+def _address_in(ptr: Pointer, space: AddressSpace) -> Any:
+    """Return the address of a pointer for one into the same memory, or a generic one into or of global memory."""
+    whole = type(ptr.offset) is int and ptr.offset == 0
+    if not whole or (space is not ptr.space and {space, ptr.space} != {AddressSpace.generic, AddressSpace.gmem}):
+        raise CuteError(f"make_ptr: value {ptr!r} has no address in {space.name} memory; give a pointer into that")
+    return ptr.address
 
 
 @traced

@@ -19,7 +19,7 @@ from ..seam.hooks.casting import derived
 from . import dynamic
 from .address import Address
 from .at_once import elements_at_once, pointer_at
-from .beginnings import array_view, is_origin, layout_of, origin, start_of
+from .beginnings import array_view, in_global_memory, is_origin, layout_of, origin, start_of
 from .move import MOST_INSTRUCTIONS, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .operators import NotThat, no_operand, refuse_operators, settable
@@ -404,7 +404,9 @@ def make_tensor(iterator: Any, layout: Any = None) -> Tensor:
                 f"make_tensor: layout is missing; only an array has one of its own, and {iterator!r} is none"
             )
         return Tensor(start_of(view), layout_of(view))
-    return Tensor(start_of(view) if view is not None else origin(iterator), _layout(layout))
+    made = Tensor(start_of(view) if view is not None else origin(iterator), _layout(layout))
+    tell = getattr(seam.current_or(None), "made_tensor", None)
+    return made if tell is None or not in_global_memory(made) else tell(made)
 
 
 def _layout(x: Any) -> Any:

@@ -4,5 +4,6 @@
 from ..seam.guards import facade as _facade
 from .sm100 import *
 from .sm120 import *
+from .tma_alignment import *
 
 _facade.publish(globals())

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from numba_cute import ReductionOp
-from numba_cute.compat.cutlass import nvvm
+from numba_cute import AddressSpace, ReductionOp, Uint8, make_ptr
+from numba_cute.compat.cutlass import nvvm, pointer_types
 from numba_cute.ir.text import registry
 from numba_cute.seam import CuteError
 
@@ -113,6 +113,54 @@ def test_a_reduction_goes_to_the_memory_that_it_names(tmp_path):
     ran(tmp_path, HEAD + REDUCTION + "assert x.tolist() == [31, 2 * 31 * 16], x\n")
     (kernel,) = ran(tmp_path, HEAD + REDUCTION, simulates=False).kernels
     assert "red.relaxed.cluster.shared::cluster.add.u32" in kernel.ptx and "red.relaxed.gpu.global.max" in kernel.ptx
+
+
+DESCRIPTOR = """
+from cutlass._mlir.dialects import cute as cute_ir, cute_nvgpu
+from cutlass.cute.arch.nvvm_wrappers import prefetch
+from cutlass.cutlass_dsl import dsl_user_op
+
+@dsl_user_op
+def views(maps, *, loc=None, ip=None):
+    ptr = maps.iterator.to_llvm_ptr()
+    generic = cute.make_ptr(maps.element_type, llvm.addrspacecast(
+        llvm.PointerType.get(cute.AddressSpace.generic), ptr), cute.AddressSpace.generic, assumed_align=128)
+    kind = cute_ir.PtrType.get(cute_nvgpu.TmaDescriptorTiledType.get(), generic.memspace, generic.alignment)
+    of_map = cute_ir.recast_iter(kind, generic.value)
+    words = cute_ir.recast_iter(cute_ir.PtrType.get(cutlass.Int32, cute.AddressSpace.generic, 4), generic)
+    return of_map, words
+
+@dsl_user_op
+def fetch(of_map, *, loc=None, ip=None):
+    prefetch(of_map, tensormap=True)
+
+@cute.kernel
+def kernel(maps, out):
+    of_map, words = views(maps)
+    if out[0] < 0:
+        fetch(of_map)
+    out[0] = cute.make_tensor(words, 4)[1]
+
+@cute.jit
+def launch(maps: cute.Tensor, out: cute.Tensor):
+    kernel(maps, out).launch(grid=1, block=1)
+
+raw = np.zeros(256, np.uint8)
+maps = raw[-raw.ctypes.data % 128:][:128]
+maps[4] = 7
+x = np.zeros(1, np.int32)
+launch(from_dlpack(maps, assumed_align=128), from_dlpack(x))
+assert x[0] == 7
+"""
+
+
+def test_pointers_become_those_to_maps(tmp_path):
+    ran(tmp_path, HEAD + DESCRIPTOR)
+    aligned = pointer_types.PtrType.get(pointer_types.TmaDescriptorTiledType.get(), AddressSpace.smem, 128)
+    with pytest.raises(CuteError, match="the memory must be the same"):
+        pointer_types.recast_iter(aligned, make_ptr(Uint8, 0, AddressSpace.gmem))
+    with pytest.raises(CuteError, match="has no address in smem memory"):
+        make_ptr(Uint8, make_ptr(Uint8, 0, AddressSpace.gmem), AddressSpace.smem)
 
 
 def test_what_is_not_there_is_refused_by_its_name(tmp_path):

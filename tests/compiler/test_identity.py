@@ -29,6 +29,12 @@ class Struct:
 
 
 @cute.struct
+class Both:
+    a: Struct
+    b: Struct
+
+
+@cute.struct
 class Fixed:
     number: cute.Int32
     valid: cute.Boolean
@@ -299,6 +305,13 @@ def slots(out, n):
     out[0], out[1], out[2], out[3] = x.n, x.the_inner().n, x.more is x.the_inner(), y is x
 
 
+@cute.dsl_user_op
+def advanced(x, y):
+    made = Struct(x.n + 1)
+    made.n += x.n + y.n  # what it is made of is as it was
+    return made
+
+
 def carried(out, n):
     work, i = Fixed(0, True), 0
     while work.valid:
@@ -320,9 +333,23 @@ def two_back(out, n):
     out[8] = best.number
 
 
+def made_for_a_field(out, n):
+    """Objects that each round makes for a field, of the one that is there; where and when a field is set differs."""
+    h = Both(Struct(0), Struct(1))
+    for i in range(n):
+        h.a = advanced(h.a, h.b)
+        if i % 2 == 0:
+            h.b = Struct(h.a.n + h.b.n)
+        h.a.n += 1
+        out[i] = h.a.n * 100 + h.b.n
+    first = h.a
+    h.a = Struct(7)
+    out[6], out[7], out[8] = h.b.n, first.n, h.a.n
+
+
 PROGRAMS = [
     chains, given_back, namespaces, new_ones, holders, inner_objects, some_new_some_given, loops, early_returns,
-    closures, asked_in_a_helper, carried, two_back, slots,
+    closures, asked_in_a_helper, carried, two_back, slots, made_for_a_field,
 ]  # fmt: skip
 
 

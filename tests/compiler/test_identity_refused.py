@@ -11,7 +11,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import CuteError
-from tests.compiler.test_identity import Fixed, Holder, Plain, Struct, made_or_given
+from tests.compiler.test_identity import Both, Fixed, Holder, Plain, Struct, made_or_given
 
 AGAIN = r"makes an object in each round of a loop, and {} may still be .*that of an earlier round"
 
@@ -82,6 +82,22 @@ def in_fields(out, n):
     out[0] = h.b.n
 
 
+def kept_of_a_field(out, n):
+    h, last = Both(Struct(0), Struct(1)), Struct(0)
+    for i in range(n):
+        out[i] = last.n
+        last = h.a
+        h.a = Struct(i)
+
+
+def of_either(out, n):
+    g, h = Both(Struct(0), Struct(1)), Both(Struct(0), Struct(1))
+    for i in range(n):
+        x = g if i % 2 else h
+        x.a = Struct(i)
+    out[0] = g.a.n + h.a.n
+
+
 def puts(h, p):
     h.a = p
 
@@ -113,6 +129,8 @@ LIVES_ON = {
     asked_which_by_a_function: "a",
     in_tuples: "a value",
     in_fields: "h",
+    kept_of_a_field: "last",
+    of_either: "[gh]",
 }
 LIVES_ON |= {put_by_a_function(put): "h" for put in (puts, puts_by_an_if)}
 

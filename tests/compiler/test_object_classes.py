@@ -89,6 +89,24 @@ def f(x, n):
 """, """
 o[0] = f(V(n), n)
 o[1] = f(P(n, m), n)"""),
+    "super beyond the user's classes": ("""
+class Base:
+    def twice(self):
+        return 2 * self.n
+@dataclasses.dataclass
+class Held(Base):
+    n: object
+class Init(Held):
+    def __init__(self, n):
+        super().__init__(n + 1)
+    def twice(self):
+        return super().twice() + 1
+class Alone(Base):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n""", """
+o[0] = Init(n).twice()
+o[1] = Alone(n).twice()"""),
     "struct isinstance": ("", """
 s = S(n)
 o[0] = isinstance(s, S)

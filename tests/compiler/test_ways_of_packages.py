@@ -109,6 +109,30 @@ def test_dictionaries_of_the_host_and_that_are_handed_on_and_arguments_by_name()
     assert x.tolist() == [-10, 6, 1, 4]
 
 
+class Many:
+    """An object of more arguments than Python passes one by one."""
+
+    def __init__(self, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q):  # noqa: E741
+        self.sum, self.first, self.last = b + c + d + e + f + g + h + i + j + k + l + m + n + o + p, a, q
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_many_named_arguments_one_of_which_branches(static):
+    @cute.kernel
+    def k(x: cute.Tensor, first: cute.Constexpr):
+        n = x[0]
+        made = Many(
+            a=n if cute.const_expr(first) else 2 * n, b=1, c=1, d=1, e=1, f=1, g=1, h=1, i=1, j=1, k=1, l=1, m=1, n=1,
+            o=1, p=1, q=n if n > 3 else cute.Int32(16),
+        )  # fmt: skip
+        x[1], x[2], x[3] = made.first, made.sum, made.last
+
+    for n, last in ((3, 16), (5, 5)):
+        x = np.array([n, 0, 0, 0], np.int32)
+        both(k, from_dlpack(x), static)
+        assert x.tolist() == [n, n if static else 2 * n, 15, last]
+
+
 def test_vectors_are_changed_in_place_and_recast_registers_are_set():
     @cute.kernel
     def k(x: cute.Tensor, bits: cute.Tensor):

@@ -194,7 +194,7 @@ def one_load(tile, layout, dtype=F16, plain=False):
     @ext.kernel
     def loads(src, bar):
         s = ext.allocate(dtype, SMEM, layout, alignment=1024)
-        of = cute.make_tensor(src.iterator, src.layout) if cute.const_expr(plain) else src
+        of = s if cute.const_expr(plain) else src
         ext.tma_load(cute.local_tile(of, tile, (0, 0)), s, cute.recast_ptr(s.iterator, dtype=cute.Int64))
 
     return loads

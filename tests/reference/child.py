@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import sys
@@ -17,6 +18,7 @@ from numba_cute.compat.running import run_file
 from numba_cute.compat.runs import Run
 
 from .absent import stand_in
+from .files import TORCH
 
 MARK = "reference file: "
 SMS = 8
@@ -33,6 +35,9 @@ def main(root: str, file: str, target: str, engine: str, without: str, arguments
     checks = tuple(f"-{c}" for c in without.split(",") if c) or True
     run = None if engine == "gpu" else Run(target, simulates, not simulates, checks, keeps_going=True, sms=SMS)
     stand_in()
+    release = next((r for end, r in TORCH.items() if file.endswith(end)), None)
+    if run is not None and release is not None:
+        importlib.import_module("torch").__version__ = release
     sys.path[:0] = [root, str(Path(root, "cute"))]
     began, said, record = time.perf_counter(), io.StringIO(), dict[str, Any]()
     try:

@@ -80,12 +80,24 @@ CHECKS: dict[str, dict[str, str]] = {
         "same_values": "lanes of a warp copy the same scale factors to the same place by cp.async",
         "tensor_fences": "no tcgen05.fence stands between its store of sums and the epilogue's load",
     },
+    "moe/torch_grouped_mm.py": {
+        "races": "all lanes of a warp write one tensor map, and the kernel after it uses it without an acquire",
+    },
+    "moe/torch_scaled_grouped_mm.py": {
+        "races": "no fence acquires the tensor maps that the kernel before it wrote",
+    },
+    "cute_ext/blackwell/dense_gemm_2sm.py": {
+        "exits": "the second block of its pair ends while the last stages' releases may still arrive at its barriers",
+    },
     "mixed_input_gemm/": {"warpgroups": "its idle warp asks for fewer registers than the others of its warpgroup"},
     "blackwell_geforce/kernel/": {"warpgroups": "a warp that loads gives registers back, alone"},
 }
 """By a part of a path, the checks of the simulator that are left out, each with the reason (docs/differences.md)."""
 
 
+TORCH = {"moe/torch_scaled_grouped_mm.py": "2.9.1"}
+"""By the end of a path, the release that torch says it is, without a GPU: before 2.10 this file compares with a
+reference of its own, and later with a function of torch that only its CUDA build has."""
 ENDS = {"tvm_ffi/error_reporting.py": "a: (5):(1) is given, and (10):(1) was compiled for"}
 """By the end of a path, what the error says that a file is there to show: it is right if it ends so."""
 

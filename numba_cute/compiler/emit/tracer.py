@@ -20,7 +20,7 @@ from ...seam import CuteError, Regs
 from ...seam.ground.places import users_call
 from ...seam.guards.messages import SMEM_TWICE
 from ...seam.source.language import LIST_CHANGED
-from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
+from ..ground.building import ROOM, Kernel, building_kernel, kernel, known_launch, want_map
 from ..ground.memory import Loss, memory
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type
@@ -365,6 +365,25 @@ class Tracer(Regions, Vectors):
         want_map(maps.wanted[0], form)
         memory().aside += 1
         return self.number(types.uint64, lambda b: ir.IntType(64)(0))
+
+    def made_tensor(self, tensor: Any) -> Any:
+        takes = getattr(kernel().function, "__cute_arguments__", None) if building_kernel() else None
+        if takes is None:
+            return tensor
+        memory().aside += 1  # in another kernel a device function has another tensor
+        return takes.made(tensor)
+
+    def map_room(self, count: int) -> tuple[Any, Any]:
+        """Return the next room of the memory that the first argument brings; how much there must be is noted."""
+        if self.builder is None:
+            return self.number(types.uint64, lambda b: None), 0
+        of = self._kernel("TMA of a tensor that the kernel makes")
+        start, of.map_bytes = of.map_bytes, of.map_bytes + 128 * count
+        want_map(ROOM, of.map_bytes)
+        if of.room is None:  # its place is looked for
+            memory().aside += 1
+            return self.number(types.uint64, lambda b: ir.IntType(64)(0)), 0
+        return of.room[0] + start, of.room[1]
 
     def known_launch(self) -> Any:
         return known_launch()

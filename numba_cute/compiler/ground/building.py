@@ -33,13 +33,16 @@ class Kernel:
     """What is known, while a kernel is compiled, of what it has been lowered to.
 
     function: the kernel's. lowered: the function that is lowered now, it or one that it calls. smem: bytes of dynamic
-    shared memory that `allocate` gave out; allocator: whether an SmemAllocator gives out the same. exits: what its
-    threads do at its end."""
+    shared memory that `allocate` gave out; allocator: whether an SmemAllocator gives out the same. map_bytes: bytes of
+    tensor maps that it makes; room: the address of memory for them, and how much of it each block has; None while that
+    is looked for. exits: what its threads do at its end."""
 
     function: Any
     lowered: Any = None
     smem: int = 0
     allocator: bool = False
+    map_bytes: int = 0
+    room: tuple[Any, int] | None = None
     exits: list[Any] = field(default_factory=list)
 
 
@@ -76,6 +79,10 @@ def looking_for_maps() -> Iterator[list[tuple[Any, Any]]]:
         yield _WANTED[-1]
     finally:
         _WANTED.pop()
+
+
+ROOM = "room"
+"""In the place of an argument: memory for the tensor maps that a kernel makes, whose form is how many bytes."""
 
 
 def want_map(argument: Any, form: Any) -> None:

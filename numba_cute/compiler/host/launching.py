@@ -34,6 +34,7 @@ from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts
 from .failed import LaunchFailed
+from .map_memory import MapMemory, no_memory
 from .mapped import changes, mapped
 from .native import arrays, oracle, packing
 from .native.driver import driver as native_driver, function_of
@@ -308,9 +309,11 @@ class Launch:
         """Launch what no plan is of, and make one of it."""
         with on_device_of(given):
             whole = static_arguments(self.given, given, named)
-            args = mapped(self.kernel, whole)
-            setting = launched(self._compiled(args), args, self._setting)
-            if named or setting.kernel is None or getattr(self.given, "__self__", None) is not None:
+            stream = arrays.current_stream(whole) if self._setting.stream is None else self._setting.stream
+            with MapMemory(self.grid, stream) as memory:
+                args = mapped(self.kernel, whole, memory=memory)
+                setting = launched(self._compiled(args), args, self._setting)
+            if memory.used or named or setting.kernel is None or getattr(self.given, "__self__", None) is not None:
                 return
             if self.kernel._launch_config_sensitive:
                 return
@@ -338,7 +341,7 @@ class Launch:
         if recording() is not None:
             raise CuteError("timeline: a prepared launch records nothing: give the launch itself, not its prepare(…)")
         with on_device_of(args):
-            whole = mapped(self.kernel, static_arguments(self.given, args, named))
+            whole = mapped(self.kernel, static_arguments(self.given, args, named), memory=no_memory)
             own = self._compiled(whole)
             setting = _settled(own, self._setting)
             write_back: list[Any] = []

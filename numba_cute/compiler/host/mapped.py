@@ -17,9 +17,10 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.cudadrv import devices
 
+from ...dtypes import Uint64
 from ...seam import CuteError
 from ..bridge.typeofs import type_of_argument
-from ..ground.building import building, looking_for_maps
+from ..ground.building import ROOM, building, looking_for_maps
 from ..ground.target import arch_name, compiling_for
 from .lowering import lowered
 from .native.plans import name_of_changed
@@ -40,11 +41,25 @@ def _forget(kernel: Any) -> None:
 FORGETS.append(_forget)
 
 
-def mapped(kernel: Any, args: Any, arch: str | None = None) -> Any:
+def mapped(kernel: Any, args: Any, arch: str | None = None, memory: Callable[[int], Any] | None = None) -> Any:
     """Return a kernel's arguments with the tensor maps that it asks for; as they are, for a kernel that asks for none
-    of its own. arch: the target; None for the current device's."""
+    of its own. arch: the target; None for the current device's. memory: gives the address of memory for the maps that
+    the kernel makes itself, so many bytes for each block; None where the arguments' types alone are asked for."""
     takes = _takes(kernel)
-    return args if takes is None else takes.bringing(args, _forms_of(kernel, takes, args, arch))
+    if takes is None:
+        return args
+    forms = _forms_of(kernel, takes, args, arch)
+    if ROOM not in forms:
+        return takes.bringing(args, forms)
+    size = forms[ROOM][-1]
+    return takes.bringing(args, forms, (Uint64(0 if memory is None else memory(size)), size))
+
+
+def map_bytes(kernel: Any, args: Any, arch: str | None = None) -> int:
+    """Return how many bytes of tensor maps each block of a kernel makes."""
+    takes = _takes(kernel)
+    forms = {} if takes is None else _forms_of(kernel, takes, args, arch)
+    return int(forms[ROOM][-1]) if ROOM in forms else 0
 
 
 def changes(kernel: Any, args: Any, brought: Any) -> dict[int, tuple[str, Callable[[Any], Any]]]:

@@ -12,6 +12,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 from ...seam import CuteError
 from ...seam.ground.naming import described
 from .kernels import Kernel
+from .map_memory import no_memory
 from .mapped import mapped
 
 
@@ -19,7 +20,7 @@ class TensorDispatcher(CUDADispatcher):
     """A kernel that takes plain tensors: `cute.experimental.kernel` makes it."""
 
     def call(self, args: Any, launch_config: Any) -> None:
-        super().call(tuple(mapped(self, args)), launch_config)
+        super().call(tuple(mapped(self, args, memory=no_memory)), launch_config)
 
 
 def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Kernel:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects that a loop carries from round to round, as in `work = following`, while its next round makes another: if
-nothing in the kernel sets a field of such an object, a copy of it is the object."""
+nothing in the kernel sets a field of such an object, a copy of it is the object. And objects that each round makes for
+a field, as in `pipe.state = advanced(pipe.state)`: nothing else has such an object, and a copy of it is the object."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from numba.cuda import types
@@ -15,6 +17,7 @@ from ..bridge.effects import kinds
 from ..bridge.object_types import StructRef
 from ..bridge.settings import set_later
 from .definitions import statements
+from .uses import read_in
 
 
 class Copied(ir.Assign):
@@ -33,6 +36,31 @@ def copy_carried(blocks: dict[int, Any], typemap: Any, carried: set[str]) -> boo
                 blocks[place.label].body[place.index] = Copied(inst.value, inst.target, inst.loc)
                 changed = True
     return changed
+
+
+def copy_into_fields(blocks: dict[int, Any], typemap: Any, made: set[str]) -> bool:
+    """Let fields have copies of objects that variables of `made` hold, which are used for nothing but that; say whether
+    there was one."""
+    used = Counter(v for _, i in statements(blocks) if not isinstance(i, ir.Del) for v in read_in(i))
+    changed = False
+    for place, inst in list(statements(blocks)):
+        value: Any = getattr(inst, "value", None)
+        if not sets_field(inst, typemap) or value.name not in made or used[value.name] > 1:
+            continue
+        if _holds_none(typemap[value.name]):
+            copy = ir.Var(value.scope, f"{value.name}.copy", inst.loc)
+            typemap[copy.name] = typemap[value.name]
+            body = blocks[place.label].body
+            body.insert(next(i for i, x in enumerate(body) if x is inst), Copied(value, copy, inst.loc))
+            inst.value = copy  # of the same statement, by which its types are known
+            changed = True
+    return changed
+
+
+def sets_field(inst: Any, typemap: Any) -> bool:
+    """Say whether a statement sets a field of an object, and calls no property of its class."""
+    ty = typemap[inst.target.name] if isinstance(inst, ir.SetAttr) else None
+    return isinstance(ty, StructRef) and inst.attr in ty.types
 
 
 def _compares(blocks: dict[int, Any], typemap: Any) -> bool:
@@ -68,7 +96,12 @@ def _sources(blocks: dict[int, Any], carried: set[str]) -> set[str]:
 
 def _never_changes(ty: Any) -> bool:
     """Say whether nothing in the kernel sets a field of an object of a type, which holds no objects itself."""
+    return _holds_none(ty) and not set_later(ty.cls) & ty.types.keys()
+
+
+def _holds_none(ty: Any) -> bool:
+    """Say whether an object of a type holds no objects itself."""
     if not isinstance(ty, StructRef) or not (is_plain_class(ty.cls) or is_struct_class(ty.cls)):
         return False
     inner: list[types.Type] = [t for _, t in ty.fields]
-    return not any(map(kinds, inner)) and not set_later(ty.cls) & ty.types.keys()
+    return not any(map(kinds, inner))

@@ -24,9 +24,9 @@ from ..bridge.list_types import is_list
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from ..ground.errors import located
 from ..ground.memory import LASTING, effects_of, memory
-from .copied import Copied, copy_carried
+from .copied import Copied, copy_carried, copy_into_fields, sets_field
 from .definitions import statements
-from .uses import of_block, read_by
+from .second_rounds import second_rounds
 
 
 class Site(NamedTuple):
@@ -53,10 +53,10 @@ class Identity(AnalysisPass):
         if any(map(kinds, state.typemap.values())):
             found = Held(state.func_ir.blocks, state.typemap, state.calltypes)
             _refuse_escapes(found)
-            again = _second_rounds(found)
-            while again and copy_carried(found.blocks, found.typemap, {n for _, holders in again for n in holders}):
+            again = second_rounds(found)
+            while again and _copied(found, again):
                 found = Held(state.func_ir.blocks, state.typemap, state.calltypes)
-                again = _second_rounds(found)
+                again = second_rounds(found)
             for inst, holders in again:
                 raise located(CuteError(_again(found, inst, holders)), inst.loc)
             function, args = state.cute_function, tuple(state.args)
@@ -105,10 +105,16 @@ class Held:
             self._changed = True
 
     def _store(self, into: Objects, what: Objects, inst: Any) -> None:
+        """Note that one of `into` holds `what` from now on; all that they hold does, but for a field that is set."""
         self.stores.append((into, what, inst))
-        for target in self.reach(into):
+        for target in self.owners(inst) if sets_field(inst, self.typemap) else self.reach(into):
             if isinstance(target, Site):
                 self._grow(self.inside, target, what)
+
+    def owners(self, inst: Any) -> Objects:
+        """Return the objects, one of which a statement sets a field of: not those that they hold."""
+        kind = frozenset((self.typemap[inst.target.name]._key,))
+        return frozenset(x for x in self.vars[inst.target.name] if self._is_of(x, kind))
 
     # ------------------------------------------------------------------ statements
     def _follow(self, place: Site, inst: Any) -> None:
@@ -292,26 +298,13 @@ def _refuse_escapes(found: Held) -> None:
             )  # fmt: skip
 
 
-def _second_rounds(found: Held) -> list[tuple[Any, list[str]]]:
-    """Return the statements that make an object in a loop while the one of an earlier round may still be used, each
-    with the variables that may hold that one."""
-    into: dict[int, list[int]] = {label: [] for label in found.blocks}
-    for label, block in found.blocks.items():
-        for target in block.terminator.get_targets():
-            into[target].append(label)
-    repeated = {s: i for s, i in found.sites.items() if s.label in _before(s.label, into)}
-    if not repeated:
-        return []
-    again, after = [], _live_after(found)
-    for site, inst in repeated.items():
-        live = set(after[site.label])
-        for later in reversed(found.blocks[site.label].body[site.at + 1 :]):
-            _step_back(later, live)
-        live.discard(inst.target.name)
-        holders = sorted(n for n in live if site in found.reach(found.vars[n]))
-        if holders:
-            again.append((inst, holders))
-    return again
+def _copied(found: Held, again: list[tuple[Any, list[str]]]) -> bool:
+    """Let copies stand for objects that are made in each round, where a copy is the object; say whether there was
+    one."""
+    if copy_carried(found.blocks, found.typemap, {n for _, holders in again for n in holders}):
+        return True
+    new = {i.target.name for i, _ in again if len(found.vars[i.target.name]) == 1}
+    return copy_into_fields(found.blocks, found.typemap, new)
 
 
 def _again(found: Held, inst: Any, holders: list[str]) -> str:
@@ -321,56 +314,3 @@ def _again(found: Held, inst: Any, holders: list[str]) -> str:
         f"this line makes an object in each round of a loop, and {by} that of an earlier round when it is made again: "
         "one line is one object of the kernel's frame. Make two before the loop, or copy"
     )
-
-
-def _before(label: int, into: dict[int, list[int]]) -> set[int]:
-    """Return the blocks that run before a block, itself only if it runs again."""
-    found: set[int] = set()
-    todo = list(into[label])
-    while todo:
-        at = todo.pop()
-        if at not in found:
-            found.add(at)
-            todo += into[at]
-    return found
-
-
-def _step_back(inst: Any, live: set[str]) -> None:
-    if isinstance(inst, ir.Assign):
-        live.discard(inst.target.name)
-        if not (isinstance(inst.value, ir.Expr) and inst.value.op == "phi"):
-            live |= read_by(inst.value)
-    elif not isinstance(inst, ir.Del):
-        live |= {v.name for v in inst.list_vars()}
-
-
-def _live_after(found: Held) -> dict[int, set[str]]:
-    """Return the variables with objects that are used after each block."""
-    matters = {n for n, held in found.vars.items() if held}
-    coming: dict[int, set[str]] = {}  # what phis take at the end of a block
-    phis: dict[int, set[str]] = {}
-    used: dict[int, set[str]] = {}
-    for label, block in found.blocks.items():
-        phis[label] = set()
-        for inst in block.find_insts(ir.Assign):
-            if isinstance(inst.value, ir.Expr) and inst.value.op == "phi":
-                phis[label].add(inst.target.name)
-                for v, at in zip(inst.value.incoming_values, inst.value.incoming_blocks):
-                    if v is not ir.UNDEFINED:  # the name has no value on this way
-                        coming.setdefault(at, set()).add(v.name)
-        live: set[str] = set()
-        for inst in reversed(block.body):
-            _step_back(inst, live)
-        used[label] = live & matters
-    defined = {label: of_block(block)[1] for label, block in found.blocks.items()}
-    after = {label: coming.get(label, set()) & matters for label in found.blocks}
-    changed = True
-    while changed:
-        changed = False
-        for label in sorted(found.blocks, reverse=True):
-            for target in found.blocks[label].terminator.get_targets():
-                new = (used[target] | (after[target] - defined[target])) - phis[target] - after[label]
-                if new:
-                    after[label] |= new
-                    changed = True
-    return after

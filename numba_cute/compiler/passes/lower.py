@@ -16,8 +16,11 @@ from numba.cuda.lowering import CUDALower
 
 from ..bridge import returns
 from ..bridge.object_types import Value
+from ..bridge.values import abstract
 from ..emit.frames import make_slot
+from ..emit.tracer import Tracer
 from ..ground.asserting import mark_raised
+from ..ground.building import building_kernel, kernel
 from ..ground.memory import memory
 from .copied import Copied
 from .definitions import instructions
@@ -112,7 +115,17 @@ class Lower(CUDALower):
             return self._copied(self.loadvar(value.name), ty)
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(ty, types.Integer):
             inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
-        return super().lower_assign(ty, inst)
+        made = super().lower_assign(ty, inst)
+        if isinstance(value, ir.Arg):
+            self._find_room(ty, made)
+        return made
+
+    def _find_room(self, ty: Any, value: Any) -> None:
+        """Note the memory for tensor maps that an argument of a kernel brings."""
+        of = kernel() if building_kernel() else None
+        takes = getattr(of.function, "__cute_arguments__", None) if of is not None else None
+        if of is not None and takes is not None and of.lowered is of.function and isinstance(ty, Value):
+            of.room = takes.room(abstract(ty, value, Tracer(self.context, self.builder))) or of.room
 
     def _copied(self, pointer: Any, ty: Any) -> Any:
         """Return the address of a copy of an object, in a place of its own of the frame."""

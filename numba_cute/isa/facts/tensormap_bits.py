@@ -30,12 +30,16 @@ from .tensormap import (
 Bytes = NDArray[np.uint8]
 BYTES = 128
 _MAGIC = 0x50414D54
+_BEGUN = 0x4E414D54
+"""Of a map that a kernel makes of 128 zeros, field by field."""
+_ONCE = ("global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
+"""What each map has once."""
 _FORMAT = np.dtype(
     [
         ("magic", "u4"), ("im2col", "u1"), ("rank", "u1"), ("dtype", "u1"), ("elemtype", "u1"),
         ("interleave_layout", "u1"), ("swizzle_mode", "u1"), ("swizzle_atomicity", "u1"), ("fill_mode", "u1"),
         ("l2_promotion", "u1"), ("global_address", "u8"), ("global_dim", "u4", 5), ("global_stride", "u8", 4),
-        ("box_dim", "u2", 5), ("element_stride", "u1", 5), ("lower", "i2", 3), ("upper", "i2", 3),
+        ("box_dim", "u2", 5), ("element_stride", "u1", 5), ("lower", "i2", 3), ("upper", "i2", 3), ("set", "u1"),
     ]
 )  # fmt: skip
 # PTX ISA, "Tensormap new_val validity"
@@ -45,6 +49,7 @@ _SWIZZLE_CODES = ("none", "32B", "64B", "128B")
 _ATOMS = ("", "_ATOM_32B", "_ATOM_32B_FLIP_8B", "_ATOM_64B")
 _DTYPES: tuple[DType, ...] = (*dtypes.WHOLE, *dtypes.NARROW)
 _OF_ELEMENT = {element_type(d): d for d in reversed(dtypes.WHOLE) if d.ptx in ELEMENT_TYPES}
+_OF_ELEMENT |= {element_type(d, unpacked): d for d in reversed(dtypes.NARROW) for unpacked in (False, True)}
 _WIDE = {2: "w", 3: "w128"}
 """What is im2col, but for 1, the box in all directions."""
 assert [f.name for f in fields(Im2col)] == ["lower", "upper", "channels", "pixels"]
@@ -83,9 +88,30 @@ def pack(record: TensorMapRecord) -> Bytes:
     return out
 
 
+def codes(dtype: DType, unpacked: bool, swizzle: str, oob_fill: str) -> dict[str, int]:
+    """The codes of a tiled map's fields that are choices, by the field, as the PTX ISA numbers them."""
+    name, _, atom = swizzle.partition("_ATOM")
+    found = {
+        "elemtype": _ELEMENT_CODES.index(element_type(dtype, unpacked)), "interleave_layout": 0,
+        "swizzle_mode": _SWIZZLE_CODES.index(name), "fill_mode": OOB_FILLS.index(oob_fill),
+    }  # fmt: skip
+    if atom:
+        found["swizzle_atomicity"] = _ATOMS.index(f"_ATOM{atom}")
+    return found
+
+
+def _missing(word: Any) -> list[str]:
+    """The fields that nobody has set of a map that a kernel makes of zeros."""
+    rank = int(word["rank"]) + 1
+    each = [f for f in ("box_dim", "element_stride") if not word[f][:rank].all()]
+    return each + [f for f in _ONCE if not word["set"] & 1 << _ONCE.index(f)]
+
+
 def _word(data: Bytes) -> Any:
     word = np.frombuffer(data[: _FORMAT.itemsize].tobytes(), _FORMAT)[0].copy()
-    if word["magic"] != _MAGIC:
+    if not data.any():
+        word["magic"] = _BEGUN
+    if word["magic"] not in (_MAGIC, _BEGUN):
         raise CuteError(
             "these 128 bytes are no tensor map: copy one there first (cpasync.copy_tensormap, or from a kernel's atom)"
         )
@@ -101,6 +127,8 @@ def replace_field(data: Bytes, field: str, ord: int, value: int) -> Bytes:
         word[field][ord] = value
     else:
         word[field] = value
+    if field in _ONCE:
+        word["set"] |= 1 << _ONCE.index(field)
     if field == "elemtype":
         word["dtype"] = _DTYPES.index(_OF_ELEMENT[_ELEMENT_CODES[value].removesuffix(".ftz")])
     out = data.copy()
@@ -112,6 +140,8 @@ def unpack(data: Bytes) -> TensorMapRecord:
     """The record of such bytes; an error if they are no tensor map, or one that TMA would refuse."""
     word = _word(data)
     rank = int(word["rank"]) + 1
+    if word["magic"] == _BEGUN and _missing(word):
+        raise CuteError(f"it was made of zeros, and nobody has set {', '.join(_missing(word))} (tensormap.replace)")
 
     def ints(field: str, count: int) -> tuple[int, ...]:
         return tuple(int(x) for x in word[field][:count])

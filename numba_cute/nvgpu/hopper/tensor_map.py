@@ -20,6 +20,7 @@ from ...seam import CuteError, known_as, traced
 from ...seam.guards.messages import how_static
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
+from .new_map import NewTensorMap
 from .tma_ops import TmaCopyOp
 
 __all__ = [
@@ -54,11 +55,16 @@ def _place(ptr: Any, what: str, name: str, *spaces: AddressSpace) -> Any:
 @known_as("cute_nvgpu.cpasync")
 def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
     """Copy the tensor map of `tma_atom` to `tensormap_ptr`, 128 bytes of global or shared memory, aligned to as many.
-    One thread; before the map is used from there it is released and acquired. Raises CuteError for other atoms and
-    pointers. PTX ld and st, 8 of 16 bytes each, any target."""
+    One thread, or several to places of their own; before the map is used from there it is released and acquired. That
+    of an atom which the kernel made (`make_tiled_tma_atom`) is written there field by field. Raises CuteError for other
+    atoms and pointers. PTX ld and st, 8 of 16 bytes each, any target; of the latter tensormap.replace, sm_90a, and
+    sm_100f and later families."""
     _operation(tma_atom, "copy_tensormap")
     to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
     check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")
+    if isinstance(tma_atom.tensor_map, NewTensorMap):
+        tma_atom.tensor_map.write("smem" if tensormap_ptr.space is AddressSpace.smem else "gmem", to)
+        return
     b = seam.current()
     words = seam.Regs(b.registers(Uint32, 4), Uint32, 0, 4)
     for at in range(0, BYTES, 16):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import layout, seam
 from ...atoms.copy_atom import CopyAtom
@@ -22,6 +22,7 @@ from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
 from . import slices
+from .new_map import NewTensorMap
 from .tma_dims import Dim, coordinate_strides, dims_of, extent_and_stride, orders
 from .tma_form import form_of
 from .tma_ops import TmaCopyOp
@@ -63,6 +64,13 @@ class TmaInfo:
         return 2
 
 
+class InKernel(NamedTuple):
+    """The same in a kernel, where what is unpacked is a tuple."""
+
+    copy_atom: CopyAtom
+    tma_tensor: Tensor
+
+
 def make_tiled_tma_atom(
     op: TmaCopyOp,
     gmem_tensor: Tensor,
@@ -89,9 +97,11 @@ def make_tiled_tma_atom(
     coordinate tensor then has every s-th element. oob_fill: what elements outside the tensor read as, "zero" or "nan".
     l2_promotion: "none", "64B", "128B" or "256B". interleave: "16B" or "32B" for a tensor of slices of so many bytes,
     such as NC/8HWC8, the slice a mode of its own: in shared memory it comes first, and the mode of neighbouring slices
-    (W) next; the tensor may have six modes. Call it on the host; pass both results to the kernel. Raises CuteError for
-    what TMA cannot copy: unaligned arrays, a swizzle or a run of elements that it does not have, more than five
-    dimensions. PTX cp.async.bulk.tensor, sm_90."""
+    (W) next; the tensor may have six modes. Call it on the host and pass both results to the kernel. In a kernel the
+    tensor may have run-time address, extents and strides, and the atom has no map yet: `copy_tensormap` writes one
+    (without l2_promotion), which copies take by tma_desc_ptr. Raises CuteError for what TMA cannot copy: unaligned
+    arrays, a swizzle or a run of elements that it does not have, more than five dimensions. PTX
+    cp.async.bulk.tensor, sm_90."""
     options = (oob_fill, l2_promotion, interleave)
     cast = run if RUNNING.backends else CASTING.derived  # as `derived` does, which costs a call more
     return cast(  # type: ignore[no-any-return]
@@ -151,7 +161,7 @@ def tma_info(
 ) -> TmaInfo:  # fmt: skip
     """The atom for `tile`, from the coordinates of `plain` (shared memory without swizzle and stages) to those of
     gmem_tensor."""
-    need(_WHAT, seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
+    in_kernel = seam.current_or(None) is not None
     need(
         _WHAT,
         layout.size(layout.right_inverse(plain)) == layout.size(plain)
@@ -188,12 +198,15 @@ def tma_info(
     steps = _steps(gmem, dims, element_strides)
     elements = layout.product((within, *box)) * ratio
     part = multicast_slice(box, num_multicast)
+    record: Any
     if sliced:
+        need(_WHAT, not in_kernel, "interleaved maps are made on the host: pass the atom and the tensor to the kernel")
         record, scale, order = slices.record(ptr, dtype, gmem, modes, part, steps, options), 1, None
     else:
-        record, scale = record_of(ptr, dtype, unpacked, gmem, dims, part, steps, options)
+        make = _in_kernel if in_kernel else record_of
+        record, scale = make(ptr, dtype, unpacked, gmem, dims, part, steps, options)
         order = orders(gmem, dims)
-    source = record if isinstance(record, RefusedTensorMap) else gmem_tensor
+    source = None if in_kernel else record if isinstance(record, RefusedTensorMap) else gmem_tensor
     held = (internal_type or Uint8) if unpacked else ptr.dtype
     op = op if ratio == 1 else replace(op, recast=ratio)
     strides = coordinate_strides(gmem, dims, steps, scale)
@@ -201,7 +214,16 @@ def tma_info(
     atom = CopyAtom(op, held, elements * held.width, record, order, form, source)
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
     coords = Tensor((0,) * len(dims), Layout(shape, strides))
-    return TmaInfo(atom, coords, smem_layout)
+    return InKernel(atom, coords) if in_kernel else TmaInfo(atom, coords, smem_layout)  # type: ignore[return-value]
+
+
+def _in_kernel(
+    ptr: Pointer, dtype: DType, unpacked: bool, gmem: Layout, dims: list[Dim], box: list[int], steps: list[int],
+    options: dict[str, Any],
+) -> tuple[Any, int]:  # fmt: skip
+    """As `record_of`, in a kernel."""
+    how = options["swizzle"], options.get("oob_fill", "zero")
+    return NewTensorMap(dtype, unpacked, tuple(dims), tuple(box), tuple(steps), *how, Tensor(ptr, gmem)), 1
 
 
 def _apart(tile: Layout, gmem: Layout) -> Layout:
@@ -252,11 +274,9 @@ def global_pointer(t: Any) -> Pointer:
     ok = isinstance(t, Tensor) and isinstance(t.iterator, Pointer) and isinstance(t.layout, Layout)
     need(_WHAT, ok, f"gmem_tensor {t!r} must be a tensor in global memory, as from_dlpack makes it")
     need(_WHAT, t.memspace in (AddressSpace.gmem, AddressSpace.generic), f"gmem_tensor {t!r} must lie in global memory")
-    need(
-        _WHAT,
-        t.iterator.alignment % 16 == 0 or int(t.iterator.address) % 16 == 0,
-        f"gmem_tensor's address {int(t.iterator.address):#x} is not a multiple of 16 bytes; allocate it aligned",
-    )
+    if t.iterator.alignment % 16 and seam.current_or(None) is None:  # a kernel's addresses are looked at as it runs
+        at = int(t.iterator.address)
+        need(_WHAT, at % 16 == 0, f"gmem_tensor's address {at:#x} is not a multiple of 16 bytes; allocate it aligned")
     return t.iterator  # type: ignore[no-any-return]
 
 

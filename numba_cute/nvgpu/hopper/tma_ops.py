@@ -24,6 +24,7 @@ from ..common.by_row import ByRow, Choice
 from ..common.checks import in_shared
 from ..common.choices import CtaGroup
 from ..common.copies import one_thread
+from .new_map import NewTensorMap
 from .tma_form import check_form
 
 __all__ = [
@@ -126,6 +127,16 @@ def _whole_chunks(atom: CopyAtom, op: TmaCopyOp, args: list[Any], what: str) -> 
             )
 
 
+def _map_of(atom: CopyAtom) -> Any:
+    """The address of an atom's tensor map; an error for one that the kernel has not written yet."""
+    if isinstance(atom.tensor_map, NewTensorMap):
+        raise CuteError(
+            "copy: the atom was made in the kernel, and its tensor map lies nowhere: write it to global memory with "
+            "cpasync.copy_tensormap(atom, ptr), release and acquire it, and give tma_desc_ptr=ptr"
+        )
+    return atom.tensor_map
+
+
 def _begins_inside(op: TmaCopyOp, args: list[Any]) -> None:
     """An error if a store is known to begin before the tensor: only loads may."""
     for *_, place, _ in args:
@@ -160,7 +171,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     def issue() -> None:
         for dst, place, rank in args:
             isa.cp_async_bulk_tensor_g2s(
-                dst=dst, map=atom.tensor_map, bar=bar, cta_mask=ctas, policy=policy, rank=rank, **place, **how
+                dst=dst, map=_map_of(atom), bar=bar, cta_mask=ctas, policy=policy, rank=rank, **place, **how
             )
 
     seam.current().when(elect_one(), issue)
@@ -173,7 +184,7 @@ def _issue_prefetches(op: Any, atom: CopyAtom, tensors: list[Tensor], policy: An
 
     def issue() -> None:
         for place, rank in args:
-            isa.cp_async_bulk_prefetch_tensor(map=atom.tensor_map, policy=policy, rank=rank, mode=mode, **place)
+            isa.cp_async_bulk_prefetch_tensor(map=_map_of(atom), policy=policy, rank=rank, mode=mode, **place)
 
     seam.current().when(elect_one(), issue)
 
@@ -194,7 +205,7 @@ def _issue_stores(
 
     def issue() -> None:
         for src, place, rank in args:
-            row(map=atom.tensor_map, src=src, policy=policy, rank=rank, mode=mode, at=place["at"], **how)
+            row(map=_map_of(atom), src=src, policy=policy, rank=rank, mode=mode, at=place["at"], **how)
 
     seam.current().when(elect_one(), issue)
 

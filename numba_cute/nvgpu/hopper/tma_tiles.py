@@ -8,23 +8,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ... import layout, seam
+from ... import isa, layout, seam
+from ...arch.index import block_idx, grid_dim
+from ...arch.warp import elect_one, sync_warp
 from ...atoms.copy import copy
 from ...atoms.copy_atom import CopyAtom
-from ...dtypes import DType, Uint8
+from ...dtypes import DType, Int32, Int64, Uint8, Uint32, Uint64
 from ...isa.facts.tensormap import TensorMapRecord
+from ...isa.facts.tensormap_bits import BYTES
 from ...layout import Layout, make_layout
 from ...seam import CuteError
 from ...seam.guards.messages import how_static
 from ...tensor.algebra import filter_zeros, group_modes
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
+from .new_map import NewTensorMap
 from .partition import tma_partition
 from .tma import global_pointer, in_shared, internal_of, multicast_slice, record_of, split_swizzle
 from .tma_dims import Dim, coordinate_strides, dims_of, orders
 from .tma_form import check_type, in_dims
 from .tma_ops import TmaCopyOp
 
+MOST_SMEM = 227 << 10
+"""Bytes of shared memory of a block (sm_90 and later)."""
 _MOST = 5
 """Dimensions of a tensor map."""
 
@@ -148,10 +154,40 @@ def _atom(
     form = MapForm(dtype, unpacked, tuple(dims), tuple(multicast_slice(box, parts)), name)
     held = (internal_type or Uint8) if unpacked else ptr.dtype
     elements = layout.product(tuple(box)) * ratio
-    address = seam.current().tensor_map(tile.maps, form, tile.base)
+    if getattr(tile.maps, "made", False):
+        address = _made_here(form, tile.base, smem)
+    else:
+        address = seam.current().tensor_map(tile.maps, form, tile.base)
     op = op if ratio == 1 else replace(op, recast=ratio)
     atom = CopyAtom(op, held, elements * held.width, address, orders(gmem, dims))
     return atom, coordinate_strides(gmem, dims, [1] * len(dims), 1)
+
+
+def _made_here(form: MapForm, base: Tensor, smem: Tensor) -> Any:
+    """Write the map of a tensor that the kernel made to memory of this line and block, and give its address. A whole
+    converged warp.
+
+    There is one place for each tile that shared memory has room for: whoever copies to or from a tile again has waited
+    for the copy before, and so nobody reads a map that changes."""
+    b, size = seam.current(), tile_bytes(smem)
+    base_address, of_block = b.map_room(1 + MOST_SMEM // size)
+    x, y, z = block_idx()
+    nx, ny, _ = grid_dim()
+    tile = seam.quotient(Int32(Uint32(smem.iterator.address) - Uint32(b.smem_base())), size)
+    block = Int64(x) + Int64(nx) * (Int64(y) + Int64(ny) * Int64(z))
+    address = Uint64(base_address) + Uint64(block * of_block + Int64(tile) * BYTES)
+    new = NewTensorMap(
+        form.dtype, form.unpacked, form.dims, form.box, (1,) * len(form.dims), form.swizzle, "zero", base
+    )
+
+    def write() -> None:
+        new.write("gmem", address)
+        isa.fence_proxy_tensormap_release(scope="cta")
+
+    b.when(elect_one(), write)
+    sync_warp()
+    isa.fence_proxy_tensormap_acquire(address, scope="cta")
+    return address
 
 
 def _check_contiguous(gmem: Layout, dim: Dim) -> None:

@@ -184,6 +184,13 @@ class Backend(Protocol):
         """Return the address of the tensor map that `form` makes of `tensor` (`form.record(tensor)`): one of those that
         the kernel's argument brought, `maps`."""
 
+    def made_tensor(self, tensor: Any) -> Any:
+        """Return a tensor in global memory, which the kernel made of a pointer, as kernels of its kind know tensors."""
+
+    def map_room(self, count: int) -> tuple[Any, Any]:
+        """Give memory for `count` tensor maps that the calling line of the kernel makes, for each block: the address of
+        the first block's in global memory, and by how many bytes the next block's is further on."""
+
     def gave(self, fn: Any, result: Any) -> None:
         """Note that a method that is called `for_result` gave it to who called: the simulator looks whether that drops
         it."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`f(x, **names)` in kernels, which Numba knows not: a call of a function of this library stands in its place, and one
-where `names` is set to a dictionary."""
+where `names` is set to a dictionary. So too where a call has many named arguments, and one of them branches."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from ..ground.bytecode import opnames
 from ..marks.decorators import traced
 
 _CALL, _DICT = "__cute_call__", "__cute_dict__"
+_MOST = 15
+"""Named arguments that Python passes one by one; more it puts into a dictionary, which Numba takes apart in straight
+code alone."""
 
 
 @traced
@@ -29,9 +32,12 @@ def dictionary(**named: Any) -> dict[str, Any]:
 
 
 def has_dictionaries(code: CodeType) -> bool:
-    """Say whether code, or a function in it, calls with a dictionary's items for named arguments."""
+    """Say whether code, or a function in it, calls with a dictionary's items for named arguments, or with so many
+    named arguments that Python makes a dictionary of them."""
     inner = (c for c in code.co_consts if isinstance(c, CodeType))
-    return "DICT_MERGE" in opnames(code) or any(map(has_dictionaries, inner))
+    names = opnames(code)
+    many = "MAP_ADD" in names and "CALL_FUNCTION_EX" in names
+    return "DICT_MERGE" in names or many or any(map(has_dictionaries, inner))
 
 
 class NamedArguments(ast.NodeTransformer):
@@ -53,12 +59,21 @@ class NamedArguments(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         held = [self._as_calls(k.value) for k in node.keywords if k.arg is None]
+        named = [k for k in node.keywords if k.arg is not None]
+        if len(named) > _MOST and not node.args and any(map(_branches, named)):  # Python makes a dictionary of them
+            held = [*self._in_parts(named, node), *held]
+            named = []
         if not held:
             return node
         self.given[_CALL] = call_with
-        named = [k for k in node.keywords if k.arg is not None]
         first = [node.func, ast.Tuple(held, ast.Load())]
         return ast.copy_location(ast.Call(ast.Name(_CALL, ast.Load()), [*first, *node.args], named), node)
+
+    def _in_parts(self, named: list[ast.keyword], node: ast.Call) -> list[ast.expr]:
+        """Return calls for dictionaries of so few names that Python passes them one by one."""
+        self.given[_DICT] = dictionary
+        parts = (named[i : i + _MOST] for i in range(0, len(named), _MOST))
+        return [ast.copy_location(ast.Call(ast.Name(_DICT, ast.Load()), [], part), node) for part in parts]
 
     def _as_calls(self, value: ast.expr) -> ast.expr:
         """Return an expression with calls for the dictionaries that it may give."""
@@ -70,6 +85,11 @@ class NamedArguments(ast.NodeTransformer):
             return value
         self.given[_DICT] = dictionary
         return ast.copy_location(ast.Call(ast.Name(_DICT, ast.Load()), [], named), value)
+
+
+def _branches(keyword: ast.keyword) -> bool:
+    """Say whether the value of a named argument is found by a branch or a loop."""
+    return any(isinstance(n, (ast.IfExp, ast.BoolOp, ast.ListComp, ast.Compare)) for n in ast.walk(keyword.value))
 
 
 def _named(value: ast.expr) -> list[ast.keyword] | None:

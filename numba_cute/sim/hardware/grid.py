@@ -228,7 +228,7 @@ class Run:
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps, self.checked = smem, mode, memory, maps, False
         self.target = asked() or named(arch)
-        self.bounds: Any = None  # the kernel's launch_bounds
+        self.bounds = self.takes = None  # type: Any  # the kernel's launch_bounds, and what makes its tensors
         self.cooperative = False  # whether all CTAs are to run at once, as the launch or the kernel asks
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started

@@ -24,9 +24,19 @@ class TensorMaps:
         self.memory = memory
         self._arguments: dict[int, SimTensorMap] = {}
         self._of_tensors: dict[Any, int] = {}
+        self._rooms: dict[Any, int] = {}
         self._decoded: dict[tuple[int, bytes], SimTensorMap] = {}
         self._acquired: dict[tuple[Any, int], bytes] = {}
         self._changed: dict[int, str] = {}
+
+    def room(self, key: Any, count: int) -> int:
+        """The address of memory for `count` maps that the kernel makes. key: the block and the line that asks."""
+        if key not in self._rooms:
+            raw = np.empty((count + 1) * BYTES, np.uint8)
+            start = -raw.ctypes.data % BYTES
+            self._rooms[key] = int(raw.ctypes.data) + start
+            self.memory.add(self._rooms[key], count * BYTES, "the tensor maps that a line makes", raw)
+        return self._rooms[key]
 
     def add(self, record: TensorMapRecord, name: str) -> int:
         """The address of an argument's map: the kernel reads it there, and only there."""

@@ -211,6 +211,12 @@ class SimBackend(Values):
         numbers = tensor.iterator.address, tensor.shape, tensor.stride
         return self.run.maps.of_tensor(form, tensor, seam.known(numbers))  # type: ignore[no-any-return]
 
+    def made_tensor(self, tensor: Any) -> Any:
+        return tensor if self.run.takes is None else self.run.takes.made(tensor)
+
+    def map_room(self, count: int) -> tuple[int, int]:
+        return self.run.maps.room((self.run.thread.cta, *self._calling_line()), count), 0
+
     def allocate_smem(self, nbytes: int, align: int) -> int:
         places, key = self.run.smem_places, self._calling_line()
         if self.run.smem_allocator:

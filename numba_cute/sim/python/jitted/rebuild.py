@@ -284,6 +284,7 @@ class Rebuilder:
             )  # Python's and this library's own stay as they are
             if cls in self._classes:  # a method of a base names this class
                 return self._classes[cls]
+            bases = (*bases, *self._beyond(cls, bases))
             found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
             self._classes[found] = found
             for name, member in vars(cls).items():
@@ -291,6 +292,16 @@ class Rebuilder:
                 if name not in _HOOKS and (mine is not member or any(name in vars(b) for b in bases)):
                     setattr(found, name, _as_python_wants(name, mine))
         return found
+
+    def _beyond(self, cls: type, bases: tuple[type, ...]) -> tuple[type, ...]:
+        """What stands between the rebuilt bases of a class and the class itself: a class with the methods that
+        `super()` finds in bases which are not rebuilt, as `object.__init__`, and not the class's own. Nothing where it
+        finds none.
+        """
+        rebuilt = {n for b in bases for k in b.__mro__ if self._classes.get(k) is k for n in vars(k)}
+        own = [n for n, m in vars(cls).items() if isinstance(m, FunctionType) and n not in rebuilt]
+        found = {n: vars(k)[n] for n in own for k in reversed(cls.__mro__[1:]) if n in vars(k)}
+        return (type(f"beyond {cls.__name__}", (), {"__slots__": (), **found}),) if found else ()
 
     def _undecorated(self, member: Any) -> Any:
         """A class's member without `cute.jit`."""
