@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, overload
 
@@ -248,6 +250,8 @@ class Scalar(seam.Leaf):
 
 _set_dtype, _set_value, _set_divisor = (vars(Scalar)[n].__set__ for n in ("dtype", "value", "divisor"))
 _OF_INTEGERS = ("and_", "or_", "xor", "lshift", "rshift")
+OF_DSL: list[Callable[[str, Any, Any], Any]] = []
+"""What applies an operator to two numbers as files have it that are written for the CuTe DSL (`promotion`)."""
 
 
 def _scalar(op: str, a: Any, b: Any) -> Any:
@@ -257,6 +261,9 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(x, y)
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return NotImplemented
+    caller = sys._getframe(2)
+    if seam.is_of_hook(caller.f_globals, caller.f_code.co_filename):
+        return OF_DSL[0](op, a, b)
     dtype = joined(*(x.dtype if isinstance(x, Scalar) else x for x in (a, b)))
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
