@@ -20,7 +20,7 @@ import numpy as np
 from . import seam
 from .seam.ground.element_classes import Element, OfElements, OfKind
 from .seam.ground.names import UnknownName
-from .seam.guards import element_values
+from .seam.guards import element_values, facade
 
 __all__ = [
     "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
@@ -261,8 +261,7 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(x, y)
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return NotImplemented
-    caller = sys._getframe(2)
-    if seam.is_of_hook(caller.f_globals, caller.f_code.co_filename):
+    if facade.called_by_hook(sys._getframe(2)):
         return OF_DSL[0](op, a, b)
     dtype = joined(*(x.dtype if isinstance(x, Scalar) else x for x in (a, b)))
     if op in _OF_INTEGERS and dtype.is_float:

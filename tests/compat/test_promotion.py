@@ -47,9 +47,7 @@ Float64 Float64 Float64 Float64 Float64 Float64 Float64 Float64 Float64
 """
 """The types in which two numbers meet, row by row as ROWS, as the sources of docs/differences.md say it."""
 TABLE = {
-    (a, b): getattr(cute, name)
-    for a, row in zip(ROWS, MEET.split("\n")[1:])
-    for b, name in zip(ROWS, row.split())
+    (a, b): getattr(cute, name) for a, row in zip(ROWS, MEET.split("\n")[1:]) for b, name in zip(ROWS, row.split())
 }
 LITERALS = {2: Int32, 0.5: Float32, 2**40: Int64}
 
@@ -109,10 +107,7 @@ def cases():
 
 def kernel_of_all():
     """A kernel that stores each case, as an Int64 or a Float64, and the cases."""
-    lines, found = [], list(cases())
-    for i, (op, a, b) in enumerate(found):
-        other = repr(b) if isinstance(b, (int, float)) else f"{b}(y{b})"
-        lines.append(f"    store(out, kinds, {i}, x{a} {OPERATORS[op]} {other})")
+    found = list(cases())
     names = sorted({str(t) for _, a, b in found for t in (a, b) if not isinstance(t, (int, float))})
     text = "def kernel(out, {}):\n".format(", ".join(f"x{n}, y{n}" for n in names))
     for i, (op, a, b) in enumerate(found):
