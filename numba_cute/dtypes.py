@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, overload
 
@@ -20,7 +19,7 @@ import numpy as np
 from . import seam
 from .seam.ground.element_classes import Element, OfElements, OfKind
 from .seam.ground.names import UnknownName
-from .seam.guards import element_values, facade
+from .seam.guards import element_values
 
 __all__ = [
     "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
@@ -235,23 +234,9 @@ class Scalar(seam.Leaf):
     def __invert__(self) -> Any:
         return _scalar("xor", self, -1)
 
-    def __lt__(self, o: Any) -> bool:
-        return bool(self.value < element_values.number_beside(self, o))
-
-    def __le__(self, o: Any) -> bool:
-        return bool(self.value <= element_values.number_beside(self, o))
-
-    def __gt__(self, o: Any) -> bool:
-        return bool(self.value > element_values.number_beside(self, o))
-
-    def __ge__(self, o: Any) -> bool:
-        return bool(self.value >= element_values.number_beside(self, o))
-
 
 _set_dtype, _set_value, _set_divisor = (vars(Scalar)[n].__set__ for n in ("dtype", "value", "divisor"))
 _OF_INTEGERS = ("and_", "or_", "xor", "lshift", "rshift")
-OF_DSL: list[Callable[[str, Any, Any], Any]] = []
-"""What applies an operator to two numbers as files have it that are written for the CuTe DSL (`promotion`)."""
 
 
 def _scalar(op: str, a: Any, b: Any) -> Any:
@@ -261,8 +246,8 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(x, y)
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return NotImplemented
-    if facade.called_by_hook(sys._getframe(2)):
-        return OF_DSL[0](op, a, b)
+    if (found := element_values.of_dsl(op, a, b, sys._getframe(2))) is not None:
+        return found
     dtype = joined(*(x.dtype if isinstance(x, Scalar) else x for x in (a, b)))
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
@@ -282,6 +267,16 @@ def _operator(op: str) -> None:
     setattr(Scalar, f"__r{name}__", lambda a, b: _scalar(op, b, a))
 
 
+def _comparison(op: str) -> None:
+    def call(a: Scalar, b: Any) -> bool:
+        found = element_values.of_dsl(op, a, b, sys._getframe(1))
+        return bool(getattr(operator, op)(a.value, element_values.number_beside(a, b)) if found is None else found)
+
+    setattr(Scalar, f"__{op}__", call)
+
+
+for _op in ("lt", "le", "gt", "ge"):
+    _comparison(_op)
 for _op in ("add", "sub", "mul", "truediv", "floordiv", "mod", *_OF_INTEGERS):
     _operator(_op)
 

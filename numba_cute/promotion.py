@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from . import seam
 from .dtypes import (
-    OF_DSL,
     BFloat16,
     Boolean,
     DType,
@@ -29,6 +28,7 @@ from .dtypes import (
     Uint64,
     number,
 )
+from .seam.guards.element_values import OF_DSL
 from .seam.marks.constexpr import NUMBERS
 
 COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -135,7 +135,10 @@ def quotient(op: str, x: int, y: int) -> int:
 
 
 def _scalars(op: str, a: Any, b: Any) -> Any:
-    """Apply an operator to two numbers of the host, one of them a Scalar. CuteError: it has none of such."""
+    """Apply an operator to two numbers of the host, one of them a Scalar; None of what is none. CuteError: the rule
+    has none for such."""
+    if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
+        return None
     types = [x.dtype if isinstance(x, Scalar) else literal(x) for x in (a, b)]
     case = binary(op, *types, any(type(x) is bool for x in (a, b)))
     if case is None:
@@ -152,6 +155,8 @@ def _scalars(op: str, a: Any, b: Any) -> Any:
         found = -1 if op == "rshift" and x < 0 else 0
     else:
         found = getattr(operator, op)(x, y)
+    if op in COMPARED:
+        return Scalar(Boolean, found)
     known = seam.divisor_of(op, a, b) if result.is_integer and op != "truediv" else 1
     cast = number(found, result)
     return Scalar(result, cast, known if cast == found else known & -known)

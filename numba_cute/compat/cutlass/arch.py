@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of `cutlass.cute.arch` by which files of earlier releases call what is called otherwise now, and texts of PTX."""
+"""Names of `cutlass.cute.arch` by which files of earlier releases call what is called otherwise now; texts of PTX."""
 
 from __future__ import annotations
 
