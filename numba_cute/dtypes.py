@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, overload
 
@@ -233,18 +234,6 @@ class Scalar(seam.Leaf):
     def __invert__(self) -> Any:
         return _scalar("xor", self, -1)
 
-    def __lt__(self, o: Any) -> bool:
-        return bool(self.value < element_values.number_beside(self, o))
-
-    def __le__(self, o: Any) -> bool:
-        return bool(self.value <= element_values.number_beside(self, o))
-
-    def __gt__(self, o: Any) -> bool:
-        return bool(self.value > element_values.number_beside(self, o))
-
-    def __ge__(self, o: Any) -> bool:
-        return bool(self.value >= element_values.number_beside(self, o))
-
 
 _set_dtype, _set_value, _set_divisor = (vars(Scalar)[n].__set__ for n in ("dtype", "value", "divisor"))
 _OF_INTEGERS = ("and_", "or_", "xor", "lshift", "rshift")
@@ -257,6 +246,8 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
         return getattr(operator, op)(x, y)
     if not all(isinstance(x, (Scalar, int, float)) for x in (a, b)):
         return NotImplemented
+    if (found := element_values.of_dsl(op, a, b, sys._getframe(2))) is not None:
+        return found
     dtype = joined(*(x.dtype if isinstance(x, Scalar) else x for x in (a, b)))
     if op in _OF_INTEGERS and dtype.is_float:
         raise seam.CuteError(f"{a!r} and {b!r}: bits are of integers")
@@ -276,6 +267,16 @@ def _operator(op: str) -> None:
     setattr(Scalar, f"__r{name}__", lambda a, b: _scalar(op, b, a))
 
 
+def _comparison(op: str) -> None:
+    def call(a: Scalar, b: Any) -> bool:
+        found = element_values.of_dsl(op, a, b, sys._getframe(1))
+        return bool(getattr(operator, op)(a.value, element_values.number_beside(a, b)) if found is None else found)
+
+    setattr(Scalar, f"__{op}__", call)
+
+
+for _op in ("lt", "le", "gt", "ge"):
+    _comparison(_op)
 for _op in ("add", "sub", "mul", "truediv", "floordiv", "mod", *_OF_INTEGERS):
     _operator(_op)
 

@@ -85,6 +85,10 @@ define double @__nv_ceil(double %a) {
   %r = call double @llvm.ceil.f64(double %a)
   ret double %r
 }
+define float @__nv_fmodf(float %a, float %b) {
+  %r = frem float %a, %b
+  ret float %r
+}
 define double @__nv_fmod(double %a, double %b) {
   %r = frem double %a, %b
   ret double %r

@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "config": {"seam"},
     "layout": {"seam"},
     "dtypes": {"seam"},
+    "promotion": {"seam", "dtypes"},
     "typed": {"seam", "dtypes"},
     "isa": GROUND,
     "tensor": GROUND | {"isa"},
@@ -39,8 +40,8 @@ MAY_IMPORT = {
     "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
     "inspecting": {"seam", "compiler"},
-    "compiler": GROUND | {"config", "isa", "typed"},
-    "sim": GROUND | {"config", "isa", "typed"},
+    "compiler": GROUND | {"config", "isa", "promotion", "typed"},
+    "sim": GROUND | {"config", "isa", "promotion", "typed"},
 }
 # What hands a kernel to the compiler or the simulator: `numba_cute` itself, which imports every room.
 FACADE = "__init__"

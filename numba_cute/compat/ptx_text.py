@@ -30,7 +30,8 @@ class Program(NamedTuple):
 
 
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
-_DECLARED = re.compile(r"\.reg\s+\.\w+\s+(.*)", re.S)
+_DECLARED = re.compile(r"\.reg\s+(\.v[24]\s+)?\.\w+\s+(.*)", re.S)
+_PLACE = re.compile(r"\{\$([rw])(\d+)\}")
 
 
 @functools.lru_cache(maxsize=256)
@@ -42,6 +43,7 @@ def program(text: str) -> Program:
     found: list[Step] = []
     labels: dict[str, int] = {}
     own: set[str] = set()
+    vectors: dict[str, str] = {}
     for statement in plain.split(";"):
         while (label := _LABEL.match(statement)) is not None:
             labels[label[1]] = len(found)
@@ -49,9 +51,13 @@ def program(text: str) -> Program:
         statement = " ".join(statement.split())
         declared = _DECLARED.match(statement)
         if declared is not None:
-            own |= _names(declared[1]) if braces else set()
+            names = _names(declared[2])
+            own |= names if braces else set()
+            parts = "xyzw"[: int(declared[1].strip()[2:])] if declared[1] else ""
+            vectors.update({n: "{" + ", ".join(f"{n}.{p}" for p in parts) + "}" for n in names if parts})
         elif statement:
-            found.append(_step(statement))
+            step = _step(statement)
+            found.append(step._replace(operands=tuple(vectors.get(o, o) for o in step.operands)))
     return Program(tuple(found), labels, frozenset(own))
 
 
@@ -70,6 +76,11 @@ def _names(declared: str) -> set[str]:
         several = re.fullmatch(r"(.*)<(\d+)>", name)
         found |= {f"{several[1]}{i}" for i in range(int(several[2]))} if several else {name}
     return found
+
+
+def numbered(text: str, writes: int) -> str:
+    """Return a text with `$0`, `$1`, … for what it writes and then reads, where it has `{$w0}` and `{$r0}`."""
+    return _PLACE.sub(lambda m: f"${int(m[2]) + (writes if m[1] == 'r' else 0)}", text)
 
 
 def _unknown(what: str, text: str) -> CuteError:

@@ -26,6 +26,7 @@ else:
         mixed_comparisons,
         objects,
         operators,
+        reference,
         sameness,
         struct_operators,
         structs,

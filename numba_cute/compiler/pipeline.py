@@ -6,6 +6,7 @@ Any other function gets Numba's own pipeline as it is.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from numba.cuda.core.untyped_passes import (
     ReconstructSSA,
 )
 
+from .. import promotion
 from ..seam.ground.packages import package_of
 from ..seam.source.class_statements import without_classes
 from ..seam.source.language import refuse_code
@@ -59,6 +61,7 @@ def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _extended(pipelines: Any, state: Any) -> Any:
+    _ruled(pipelines, promotion.follows(state.func_id.func))
     recorded = operations.is_recorded(state.func_id.func)
     memory.loosen()
     settings.begin_at(state.func_id.func, state.args)
@@ -89,6 +92,17 @@ def _extended(pipelines: Any, state: Any) -> Any:
         manager.add_pass_after(Statements, TypeInference)
         manager.finalize()
     return pipelines
+
+
+def _ruled(pipelines: Any, reference: bool) -> None:
+    """Have the passes run by the CuTe DSL's rule of numbers, or by Numba's, whichever their caller has."""
+    for manager in pipelines:
+        manager.run = functools.partial(_run_by, reference, manager.run)
+
+
+def _run_by(reference: bool, run: Callable[[Any], None], state: Any) -> None:
+    with promotion.following(reference):
+        run(state)
 
 
 def _is_ours(function: Any, args: Any) -> bool:

@@ -85,6 +85,8 @@ class CooperativeGroup:
             raise CuteError(f"CooperativeGroup: agent {self.agent!r} is not a member of pipeline.Agent")
         if isinstance(self.size, Leaf):
             return
+        if type(self.size) is float and self.size.is_integer():  # of a division, as 128 / 32
+            object.__setattr__(self, "size", int(self.size))
         if not isinstance(self.size, Integral) or isinstance(self.size, bool) or self.size < 1:
             raise CuteError(f"CooperativeGroup: size {self.size!r} must be an int of at least 1: how many {self.agent}")
         count = known_arrivals(self)

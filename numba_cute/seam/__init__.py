@@ -60,6 +60,7 @@ from numba_cute.seam.ground.names import (
     UnknownName as UnknownName,
     WrongArguments as WrongArguments,
 )
+from numba_cute.seam.ground.packages import is_of_hook as is_of_hook
 from numba_cute.seam.marks.constexpr import Constexpr as Constexpr
 from numba_cute.seam.marks.decorators import (
     ArrayView as ArrayView,

@@ -348,7 +348,7 @@ class Simulated:
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
         cuda = LaneStandIn if shared else CudaStandIn
-        rebuilder = Rebuilder(run, cuda, partial(arguments.take, name="a global", captured=True), meetings)
+        rebuilder = Rebuilder(run, cuda, partial(arguments.take, name="a global", captured=True), meetings, fn)
         body = rebuilder.function(fn) if self.kernel is fn else rebuilder.jitted(fn)
         if before is not None:
             before += memory.copies()

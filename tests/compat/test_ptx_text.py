@@ -57,6 +57,8 @@ M = np.array([1, 7, 2, 31], np.int32)
     ("{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, 1, 0, p; }", "=r,r,r", (N, M), I, (N < M).astype(np.int32)),
     ("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, $1; mov.b32 $0, {hi, lo}; }", "=r,r", (N,), I,
      (N.view(np.uint32) >> 16 | N.view(np.uint32) << 16).view(np.int32)),
+    ("{ .reg .v2 .b16 v; mov.b32 v, $1; mov.b32 $0, {v.y, v.x}; }", "=r,r", (N,), I,
+     (N.view(np.uint32) >> 16 | N.view(np.uint32) << 16).view(np.int32)),
     ("{ .reg .pred p; setp.lt.s32 p, $1, 0; mov.b32 $0, 1; @p mov.b32 $0, 2; @!p add.s32 $0, $0, 4; }", "=r,r", (N,), I,
      np.where(N < 0, 2, 5).astype(np.int32)),
     ("{ .reg .pred p; .reg .s32 i; mov.s32 i, 3; mov.b32 $0, $1; L: shl.b32 $0, $0, 1; sub.s32 i, i, 1; "
@@ -172,3 +174,18 @@ def test_bulk_copies_take_pointers():
     cute.simulate(by_bulk)[1, 32](*args)
     np.testing.assert_array_equal(out, 2 * src + 1)
     assert "cp.reduce.async.bulk" in cute.compile(by_bulk, *args, arch="sm_90").ptx
+
+
+def test_inline_ptx_of_the_hook_runs_its_text():
+    from numba_cute.compat.cutlass.arch import inline_ptx
+
+    out = np.zeros(4, np.int32)
+
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        i = cute.arch.thread_idx()[0]
+        text = "{\n.reg .b32 t;\nadd.s32 t, {$r0}, {$r1};\nsub.s32 {$w0}, t, 1;\n}"
+        out[i] = inline_ptx(text, write_only_types=(I,), read_only_args=[i, I(7)])
+
+    cute.simulate(kernel)[1, 4](from_dlpack(out))
+    assert out.tolist() == [6, 7, 8, 9]

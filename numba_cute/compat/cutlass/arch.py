@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of `cutlass.cute.arch` by which files of earlier releases call what is called otherwise now."""
+"""Names of `cutlass.cute.arch` by which files of earlier releases call what is called otherwise now; texts of PTX."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ... import arch
 from ...arch import map_dsmem_ptr
+from ...dtypes import DType
 from ...seam import Int, static, traced
 from ...tensor.pointer import Pointer
+from ..ptx_text import meaning as meaning_of, numbered
 
-__all__ = ["ProxyKind", "SharedSpace", "mapa"]
+__all__ = ["ProxyKind", "SharedSpace", "inline_ptx", "mapa"]
 
 
 @static
@@ -28,6 +32,21 @@ class SharedSpace:
 
     shared_cta = "cta"
     shared_cluster = "cluster"
+
+
+@traced
+def inline_ptx(
+    ptx: str, *, write_only_types: Sequence[DType] = (), read_only_args: Sequence[Any] = (),
+    meaning: Callable[..., Any] | None = None, loc: Any = None, ip: Any = None,
+) -> Any:  # fmt: skip
+    """Call `numba_cute.arch.inline_ptx`; without a meaning the simulator does what the instructions of the text do.
+
+    ptx, write_only_types, read_only_args, meaning: those of it. loc, ip: taken. CuteError: as there; in the simulator
+    an instruction that it does not know.
+    """
+    if meaning is None and isinstance(ptx, str) and isinstance(write_only_types, (tuple, list)):
+        meaning = meaning_of(numbered(ptx, len(write_only_types)), tuple(write_only_types))
+    return arch.inline_ptx(ptx, write_only_types=write_only_types, read_only_args=read_only_args, meaning=meaning)
 
 
 @traced

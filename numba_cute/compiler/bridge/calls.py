@@ -22,7 +22,7 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
-from ... import seam
+from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.ground.error import Signal
 from ...seam.ground.names import WrongArguments, other_arguments
@@ -342,11 +342,18 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     return abstract(sig.return_type, out, tracer)
 
 
-def operate(op: str, *operands: Any) -> Any:
-    """Apply an operator to numbers, one of them a leaf, as Numba does in a function that it compiles. op: its name in
-    `operator`, among Python's functions or in `math`."""
+def operate(op: str, *operands: Any, reference: bool = False) -> Any:
+    """Apply an operator to numbers, one of them a leaf, as in a function that Numba compiles. op: its name in
+    `operator`, among Python's functions or in `math`. reference: whether by the CuTe DSL's rule."""
+    with promotion.following(reference):
+        return _operated(op, *operands)
+
+
+def _operated(op: str, *operands: Any) -> Any:
     tracer: Any = seam.current()
-    kinds = tuple(types.unliteral(numba_type(x)) for x in operands)
+    kinds = tuple(map(numba_type, operands))
+    if not promotion.followed():
+        kinds = tuple(map(types.unliteral, kinds))
     context = contexts.typing_context()
     fn = context.resolve_value_type(next(getattr(m, op) for m in (operator, builtins, math) if hasattr(m, op)))
     try:
@@ -357,7 +364,7 @@ def operate(op: str, *operands: Any) -> Any:
         raise CuteError(no_operator(SIGNS.get(op, op), [kind(str(ty)) for ty in kinds]))
     if tracer.builder is None:
         return abstract(sig.return_type, None, tracer)
-    lowered = [tracer.ir(x, ty) for x, ty in zip(operands, kinds)]
+    lowered = [concrete(x, ty, tracer) for x, ty in zip(operands, kinds)]
     lowered = [tracer.context.cast(tracer.builder, v, have, want) for v, have, want in zip(lowered, kinds, sig.args)]
     out = tracer.context.get_function(fn, sig)(tracer.builder, lowered)
     return abstract(sig.return_type, out, tracer)
@@ -380,7 +387,7 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     if facade.takes_locations(whole) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
-    memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))
+    memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters), promotion.followed())
     known = memory()
     reached: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if all(map(lasts, (receiver, *types_))):

@@ -26,6 +26,7 @@ from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
+from ... import promotion
 from ...seam import CuteError, InternalError, is_struct_class
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
@@ -58,6 +59,9 @@ _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
 _CALLS: list[Callable[..., Any]] = []
 _BEFORE_TEMPLATES: list[Callable[[Any, Any], Any]] = []
 _SETATTR: list[Callable[[Any, str, Any], Any]] = []
+RULE: dict[str, Callable[..., Any]] = {}
+"""The CuTe DSL's rule of numbers, as `reference` tells it: what it makes of a `function`, which types it can `unify`,
+and the type of a `constant`."""
 
 
 def template(op: Any) -> Callable[[Any], Any]:
@@ -125,6 +129,10 @@ class CuteTypingContext(CUDATypingContext):
         self.__dict__ = shared.__dict__
 
     def _lookup_global(self, gv: Any) -> Any:
+        found = self._global(gv)
+        return found if found is None or not promotion.followed() else RULE["function"](gv, found)
+
+    def _global(self, gv: Any) -> Any:
         known = super()._lookup_global(gv)
         try:
             own = _TEMPLATES.get(gv)
@@ -200,6 +208,8 @@ class CuteTypingContext(CUDATypingContext):
     def unify_pairs(self, first: Any, second: Any) -> Any:
         """Join two types, but for a list and a tuple, of which only run time knows which there is, and for a BFloat16
         and another number, of which Numba asks without end."""
+        if promotion.followed() and (found := RULE["unify"](first, second)) is not NotImplemented:
+            return found
         if types.bfloat16 in (first, second):
             return first if first == second else None
         tuples = isinstance(first, types.BaseTuple) and isinstance(second, types.BaseTuple)
@@ -209,12 +219,14 @@ class CuteTypingContext(CUDATypingContext):
         if type(val) not in _NAMED or not building_kernel():
             return self._constant(val)
         found = _memory().found
-        key = ("constant", id(val))
+        key = ("constant", promotion.followed(), id(val))
         if key not in found:
             found[key] = self._constant(val), val  # which is kept, and its number with it
         return found[key][0]
 
     def _constant(self, val: Any) -> Any:
+        if type(val) is float and promotion.followed():
+            return RULE["constant"](val)
         try:
             plain.refuse_own_operators(val)
         except CuteError as e:
@@ -327,7 +339,13 @@ def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any])
         return find()
     found = _memory().found
     of, args, kws = asked
-    key = (kind, of._code, *[a._code for a in args], *[(name, ty._code) for name, ty in kws.items()])
+    key = (
+        kind,
+        promotion.followed(),
+        of._code,
+        *[a._code for a in args],
+        *[(name, ty._code) for name, ty in kws.items()],
+    )
     if key not in found:
         try:
             found[key] = find()

@@ -8,11 +8,12 @@ from typing import Any
 
 from numba.cuda import types
 
-from ... import seam
+from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.ground.names import no_field
 from ..ground.refusals import kind
 from . import tree
+from .given_floats import GivenFloat, number_type
 from .leaf_types import Multiple
 from .list_types import alike, is_list
 from .object_types import StructRef, Value
@@ -22,6 +23,8 @@ def plain_type(ty: types.Type) -> types.Type:
     """Return a type without what is known to divide its numbers: a field may be set to others."""
     if isinstance(ty, Multiple):
         return ty.literal_type
+    if isinstance(ty, GivenFloat):
+        return types.float32 if promotion.followed() else types.float64
     if isinstance(ty, types.BaseTuple):
         return alike(ty, [plain_type(t) for t in ty])
     return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
@@ -34,6 +37,8 @@ def run_time(ty: types.Type) -> types.Type:
         return alike(ty, [run_time(t) for t in ty])
     if isinstance(ty, types.StringLiteral):
         return ty
+    if promotion.followed():
+        return number_type(ty)
     ty = types.unliteral(ty)
     return types.int64 if isinstance(ty, types.Integer) and ty != types.uint64 else ty
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floats that a kernel is given as static arguments: its code holds each as a constant, as it does a global."""
+"""Static numbers as types say them; floats that a kernel is given as static arguments: its code holds each as a
+constant, as it does a global."""
 
 from __future__ import annotations
 
@@ -14,6 +15,10 @@ from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model
 from numba.cuda.typing.typeof import typeof_impl
 
+from ... import promotion
+from ...dtypes import DType
+from ..emit.leaves import dtype_of, scalar_type
+
 
 class GivenFloat(types.Type):
     """The type of one float: 0.0 and -0.0 are two, and each NaN is one of its own. A parameter of it is not read."""
@@ -25,6 +30,12 @@ class GivenFloat(types.Type):
     @property
     def key(self) -> Any:
         return self.bits
+
+    def __unliteral__(self) -> types.Type:
+        return types.float64
+
+    def can_convert_to(self, typingctx: Any, other: types.Type) -> Any:
+        return typingctx.can_convert(types.float64, other)
 
     @property
     def value(self) -> float:
@@ -53,6 +64,40 @@ def _constant(context: Any, builder: Any, ty: GivenFloat, obj: Any) -> Any:
 class _Model(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, llvm.DoubleType())
+
+
+def is_static(ty: Any) -> bool:
+    """Say whether a type says a number."""
+    return isinstance(ty, _STATIC)
+
+
+def value_of(ty: Any) -> Any:
+    """Return the number that a type says."""
+    return ty.value if isinstance(ty, GivenFloat) else ty.literal_value
+
+
+def type_of(value: Any) -> Any:
+    """Return the type that says a number."""
+    return GivenFloat(value) if isinstance(value, float) else types.literal(value)
+
+
+def is_number(ty: Any) -> bool:
+    """Say whether a type is of numbers."""
+    return isinstance(ty, _NUMBERS) or is_static(ty)
+
+
+def kind_of_number(ty: Any) -> DType:
+    """Return the element type of a number: of a static one the CuTe DSL's (`promotion.literal`)."""
+    return promotion.literal(value_of(ty)) if is_static(ty) else dtype_of(ty)
+
+
+def number_type(ty: Any) -> Any:
+    """Return the type that a number has at run time: of a static one the reference's."""
+    return scalar_type(kind_of_number(ty)) if is_static(ty) else types.unliteral(ty)
+
+
+_STATIC = (types.IntegerLiteral, types.BooleanLiteral, GivenFloat)
+_NUMBERS = (types.Integer, types.Float, types.Boolean)
 
 
 def put_in(func_ir: Any, args: Any) -> None:

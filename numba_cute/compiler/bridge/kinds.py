@@ -31,6 +31,8 @@ def kind_of(ty: types.Type) -> Kind:
         return LITERALS.get(type(ty.value if isinstance(ty, types.Omitted) else ty.literal_value))
     if isinstance(ty, types.BaseTuple):
         return group(map(kind_of, ty))
+    if isinstance(ty, GivenFloat):
+        return LITERALS[float]
     try:
         return dtype_of(ty.literal_type if isinstance(ty, Multiple) else ty)
     except CuteError:  # no number, or one that this library has no type for

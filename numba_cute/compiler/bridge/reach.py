@@ -36,6 +36,7 @@ from numba.cuda.compiler import ExternFunction
 from numba.cuda.extending import _Intrinsic
 from numba.cuda.stubs import Stub
 
+from ... import promotion
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.plain import is_users_module
 from . import code_reads
@@ -82,7 +83,7 @@ class Walk(Walking):
 
     def _function(self, fn: FunctionType, name: str) -> None:
         module = fn.__globals__.get("__name__")
-        self.tell(fn.__name__)
+        self.tell(fn.__name__, promotion.follows(fn))
         if self.is_constant(fn):
             return
         cells = [self.attribute(cell, "cell_contents") for cell in fn.__closure__ or ()]

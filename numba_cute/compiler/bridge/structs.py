@@ -11,7 +11,7 @@ from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.templates import AttributeTemplate
 
-from ... import seam
+from ... import promotion, seam
 from ...seam import CuteError
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_plain_class
@@ -44,7 +44,7 @@ class StructAttributes(AttributeTemplate):
     def generic_resolve(self, typ: StructRef, attr: str) -> Any:
         if attr in typ.types:
             found = typ.types[attr]
-            return types.float64 if isinstance(found, GivenFloat) else found
+            return types.float64 if isinstance(found, GivenFloat) and not promotion.followed() else found
         raw = inspect.getattr_static(typ.cls, attr, None)
         if inspect.isfunction(raw):
             if seam.is_traced(raw) or is_plain_class(typ.cls):

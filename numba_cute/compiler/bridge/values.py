@@ -20,7 +20,7 @@ from numba.cuda import cgutils, types
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.np.arrayobj import make_array
 
-from ... import dtypes, seam
+from ... import dtypes, promotion, seam
 from ...layout.int_tuple import Part
 from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
@@ -204,7 +204,7 @@ def numba_type(obj: Any) -> types.Type:
     if obj is None:
         return types.none
     if isinstance(obj, float):
-        return types.float64
+        return GivenFloat(obj) if promotion.followed() else types.float64
     if isinstance(obj, StructProxy):
         return obj._ty
     if isinstance(obj, Kept):
@@ -229,6 +229,8 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
         return context.get_constant_generic(b, types.unliteral(ty), obj)
     if isinstance(ty, (types.NoneType, types.Literal, types.Dispatcher)):
         return context.get_dummy_value()
+    if isinstance(ty, GivenFloat):
+        return context.get_constant(types.float64, ty.value)
     if isinstance(ty, (types.Number, types.Boolean)):
         return tracer.ir(obj, types.unliteral(ty))
     if isinstance(ty, types.BaseTuple):
@@ -308,7 +310,7 @@ def _wide(ty: types.Type) -> types.Type:
     which one holds what came of Int32 and another an Int32 itself."""
     if isinstance(ty, types.BaseTuple) and not is_list(ty):
         return types.BaseTuple.from_types([_wide(t) for t in ty], getattr(ty, "instance_class", None))
-    return types.int64 if ty == types.int32 else ty
+    return types.int64 if ty == types.int32 and not promotion.followed() else ty
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:

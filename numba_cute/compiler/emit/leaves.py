@@ -172,7 +172,7 @@ def _operator(op: str, reflected: bool) -> Callable[..., Any]:
             return NotImplemented
         a, b = (o, self) if swapped else (self, o)
         if more or _is_plain(sys._getframe(1)):
-            return seam.current().operate(op, a, b, *more)  # type: ignore[attr-defined]
+            return _operated(sys._getframe(1), op, a, b, *more)
         if op in _COMPARISONS:
             return seam.current().compare(_COMPARISONS[op], a, b)
         return _traced(op, a, b)
@@ -190,9 +190,15 @@ def _function(f: Any) -> Callable[..., Any]:
             return _traced("xor", self, True if self.type == types.boolean else -1)
         if f == "pos" and not _is_plain(sys._getframe(1)):
             return self
-        return seam.current().operate(f, self, *more)  # type: ignore[attr-defined]
+        return _operated(sys._getframe(1), f, self, *more)
 
     return call
+
+
+def _operated(caller: Any, op: str, *operands: Any) -> Any:
+    """Apply an operator as the file of the `caller`, a frame, has it."""
+    reference = seam.is_of_hook(caller.f_globals, caller.f_code.co_filename)
+    return seam.current().operate(op, *operands, reference=reference)  # type: ignore[attr-defined]
 
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
+import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 LIBRARY = __name__.partition(".")[0]
 KERNELS = f"{LIBRARY}.kernels"
@@ -33,7 +37,29 @@ def is_library(module: object) -> bool:
 
 def is_librarys(module: ModuleType) -> bool:
     """Say whether a module is this library's own, or has its names under another one's (see `compat.importing`)."""
-    return is_library(module.__name__) or "__cute_mirror__" in vars(type(module))
+    return is_library(module.__name__) or _is_mirror(module)
+
+
+_IMPORTS_DSL = re.compile(r"^\s*(import|from)\s+cutlass\b", re.MULTILINE)
+_OF_HOOK: dict[int, tuple[dict[str, Any], bool]] = {}
+"""By the number of a module's globals: these, and whether they are of a file that the hook answers."""
+
+
+def is_of_hook(space: dict[str, Any], file: str) -> bool:
+    """Say whether a file imports modules of the CuTe DSL that this library answers for (`compat.install`). space: the
+    globals of its module. file: its name."""
+    known = _OF_HOOK.get(id(space))
+    if known is not None and known[0] is space and (known[1] or "cutlass" not in sys.modules):
+        return known[1]
+    found = any(map(_is_mirror, list(space.values()))) or (
+        _is_mirror(sys.modules.get("cutlass")) and _IMPORTS_DSL.search("".join(linecache.getlines(file))) is not None
+    )
+    _OF_HOOK[id(space)] = (space, found)
+    return found
+
+
+def _is_mirror(value: Any) -> bool:
+    return isinstance(value, ModuleType) and "__cute_mirror__" in vars(type(value))
 
 
 def is_library_file(file: str) -> bool:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import contextlib
 import operator
 import typing
+from collections.abc import Callable
 from typing import Any
 
 from ..ground.error import CuteError
 from ..ground.naming import described, shown
+from . import facade
 
 _KINDS_OF_NUMBERS = "biufV"
 """NumPy's kinds of what is one number; some of ml_dtypes call themselves void."""
@@ -79,6 +81,15 @@ def check_divisor(divisor: Any, what: str = "assume: divisor") -> None:
     """Refuse a divisor that no number has."""
     if type(divisor) is not int or divisor < 1:
         raise CuteError(f"{what} {described(divisor)}, must be an integer of at least 1")
+
+
+OF_DSL: list[Callable[[str, Any, Any], Any]] = []
+"""What applies an operator to two numbers as files have it that are written for the CuTe DSL (`promotion`)."""
+
+
+def of_dsl(op: str, a: Any, b: Any, frame: Any) -> Any:
+    """Return what an operator gives in such a file; None in others. frame: where it stands, or what called that."""
+    return OF_DSL[0](op, a, b) if facade.called_by_hook(frame) else None
 
 
 def right_of(op: str, a: Any, b: Any, value: Any, stands: bool) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..ground.error import CuteError
 from ..ground.names import of_module, refuse_arguments
-from ..ground.packages import KERNELS, is_library, package_of
+from ..ground.packages import KERNELS, is_library, is_of_hook, package_of
 from ..ground.places import is_users_error, users_call
 from ..marks.decorators import is_static_class, is_struct_class, is_traced
 from . import refusals
@@ -254,6 +254,13 @@ def _checked(init: Any) -> Any:
         refusals.check_fields(self)
 
     return _wrapper(call, init)
+
+
+def called_by_hook(frame: Any) -> bool:
+    """Say whether what runs in a frame, behind this module's own, is of a file that imports `cutlass` by the hook."""
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return frame is not None and is_of_hook(frame.f_globals, frame.f_code.co_filename)
 
 
 def _wrapper(call: Any, fn: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ..ground.error import CuteError
 from ..ground.naming import shown
+from ..ground.packages import is_of_hook
 from .host_objects import as_argument, python_of, snapshot
 from .of_host import refuse_of_host
 
@@ -62,7 +63,21 @@ def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] 
             _with_static_ints(a) if i in shapes and type(a) in (tuple, list) else a for i, a in enumerate(args)
         )
     marked = _marked(fn)
+    if hasattr(fn, "__globals__") and is_of_hook(fn.__globals__, fn.__code__.co_filename):
+        args = tuple(a if i in marked else _of_dsl(a) for i, a in enumerate(args))
     return tuple(Constexpr(a) if i in marked else _without_lists(a) for i, a in enumerate(args))
+
+
+NUMBERS: dict[type, Callable[[Any], Any]] = {}
+"""By the class of Python's numbers, what makes one the CuTe DSL's, as `promotion` tells it."""
+
+
+def _of_dsl(value: Any) -> Any:
+    """Return an argument of a kernel that is written for the CuTe DSL: Python's numbers are its own there."""
+    if type(value) in _SEQUENCES:
+        return type(value)(map(_of_dsl, value))
+    make = NUMBERS.get(type(value))
+    return value if make is None else make(value)
 
 
 _SEQUENCES = (tuple, list)

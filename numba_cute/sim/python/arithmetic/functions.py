@@ -58,9 +58,9 @@ def _typed(result: DType, value: Any) -> Any:
 class _Conversions(dict[type, Callable[[Any], Any]]):
     """By a number's class, what converts it; what is no number goes to the type itself."""
 
-    def __init__(self, real: Any, to: Callable[[DType], DType]) -> None:
+    def __init__(self, real: Any, to: Callable[[DType], DType], static: tuple[type, ...] = (int, bool)) -> None:
         super().__init__()
-        self.real, self.to = real, to
+        self.real, self.to, self.static = real, to, static
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         if kind is str and self.real is int:
@@ -77,7 +77,7 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
         if kind is Lanes:
             return lambda x: cast(x, to(x.dtype or Int64))
         src = type_of_class(kind)
-        if src is None or kind in (int, bool) and self.real in (int, bool):
+        if src is None or kind in self.static and self.real in self.static:
             return self.real  # type: ignore[no-any-return]
         refused = {int: (BFloat16,), float: (Boolean, BFloat16)}.get(self.real, ())
         if src in refused:
@@ -125,8 +125,11 @@ class TypeOf(type):
 
 
 @functools.cache
-def type_of(real: Any) -> Any:
-    """What stands in a kernel for a type of Python's or NumPy's numbers; any other type is itself."""
+def type_of(real: Any, of_reference: bool = False) -> Any:
+    """What stands in a kernel for a type of Python's or NumPy's numbers; any other type is itself.
+
+    of_reference: whether floats too are static (`by_reference`).
+    """
     python: dict[Any, tuple[Any, Callable[[DType], DType]]] = {
         int: (np.int64, cases.integer), float: (np.float64, cases.real), bool: (np.bool_, lambda _: Boolean),
     }  # fmt: skip
@@ -136,7 +139,7 @@ def type_of(real: Any) -> Any:
     dtype, to = python.get(real, (real, lambda _: found))
     space = {
         "real": real,
-        "table": _Conversions(real, to),
+        "table": _Conversions(real, to, (int, bool, float) if of_reference else (int, bool)),
         "numpy": dtype,
         "dtype": np.dtype(dtype),
         "__cute_dtype__": found,

@@ -188,13 +188,13 @@ class _Hosts:
 class Module:
     """`math` or NumPy: functions and types of numbers as kernels have them; the rest as it is."""
 
-    def __init__(self, real: ModuleType) -> None:
-        self._real = real
+    def __init__(self, real: ModuleType, replace: Any) -> None:
+        self._real, self._replace = real, replace
 
     def __getattr__(self, name: str) -> Any:
         if name in _HOSTS:
             return _Hosts(getattr(self._real, name))
-        found = replaced(getattr(self._real, name), self._real is math)
+        found = self._replace(getattr(self._real, name), self._real is math)
         setattr(self, name, found)
         return found
 

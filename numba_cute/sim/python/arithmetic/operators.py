@@ -32,7 +32,7 @@ FOLDED = ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_", "o
 """What is static of static operands."""
 _LOW, _HIGH = limits(Int64)
 _STATIC = (int, bool)
-_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
             "lshift": "<<", "rshift": ">>", "and_": "&", "or_": "|", "xor": "^", "lt": "<", "le": "<=", "gt": ">",
             "ge": ">=", "eq": "==", "ne": "!=", "neg": "-", "pos": "+", "invert": "~", "not_": "not "}  # fmt: skip
 
@@ -69,7 +69,7 @@ def value_of(x: Any) -> Any:
 
 
 def _refused(op: str, *types: DType) -> CuteError:
-    return CuteError(no_operator(_SYMBOLS[op], [type_name(t.name) for t in types]))
+    return CuteError(no_operator(SYMBOLS[op], [type_name(t.name) for t in types]))
 
 
 # ------------------------------------------------------------------ two operands
@@ -103,8 +103,8 @@ def _found(op: str, python: Binary, a: type, b: type) -> Binary:
         raise _refused(op, x, y)
     result, f = operation
     if a in _STATIC and b in _STATIC and op in FOLDED:
-        return _folded(op, python, f, result)
-    return _typed(op, f, result, a, b)
+        return folded_integers(op, python)
+    return typed_operator(op, f, result, a, b)
 
 
 def _of_complex(python: Binary) -> Binary:
@@ -112,14 +112,17 @@ def _of_complex(python: Binary) -> Binary:
     return lambda a, b: python(value_of(a), value_of(b))
 
 
-def _folded(op: str, python: Binary, f: Binary, result: DType) -> Binary:
+def folded_integers(op: str, python: Binary) -> Binary:
     """Static of static, as Python has it; what 64 bits do not hold is refused."""
-    if result is Boolean:
+    operation = binary_operation(op, Int64, Int64)
+    assert operation is not None
+    f = operation[1]
+    if op in COMPARISONS:
         return lambda a, b: bool(f(a, b))
 
     def call(a: Any, b: Any) -> Any:
         if op in ("lshift", "pow") and type(b) is int and b > 64 and abs(a) > 1:
-            raise CuteError(f"{a} {_SYMBOLS[op]} {b}: an int of more than 64 bits, which kernels do not have")
+            raise CuteError(f"{a} {SYMBOLS[op]} {b}: an int of more than 64 bits, which kernels do not have")
         try:
             out = python(a, b)
         except (ArithmeticError, ValueError) as e:
@@ -131,7 +134,7 @@ def _folded(op: str, python: Binary, f: Binary, result: DType) -> Binary:
     return call
 
 
-def _typed(op: str, f: Binary, result: DType, a: type, b: type) -> Binary:
+def typed_operator(op: str, f: Binary, result: DType, a: type, b: type) -> Binary:
     """On operands of these classes, of which one is static at most."""
     if issubclass(a, np.generic) or issubclass(b, np.generic):
         make = _maker(result)
@@ -345,21 +348,27 @@ def _of(x: Any) -> DType:
 
 
 def _lanes_binary(op: str) -> Binary:
-    exact = getattr(operator, op)
-
     def call(a: Any, b: Any) -> Any:
         x, y = _of(a), _of(b)
         operation = binary_operation(op, x, y)
         if operation is None:
             raise _refused(op, x, y)
-        result, f = operation
-        lanes = a if type(a) is Lanes else b
-        width = len(lanes.values)
-        xs = a.values if type(a) is Lanes else [value_of(a)] * width
-        ys = b.values if type(b) is Lanes else [value_of(b)] * width
-        return lanes.convoy.of(result, _each(op, exact, f, x, y, result, xs, ys))
+        return of_lanes(op, operation, a, b, x, y)
 
     return call
+
+
+def of_lanes(op: str, operation: tuple[DType, Binary], a: Any, b: Any, x: DType, y: DType) -> Any:
+    """An operator of numbers of which one differs between lanes.
+
+    operation: what it gives, and how. x, y: their types.
+    """
+    result, f = operation
+    lanes = a if type(a) is Lanes else b
+    width = len(lanes.values)
+    xs = a.values if type(a) is Lanes else [value_of(a)] * width
+    ys = b.values if type(b) is Lanes else [value_of(b)] * width
+    return lanes.convoy.of(result, _each(op, getattr(operator, op), f, x, y, result, xs, ys))
 
 
 def _each(op: str, exact: Binary, f: Binary, x: DType, y: DType, result: DType, xs: Any, ys: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .... import seam
+from .... import promotion, seam
 from ....seam.ground.bytecode import operations
 from ....seam.ground.naming import shown
 from ....seam.ground.packages import is_library, is_librarys
@@ -30,6 +30,7 @@ from ....seam.marks.plain import is_named_tuple, is_plain_class, is_users, is_us
 from ....seam.source.class_statements import without_classes
 from ....seam.source.with_statements import without_with
 from ....typed.meetings import Meetings
+from ..arithmetic import by_reference
 from ..arithmetic.functions import python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python, static_hash
@@ -118,14 +119,16 @@ class _Atomics:
 
 class Rebuilder:
     """Replaces what one run's functions refer to. stand_in: the class of what stands for numba.cuda. unwrap: is applied
-    to static objects (see launch.py). meetings: where the front end converts values."""
+    to static objects (see launch.py). meetings: where the front end converts values. kernel: the function that runs."""
 
-    def __init__(self, run: Any, stand_in: type[CudaStandIn], unwrap: Any, meetings: Meetings) -> None:
-        self.run, self.unwrap = run, unwrap
+    def __init__(
+        self, run: Any, stand_in: type[CudaStandIn], unwrap: Any, meetings: Meetings, kernel: Any = None
+    ) -> None:
+        self.run, self.unwrap, self._reference = run, unwrap, promotion.follows(kernel)
         self.cuda: Any = stand_in(run, sys.modules.get("numba.cuda"), self.replace)
         self.cuda.atomic = _Atomics(self.cuda.atomic)
         self._extensions = run.extensions = Extensions(self.function)
-        self._builtins = python_functions()
+        self._numbas, self._of_reference = python_functions(), by_reference.python_functions()
         self._conversions = Conversions(meetings)
         self._functions: dict[int, Any] = {}
         self._globals: dict[tuple[int, bool], dict[str, Any]] = {}
@@ -153,6 +156,18 @@ class Rebuilder:
         found = self._functions.get(id(fn))
         if found is not None:
             return found
+        before, self._reference = self._reference, promotion.follows(fn)
+        try:
+            return self._function(fn, self._reference)
+        finally:
+            self._reference = before
+
+    @property
+    def _builtins(self) -> dict[str, Any]:
+        """What stands for Python's functions in the function that is rebuilt, or in the kernel."""
+        return self._of_reference if self._reference else self._numbas
+
+    def _function(self, fn: FunctionType, reference: bool) -> Any:
         self._keep.append(fn)
         names = _names(fn.__code__)
         key = (id(fn.__globals__), prints.prints(fn))
@@ -165,7 +180,7 @@ class Rebuilder:
         attributes: dict[str, Any] = {}
 
         def make(plan: Plan) -> FunctionType:
-            new = FunctionType(rewritten(fn.__code__, plan), space, fn.__name__, None, cells or None)
+            new = FunctionType(rewritten(fn.__code__, plan, reference), space, fn.__name__, None, cells or None)
             variants.append(_with_attributes(new, attributes))
             return new
 
@@ -219,14 +234,15 @@ class Rebuilder:
         if isinstance(value, (int, str)) or seam.is_traced(value):
             return watched(value)
         if isinstance(value, (float, np.generic)):
-            return from_python(value)
+            return value if type(value) is float and self._reference else from_python(value)
         name = value.__name__ if isinstance(value, (BuiltinFunctionType, type)) else ""
         if name and getattr(builtins, name, None) is value:
             return self._builtins.get(name, value)
         if isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
             isinstance(value, type) and issubclass(value, np.generic)
         ):
-            return replaced(value, getattr(value, "__module__", "") == "math")
+            of = by_reference.of_module if self._reference else replaced
+            return of(value, getattr(value, "__module__", "") == "math")
         if seam.is_struct_class(value):
             return self.struct_class(value)
         if isinstance(value, tuple) and type(value) is tuple:
@@ -393,7 +409,7 @@ class Rebuilder:
         if module.__name__.startswith("numba.cuda") and module.__name__.endswith(".cg"):
             return self.cuda.cg
         if module.__name__ in ("math", "numpy"):
-            return Module(module)
+            return Module(module, by_reference.of_module if self._reference else replaced)
         if module is builtins or module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if is_librarys(module):

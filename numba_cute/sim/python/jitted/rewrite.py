@@ -13,6 +13,7 @@ from typing import Any
 
 from ....seam import after_set
 from ....seam.ground.pythons import Inside, knows_bytecode
+from ..arithmetic import by_reference
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from .bytecode import VERSION, Body, Instruction, decode, encode
@@ -27,46 +28,50 @@ Casts = dict[CodeType, tuple[Cast, ...] | Handed]
 """A plan, by the code."""
 
 
-def rewritten(code: CodeType, plan: Plan = ()) -> CodeType:
-    """The code, and all the code inside it, with Numba's operators, and casts. CuteError: on a Python whose bytecode is
-    another than those that are known."""
-    return _rewritten_of_file(code.co_filename, code, plan)
+def rewritten(code: CodeType, plan: Plan = (), reference: bool = False) -> CodeType:
+    """The code, and all the code inside it, with Numba's operators, and casts.
+
+    reference: with the CuTe DSL's operators. CuteError: on a Python whose bytecode is another than those that are
+    known.
+    """
+    return _rewritten_of_file(code.co_filename, code, plan, reference)
 
 
 @functools.lru_cache(maxsize=4096)
-def _rewritten_of_file(file: str, code: CodeType, plan: Plan) -> CodeType:
+def _rewritten_of_file(file: str, code: CodeType, plan: Plan, reference: bool) -> CodeType:
     """The same. file: code of two files may be equal."""
     REWRITING.require()
-    return _rewritten(code, dict(plan), loops_asked(plan))
+    return _rewritten(code, dict(plan), loops_asked(plan), reference)
 
 
-def _rewritten(code: CodeType, plan: Casts, loops: dict[CodeType, set[int]]) -> CodeType:
+def _rewritten(code: CodeType, plan: Casts, loops: dict[CodeType, set[int]], reference: bool = False) -> CodeType:
     """The code rewritten. loops: those of which casts ask the rounds, by their code."""
     body = decode(code)
     was = {id(i): 2 * i.offset for i in body.instructions}
-    consts = [_constant(c, plan, loops) for c in code.co_consts]
+    consts = [_constant(c, plan, loops, reference) for c in code.co_consts]
     sets = {id(body.instructions[at]): name for at, name in settings(code).items()}
     casts = plan.get(code, ())
     assert not isinstance(casts, Handed)
-    out = _handing(code, body.instructions, plan, consts)
+    out = _handing(code, body.instructions, plan, consts, reference)
     if code in loops:
         out = _counted(out, loops[code], consts)
     if casts:
         out = _cast(code, _guarded(code, out, casts, consts), casts, consts)
-    out = replaced(out, consts)
+    out = replaced(out, consts, reference)
     out = _with_settings(code, out, sets, consts) if sets else out
     made = encode(code, Body(out, _handlers(body, out)), tuple(consts), _MORE_STACK)
     ORIGINS[made] = Origin(code, [(2 * i.offset, was[id(i)]) for i in out if id(i) in was])
     return made
 
 
-def _constant(value: Any, plan: Casts, loops: dict[CodeType, set[int]]) -> Any:
-    """A constant as kernels have it: floats are numbers of a type, ints are static."""
+def _constant(value: Any, plan: Casts, loops: dict[CodeType, set[int]], reference: bool) -> Any:
+    """A constant as kernels have it: floats are numbers of a type, ints are static; by the reference both are."""
     if isinstance(value, CodeType):
-        return _rewritten(value, {}, {}) if isinstance(plan.get(value), Handed) else _rewritten(value, plan, loops)
+        handed = isinstance(plan.get(value), Handed)
+        return _rewritten(value, {} if handed else plan, {} if handed else loops, reference)
     if isinstance(value, tuple):
-        return tuple(_constant(v, plan, loops) for v in value)
-    if type(value) is float:
+        return tuple(_constant(v, plan, loops, reference) for v in value)
+    if type(value) is float and not reference:
         return from_python(value)
     return wide(value) if type(value) is int and value >= 1 << 63 and value < 1 << 64 else value
 
@@ -78,7 +83,9 @@ def _handlers(body: Body, out: list[Instruction]) -> list[Any]:
     return body.handlers
 
 
-def _handing(code: CodeType, instructions: list[Instruction], plan: Casts, consts: list[Any]) -> list[Instruction]:
+def _handing(
+    code: CodeType, instructions: list[Instruction], plan: Casts, consts: list[Any], reference: bool
+) -> list[Instruction]:
     """The instructions, with functions of several versions in the place of those that they make."""
     handed = {at: x for at, c in enumerate(code.co_consts) if isinstance(x := plan.get(c), Handed)} if plan else {}
     out: list[Instruction] = []
@@ -89,7 +96,9 @@ def _handing(code: CodeType, instructions: list[Instruction], plan: Casts, const
             making = i.arg
         following = instructions[at + 1].name if at + 1 < len(instructions) else ""
         if making in handed and i.name in _MAKE and following not in _MAKE:
-            versions = versions_of(code.co_consts[making], handed[making], rewritten)
+            versions = versions_of(
+                code.co_consts[making], handed[making], functools.partial(rewritten, reference=reference)
+            )
             out += _called_on(versions, i, consts)
             making = None
     return out
@@ -220,8 +229,10 @@ def _set(made: Any, x: Any) -> Any:
     return after_set(x, made)
 
 
-def replaced(instructions: list[Instruction], consts: list[Any]) -> list[Instruction]:
-    """The instructions with calls of Numba's operators; `consts` gets the functions that they call."""
+def replaced(instructions: list[Instruction], consts: list[Any], reference: bool = False) -> list[Instruction]:
+    """The instructions with calls of Numba's operators, or the CuTe DSL's; `consts` gets the functions that they
+    call."""
+    tables = _OF_REFERENCE if reference else _TABLES
     out: list[Instruction] = []
     for at, i in enumerate(instructions):
         operator = operator_name(i)
@@ -233,7 +244,7 @@ def replaced(instructions: list[Instruction], consts: list[Any]) -> list[Instruc
             out.append(i)
             continue
         kind, name = operator
-        out += _call(i, _TABLES[kind][name], 1 if kind == "unary" else 2, consts)
+        out += _call(i, tables[kind][name], 1 if kind == "unary" else 2, consts)
         if VERSION >= (3, 13) and following is not None and following.name.startswith("POP_JUMP_IF_"):
             out.append(Instruction("TO_BOOL", 0, i.position))  # it takes nothing but bools
     return out
@@ -249,6 +260,10 @@ def _lacks(x: Any, container: Any) -> bool:
 
 _TABLES: dict[str, dict[str, Callable[..., Any]]] = {
     "binary": BINARY, "inplace": INPLACE, "unary": UNARY, "contains": {"contains": _contains, "lacks": _lacks},
+}  # fmt: skip
+
+_OF_REFERENCE: dict[str, dict[str, Callable[..., Any]]] = {
+    **_TABLES, "binary": by_reference.BINARY, "inplace": by_reference.INPLACE, "unary": by_reference.UNARY,
 }  # fmt: skip
 
 
