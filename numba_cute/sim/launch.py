@@ -38,7 +38,7 @@ from .hardware.stuck import watched
 from .hardware.tma_table import TensorMaps
 from .hardware.together import NotTogether
 from .hardware.watch import Check
-from .lanes.convoy import whole_warp
+from .lanes.convoy import whole_block
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
@@ -333,7 +333,7 @@ class Simulated:
         run.plan, run.trace = plan, self.trace
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
-        run.convoy, run.clustered = whole_warp if shared else None, self.clustered
+        run.convoy, run.clustered = whole_block if shared else None, self.clustered
         run.undefined = shared and any(c.backend is not None for c in self.checks)
         run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback

@@ -24,7 +24,7 @@ class GridGroup:
 
     def sync(self) -> int:
         """Wait for all threads of the grid; orders their memory accesses."""
-        t = self.run.thread
+        t = self.run.waiting_thread()
         t.cta.cluster.at_grid.append(t)
         t.suspend("grid sync", self, None)
         return 0

@@ -115,7 +115,7 @@ class Thread:
 
     def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
         """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
-        if self.convoy is not None and self.convoy.by_turns is not None:
+        if self.convoy is not None and (self.convoy.by_turns is not None or self.convoy.masks):
             raise NotTogether(f"{why}: one lane of those that run together cannot wait alone")
         self.wait = Wait(why, on, machine, ready)
         if self.cta.cluster.run.trace is not None:
@@ -234,7 +234,7 @@ class Run:
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
         self.clustered = True  # whether the launch names a cluster
-        self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share
+        self.convoy: Any = None  # what makes a convoy of a CTA's threads, if they run together: see launch.may_share
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
@@ -260,8 +260,14 @@ class Run:
 
     @property
     def shared(self) -> bool:
-        """Tell whether the lanes of a warp run together."""
+        """Tell whether the threads of a CTA run together."""
         return self.convoy is not None
+
+    def waiting_thread(self) -> Any:
+        """The thread that runs, which is about to wait: of its convoy only those lanes do that do so now."""
+        if self.thread.convoy is not None:
+            self.thread.convoy.go_on_apart()
+        return self.thread
 
     def tick(self) -> int:
         self.clock += 1
@@ -355,8 +361,8 @@ class Cluster:
         """Run every thread to its end; `start(thread)` gives what it executes, which gives the threads that end."""
         run, self.scheduler, self._start = self.run, greenlet.getcurrent(), start
         run.cluster = self
-        for threads in [w.threads for c in self.ctas for w in c.warps] if run.shared else ():
-            self.spawn(run.convoy(self, threads))
+        for cta in self.ctas if run.shared else ():
+            self.spawn(run.convoy(self, cta.threads))
         for thread in self.threads if not run.shared else ():
             thread.greenlet = greenlet(start(thread))
         try:

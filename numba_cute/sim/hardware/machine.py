@@ -110,9 +110,9 @@ class Machine:
         return values[0] if self.lanes == 1 and self.unit is None else np.array(values)
 
     def block(self, ready: Callable[[], bool], why: str, on: Any = None) -> None:
-        thread = self.run.thread
         bar = getattr(on, "bar", None)
         while not ready():
+            thread = self.run.waiting_thread()
             if bar is not None:
                 bar.waiters.append(thread)
                 thread.suspend(why, on, self)
@@ -124,6 +124,7 @@ class Machine:
         thread = self.run.thread
         if thread.convoy is not None and thread.convoy.pauses(why):
             return
+        thread = self.run.waiting_thread()
         if on is not None:
             for tell in self.run.watch.gives_up:
                 tell(self, on.bar)
@@ -144,6 +145,10 @@ class Machine:
             self.pause(why, held=held_at(self, address))
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
+        f = self.run.thread.convoy
+        if f is not None and self.cta.named.overfull(id, threads, self.lanes):
+            f.agree([t.warp.threads[0].index for t in f.threads])  # its warps come one by one
+            self.threads, self.lanes = f.threads, len(f.threads)
         self.cta.named.arrive(self, id, threads, wait)
 
     def need_cluster(self, what: str) -> None:

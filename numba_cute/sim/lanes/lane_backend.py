@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, Uint64, from_numpy
-from ...isa.form.instr import ARRAY, SAME, THREAD, WGMMA_GROUP, Instr
+from ...isa.form.instr import ARRAY, SAME, THREAD, WARP, WARPGROUP, WGMMA_GROUP, Instr
 from ...isa.form.kinds import Role
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
@@ -26,7 +26,8 @@ from ..python.arithmetic.elementwise import bits_as
 from ..python.arithmetic.lanes import LaneFile, Lanes, LaneVector, compared
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arithmetic.traced import join, joined
-from ..python.backend import SimBackend
+from ..python.backend import SimBackend, new_slab
+from ..python.numba_stand_in import FULL_MASK
 from ..python.values import as_array, as_number, cast, type_of
 from .convoy import Convoy
 from .operands import as_lanes, scalars, spans
@@ -44,11 +45,23 @@ class LaneBackend(SimBackend):
         self.check_target(instr, statics, operands)
         f = self._convoy
         if instr.issuer != THREAD:
-            return f.step(self._issue_together, f, instr, statics, operands)
+            return self._issue_by_units(f, instr, statics, operands)
         if instr.pure and instr.least:
             self._reads_operands(f, instr, operands)
             return self._compute(f, instr, statics, operands)
         return f.step(self._issue, f, instr, statics, operands)
+
+    def _issue_by_units(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+        """Issue what a warp, or wider, does together: each one that is here in turn, or all at once."""
+        if row.issuer not in (WARP, WARPGROUP):
+            return f.step(self._issue_together, f, row, case, operands)
+        named = None
+        if row.mask is not None and row.mask in operands:
+            named = int(f.common(operands[row.mask])) & FULL_MASK
+        units = f.units(lambda t: t.unit(row.issuer, row.name), row, named)
+        if len(units) > 1 and row.lanes == SAME:
+            return f.step(self._issue, f, row, case, operands)
+        return f.step(f.by_units, units, self._issue_together, f, row, case, operands)
 
     def _issue_together(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         if self.run.undefined and row.done_by == WGMMA_GROUP:
@@ -218,11 +231,20 @@ class LaneBackend(SimBackend):
         return f.step(self._new_registers, f, dtype, count)
 
     def _new_registers(self, f: Convoy, dtype: DType, count: int) -> LaneFile:
-        for t in f.threads:
-            self.run.thread = t
-            slab = super().registers(dtype, count).base
-        self.run.thread = t = f.threads[0]
-        file = LaneFile(slab, (t.warpgroup or t.warp).threads[0].index)
+        if f.masks and not _whole_warps(f):  # which are theirs alone
+            whole = True
+        else:
+            f.go_on_apart()
+            whole = len(f.units(_register_unit, "registers")) > 1
+        if whole:  # all of each unit is here, and shares its registers with nobody else
+            first, last = f.lanes[0], f.lanes[-1]
+            file = LaneFile(new_slab(dtype, count, last - first + 1), first)
+        else:
+            for t in f.threads:
+                self.run.thread = t
+                slab = super().registers(dtype, count).base
+            self.run.thread = f.members[0]
+            file = LaneFile(slab, _register_unit(f.threads[0]).threads[0].index)
         if self.run.undefined:
             file.undefine(f)
         return file
@@ -304,10 +326,10 @@ class LaneBackend(SimBackend):
         if t.carry is None:
             file = self._new_registers(f, Uint32, 1)
             for u in f.threads:
-                u.carry = Regs(file.of(u), Uint32, 0, 1)
+                u.carry = file.base, file.first
             file.undefined = None
             self._set(f, Regs(file, Uint32, 0, 1), 0)
-        return Regs(LaneFile(t.carry.file.base, (t.warpgroup or t.warp).threads[0].index), Uint32, 0, 1)
+        return Regs(LaneFile(*t.carry), Uint32, 0, 1)
 
     def text_register(self, name: str) -> Regs:
         f = self._convoy
@@ -320,8 +342,8 @@ class LaneBackend(SimBackend):
         if name not in t.texts:
             file = self._new_registers(f, Uint64, 1)
             for u in f.threads:
-                u.texts[name] = Regs(file.of(u), Uint64, 0, 1)
-        return Regs(LaneFile(t.texts[name].file.base, (t.warpgroup or t.warp).threads[0].index), Uint64, 0, 1)
+                u.texts[name] = file.base, file.first
+        return Regs(LaneFile(*t.texts[name]), Uint64, 0, 1)
 
     # vectors and scalars: no steps, for they are computed from their operands alone
     def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
@@ -380,6 +402,16 @@ class LaneBackend(SimBackend):
         lists = [f.lists(lanes_cast(x, t) if type(x) is Lanes else cast(x, t)) for x in (a, b)]
         return f.of(t, [x if c else y for c, x, y in zip(f.lists(cond), *lists)])
 
+    def when(self, cond: Any, then: Callable[[], None]) -> None:
+        if type(cond) is Lanes:
+            self._convoy.when(list(map(bool, cond.values)), then)
+        else:
+            super().when(cond, then)
+
+    def hold(self, kind: Any, value: Any) -> Any:
+        self._convoy.go_on_apart()  # the struct is all lanes', but its field only of those that set it
+        return super().hold(kind, value)
+
     def compare(self, op: str, a: Any, b: Any) -> Any:
         if type(a) is Lanes or type(b) is Lanes:
             return compared(op, _COMPARE[op], a, b)
@@ -407,6 +439,15 @@ def _meeting(a: Any, b: Any) -> DType:
     """The type in which two scalars meet, of which one may be lanes."""
     x, y = (v.dtype or Int64 if type(v) is Lanes else getattr(v, "dtype", None) for v in (a, b))
     return join(x, y) if x is not None and y is not None else joined(a, b)
+
+
+def _whole_warps(f: Convoy) -> bool:
+    return len(f.threads) >= sum(len(w.threads) for w in {t.warp for t in f.threads})
+
+
+def _register_unit(thread: Any) -> Any:
+    """Those whose register files lie side by side."""
+    return thread.warpgroup or thread.warp
 
 
 def _sums_floats(row: Instr, case: dict[str, Any]) -> bool:

@@ -147,14 +147,14 @@ def stepped(a: Any, run: Any) -> Any:
 
 
 class LaneArray(Apart):
-    """`cuda.local.array`: one array for each lane of a warp. data: (32, *shape). undefined: which elements nobody has
-    written, where that is followed."""
+    """`cuda.local.array`: one array for each lane, from the thread of index `first` on. data: (lanes, *shape).
+    undefined: which elements nobody has written, where that is followed."""
 
-    __slots__ = ("run", "data", "undefined")
+    __slots__ = ("run", "data", "first", "undefined")
     __array_ufunc__ = None
 
-    def __init__(self, run: Any, data: Any) -> None:
-        self.run, self.data = run, data
+    def __init__(self, run: Any, data: Any, first: int) -> None:
+        self.run, self.data, self.first = run, data, first
         self.undefined = np.ones(data.shape, bool) if run.undefined else None
 
     shape = property(lambda self: self.data.shape[1:])
@@ -168,7 +168,7 @@ class LaneArray(Apart):
 
     def of(self, thread: Any) -> Any:
         """The array of one thread."""
-        return self.data[thread.lane]
+        return self.data[thread.index - self.first]
 
     def _at(self, at: Any) -> tuple[Any, Any]:
         """The convoy, and the index of one element in each lane."""
@@ -178,7 +178,7 @@ class LaneArray(Apart):
         whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
         if not whole or self.dtype.names:
             raise NotTogether(f"index {at} of a local array is no number")
-        lanes = np.array(f.lanes)
+        lanes = np.array(f.lanes) - self.first
         return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
 
     def __getitem__(self, at: Any) -> Any:

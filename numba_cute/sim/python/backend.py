@@ -163,9 +163,7 @@ class SimBackend(Values):
         key = (id(unit), kind, nth)
         entry = slabs.get(key)
         if entry is None:
-            nbytes = count * np.dtype(dtype.numpy).itemsize
-            slab = np.full((len(unit.threads), nbytes), 0xFF, np.uint8).view(dtype.numpy).copy()
-            entry = slabs[key] = [slab, 0]
+            entry = slabs[key] = [new_slab(dtype, count, len(unit.threads)), 0]
         entry[1] += 1
         if entry[1] == len(unit.threads):
             del slabs[key]
@@ -284,3 +282,9 @@ class SimBackend(Values):
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         print(printed(fmt, args), end="")
+
+
+def new_slab(dtype: DType, count: int, threads: int) -> Any:
+    """Registers of several threads that nobody has written, a row for each."""
+    nbytes = count * np.dtype(dtype.numpy).itemsize
+    return np.full((threads, nbytes), 0xFF, np.uint8).view(dtype.numpy).copy()

@@ -84,10 +84,15 @@ class BarrierUse(Check):
 
     def syncs_threads(self, m: Any) -> None:
         """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
-        rally, warp, place = m.cta.named.meeting(0, None), m.threads[0].warp, m.place
+        rally = m.cta.named.meeting(0, None)
+        for first in {t.warp: t for t in reversed(m.threads)}.values():
+            self._comes_to(m, rally, first)
+
+    def _comes_to(self, m: Any, rally: Rally, thread: Any) -> None:
+        warp, place = thread.warp, m.place
         found, first, at = self._lines.get(warp, (None, None, place))
         if found is not rally:
-            self._lines[warp] = rally, m.threads[0], place
+            self._lines[warp] = rally, thread, place
         elif (at.file, at.line) != (place.file, place.line):
             raise DivergenceError(
                 f"divergent warp: {m.describe()} comes to syncthreads at {place}\n"
