@@ -16,7 +16,7 @@ from ..ground.report import DivergenceError, OutOfBoundsError
 from ..python.arithmetic.number import CLASSES, Number
 from .machine import Machine
 from .tmem import one_group
-from .together import Together, let_others_run
+from .together import Together, let_others_run, who_waits
 
 MASK = {"u16": 0xFFFF, "u32": 0xFFFFFFFF, "smem": 0xFFFFFFFF, "cluster_smem": 0xFFFFFFFF, "tmem": 0xFFFFFFFF,
          "u64": (1 << 64) - 1, "gmem": (1 << 64) - 1, "tmap": (1 << 64) - 1}  # fmt: skip
@@ -317,7 +317,7 @@ def _join(run: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], p
     if thread.undefined:
         meet.undefined = True
     if meet.arrived < len(unit.threads):
-        run.waiting_thread().suspend(row.name, meet, None)
+        who_waits(run).suspend(row.name, meet, None)
     else:
         del meets[key]
         meet.perform(run)

@@ -263,12 +263,6 @@ class Run:
         """Tell whether the threads of a CTA run together."""
         return self.convoy is not None
 
-    def waiting_thread(self) -> Any:
-        """The thread that runs, which is about to wait: of its convoy only those lanes do that do so now."""
-        if self.thread.convoy is not None:
-            self.thread.convoy.go_on_apart()
-        return self.thread
-
     def tick(self) -> int:
         self.clock += 1
         return self.clock

@@ -22,6 +22,7 @@ from .inflight import Groups, Op
 from .progress import goes_on, held_at
 from .special import special_register
 from .tmem import TensorMemoryHandle
+from .together import who_waits
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
@@ -40,8 +41,7 @@ class Machine:
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
     ) -> None:
         self.run, self.row, self.threads, self.unit = run, row, threads, unit
-        self.case = case
-        self.lanes = len(threads)
+        self.case, self.lanes = case, len(threads)
         self.cta = threads[0].cta
         self.cta_rank = self.cta.rank
         self.deferred = False  # the effect of an operation in flight is being done
@@ -112,7 +112,7 @@ class Machine:
     def block(self, ready: Callable[[], bool], why: str, on: Any = None) -> None:
         bar = getattr(on, "bar", None)
         while not ready():
-            thread = self.run.waiting_thread()
+            thread = who_waits(self.run)
             if bar is not None:
                 bar.waiters.append(thread)
                 thread.suspend(why, on, self)
@@ -124,7 +124,7 @@ class Machine:
         thread = self.run.thread
         if thread.convoy is not None and thread.convoy.pauses(why):
             return
-        thread = self.run.waiting_thread()
+        thread = who_waits(self.run)
         if on is not None:
             for tell in self.run.watch.gives_up:
                 tell(self, on.bar)

@@ -25,13 +25,19 @@ def let_others_run(thread: Any, why: str, on: Any) -> None:
         thread.suspend(why, on, None)
 
 
+def who_waits(run: Any) -> Any:
+    """The thread that runs, which is about to wait: of its convoy with those lanes alone that do what leads to it."""
+    if run.thread.convoy is not None:
+        run.thread.convoy.go_on_apart()
+    return run.thread
+
+
 class Together(Protocol):
     """Lanes on one greenlet, which is their first thread's: the only one that the scheduler sees.
 
     members: the threads that it is for. threads, lanes: those that it computes for, which are more while it catches up
-    with others, and fewer while some do what others do not (`masks`). by_turns: while the lanes do a step one by one, why
-    some want to pause. memory: what depends on the
-    lanes alone."""
+    with others, and fewer while some do what others do not (`masks`). by_turns: while the lanes do a step one by one,
+    why some want to pause. memory: what depends on the lanes alone."""
 
     members: list[Any]
     threads: list[Any]

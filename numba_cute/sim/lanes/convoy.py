@@ -89,8 +89,8 @@ class Convoy:
     fewer while units of them do something in turn (then `apart` is set) or some of them do what the others do not
     (`masks`)."""
 
-    __slots__ = ("cluster", "members", "threads", "lanes", "log", "memory", "by_turns", "work", "apart", "masks", "partial",
-                 "_crew", "_at", "_fork", "_behind", "_stepping", "_all")  # fmt: skip
+    __slots__ = ("cluster", "members", "threads", "lanes", "log", "memory", "by_turns", "work", "apart", "masks",
+                 "partial", "_crew", "_at", "_fork", "_behind", "_stepping", "_all")  # fmt: skip
 
     def __init__(self, cluster: Any, members: list[Any], all_threads: list[Any], log: Log) -> None:
         self.cluster, self.members, self._all, self.log = cluster, members, all_threads, log

@@ -20,7 +20,7 @@ from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
 from ..hardware.machine import Machine
-from ..hardware.together import let_others_run
+from ..hardware.together import let_others_run, who_waits
 from .arithmetic.compute import wrapped
 from .arithmetic.intrinsics import INTRINSICS
 from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
@@ -320,7 +320,7 @@ class CudaStandIn:
             meet = t.warp.meets[key] = _Exchange([u for u in t.warp.threads if mask >> u.lane & 1], mask)
         meet.values.update((u.lane, v) for u, v in zip(threads, values))
         if len(meet.values) < len(meet.threads):
-            run.waiting_thread().suspend(what, meet, None)
+            who_waits(run).suspend(what, meet, None)
         else:
             del t.warp.meets[key]
             for tell in t.cta.cluster.run.watch.meets:
