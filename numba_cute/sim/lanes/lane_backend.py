@@ -285,8 +285,11 @@ class LaneBackend(LaneRegisters):
             super().when(cond, then)
 
     def hold(self, kind: Any, value: Any) -> Any:
-        self._convoy.go_on_apart()  # the struct is all lanes', but its field only of those that set it
+        self.changes()
         return super().hold(kind, value)
+
+    def changes(self) -> None:
+        self._convoy.go_on_apart()  # the object is all lanes', but what it becomes only of those that change it
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         if type(a) is Lanes or type(b) is Lanes:

@@ -51,6 +51,9 @@ class SimBackend(Values):
         held = leaf_type(kind)
         return value if type(value) is CLASSES[held] else numba_cast(value, held)
 
+    def changes(self) -> None:
+        """An object of Python's is about to be changed."""
+
     def leaves_shape(self, error: Exception) -> None:
         """A run-time coordinate lies beyond a tensor's shape."""
         for tell in self.run.watch.leaves_shape:
