@@ -49,7 +49,7 @@ class If:
         frame = id(sys._getframe(1))
         masks = _OPEN.get(frame)
         if masks and masks[-1][0] is self:
-            _, f, mask = masks.pop()
+            (f, mask) = masks.pop()[1:]
             if not masks:
                 del _OPEN[frame]
             f.leave(mask)
