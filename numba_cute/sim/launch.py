@@ -32,9 +32,10 @@ from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
-from .hardware.grid import Cluster, Run, Thread
+from .hardware.grid import Cluster, Run
 from .hardware.schedule import Choices
 from .hardware.stuck import watched
+from .hardware.threads import Thread
 from .hardware.tma_table import TensorMaps
 from .hardware.together import NotTogether
 from .hardware.watch import Check

@@ -51,8 +51,7 @@ class Machine:
         self.op: Any = None  # the asynchronous operation that this issue began
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
-        self.lay: tuple[int | str, int] | None = None  # the swizzle of its tensor map or descriptor, and the bits of
-        # an element, 0 if any
+        self.lay: tuple[int | str, int] | None = None  # its map's or descriptor's swizzle, and an element's bits, or 0
         self._place: Place | None = None
 
     @property
@@ -73,9 +72,13 @@ class Machine:
 
     def alone(self, at: int) -> Machine:
         """One of its threads, at the same line."""
-        one = Machine(self.run, self.row, [self.threads[at]], case=self.case)
-        one._place = self.place
-        return one
+        return self.some(at, at + 1)
+
+    def some(self, start: int, stop: int) -> Machine:
+        """Some of its threads, at the same line."""
+        made = Machine(self.run, self.row, self.threads[start:stop], case=self.case)
+        made._place = self.place
+        return made
 
     def describe(self) -> str:
         return who(self.threads)
@@ -113,12 +116,8 @@ class Machine:
         bar = getattr(on, "bar", None)
         while not ready():
             thread = who_waits(self.run)
-            if bar is not None:
-                bar.waiters.append(thread)
-                thread.suspend(why, on, self)
-            else:
-                thread.cta.cluster.polled.append(thread)
-                thread.suspend(why, on, self, ready)
+            (thread.cta.cluster.polled if bar is None else bar.waiters).append(thread)
+            thread.suspend(why, on, self, ready if bar is None else None)
 
     def pause(self, why: str, on: Any = None, held: bytes = b"") -> None:
         thread = self.run.thread

@@ -98,8 +98,11 @@ class Stepped(DeviceArray):
             raise NotTogether("more than an element is accessed")
         at: Any = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
         for i, stride, n in zip(places, self.strides, self.shape):
-            at = at + np.where(np.asarray(i) < 0, np.asarray(i) + n, i) * stride
-        starts = np.array(np.broadcast_to(at, m.lanes), np.int64)
+            if isinstance(i, np.ndarray):
+                at = (i if i.min() >= 0 else np.where(i < 0, i + n, i)) * stride + at
+            else:
+                at = at + (i + n if i < 0 else int(i)) * stride
+        starts = at.astype(np.int64, copy=False) if isinstance(at, np.ndarray) else np.full(m.lanes, at, np.int64)
         if self._cta is not None:
             return self._cta.smem, Pieces(starts, self.itemsize)
         memory = self._run.memory.at(int(starts[0]), 1, m)

@@ -70,7 +70,9 @@ class BarrierUse(Check):
         last = barriers.last.get(rally.id)
         if rally.arrived and not waits and any(t in rally.who for t in m.threads):
             before, how = rally, "has arrived there already, and that use has not ended"
-        elif last is not None and not all(t.clock.base.at(READS, last[1]) >= last[2] for t in m.threads):
+        elif last is not None and not all(
+            base.at(READS, last[1]) >= last[2] for base in {t.clock.base for t in m.threads}
+        ):
             before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
         else:
             return
