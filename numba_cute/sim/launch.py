@@ -48,6 +48,7 @@ from .outputs import check_written, parameters
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
 from .python.backend import SimBackend
+from .python.jitted import masks
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
@@ -353,6 +354,7 @@ class Simulated:
 
         backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
+        masks.forget()  # of a launch that ended by an error
         with seam.running(backend), watched(run):
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started

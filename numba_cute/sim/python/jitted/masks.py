@@ -154,10 +154,12 @@ def with_masks(
                 site = If("IF_FALSE" in i.name)
                 made = called(site.enter, i)
                 if begins == test and VERSION >= (3, 13):
-                    made.append(_placed(Instruction("TO_BOOL", 0, i.position), i))
+                    made.append(_placed("TO_BOOL", 0, i))
                 before.setdefault(begins, []).extend(made)
-                load = _placed(Instruction("LOAD_CONST", none, i.position), i)
-                leaves = [load, *called(site.leave, i), _placed(Instruction("POP_TOP", 0, i.position), i)]
+                behind = instructions[end]
+                leaves = [
+                    _placed("LOAD_CONST", none, behind), *called(site.leave, behind), _placed("POP_TOP", 0, behind),
+                ]  # fmt: skip
                 before[end] = leaves + before.get(end, [])  # the last that began ends first
     return [(i, [*before.get(n, ()), *_about_to_change(i, called)]) for n, i in enumerate(instructions)]
 
@@ -169,14 +171,14 @@ def _about_to_change(i: Instruction, called: Callable[[Any, Instruction], list[I
     below = i.name == "STORE_SUBSCR"  # the object lies below the index
     tell = item_changes if below else attribute_changes
     if VERSION < (3, 11):
-        copies = [Instruction("DUP_TOP_TWO"), Instruction("POP_TOP")] if below else [Instruction("DUP_TOP")]
+        copies = [("DUP_TOP_TWO", 0), ("POP_TOP", 0)] if below else [("DUP_TOP", 0)]
     else:
-        copies = [Instruction("COPY", 2 if below else 1)]
-    for c in copies:
-        c.position = i.position
-    return [_placed(c, i) for c in copies] + [*called(tell, i), _placed(Instruction("POP_TOP", 0, i.position), i)]
+        copies = [("COPY", 2 if below else 1)]
+    return [*(_placed(*c, i) for c in copies), *called(tell, i), _placed("POP_TOP", 0, i)]
 
 
-def _placed(made: Instruction, i: Instruction) -> Instruction:
+def _placed(name: str, arg: int, i: Instruction) -> Instruction:
+    """An instruction where another stands in the source."""
+    made = Instruction(name, arg, i.position)
     made.offset = i.offset
     return made
