@@ -32,13 +32,14 @@ from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
-from .hardware.grid import Cluster, Run, Thread
+from .hardware.grid import Cluster, Run
 from .hardware.schedule import Choices
 from .hardware.stuck import watched
+from .hardware.threads import Thread
 from .hardware.tma_table import TensorMaps
 from .hardware.together import NotTogether
 from .hardware.watch import Check
-from .lanes.convoy import whole_warp
+from .lanes.convoy import whole_block
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
@@ -47,6 +48,7 @@ from .outputs import check_written, parameters
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
 from .python.backend import SimBackend
+from .python.jitted import masks
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
@@ -339,7 +341,7 @@ class Simulated:
         run.plan, run.trace = plan, self.trace
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
-        run.convoy, run.clustered = whole_warp if shared else None, self.clustered
+        run.convoy, run.clustered = whole_block if shared else None, self.clustered
         run.undefined = shared and any(c.backend is not None for c in self.checks)
         run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
@@ -358,6 +360,7 @@ class Simulated:
 
         backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
+        masks.forget()  # of a launch that ended by an error
         with seam.running(backend), watched(run):
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started

@@ -13,7 +13,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.sim import SimError, launch, simulate
 from numba_cute.sim.hardware import retired
-from numba_cute.sim.hardware.grid import Thread
+from numba_cute.sim.hardware.threads import Thread
 
 LANES, STEPS, BLOCKS = 32, 3, 4
 KINDS = ("load", "load", "store", "add", "add_cta", "release", "acquire", "load_one", "nothing", "store_one")

@@ -61,11 +61,11 @@ class Instr:
     issuer: who executes it together. proxy: through which the memory it names is accessed. sem, scope: how it orders
     memory, unless the case says so: see `order`. done_by: what completes it, or None if it is complete when it is
     issued. pure: no side effect and no memory, so that the compiler may merge or drop it. lanes: how a machine may run
-    the body of what a thread issues for several threads at once: EACH one by one, SAME once for all of them where their
-    operands are equal (what waits, or does the same twice as once), ARRAY once, with an array for a scalar operand and
-    for the result. cases: the legal static parameters, each a dict of this row alone; of those that agree in what a
-    caller names, the first is meant. ranges: static parameters that may be any of these numbers where a case has them;
-    the cases hold some. ref: the section's anchor in the PTX ISA.
+    the body of what a thread (or, with SAME, a warp) issues for several threads at once: EACH one by one, SAME once for
+    all of them where their operands are equal (what waits, or does the same twice as once), ARRAY once, with an array
+    for a scalar operand and for the result. cases: the legal static parameters, each a dict of this row alone; of those
+    that agree in what a caller names, the first is meant. ranges: static parameters that may be any of these numbers
+    where a case has them; the cases hold some. ref: the section's anchor in the PTX ISA.
 
     A row is known by its identity. What its function and its cases say is read, and checked, when it is first asked
     for: an import of the package declares all rows, and a kernel issues a few.
@@ -151,7 +151,10 @@ class Instr:
         need(self.proxy in (GENERIC, ASYNC), f"proxy {self.proxy!r} is neither generic nor async")
         need(self.done_by in COMPLETIONS, f"done_by {self.done_by!r} is none of {COMPLETIONS}")
         need(self.lanes in LANES, f"lanes {self.lanes!r} is none of {LANES}")
-        need(self.issuer == THREAD or self.lanes == EACH, "lanes is for what a thread issues")
+        need(
+            self.issuer == THREAD or self.lanes == EACH or (self.issuer == WARP and self.lanes == SAME),
+            "lanes is for what a thread issues, or several warps at once",
+        )
         need(bool(inspect.getdoc(self.run)), "it has no docstring")
         need(bool(cases), "it has no case")
         named, used = {o.name for o in operands}, operands_in(self.ptx)

@@ -34,14 +34,14 @@ def elect_sync(m: Machine, elected: out(pred)) -> Any:
     return (np.arange(m.lanes) == 0).astype(np.uint32)
 
 
-@instr("barrier.cta.sync.aligned $id<threads:, $threads>;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
+@instr("barrier.cta.sync.aligned $id<threads:, $threads>;", target="sm_70", issuer=WARP, lanes=SAME, ref=f"{_REF}-bar")
 def bar_sync(m: Machine, id: same(selector), threads: optional(same(number))) -> None:
     """Arrive at the CTA's named barrier `id` (0 to 15; 0 is `__syncthreads`) and wait until `threads` threads (a
     multiple of 32), or all of the CTA, have arrived; orders their memory accesses. Whole warps, all lanes together."""
     m.barrier(id, threads, True)
 
 
-@instr("barrier.cta.arrive.aligned $id, $threads;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
+@instr("barrier.cta.arrive.aligned $id, $threads;", target="sm_70", issuer=WARP, lanes=SAME, ref=f"{_REF}-bar")
 def bar_arrive(m: Machine, id: same(selector), threads: same(number)) -> None:
     """Arrive at the CTA's named barrier `id` without waiting; `threads` counts those that arrive and those that
     `bar_sync`. Whole warps, all lanes together."""
@@ -69,8 +69,8 @@ def bar_warp_sync(m: Machine, membermask: _MEMBERS) -> None:
 _ARRIVALS: list[dict[str, Any]] = [{"sem": RELEASE}, {"sem": RELAXED}]
 
 
-@instr("barrier.cluster.arrive.{sem}.aligned;", target="sm_90", issuer=WARP, scope="cluster", over=_ARRIVALS,
-       defaults={"sem": RELEASE}, ref=f"{_REF}-barrier-cluster")  # fmt: skip
+@instr("barrier.cluster.arrive.{sem}.aligned;", target="sm_90", issuer=WARP, lanes=SAME, scope="cluster",
+       over=_ARRIVALS, defaults={"sem": RELEASE}, ref=f"{_REF}-barrier-cluster")  # fmt: skip
 def cluster_arrive(m: Machine) -> None:
     """Arrive at the cluster's barrier, releasing memory accesses at cluster scope; with sem "relaxed" ordering none: a
     fence must come before it if that matters. All threads of all CTAs, each once, and then `cluster_wait`; whole
@@ -85,7 +85,7 @@ def cluster_arrive_unaligned(m: Machine) -> None:
     m.cluster_arrive()
 
 
-@instr("barrier.cluster.wait.acquire.aligned;", target="sm_90", issuer=WARP, sem=ACQUIRE, scope="cluster",
+@instr("barrier.cluster.wait.acquire.aligned;", target="sm_90", issuer=WARP, lanes=SAME, sem=ACQUIRE, scope="cluster",
        ref=f"{_REF}-barrier-cluster")  # fmt: skip
 def cluster_wait(m: Machine) -> None:
     """Wait until all threads of the cluster have arrived; acquires at cluster scope. All that arrived; whole warps."""

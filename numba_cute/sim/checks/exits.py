@@ -51,8 +51,10 @@ class Exits(Check):
         self._touches.setdefault(cta, {})[access.lo] = access
 
     def exits(self, cta: Any) -> None:
+        if cta not in self._touches:
+            return
         clocks = {id(t.clock.base): t.clock for t in cta.threads}.values()
-        for a in self._touches.get(cta, {}).values():
+        for a in self._touches[cta].values():
             if not any(a.known(t, READS) for t in clocks) and not any(t.clock.agent == a.lo for t in cta.threads):
                 raise _may_still_touch(cta, a)
 

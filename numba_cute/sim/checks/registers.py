@@ -99,9 +99,14 @@ class Registers(Check):
                     self._wait_where_used(t, Regs(regs.file.of(t), regs.dtype, regs.start, regs.count))
             else:
                 self._wait_where_used(thread, regs)
-        group = self._warpgroups.get(thread.warpgroup)
-        if group is None:
-            return
+        together = self._warpgroups and thread.convoy is not None
+        for warpgroup in _warpgroups_of(thread.convoy) if together else (thread.warpgroup,):
+            group = self._warpgroups.get(warpgroup)
+            if group is not None:
+                self._not_held(group, thread, regs, verb)
+
+    def _not_held(self, group: Any, thread: Any, regs: Regs, verb: str) -> None:
+        """Raise an error if a multiply of a warpgroup's still uses a span of registers."""
         slab = regs.file.base
         group.slabs[id(slab)] = slab
         start, end = _within(regs)
@@ -121,6 +126,14 @@ class Registers(Check):
                 if not loads:
                     del self._loading[thread.warp]
                 return
+
+
+def _warpgroups_of(convoy: Any) -> Any:
+    """The warpgroups of lanes that run together."""
+    found = convoy.memory.get("warpgroups")
+    if found is None:
+        found = convoy.memory["warpgroups"] = list(dict.fromkeys(t.warpgroup for t in convoy.threads))
+    return found
 
 
 def _same(file: Any, other: Any) -> bool:

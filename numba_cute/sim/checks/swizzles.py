@@ -170,7 +170,7 @@ class Swizzles(Check):
             found = self._computed.get(thread, {}).get(address)
         else:
             last = reversed(self._computed.get(f, {}).items())
-            found = next((lay for (lanes, at), lay in last if at[lanes.index(thread.lane)] == address), None)
+            found = next((lay for (lanes, at), lay in last if at[lanes.index(thread.index)] == address), None)
         return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:

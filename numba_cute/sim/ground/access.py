@@ -22,7 +22,7 @@ class Access:
     work (then `group` says which kind: "mbarrier", "bulk_group", …, and `on` which barrier)."""
 
     __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "wrote", "constant",
-                 "group", "on", "number", "as_one", "copies")  # fmt: skip
+                 "group", "on", "number", "as_one", "copies", "_asked")  # fmt: skip
 
     def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: Any = None) -> None:
         self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
@@ -30,6 +30,7 @@ class Access:
         self.lo, self.hi, self.epoch, self.group, self.on, self.atomic = lo, hi, epoch, group, on, atomic
         self.wrote = False  # an atomic that changes memory, or what wrote before one
         self.constant = False  # a read through the read-only cache
+        self._asked: tuple[Any, ...] = (None, 0, [])
         self.number = 0  # in the order in which accesses were noted
         self.copies: Brought | None = [] if group == CP_ASYNC_GROUP else None  # of a cp.async
         self.as_one = group is None and m.unit is not None and bool(m.row.alike)
@@ -41,7 +42,18 @@ class Access:
             return True
         if isinstance(self.epoch, int):
             return t.knows(row, self.lo, self.epoch)
-        return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))
+        unknown = self._unknown(t.base, row)
+        if self.lo <= t.agent < self.hi:
+            return unknown in ([], [t.agent]) and t.knows(row, t.agent, int(self.epoch[t.agent - self.lo]))
+        return not unknown
+
+    def _unknown(self, clock: Clock, row: int) -> list[int]:
+        """The threads of whose access a clock of their cluster does not know; kept for the next who asks the same."""
+        if self._asked[0] is not clock or self._asked[1] != row:
+            known = clock.v[row, self.lo : self.hi]
+            known = np.pad(known, (0, self.hi - self.lo - len(known)))
+            self._asked = clock, row, (np.flatnonzero(known < self.epoch) + self.lo).tolist()
+        return self._asked[2]  # type: ignore[no-any-return]
 
     def within(self, clock: Clock, row: int) -> bool:
         """Tell whether the clock, of any cluster, knows of the access, for the purpose of `row`."""
@@ -134,6 +146,10 @@ class Pieces(Region):
             memory[self._index].reshape(-1, self.size)[...] = rows
         else:
             memory[self._index] = rows
+
+    def some(self, start: int, stop: int) -> Pieces:
+        """The pieces of some threads."""
+        return Pieces(self.starts[start:stop], self.size)
 
     def one(self, at: int) -> Region:
         """The piece of one thread."""

@@ -139,6 +139,9 @@ def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
     return v if have >= agents else np.pad(v, ((0, 0), (0, -(-agents // 64) * 64 - have)))
 
 
+_BEGIN: tuple[int, ...] = (0, 0, 0, 0, 1, 0, 0)
+
+
 class ThreadClock:
     """One thread's knowledge: a shared clock, and its own epoch, which is ahead of what the others have seen."""
 
@@ -147,12 +150,19 @@ class ThreadClock:
     def __init__(self, agent: int, base: Clock) -> None:
         self.agent, self.base = agent, base
         self.epoch = 2  # epoch 1 is to have started
-        self.own = [0, 0, 0, 0, 1, 0, 0]  # rows SMEM and on of its own epochs
-        self.pending: dict[int, Clock] = {}  # by reach (see `ordering`): what atomics read, to acquire by a fence
-        self.published: dict[int, Clock] = {}  # by reach: what narrower fences published, for atomics
-        self.heard: dict[Any, Any] = {}  # locations that its latest atomics read (see `ordering.unheard`)
+        self.own = _BEGIN  # rows SMEM and on of its own epochs
         self.after: Clock = base  # what it knew at its last tcgen05.fence::after_thread_sync
         self.until: int | None = None  # the last of its own epochs that came before; None: all of them
+
+    def __getattr__(self, name: str) -> Any:
+        """What few threads have is made when it is first asked for. pending: by reach (see `ordering`), what atomics
+        read, to acquire by a fence. published: by reach, what narrower fences published, for atomics. heard: locations
+        that its latest atomics read (see `ordering.unheard`)."""
+        if name not in ("pending", "published", "heard"):
+            raise AttributeError(name)
+        made: dict[Any, Any] = {}
+        setattr(self, name, made)
+        return made
 
     def knows(self, row: int, agent: int, epoch: int) -> bool:
         if agent == self.agent:
@@ -161,7 +171,7 @@ class ThreadClock:
 
     def fence(self, row: int) -> None:
         """A proxy fence, or that of mbarrier_init."""
-        self.own[row] = self.epoch
+        self.own = (*self.own[:row], self.epoch, *self.own[row + 1 :])
         self.epoch += 1
         if row != INIT:
             self.base = self.base.fenced(row)
@@ -171,7 +181,7 @@ class ThreadClock:
         copy = ThreadClock(self.agent, self.base)
         copy.until = self.epoch
         self.epoch += 1
-        copy.epoch, copy.own, copy.after = copy.until, list(self.own), self.after
+        copy.epoch, copy.own, copy.after = copy.until, self.own, self.after
         return copy
 
     def fenced_for_grid(self) -> Clock | None:

@@ -10,6 +10,7 @@ from ..ground.access import Access
 from ..ground.clocks import FULL, INIT, READS, Gather
 from ..ground.ordering import CLUSTER, published
 from ..ground.report import BarrierError, Place, count, who
+from .together import who_waits
 
 MAX_COUNT = (1 << 20) - 1
 """The greatest expected count, and the bound of the pending bytes either way (PTX ISA, "mbarrier": contents)."""
@@ -327,7 +328,7 @@ class NamedBarriers:
         m.run.events += 1
         self.check(rally)
         if wait and not rally.done:
-            t = m.run.thread
+            t = who_waits(m.run)
             rally.waiting.append(t)
             t.suspend("syncthreads" if expected is None else f"named barrier {id}", rally, m)
         if wait and rally.gather is not None:
@@ -335,6 +336,11 @@ class NamedBarriers:
         for tell in m.run.watch.leaves_named if wait else ():
             tell(m, self, rally)
         return rally
+
+    def overfull(self, id: int, expected: int | None, more: int) -> bool:
+        """Tell whether so many threads of several warps would be more than a barrier waits for."""
+        rally = self.open.get(id)
+        return expected is not None and more > 32 and more + (rally.arrived if rally else 0) > expected
 
     def meeting(self, id: int, expected: int | None) -> Rally:
         """Give the use of a barrier to which threads are coming, or begin one."""
@@ -420,7 +426,7 @@ class ClusterBarrier:
                 raise BarrierError(f"barrier.cluster: {who([t])} waits without having arrived; at {m.place}")
         token = m.threads[0].cluster_phase
         while self.phase == token:
-            self.waiting.append(m.run.thread)
+            self.waiting.append(who_waits(m.run))
             m.run.thread.suspend("barrier.cluster.wait", self, m)
         for t in m.threads:
             t.cluster_phase = None

@@ -16,7 +16,7 @@ from ..ground.report import DivergenceError, OutOfBoundsError
 from ..python.arithmetic.number import CLASSES, Number
 from .machine import Machine
 from .tmem import one_group
-from .together import Together, let_others_run
+from .together import Together, let_others_run, who_waits
 
 MASK = {"u16": 0xFFFF, "u32": 0xFFFFFFFF, "smem": 0xFFFFFFFF, "cluster_smem": 0xFFFFFFFF, "tmem": 0xFFFFFFFF,
          "u64": (1 << 64) - 1, "gmem": (1 << 64) - 1, "tmap": (1 << 64) - 1}  # fmt: skip
@@ -276,8 +276,8 @@ def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[st
     """Issue a row whose issuer is a warp or wider: wait for the other threads; the last one runs the body."""
     if row.mask is not None and row.mask in operands:
         return _issue_masked(run, row, case, operands, row.mask)
-    thread = run.thread
-    convoy = thread.convoy
+    convoy = run.thread.convoy
+    thread = run.thread if convoy is None else convoy.threads[0]
     unit = thread.unit(row.issuer, row.name)
     key = (row.name, id(case), row.given(operands))
     meet = unit.meets.get(key)
@@ -287,15 +287,13 @@ def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[st
         meet = unit.meets[key] = Meet(unit, row, case)
     at = thread.index - unit.threads[0].index if row.issuer != CLUSTER else unit.threads.index(thread)
     places = [at] if convoy is None else _places(convoy, unit, at)
-    return _join(run, thread, unit.meets, key, operands, places)
+    return _join(run, unit.meets, key, operands, places)
 
 
 def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any], name: str) -> Any:
     """`issue_together` for the lanes of a warp that the operand `name` names, wherever the others are."""
     convoy, given = run.thread.convoy, operands[name]
     mask = int(given if convoy is None else convoy.common(given)) & 0xFFFFFFFF
-    if convoy is not None:
-        convoy.agree([mask >> lane & 1 for lane in convoy.lanes])  # lanes of another mask part here
     threads = [run.thread] if convoy is None else convoy.threads
     if not mask >> threads[0].lane & 1:
         m = Machine(run, row, threads)
@@ -308,18 +306,18 @@ def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str
         meet = warp.meets[key] = Meet(type(warp)(f"warp that the mask {mask:#x} names", named), row, case)
     lanes = [t.lane for t in meet.unit.threads]
     places = [lanes.index(t.lane) for t in threads]
-    return _join(run, threads[0], warp.meets, key, {**operands, name: mask}, places)
+    return _join(run, warp.meets, key, {**operands, name: mask}, places)
 
 
-def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], places: list[int]) -> Any:
+def _join(run: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], places: list[int]) -> Any:
     """Come to a meeting with the operands of the threads at `places`, wait for all, and give what the body gave."""
-    meet = meets[key]
+    meet, thread = meets[key], run.thread
     convoy, unit, row = thread.convoy, meet.unit, meet.row
     meet.arrive(places, operands, convoy)
     if thread.undefined:
         meet.undefined = True
     if meet.arrived < len(unit.threads):
-        thread.suspend(row.name, meet, None)
+        who_waits(run).suspend(row.name, meet, None)
     else:
         del meets[key]
         meet.perform(run)

@@ -12,6 +12,7 @@ from ...isa.form.limits import ctas_at_once
 from ..ground.clocks import Clock, Gather
 from ..ground.report import DeadlockError, SimError, count, who
 from .retired import forget
+from .together import who_waits
 
 _MOST = 3  # clusters described in one report
 
@@ -24,7 +25,7 @@ class GridGroup:
 
     def sync(self) -> int:
         """Wait for all threads of the grid; orders their memory accesses."""
-        t = self.run.thread
+        t = who_waits(self.run)
         t.cta.cluster.at_grid.append(t)
         t.suspend("grid sync", self, None)
         return 0

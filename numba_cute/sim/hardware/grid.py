@@ -21,15 +21,16 @@ from ...isa.form.instr import CTA, WARP, WARPGROUP
 from ...isa.form.limits import check_cooperative, launched_registers, too_many_registers
 from ...isa.form.targets import asked, named
 from ..ground.clocks import Clock, ThreadClock
-from ..ground.report import BarrierError, Place, SimError, no_warpgroup, place_of
+from ..ground.report import BarrierError, SimError
 from .address_spaces import GlobalMemory, SharedMemory
 from .barrier import ClusterBarrier, MBarrier, NamedBarriers
 from .deadlock import deadlock
-from .inflight import Groups, InFlight
+from .inflight import InFlight
 from .schedule import schedule
+from .threads import Thread, Unit
 from .tma_table import TensorMaps
 from .tmem import check_freed, check_pair
-from .together import NotTogether, Together
+from .together import Together
 from .waiting import Waiting, parts
 from .watch import Check, Watch
 
@@ -43,98 +44,12 @@ BUSY_TURNS = 500_000
 """The same while only they themselves change memory, and no other thread goes on or ends (a spin without progress)."""
 
 
-class Unit:
-    """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
-
-    __slots__ = ("kind", "threads", "meets", "groups", "registers", "wanted")
-
-    def __init__(self, kind: str, threads: list[Thread]) -> None:
-        self.kind, self.threads = kind, threads
-        self.meets: dict[Any, Any] = {}
-        self.groups: dict[str, Groups] = {}
-        self.registers: int | None = None  # of each thread of a warp, once setmaxnreg was executed
-        self.wanted: int | None = None  # of each thread of a warp, while it waits for them
-
-
-class Wait:
-    """Why a thread does not run."""
-
-    __slots__ = ("why", "on", "machine", "ready")
-
-    def __init__(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None) -> None:
-        self.why, self.on, self.machine, self.ready = why, on, machine, ready
-
-
-class Thread:
-    """One CUDA thread."""
-
-    __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files", "polls", "convoy", "carry", "texts", "statics",
-                 "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
-
-    def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
-        self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
-        self.warp: Unit
-        self.warpgroup: Unit | None = None
-        self.greenlet: Any = None
-        self.wait: Wait | None = None
-        self.convoy: Together | None = None  # those it runs together with, if there are any
-        self.groups: dict[str, Groups] = {}
-        self.clock: Any = None  # what it knows (see `clocks`), if a check needs it
-        self.cluster_phase: int | None = None
-        self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
-        self.polled: Any = None  # what the atomic is at that it repeats: (memory, address)
-        self.gave_up: Any = None  # the barrier that it tested last, if its phase was not seen to complete, and where
-        self.files: dict[Any, int] = {}  # register files of each kind given so far
-        self.carry: Any = None  # the register of add_cc and its like
-        self.texts: dict[str, Any] = {}  # registers that texts of PTX declare, by name
-        self.statics: tuple[Any, int] = (None, 0)  # the traced call that last asked for static memory, and how often
-        self.unwritten: dict[int, Any] = {}  # its register files with undefined elements (see `unwritten`)
-        self.undefined: Any = None  # why operands of the instruction that it comes to are (see `spread`)
-        self.received: Any = None  # the same of what it gave
-        self.locals: list[Any] = []  # local arrays of which tensors were made
-        self.exits: list[Callable[[], None]] = []  # what it does at the end
-        self.states: set[int] = set()  # in which it has paused (see `progress`)
-
-    def run(self, body: Callable[..., Any], args: Iterable[Any]) -> None:
-        """Run a kernel's body, and what is to be done at its end."""
-        body(*args)
-        for at_exit in self.exits:
-            at_exit()
-
-    def unit(self, issuer: str, what: str) -> Unit:
-        """Those with whom this thread issues an instruction of that issuer."""
-        if issuer == WARP:
-            return self.warp
-        if issuer == WARPGROUP:
-            checked = self.cta.cluster.run.watch.lacks_warpgroup if what == "setmaxnreg" else (no_warpgroup,)
-            for refused in checked if self.warpgroup is None else ():
-                raise refused(self, what)
-            return self.warpgroup if self.warpgroup is not None and checked else self.warp
-        return self.cta.unit if issuer == CTA else self.cta.cluster.unit
-
-    def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
-        """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
-        if self.convoy is not None and self.convoy.by_turns is not None:
-            raise NotTogether(f"{why}: one lane of those that run together cannot wait alone")
-        self.wait = Wait(why, on, machine, ready)
-        if self.cta.cluster.run.trace is not None:
-            self.cta.cluster.run.trace.waits(self)
-        self.cta.cluster.scheduler.switch()
-
-    @property
-    def place(self) -> Place:
-        """Where the thread is suspended."""
-        return place_of(self.greenlet.gr_frame)
-
-
 class Cta:
     """A CTA: its threads, shared memory and barriers."""
 
     def __init__(self, cluster: Cluster, rank: int, index: tuple[int, int, int], run: Run) -> None:
         self.cluster, self.rank, self.index = cluster, rank, index
-        bx, by, bz = run.block
-        self.threads = [Thread(self, n, (n % bx, n // bx % by, n // (bx * by))) for n in range(bx * by * bz)]
+        self.threads = [Thread(self, n, tid) for n, tid in enumerate(run.places)]
         self.live = len(self.threads)
         self.smem = SharedMemory(self, run.smem)
         self.mbarriers: dict[int, MBarrier] = {}
@@ -226,6 +141,8 @@ class Run:
         maps: TensorMaps, checks: Iterable[type[Check]],
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
+        bx, by, bz = block
+        self.places = [(n % bx, n // bx % by, n // (bx * by)) for n in range(bx * by * bz)]  # of a block's threads
         self.smem, self.mode, self.memory, self.maps, self.checked = smem, mode, memory, maps, False
         self.target = asked() or named(arch)
         self.bounds = self.takes = None  # type: Any  # the kernel's launch_bounds, and what makes its tensors
@@ -234,7 +151,7 @@ class Run:
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
         self.clustered = True  # whether the launch names a cluster
-        self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share
+        self.convoy: Any = None  # what makes a convoy of a CTA's threads, if they run together: see launch.may_share
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
@@ -260,7 +177,7 @@ class Run:
 
     @property
     def shared(self) -> bool:
-        """Tell whether the lanes of a warp run together."""
+        """Tell whether the threads of a CTA run together."""
         return self.convoy is not None
 
     def tick(self) -> int:
@@ -355,8 +272,8 @@ class Cluster:
         """Run every thread to its end; `start(thread)` gives what it executes, which gives the threads that end."""
         run, self.scheduler, self._start = self.run, greenlet.getcurrent(), start
         run.cluster = self
-        for threads in [w.threads for c in self.ctas for w in c.warps] if run.shared else ():
-            self.spawn(run.convoy(self, threads))
+        for cta in self.ctas if run.shared else ():
+            self.spawn(run.convoy(self, cta.threads))
         for thread in self.threads if not run.shared else ():
             thread.greenlet = greenlet(start(thread))
         try:
@@ -381,8 +298,7 @@ class Cluster:
                 runs = t.greenlet
                 ended = runs.switch()
                 if runs.dead:
-                    for t in ended:
-                        self._exited(t)
+                    self._exited(ended)
             self.inflight.flush()
             self._check_end()
             for cta in self.ctas:
@@ -470,16 +386,18 @@ class Cluster:
             if t is not me and (t.convoy is None or t is t.convoy.members[0]):
                 self.wake(t)
 
-    def _exited(self, t: Thread) -> None:
-        self.live.discard(t)
+    def _exited(self, threads: list[Thread]) -> None:
+        """Threads of one CTA have ended."""
+        cta = threads[0].cta
+        self.live.difference_update(threads)
         self._busy = 0
-        t.cta.live -= 1
-        if not t.cta.live:
-            check_freed(t.cta)
+        cta.live -= len(threads)
+        if not cta.live:
+            check_freed(cta)
             for tell in self.run.watch.exits:
-                tell(t.cta)
-        self.run.events += 1
-        t.cta.named.thread_exited()
+                tell(cta)
+        self.run.events += len(threads)
+        cta.named.thread_exited()
         self.barrier.check()
 
     def _check_end(self) -> None:
@@ -492,7 +410,7 @@ class Cluster:
             check_pair(self.run, cta)
 
     def _kill(self) -> None:
-        for t in self.threads:
+        for t in self.threads if self.live or not self.run.shared else ():
             if t.greenlet is not None and not t.greenlet.dead and t.greenlet:
                 self.run.thread = t
                 t.greenlet.throw()

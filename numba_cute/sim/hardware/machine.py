@@ -22,6 +22,7 @@ from .inflight import Groups, Op
 from .progress import goes_on, held_at
 from .special import special_register
 from .tmem import TensorMemoryHandle
+from .together import who_waits
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
@@ -40,8 +41,7 @@ class Machine:
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
     ) -> None:
         self.run, self.row, self.threads, self.unit = run, row, threads, unit
-        self.case = case
-        self.lanes = len(threads)
+        self.case, self.lanes = case, len(threads)
         self.cta = threads[0].cta
         self.cta_rank = self.cta.rank
         self.deferred = False  # the effect of an operation in flight is being done
@@ -51,8 +51,7 @@ class Machine:
         self.op: Any = None  # the asynchronous operation that this issue began
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
-        self.lay: tuple[int | str, int] | None = None  # the swizzle of its tensor map or descriptor, and the bits of
-        # an element, 0 if any
+        self.lay: tuple[int | str, int] | None = None  # its map's or descriptor's swizzle, and an element's bits, or 0
         self._place: Place | None = None
 
     @property
@@ -73,9 +72,13 @@ class Machine:
 
     def alone(self, at: int) -> Machine:
         """One of its threads, at the same line."""
-        one = Machine(self.run, self.row, [self.threads[at]], case=self.case)
-        one._place = self.place
-        return one
+        return self.some(at, at + 1)
+
+    def some(self, start: int, stop: int) -> Machine:
+        """Some of its threads, at the same line."""
+        made = Machine(self.run, self.row, self.threads[start:stop], case=self.case)
+        made._place = self.place
+        return made
 
     def describe(self) -> str:
         return who(self.threads)
@@ -110,20 +113,17 @@ class Machine:
         return values[0] if self.lanes == 1 and self.unit is None else np.array(values)
 
     def block(self, ready: Callable[[], bool], why: str, on: Any = None) -> None:
-        thread = self.run.thread
         bar = getattr(on, "bar", None)
         while not ready():
-            if bar is not None:
-                bar.waiters.append(thread)
-                thread.suspend(why, on, self)
-            else:
-                thread.cta.cluster.polled.append(thread)
-                thread.suspend(why, on, self, ready)
+            thread = who_waits(self.run)
+            (thread.cta.cluster.polled if bar is None else bar.waiters).append(thread)
+            thread.suspend(why, on, self, ready if bar is None else None)
 
     def pause(self, why: str, on: Any = None, held: bytes = b"") -> None:
         thread = self.run.thread
         if thread.convoy is not None and thread.convoy.pauses(why):
             return
+        thread = who_waits(self.run)
         if on is not None:
             for tell in self.run.watch.gives_up:
                 tell(self, on.bar)
@@ -144,6 +144,10 @@ class Machine:
             self.pause(why, held=held_at(self, address))
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
+        f = self.run.thread.convoy
+        if f is not None and self.cta.named.overfull(id, threads, self.lanes):
+            f.agree([t.warp.threads[0].index for t in f.threads])  # its warps come one by one
+            self.threads, self.lanes = f.threads, len(f.threads)
         self.cta.named.arrive(self, id, threads, wait)
 
     def need_cluster(self, what: str) -> None:

@@ -28,7 +28,8 @@ def _take_apart(cluster: Any) -> None:
     """Break what refers to itself, so that nobody need collect it."""
     for t in cluster.threads:
         if t.convoy is not None:
-            t.convoy.forget()
+            if t.convoy.members:
+                t.convoy.forget()
             t.convoy = None
     for cta in cluster.ctas:
         for unit in (cta.unit, *cta.warps, *cta.warpgroups):

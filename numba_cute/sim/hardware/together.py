@@ -20,26 +20,37 @@ class InTurn(NotTogether):
 def let_others_run(thread: Any, why: str, on: Any) -> None:
     """Let other warps go on where lanes one by one would wait for each other: checks see the same order of warps."""
     cluster = thread.cta.cluster
-    if cluster.run.clocks and cluster.ready:
+    if cluster.run.clocks and cluster.ready and not (thread.convoy is not None and thread.convoy.masks):
         cluster.ready.append(thread)
         thread.suspend(why, on, None)
+
+
+def who_waits(run: Any) -> Any:
+    """The thread that runs, which is about to wait: of its convoy with those lanes alone that do what leads to it."""
+    if run.thread.convoy is not None:
+        run.thread.convoy.go_on_apart()
+    return run.thread
 
 
 class Together(Protocol):
     """Lanes on one greenlet, which is their first thread's: the only one that the scheduler sees.
 
     members: the threads that it is for. threads, lanes: those that it computes for, which are more while it catches up
-    with others. by_turns: while the lanes do a step one by one, why some want to pause. memory: what depends on the
-    lanes alone."""
+    with others, and fewer while some do what others do not (`masks`). by_turns: while the lanes do a step one by one,
+    why some want to pause. memory: what depends on the lanes alone."""
 
     members: list[Any]
     threads: list[Any]
     lanes: tuple[int, ...]
     by_turns: list[str] | None
+    masks: list[Any]
     memory: dict[Any, Any]
 
     def pauses(self, why: str) -> bool:
         """Tell whether a lane that polls need not pause now: it does, if all do, once each has had its turn."""
+
+    def go_on_apart(self) -> None:
+        """Let lanes that wait for others of the convoy, which do something else first, wait no longer."""
 
     def agree(self, values: list[Any]) -> Any:
         """Give the value that most lanes have; the others go on elsewhere."""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convoys: lanes of a warp that run the kernel's code together, once, as long as they go the same way.
+"""Convoys: threads of a CTA that run the kernel's code together, once, as long as they go the same way.
 
 What differs between them is `Lanes`. Where the code needs one number of what differs, the convoy parts: the most
 numerous go on, and each of the other parts runs the kernel's function again from its start on a greenlet of its own.
 It computes what the convoy computed, for all the lanes that there were, and parts where it parted; but each step (an
 instruction, an access to memory or registers) gives what it gave, from the log, and happens no more. So it arrives
 where the lanes parted, and goes on from there for its own lanes. Any Python code may run so that leaves no trace but
-by steps (see `replayable`), and what a warp does alike costs a lane's time.
+by steps (see `replayable`), and what a block does alike costs a thread's time. "Lanes" are threads here, whose warps
+count where an instruction is a warp's: then each whole warp does it in turn (`by_units`).
 
 An error in a launch that runs so is no report yet: the launch is run again lane by lane (see `launch`).
 """
@@ -37,13 +38,13 @@ time (and some to begin with), sharing is given up."""
 
 class Log:
     """A convoy's past. steps: what each gave. forks: the lanes that stayed where the code parted them.
-    narrowed: those that stayed where a step did, by its number."""
+    None: the others waited for those that were chosen. narrowed: those that stayed where a step did, by its number."""
 
     __slots__ = ("steps", "forks", "narrowed")
 
     def __init__(self) -> None:
         self.steps: list[Any] = []
-        self.forks: list[tuple[int, ...]] = []
+        self.forks: list[tuple[int, ...] | None] = []
         self.narrowed: dict[int, tuple[int, ...]] = {}
 
     def copy(self) -> Log:
@@ -51,33 +52,64 @@ class Log:
         new.steps, new.forks, new.narrowed = list(self.steps), list(self.forks), dict(self.narrowed)
         return new
 
+    def until(self, mask: Mask) -> Log:
+        """What was before a mask."""
+        new = Log()
+        new.steps, new.forks = self.steps[: mask.step], self.forks[: mask.fork]
+        new.narrowed = {at: stays for at, stays in self.narrowed.items() if at < mask.step}
+        return new
+
+
+class Crew:
+    """Threads, and what depends on them alone. lanes: their numbers in the block."""
+
+    __slots__ = ("threads", "lanes", "memory", "moves")
+
+    def __init__(self, threads: list[Any]) -> None:
+        self.threads = threads
+        self.lanes = tuple([t.index for t in threads])
+        self.memory: dict[Any, Any] = {}
+        self.moves: dict[Any, list[int]] = {}
+
+
+class Mask:
+    """What some lanes of a convoy do while the others wait for them, as at an `if`. crew: all of them. fork, step: the
+    fork in the log, and the number of the next step, where it began."""
+
+    __slots__ = ("crew", "fork", "step")
+
+    def __init__(self, crew: Crew, fork: int, step: int) -> None:
+        self.crew, self.fork, self.step = crew, fork, step
+
 
 class Convoy:
-    """Lanes of one warp on one greenlet, which is their first thread's: the only one that the scheduler sees.
+    """Lanes of one CTA on one greenlet, which is their first thread's: the only one that the scheduler sees.
 
-    members: the threads that it is for. threads: those that it computes for, which are more while it catches up."""
+    members: the threads that it is for. threads: those that it computes for, which are more while it catches up, and
+    fewer while units of them do something in turn (then `apart` is set) or some of them do what the others do not
+    (`masks`)."""
 
-    __slots__ = ("cluster", "members", "threads", "lanes", "log", "memory", "by_turns", "work", "_at", "_fork",
-                 "_behind", "_stepping", "_warp", "_moves")  # fmt: skip
+    __slots__ = ("cluster", "members", "threads", "lanes", "log", "memory", "by_turns", "work", "apart", "masks",
+                 "partial", "_crew", "_at", "_fork", "_behind", "_stepping", "_all")  # fmt: skip
 
-    def __init__(self, cluster: Any, members: list[Any], warp: list[Any], log: Log) -> None:
-        self.cluster, self.members, self._warp, self.log = cluster, members, warp, log
+    def __init__(self, cluster: Any, members: list[Any], all_threads: list[Any], log: Log) -> None:
+        self.cluster, self.members, self._all, self.log = cluster, members, all_threads, log
         self._at = self._fork = 0
-        self._behind = len(members) < len(warp)
-        self._stepping = False
+        self._behind = len(members) < len(all_threads)
+        self._stepping = self.apart = False
+        self.partial = False  # whether it computes for some of its lanes only for a while
+        self.masks: list[Mask] = []
         self.work = 0  # values computed since the last account of it
         self.by_turns: list[str] | None = None  # while the lanes do a step one by one: why some want to pause
-        self._compute_for(warp)
+        self._compute_for(Crew(all_threads))
 
-    def _compute_for(self, threads: list[Any]) -> None:
-        self.threads = threads
-        self.lanes = tuple(t.lane for t in threads)
-        self.memory: dict[Any, Any] = {}  # what depends on the lanes alone
-        self._moves: dict[Any, list[int]] = {}
+    def _compute_for(self, crew: Crew) -> None:
+        self._crew, self.threads, self.lanes, self.memory = crew, crew.threads, crew.lanes, crew.memory
 
     def forget(self) -> None:
         """Take apart what refers to itself, once the lanes have ended."""
-        self.members, self.threads, self._warp, self.log, self.memory = [], [], [], Log(), {}
+        self.members, self._all, self.log = [], [], Log()
+        self._compute_for(Crew([]))
 
     # values
     def of(self, dtype: DType | None, values: list[Any]) -> Any:
@@ -104,9 +136,10 @@ class Convoy:
 
     def positions(self, lanes: tuple[int, ...]) -> list[int]:
         """Where this convoy's lanes are among `lanes`."""
-        found = self._moves.get(lanes)
+        found = self._crew.moves.get(lanes)
         if found is None:
-            found = self._moves[lanes] = [lanes.index(lane) for lane in self.lanes]
+            at = {lane: i for i, lane in enumerate(lanes)}
+            found = self._crew.moves[lanes] = [at[lane] for lane in self.lanes]
         return found
 
     def lists(self, value: Any) -> list[Any]:
@@ -126,7 +159,7 @@ class Convoy:
         self._stepping = True
         result = live(*args)
         self._stepping = False
-        if len(self.threads) > 1:  # one lane parts no more
+        if len(self.members) > 1:  # one lane parts no more
             log.steps.append(_held(result) if result is not None else None)
         return result
 
@@ -177,6 +210,57 @@ class Convoy:
             raise NotTogether("the lanes' results differ in their types")
         return self.of(dtype, [x.value for x in numbers])
 
+    # units
+    def units(self, of: Callable[[Any], Any], kind: Any, named: int | None = None) -> list[Crew]:
+        """The lanes by the warp, or the like, that `of` gives a thread, in order. Those of which not all are here go on
+        elsewhere, one by one. kind: says which. named: the bits of the lanes of a warp that are meant; None for all."""
+        found: list[Crew] | None = self.memory.get((kind, named))
+        if found is not None:
+            return found
+        here: dict[Any, list[Any]] = {}
+        for t in self.threads:
+            here.setdefault(of(t), []).append(t)
+        parts: list[Any] = []
+        for unit, threads in here.items():
+            if threads == [t for t in unit.threads if _named(t, named)]:
+                parts += [None] * len(threads)
+            else:
+                parts += [(threads[0].warp.threads[0].index, _named(t, named)) for t in threads]
+        if parts.count(parts[0]) < len(parts):
+            self.agree(parts)
+            return self.units(of, kind, named)
+        found = self.memory[kind, named] = list(map(Crew, here.values())) if len(here) > 1 else [self._crew]
+        return found
+
+    def by_units(self, units: list[Crew], do: Callable[..., Any], *args: Any) -> Any:
+        """`do(*args)` for each of the units in turn, for whose lanes alone the convoy computes meanwhile; gives their
+        results as one."""
+        if len(units) == 1:
+            return do(*args)
+        crew, parts = self._crew, []
+        self.apart = self.partial = True
+        for unit in units:
+            self._compute_for(unit)
+            parts.append(do(*args))
+        self.apart, self.partial = False, bool(self.masks)
+        self._compute_for(crew)
+        return self._joined(parts, units)
+
+    def _joined(self, parts: list[Any], units: list[Crew]) -> Any:
+        """What units give one after the other, as one."""
+        kinds = set(map(type, parts))
+        if tuple in kinds:
+            return tuple(self._joined(list(row), units) for row in zip(*parts))
+        if kinds == {type(None)}:
+            return None
+        if LaneVector in kinds:
+            return LaneVector(self, np.concatenate([p.own for p in parts]))
+        values = [x for p, u in zip(parts, units) for x in (p.own if type(p) is Lanes else [plain(p)] * len(u.lanes))]
+        dtypes = {None if type(p) is int else (p if type(p) is Lanes else from_python(p)).dtype for p in parts}
+        if len(dtypes) > 1:
+            raise NotTogether("the units' results differ in their types")
+        return self.of(dtypes.pop(), values)
+
     # parting
     def agree(self, values: list[Any]) -> Any:
         """One value, which all lanes have: those that have another go on elsewhere."""
@@ -188,8 +272,12 @@ class Convoy:
             groups.setdefault(v, []).append(i)
         if len(groups) == 1:
             return first
+        if self.apart:
+            raise NotTogether("lanes part in what a unit of them does")
         stays = self._went() if self._behind else self._part(list(groups.values()))
-        value = values[self.lanes.index(stays[0])]
+        assert stays is not None
+        kept = set(stays)
+        value = next(v for v, lane in zip(values, self.lanes) if lane in kept)
         self._narrow(stays)
         return value
 
@@ -202,6 +290,58 @@ class Convoy:
     def common(self, value: Any) -> Any:
         """The value's one number that most lanes have; the others go on elsewhere."""
         return self.agree(value.values) if type(value) is Lanes else value
+
+    # masks
+    def when(self, conditions: list[bool], do: Callable[[], None]) -> None:
+        """Call `do` for the lanes whose condition holds, while the others wait for them."""
+        mask = self.enter(conditions)
+        if mask is not None:
+            do()
+            self.leave(mask)
+
+    def enter(self, conditions: list[bool]) -> Mask | None:
+        """Compute for the lanes whose condition holds alone, until they `leave`; None if there are none."""
+        if True not in conditions:
+            return None
+        mask = Mask(self._crew, self._fork if self._behind else len(self.log.forks), self._at)
+        if False not in conditions:
+            return mask
+        if not self._behind:
+            self.log.forks.append(None)
+        elif (stays := self._went()) is not None:  # the others did not wait
+            goes = conditions[self.lanes.index(stays[0])]
+            self._narrow(stays)
+            mask.crew = self._crew
+            return mask if goes else None
+        self.masks.append(mask)
+        self.partial = True
+        self._compute_for(Crew([t for t, c in zip(self.threads, conditions) if c]))
+        return mask
+
+    def leave(self, mask: Mask) -> None:
+        """Compute for all lanes again."""
+        if self.masks and self.masks[-1] is mask:
+            self.masks.pop()
+            self.partial = bool(self.masks)
+            self._compute_for(mask.crew)
+
+    def go_on_apart(self) -> None:
+        """Let the lanes that wait for those that a mask chose wait no longer: they go on elsewhere from where it began,
+        for these are about to wait themselves."""
+        for mask, inner in zip(self.masks, [*[m.crew for m in self.masks[1:]], self._crew]):
+            others = [t for t in mask.crew.threads if t.index not in set(inner.lanes)]
+            if others:
+                self.cluster.spawn(Convoy(self.cluster, others, self._all, self.log.until(mask)))
+            self.log.forks[mask.fork] = inner.lanes
+        if self.masks:
+            self.masks, self.partial = [], self.apart
+            self._lead(self.threads)
+
+    def _lead(self, members: list[Any]) -> None:
+        """Be for these lanes alone."""
+        self.members = members
+        self.members[0].greenlet = getcurrent()
+        self.cluster.run.thread = self.members[0]
 
     # operands and results of instructions
     def column(self, value: Any) -> list[Any]:
@@ -224,14 +364,14 @@ class Convoy:
         threads = self.threads
         for i, part in enumerate(parts):
             if i != most:
-                self.cluster.spawn(Convoy(self.cluster, [threads[at] for at in part], self._warp, self.log.copy()))
-        self.members = [threads[at] for at in parts[most]]
-        self.members[0].greenlet = getcurrent()
-        self.cluster.run.thread = self.members[0]
+                self.cluster.spawn(Convoy(self.cluster, [threads[at] for at in part], self._all, self.log.copy()))
+        gone = {threads[at] for i, part in enumerate(parts) if i != most for at in part}
+        self._lead([t for t in self.members if t not in gone])
         return self._remember()
 
-    def _went(self) -> tuple[int, ...]:
-        """Where the code parts again: those that stayed, or, where this convoy left them, its own lanes."""
+    def _went(self) -> tuple[int, ...] | None:
+        """Where the code parts again: those that stayed, or, where this convoy left them, its own lanes; None where the
+        others waited (`masks`)."""
         if self._fork < len(self.log.forks):
             self._fork += 1
             return self.log.forks[self._fork - 1]
@@ -245,7 +385,7 @@ class Convoy:
 
     def _remember(self) -> tuple[int, ...]:
         """Write down who goes on here."""
-        stays = tuple(t.lane for t in self.members)
+        stays = tuple(t.index for t in self.members)
         if self._stepping:
             self.log.narrowed[self._at - 1] = stays
         else:
@@ -253,12 +393,19 @@ class Convoy:
         return stays
 
     def _narrow(self, stays: tuple[int, ...]) -> None:
-        self._compute_for([t for t in self.threads if t.lane in stays])
+        kept = set(stays)
+        for mask in self.masks:
+            mask.crew = Crew([t for t in mask.crew.threads if t.index in kept])
+        self._compute_for(Crew([t for t in self.threads if t.index in kept]))
 
 
-def whole_warp(cluster: Any, threads: list[Any]) -> Convoy:
-    """All lanes of a warp, at the kernel's start."""
+def whole_block(cluster: Any, threads: list[Any]) -> Convoy:
+    """All threads of a CTA, at the kernel's start."""
     return Convoy(cluster, threads, threads, Log())
+
+
+def _named(thread: Any, named: int | None) -> bool:
+    return named is None or bool(named >> thread.lane & 1)
 
 
 def _held(result: Any) -> Any:

@@ -11,44 +11,53 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, Uint64, from_numpy
-from ...isa.form.instr import ARRAY, SAME, THREAD, WGMMA_GROUP, Instr
+from ...dtypes import Boolean, DType, Float32, Int32, Int64, from_numpy
+from ...isa.form.instr import ARRAY, SAME, THREAD, WARP, WARPGROUP, WGMMA_GROUP, Instr
 from ...isa.form.kinds import Role
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
 from ..ground.access import Pieces
-from ..hardware.collective import as_elements, issue_alone, issue_together
+from ..hardware.collective import issue_alone, issue_together
 from ..hardware.machine import Machine
 from ..hardware.pieces import read_pieces, write_pieces
 from ..hardware.together import NotTogether
-from ..python.arithmetic.compute import limits
 from ..python.arithmetic.elementwise import bits_as
 from ..python.arithmetic.lanes import LaneFile, Lanes, LaneVector, compared
-from ..python.arithmetic.number import Number, leaf_type
+from ..python.arithmetic.number import Number
 from ..python.arithmetic.traced import join, joined
-from ..python.backend import SimBackend
-from ..python.values import as_array, as_number, cast, type_of
+from ..python.numba_stand_in import FULL_MASK
+from ..python.values import as_array, cast, type_of
 from .convoy import Convoy
-from .operands import as_lanes, scalars, spans
+from .lane_numbers import elements_of, lanes_cast, numbers_of
+from .lane_registers import LaneRegisters
+from .operands import as_lanes, scalars
 
 
-class LaneBackend(SimBackend):
+class LaneBackend(LaneRegisters):
     """Each method does what `SimBackend`'s does, for all lanes of the convoy that runs now."""
-
-    @property
-    def _convoy(self) -> Convoy:
-        return self.run.thread.convoy  # type: ignore[no-any-return]
 
     # instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
         self.check_target(instr, statics, operands)
         f = self._convoy
         if instr.issuer != THREAD:
-            return f.step(self._issue_together, f, instr, statics, operands)
+            return self._issue_by_units(f, instr, statics, operands)
         if instr.pure and instr.least:
             self._reads_operands(f, instr, operands)
             return self._compute(f, instr, statics, operands)
         return f.step(self._issue, f, instr, statics, operands)
+
+    def _issue_by_units(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+        """Issue what a warp, or wider, does together: each one that is here in turn, or all at once."""
+        if row.issuer not in (WARP, WARPGROUP):
+            return f.step(self._issue_together, f, row, case, operands)
+        named = None
+        if row.mask is not None and row.mask in operands:
+            named = int(f.common(operands[row.mask])) & FULL_MASK
+        units = f.units(lambda t: t.unit(row.issuer, row.name), row, named)
+        if len(units) > 1 and row.lanes == SAME:
+            return f.step(self._issue, f, row, case, operands)
+        return f.step(f.by_units, units, self._issue_together, f, row, case, operands)
 
     def _issue_together(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         if self.run.undefined and row.done_by == WGMMA_GROUP:
@@ -143,7 +152,7 @@ class LaneBackend(SimBackend):
             return
         data = np.empty((len(f.threads), len(values)), dtype.numpy)
         for i, v in enumerate(values):
-            data[:, i] = _numbers(v, dtype)
+            data[:, i] = numbers_of(v, dtype)
         self._set_pieces(f, space, address, data.view(np.uint8), align)
 
     def swizzled(self, swizzle: Any, address: Any, width: int) -> Any:
@@ -212,117 +221,6 @@ class LaneBackend(SimBackend):
             raise NotTogether("outside of one allocation that is as it must be")
         return a, Pieces(at - a.address, nbytes)
 
-    # registers
-    def registers(self, dtype: DType, count: int) -> Any:
-        f = self._convoy
-        return f.step(self._new_registers, f, dtype, count)
-
-    def _new_registers(self, f: Convoy, dtype: DType, count: int) -> LaneFile:
-        for t in f.threads:
-            self.run.thread = t
-            slab = super().registers(dtype, count).base
-        self.run.thread = t = f.threads[0]
-        file = LaneFile(slab, (t.warpgroup or t.warp).threads[0].index)
-        if self.run.undefined:
-            file.undefine(f)
-        return file
-
-    def _one_by_one(self, f: Convoy, regs: Regs) -> bool:
-        """Tell whether each lane's registers are looked at alone: they are indexed apart."""
-        return type(regs.start) is Lanes
-
-    def _defined(self, f: Convoy, regs: Regs) -> None:
-        """Each lane has written all of a span of its registers, or they go on one by one."""
-        if type(regs.file) is LaneFile and regs.file.undefined is not None and regs.file.has_undefined(f, regs):
-            raise NotTogether("registers that nobody wrote are read, which may be right")
-
-    def _written(self, f: Convoy, regs: Regs) -> None:
-        if type(regs.file) is LaneFile and regs.file.undefined is not None:
-            regs.file.define(f, regs)
-
-    def _get(self, f: Convoy, regs: Regs) -> Any:
-        """A span of registers of all lanes: shape (lanes, count)."""
-        for tell in self.run.watch.touches:
-            tell(self.run.thread, regs, "read")
-        self._defined(f, regs)
-        return spans(f, regs)
-
-    def _set(self, f: Convoy, regs: Regs, values: Any) -> None:
-        """Set a span of registers of all lanes."""
-        for tell in self.run.watch.touches:
-            tell(self.run.thread, regs, "written")
-        file: LaneFile = regs.file
-        part = as_elements(file.base, regs)[:, regs.start : regs.start + regs.count]
-        part = part if part.dtype == regs.dtype.numpy else part.view(regs.dtype.numpy)
-        part[file.rows(f)] = values
-        self._written(f, regs)
-
-    def _each(self, f: Convoy, live: Any, regs: Regs, *args: Any, writes: bool = False) -> Any:
-        """Read or write registers that the lanes index apart."""
-        if not writes:
-            self._defined(f, regs)
-        out = f.each(live, *args)
-        if writes:
-            self._written(f, regs)
-        return out
-
-    def read(self, regs: Regs) -> Any:
-        f = self._convoy
-        if self._one_by_one(f, regs):
-            return f.step(self._each, f, super().read, regs, regs)
-        return f.step(lambda: f.of_array(regs.dtype, np.array(self._get(f, regs)[:, 0])))
-
-    def write(self, regs: Regs, value: Any) -> None:
-        self.fill(regs, value)
-
-    def fill(self, regs: Regs, value: Any) -> None:
-        f = self._convoy
-        if self._one_by_one(f, regs):
-            f.step(partial(self._each, writes=True), f, super().fill, regs, regs, value)
-        else:
-            f.step(lambda: self._set(f, regs, _column(_numbers(value, regs.dtype))))
-
-    def vector(self, regs: Regs) -> Any:
-        f = self._convoy
-        if self._one_by_one(f, regs):
-            return f.step(self._each, f, super().vector, regs, regs)
-        return f.step(lambda: LaneVector(f, np.array(self._get(f, regs))))
-
-    def unvector(self, vector: Any, regs: Regs) -> None:
-        f = self._convoy
-        if self._one_by_one(f, regs):
-            f.step(partial(self._each, writes=True), f, super().unvector, regs, vector, regs)
-        else:
-            f.step(lambda: self._set(f, regs, _array(vector)))
-
-    def flag(self) -> Regs:
-        f = self._convoy
-        return f.step(self._flag, f)  # type: ignore[no-any-return]
-
-    def _flag(self, f: Convoy) -> Regs:
-        t = f.threads[0]
-        if t.carry is None:
-            file = self._new_registers(f, Uint32, 1)
-            for u in f.threads:
-                u.carry = Regs(file.of(u), Uint32, 0, 1)
-            file.undefined = None
-            self._set(f, Regs(file, Uint32, 0, 1), 0)
-        return Regs(LaneFile(t.carry.file.base, (t.warpgroup or t.warp).threads[0].index), Uint32, 0, 1)
-
-    def text_register(self, name: str) -> Regs:
-        f = self._convoy
-        return f.step(self._text_register, f, name)  # type: ignore[no-any-return]
-
-    def _text_register(self, f: Convoy, name: str) -> Regs:
-        t = f.threads[0]
-        if self.run.undefined:
-            raise NotTogether("registers of texts are followed lane by lane")
-        if name not in t.texts:
-            file = self._new_registers(f, Uint64, 1)
-            for u in f.threads:
-                u.texts[name] = Regs(file.of(u), Uint64, 0, 1)
-        return Regs(LaneFile(t.texts[name].file.base, (t.warpgroup or t.warp).threads[0].index), Uint64, 0, 1)
-
     # vectors and scalars: no steps, for they are computed from their operands alone
     def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
         if type(vector) is not LaneVector:
@@ -335,7 +233,7 @@ class LaneBackend(SimBackend):
         f = self._convoy
         out = np.empty((len(f.threads), len(values)), dtype.numpy)
         for i, v in enumerate(values):
-            out[:, i] = _numbers(v, dtype)
+            out[:, i] = numbers_of(v, dtype)
         return LaneVector(f, out)
 
     def lane(self, vector: Any, index: int) -> Any:
@@ -357,7 +255,7 @@ class LaneBackend(SimBackend):
         if not any(map(_varies, operands)):
             return super().elementwise(op, dtype, *operands)
         f = self._convoy
-        out = self.computed(op, dtype, operands, _elements)
+        out = self.computed(op, dtype, operands, elements_of)
         if any(isinstance(x, (np.ndarray, LaneVector)) for x in operands):
             return LaneVector(f, out)
         return f.of_array(Boolean if op in COMPARISONS else dtype, out[:, 0])
@@ -379,6 +277,19 @@ class LaneBackend(SimBackend):
         t = _meeting(a, b)
         lists = [f.lists(lanes_cast(x, t) if type(x) is Lanes else cast(x, t)) for x in (a, b)]
         return f.of(t, [x if c else y for c, x, y in zip(f.lists(cond), *lists)])
+
+    def when(self, cond: Any, then: Callable[[], None]) -> None:
+        if type(cond) is Lanes:
+            self._convoy.when(list(map(bool, cond.values)), then)
+        else:
+            super().when(cond, then)
+
+    def hold(self, kind: Any, value: Any) -> Any:
+        self.changes()
+        return super().hold(kind, value)
+
+    def changes(self) -> None:
+        self._convoy.go_on_apart()  # the object is all lanes', but what it becomes only of those that change it
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         if type(a) is Lanes or type(b) is Lanes:
@@ -418,47 +329,3 @@ def _varies(x: Any) -> bool:
     if isinstance(x, (tuple, list)):
         return any(map(_varies, x))
     return type(x) is Lanes or type(x) is LaneVector or (type(x) is Regs and type(x.file) is LaneFile)
-
-
-def _elements(x: Any, dtype: DType) -> Any:
-    """A vector's elements, or a column of a scalar's."""
-    return _array(x) if isinstance(x, (np.ndarray, LaneVector)) else _column(_numbers(x, dtype))
-
-
-def _array(x: Any) -> Any:
-    return x.array if type(x) is LaneVector else x
-
-
-def _column(x: Any) -> Any:
-    """A number for each lane, to meet vectors."""
-    return x[:, None] if isinstance(x, np.ndarray) else x
-
-
-def _numbers(x: Any, dtype: DType) -> Any:
-    """Convert a scalar to an element of a type: for lanes an array."""
-    if type(x) is not Lanes:
-        return as_number(x, dtype)
-    if x.dtype is dtype or x.dtype is not None and x.dtype.is_float and dtype.is_float and dtype.width >= 32:
-        with np.errstate(over="ignore"):
-            return x.array(dtype.numpy)
-    return np.array(_converted(x, dtype), dtype.numpy)
-
-
-def _converted(x: Lanes, dtype: DType) -> list[Any]:
-    """The values as elements of a type, as Python's numbers."""
-    values = x.values
-    if dtype.is_integer and (x.dtype is None or x.dtype.is_integer):
-        low, high = limits(dtype)
-        if low <= min(values) and max(values) <= high:
-            return values
-    return [as_number(v, dtype) for v in values]
-
-
-def lanes_cast(x: Lanes, dtype: DType) -> Any:
-    """`cast` for each lane."""
-    if x.dtype is dtype:
-        return x
-    if x.dtype is not None and x.dtype.is_float and dtype.is_float and dtype.width >= 32:
-        with np.errstate(over="ignore"):
-            return x.convoy.of_array(dtype, x.array(dtype.numpy))
-    return x.convoy.of(leaf_type(dtype), _converted(x, dtype))

@@ -98,8 +98,11 @@ class Stepped(DeviceArray):
             raise NotTogether("more than an element is accessed")
         at: Any = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
         for i, stride, n in zip(places, self.strides, self.shape):
-            at = at + np.where(np.asarray(i) < 0, np.asarray(i) + n, i) * stride
-        starts = np.array(np.broadcast_to(at, m.lanes), np.int64)
+            if isinstance(i, np.ndarray):
+                at = (i if i.min() >= 0 else np.where(i < 0, i + n, i)) * stride + at
+            else:
+                at = at + (i + n if i < 0 else int(i)) * stride
+        starts = at.astype(np.int64, copy=False) if isinstance(at, np.ndarray) else np.full(m.lanes, at, np.int64)
         if self._cta is not None:
             return self._cta.smem, Pieces(starts, self.itemsize)
         memory = self._run.memory.at(int(starts[0]), 1, m)
@@ -147,14 +150,14 @@ def stepped(a: Any, run: Any) -> Any:
 
 
 class LaneArray(Apart):
-    """`cuda.local.array`: one array for each lane of a warp. data: (32, *shape). undefined: which elements nobody has
-    written, where that is followed."""
+    """`cuda.local.array`: one array for each lane, from the thread of index `first` on. data: (lanes, *shape).
+    undefined: which elements nobody has written, where that is followed."""
 
-    __slots__ = ("run", "data", "undefined")
+    __slots__ = ("run", "data", "first", "undefined")
     __array_ufunc__ = None
 
-    def __init__(self, run: Any, data: Any) -> None:
-        self.run, self.data = run, data
+    def __init__(self, run: Any, data: Any, first: int) -> None:
+        self.run, self.data, self.first = run, data, first
         self.undefined = np.ones(data.shape, bool) if run.undefined else None
 
     shape = property(lambda self: self.data.shape[1:])
@@ -168,7 +171,7 @@ class LaneArray(Apart):
 
     def of(self, thread: Any) -> Any:
         """The array of one thread."""
-        return self.data[thread.lane]
+        return self.data[thread.index - self.first]
 
     def _at(self, at: Any) -> tuple[Any, Any]:
         """The convoy, and the index of one element in each lane."""
@@ -178,7 +181,7 @@ class LaneArray(Apart):
         whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
         if not whole or self.dtype.names:
             raise NotTogether(f"index {at} of a local array is no number")
-        lanes = np.array(f.lanes)
+        lanes = np.array(f.lanes) - self.first
         return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
 
     def __getitem__(self, at: Any) -> Any:

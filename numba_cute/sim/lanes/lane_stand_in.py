@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 from ...dtypes import DType, Int32, Int64, Uint32
+from ...isa.form.instr import WARP
 from ..ground.ordering import fence
 from ..hardware.cooperative import GridGroup
 from ..hardware.machine import Machine
@@ -56,7 +58,9 @@ class _Local:
     def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
         f = self._run.thread.convoy
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        return f.step(lambda: LaneArray(self._run, self._alone.array((32, *shape), dtype, alignment)))
+        first, last = f.lanes[0], f.lanes[-1]
+        of_all = (last - first + 1, *shape)
+        return f.step(lambda: LaneArray(self._run, self._alone.array(of_all, dtype, alignment), first))
 
 
 class _Atomic:
@@ -114,11 +118,11 @@ class LaneStandIn(CudaStandIn):
 
     def lanemask_lt(self) -> Any:
         f = self._run.thread.convoy
-        return f.of(Uint32, [(1 << lane) - 1 for lane in f.lanes])
+        return f.of(Uint32, [(1 << t.lane) - 1 for t in f.threads])
 
     def activemask(self) -> Any:
         f = self._run.thread.convoy
-        return f.of(Uint32, [1 << lane for lane in f.lanes])
+        return f.of(Uint32, [1 << t.lane for t in f.threads])
 
     def _sync(self, value: Any) -> list[Any]:
         f = self._run.thread.convoy
@@ -145,25 +149,19 @@ class LaneStandIn(CudaStandIn):
         f = self._run.thread.convoy
         f.step(self._syncwarp, f, mask)
 
-    def _syncwarp(self, f: Any, mask: Any) -> None:
+    def _syncwarp(self, f: Any, mask: int) -> None:
         known = [t.clock.snapshot() if self._run.clocks else None for t in f.threads]
-        met = self._exchange(f.threads, "syncwarp", self._mask(f, mask), known)
+        met = self._exchange(f.threads, "syncwarp", mask, known)
         for t in f.threads if self._run.clocks else ():
             for clock in met.values():
                 t.clock.base = t.clock.base.join(clock)
 
-    def _meet(self, what: str, mask: Any, value: Any) -> dict[int, Any]:
+    def _meet(self, what: str, mask: int, value: Any) -> dict[int, Any]:
         f = self._run.thread.convoy
         return f.step(self._meet_lanes, f, what, mask, value)  # type: ignore[no-any-return]
 
-    def _meet_lanes(self, f: Any, what: str, mask: Any, value: Any) -> dict[int, Any]:
-        return self._exchange(f.threads, what, self._mask(f, mask), f.lists(value))
-
-    def _mask(self, f: Any, mask: Any) -> int:
-        named = int(mask) & FULL_MASK  # lanes of another mask part here
-        if not all(named >> lane & 1 for lane in f.lanes):
-            f.alike(Lanes(f, None, [named >> lane & 1 for lane in f.lanes]))
-        return named
+    def _meet_lanes(self, f: Any, what: str, mask: int, value: Any) -> dict[int, Any]:
+        return self._exchange(f.threads, what, mask, f.lists(value))
 
     def _shuffle(self, what: str, mask: Any, value: Any, source: Any) -> Any:
         f = self._run.thread.convoy
@@ -178,7 +176,7 @@ class LaneStandIn(CudaStandIn):
     def _sources(self, of: Callable[[int, int], int], operand: Any) -> list[int]:
         """The lanes that are asked, from each lane's own and its operand."""
         f = self._run.thread.convoy
-        return [of(lane, int(x)) for lane, x in zip(f.lanes, f.lists(operand))]
+        return [of(t.lane, int(x)) for t, x in zip(f.threads, f.lists(operand))]
 
     def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
         return self._shuffle("shfl_sync", mask, value, self._sources(lambda _, at: at & 31, lane))
@@ -202,3 +200,23 @@ class LaneStandIn(CudaStandIn):
         met = list(self._meet("match_all_sync", mask, value).values())
         same = all(v == met[0] for v in met)
         return lane_mask(int(mask) & FULL_MASK if same else 0), truth_of(same)
+
+
+def _by_warps(of_a_warp: Callable[..., Any]) -> Callable[..., Any]:
+    """An exchange of a warp's lanes, as a method that each warp of the convoy does in turn."""
+
+    @functools.wraps(of_a_warp)
+    def call(self: Any, mask: Any = FULL_MASK, *operands: Any) -> Any:
+        f = self._run.thread.convoy
+        named = int(mask) & FULL_MASK  # lanes of another mask part here
+        warps = f.units(_warp, WARP, named)
+        return f.by_units(warps, of_a_warp, self, named, *operands)
+
+    return call
+
+
+_warp = operator.attrgetter("warp")
+
+for _name in ("syncwarp", "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "all_sync", "any_sync",
+              "eq_sync", "ballot_sync", "match_any_sync", "match_all_sync"):  # fmt: skip
+    setattr(LaneStandIn, _name, _by_warps(getattr(LaneStandIn, _name)))

@@ -51,6 +51,9 @@ class SimBackend(Values):
         held = leaf_type(kind)
         return value if type(value) is CLASSES[held] else numba_cast(value, held)
 
+    def changes(self) -> None:
+        """An object of Python's is about to be changed."""
+
     def leaves_shape(self, error: Exception) -> None:
         """A run-time coordinate lies beyond a tensor's shape."""
         for tell in self.run.watch.leaves_shape:
@@ -163,9 +166,7 @@ class SimBackend(Values):
         key = (id(unit), kind, nth)
         entry = slabs.get(key)
         if entry is None:
-            nbytes = count * np.dtype(dtype.numpy).itemsize
-            slab = np.full((len(unit.threads), nbytes), 0xFF, np.uint8).view(dtype.numpy).copy()
-            entry = slabs[key] = [slab, 0]
+            entry = slabs[key] = [new_slab(dtype, count, len(unit.threads)), 0]
         entry[1] += 1
         if entry[1] == len(unit.threads):
             del slabs[key]
@@ -290,3 +291,9 @@ class SimBackend(Values):
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         print(printed(fmt, args), end="")
+
+
+def new_slab(dtype: DType, count: int, threads: int) -> Any:
+    """Registers of several threads that nobody has written, a row for each."""
+    nbytes = count * np.dtype(dtype.numpy).itemsize
+    return np.full((threads, nbytes), 0xFF, np.uint8).view(dtype.numpy).copy()

@@ -20,7 +20,7 @@ from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
 from ..hardware.machine import Machine
-from ..hardware.together import let_others_run
+from ..hardware.together import let_others_run, who_waits
 from .arithmetic.compute import wrapped
 from .arithmetic.intrinsics import INTRINSICS
 from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
@@ -311,7 +311,7 @@ class CudaStandIn:
 
     @staticmethod
     def _exchange(threads: list[Any], what: str, mask: int, values: list[Any]) -> dict[int, Any]:
-        t = threads[0]
+        t, run = threads[0], threads[0].cta.cluster.run
         if not mask >> t.lane & 1:
             raise DivergenceError(f"{what}: {who([t])} is not in its own mask {mask:#x}")
         key = (what, mask)
@@ -320,14 +320,14 @@ class CudaStandIn:
             meet = t.warp.meets[key] = _Exchange([u for u in t.warp.threads if mask >> u.lane & 1], mask)
         meet.values.update((u.lane, v) for u, v in zip(threads, values))
         if len(meet.values) < len(meet.threads):
-            t.suspend(what, meet, None)
+            who_waits(run).suspend(what, meet, None)
         else:
             del t.warp.meets[key]
             for tell in t.cta.cluster.run.watch.meets:
                 tell(meet.threads)
             t.cta.cluster.wake_others(meet.threads)
             if len(threads) > 1 and len(threads) == len(meet.threads):
-                let_others_run(t, what, meet)
+                let_others_run(run.thread, what, meet)
         return meet.values  # type: ignore[no-any-return]
 
     def syncwarp(self, mask: Any = FULL_MASK) -> None:

@@ -70,7 +70,9 @@ class BarrierUse(Check):
         last = barriers.last.get(rally.id)
         if rally.arrived and not waits and any(t in rally.who for t in m.threads):
             before, how = rally, "has arrived there already, and that use has not ended"
-        elif last is not None and not all(t.clock.base.at(READS, last[1]) >= last[2] for t in m.threads):
+        elif last is not None and not all(
+            base.at(READS, last[1]) >= last[2] for base in {t.clock.base for t in m.threads}
+        ):
             before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
         else:
             return
@@ -84,10 +86,15 @@ class BarrierUse(Check):
 
     def syncs_threads(self, m: Any) -> None:
         """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
-        rally, warp, place = m.cta.named.meeting(0, None), m.threads[0].warp, m.place
+        rally = m.cta.named.meeting(0, None)
+        for first in {t.warp: t for t in reversed(m.threads)}.values():
+            self._comes_to(m, rally, first)
+
+    def _comes_to(self, m: Any, rally: Rally, thread: Any) -> None:
+        warp, place = thread.warp, m.place
         found, first, at = self._lines.get(warp, (None, None, place))
         if found is not rally:
-            self._lines[warp] = rally, m.threads[0], place
+            self._lines[warp] = rally, thread, place
         elif (at.file, at.line) != (place.file, place.line):
             raise DivergenceError(
                 f"divergent warp: {m.describe()} comes to syncthreads at {place}\n"

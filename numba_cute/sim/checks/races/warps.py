@@ -41,21 +41,22 @@ class Warps:
         if not isinstance(region, Pieces):
             region = Pieces(np.full(m.lanes, region.start, np.int64), region.nbytes)
         h.settle()
-        self._grow(m.lanes)
-        if shadow_of(memory).updated or not self._at_once(m, memory, region, write):
-            if write:
-                raise InTurn("lanes write to one place")
-            for i in range(m.lanes):
-                h.check(m.alone(i), memory, region.one(i), False)
+        if write and not region.apart:
+            raise InTurn("lanes write to one place")
+        for some, part in _by_knowledge(m, region):
+            self._grow(some.lanes)
+            if shadow_of(memory).updated or not self._at_once(some, memory, part, write):
+                if write:
+                    raise InTurn("lanes write where one by one is to look")
+                for i in range(some.lanes):
+                    h.check(some.alone(i), memory, part.one(i), False)
 
     def _at_once(self, m: Any, memory: Any, region: Pieces, write: bool) -> bool:
-        """Do it for all lanes, if nothing is out of order as far as can be seen so; else nothing is done."""
+        """Do it for all lanes, which know the same of others, if nothing is out of order as far as can be seen so; else
+        nothing is done."""
         clocks, shadow = m.clocks(), shadow_of(memory)
-        base = clocks[0].base
-        if (write and not region.apart) or any(c.base is not base for c in clocks):
-            return False
-        agents = np.array([c.agent for c in clocks], np.int32)
-        mine = agents[:, None], self._number(m.cta.cluster), base.v
+        agents = _agents(m)
+        mine = agents[:, None], self._number(m.cta.cluster), clocks[0].base.v
         writers = _narrow(region.rows(shadow.writers))
         if memory.poisoned and not write and not writers.all():
             return False  # nobody has written some of it
@@ -124,8 +125,9 @@ class Warps:
     def _number(self, cluster: Any) -> int:
         return self._numbers.setdefault(cluster, len(self._numbers) + 1)
 
-    def _key(self, m: Any, clocks: Any) -> Any:
-        return m.cta.cluster, m.place, tuple((c.agent, c.epoch) for c in clocks)
+    @staticmethod
+    def _key(m: Any, clocks: Any) -> Any:
+        return id(m.threads), m.place, tuple([c.epoch for c in clocks])  # what is kept keeps the threads
 
     def _bundle(self, m: Any, clocks: Any) -> Bundle:
         """The access of each lane at its current epoch."""
@@ -134,7 +136,7 @@ class Warps:
         if found is None:
             found = self._bundles[key] = self.history.bundle(m)
             own = slice(found.number, found.number + m.lanes)
-            self._agents[own], self._epochs[own] = [c.agent for c in clocks], [c.epoch for c in clocks]
+            self._agents[own], self._epochs[own] = _agents(m), found.epochs
             self._clusters[own] = self._number(m.cta.cluster)
             self._alone[found.sets[:, 0]] = found.column[:, 0]
         return found
@@ -164,6 +166,26 @@ class Warps:
             self._epochs, self._clusters = (np.concatenate([a, none]) for a in (self._epochs, self._clusters))
         while self.history.sets + more > len(self._alone):
             self._alone = np.concatenate([self._alone, np.zeros(len(self._alone), np.int32)])
+
+
+def _by_knowledge(m: Any, region: Pieces) -> list[tuple[Any, Pieces]]:
+    """The access by lanes side by side that know the same of others."""
+    bases = [c.base for c in m.clocks()]
+    if bases.count(bases[0]) == len(bases):
+        return [(m, region)]
+    begins = [i for i in range(len(bases)) if i == 0 or bases[i] is not bases[i - 1]]
+    return [(m.some(a, b), region.some(a, b)) for a, b in zip(begins, [*begins[1:], len(bases)])]
+
+
+def _agents(m: Any) -> Any:
+    """The lanes' agents, which stay the same."""
+    f = m.threads[0].convoy
+    if f is None or f.threads is not m.threads:
+        return np.array([t.clock.agent for t in m.threads], np.int32)
+    found = f.memory.get("agents")
+    if found is None:
+        found = f.memory["agents"] = np.array([t.clock.agent for t in m.threads], np.int32)
+    return found
 
 
 def _narrow(rows: Column) -> Column:

@@ -211,9 +211,29 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
         )
         if not numbers or kwargs or all(type(v) is int for v in values):
             return python(*args, **kwargs)
+        if len(args) == 2 and (found := _of_two_arrays(*args, BINARY[better])) is not None:
+            return found
         return of_numbers(*values, two=len(args) == 2)
 
     return call
+
+
+def _of_two_arrays(x: Any, y: Any, better: Callable[[Any, Any], Any]) -> Any:
+    """The same as `_of_two_floats` of lanes' floats of one type, at once; None if they are others, or NaN."""
+    lanes = [v for v in (x, y) if type(v) is Lanes]
+    dtype = lanes[0].dtype if lanes else None
+    if dtype not in (Float32, Float64) or any(v.dtype is not dtype for v in (x, y) if isinstance(v, (Lanes, Number))):
+        return None
+    if not all(isinstance(v, (Lanes, Number)) for v in (x, y)):
+        return None
+    a, b = np.broadcast_arrays(*(v.array(dtype.numpy) if type(v) is Lanes else dtype.numpy(v.value) for v in (x, y)))
+    if np.isnan(a).any() or np.isnan(b).any():
+        return None
+    zeros = (a == 0) & (b == 0)
+    signs = np.copysign(1, a), np.copysign(1, b)
+    first, second = (np.where(zeros, s, v) for s, v in zip(signs, (a, b)))
+    chosen = second > first if better is BINARY["gt"] else second < first
+    return lanes[0].convoy.of_array(dtype, np.where(chosen, b, a))
 
 
 def _of_two_floats(x: Any, y: Any, better: Callable[[Any, Any], Any]) -> Any:

@@ -47,9 +47,17 @@ class Lanes(Leaf):
         self.lanes = self.convoy.lanes
 
     @property
+    def own(self) -> list[Any]:
+        """The values of all the lanes that they were made for."""
+        return self._array.tolist() if self._list is None else self._list
+
+    @property
     def values(self) -> list[Any]:
         """The values, lane by lane."""
         if self.lanes is not self.convoy.lanes:
+            if self.convoy.partial:
+                own = self.own
+                return [own[i] for i in self.convoy.positions(self.lanes)]
             self._keep()
         if self._list is None:
             self._list = self._array.tolist()
@@ -63,6 +71,9 @@ class Lanes(Leaf):
     def array(self, dtype: Any) -> Any:
         """The values as an array of a type that holds them."""
         if self.lanes is not self.convoy.lanes:
+            if self.convoy.partial:
+                own = np.array(self._list, dtype) if self._array is None else self._array
+                return own[self.convoy.positions(self.lanes)].astype(dtype, copy=False)
             self._keep()
         if self._array is None:
             return np.array(self._list, dtype)  # not kept: it may have rounded them
@@ -248,8 +259,15 @@ class LaneVector(Leaf):
         self.convoy, self._array, self.lanes = convoy, array, lanes or convoy.lanes
 
     @property
+    def own(self) -> Any:
+        """The vectors of all the lanes that they were made for."""
+        return self._array
+
+    @property
     def array(self) -> Any:
         if self.lanes is not self.convoy.lanes:
+            if self.convoy.partial:
+                return self._array[self.convoy.positions(self.lanes)]
             self._array = self._array[self.convoy.positions(self.lanes)]
             self.lanes = self.convoy.lanes
         return self._array

@@ -18,6 +18,7 @@ from ....seam.source.language import no_module_attribute, no_ufunc
 from . import cases
 from .compute import convert, float_power, remainder, rounder
 from .functions import passing, type_of, whole_of
+from .lanes import Lanes
 from .number import CLASSES, Number, from_python, leaf_type
 from .operators import cast, type_of_class, value_of
 
@@ -103,7 +104,29 @@ def _of_math(name: str, python: Any) -> Callable[..., Any]:
             out = f(*(float(v) if w is not Int32 else v for v, w in zip(values, case.operands)))
         return _typed(case.result, out)
 
-    return passing(call)
+    return _at_once(name, f, passing(call))
+
+
+def _at_once(name: str, f: Any, each: Callable[..., Any]) -> Callable[..., Any]:
+    """`each`, a function of numbers, done at once where they are floats of lanes."""
+    if not isinstance(f, np.ufunc) or f.nout != 1 or name in (*_WHOLE, "nextafter"):
+        return each
+
+    @functools.wraps(each)
+    def call(*args: Any) -> Any:
+        types = [a.dtype if type(a) is Lanes else type_of_class(type(a)) for a in args]
+        lanes = [a for a in args if type(a) is Lanes]
+        if not lanes or not all(t in (Float32, Float64) for t in types):
+            return each(*args)
+        case = cases.function(name, *types)
+        if case is None or tuple(types) != tuple(case.operands) or case.result not in (Float32, Float64):
+            return each(*args)
+        with np.errstate(all="ignore"):
+            out = f(*(a.array(np.float64) if type(a) is Lanes else float(value_of(a)) for a in args))
+            out = out.astype(case.result.numpy)
+        return each(*args) if np.isnan(out).any() else lanes[0].convoy.of_array(case.result, out)
+
+    return call
 
 
 # ------------------------------------------------------------------ NumPy

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import Boolean, DType, Float64, Int64, from_numpy
+from ....dtypes import Boolean, DType, Float32, Float64, Int64, from_numpy
 from ....seam import CuteError
 from ....seam.ground.naming import type_name
 from ....seam.source.language import NO_KEY, no_operator
@@ -347,6 +347,10 @@ def _of(x: Any) -> DType:
     return type_of_class(type(x))  # type: ignore[return-value]
 
 
+def _array(x: Any, dtype: DType) -> Any:
+    return x.array(dtype.numpy) if type(x) is Lanes else dtype.numpy(value_of(x))
+
+
 def _lanes_binary(op: str) -> Binary:
     def call(a: Any, b: Any) -> Any:
         x, y = _of(a), _of(b)
@@ -364,11 +368,15 @@ def of_lanes(op: str, operation: tuple[DType, Binary], a: Any, b: Any, x: DType,
     operation: what it gives, and how. x, y: their types.
     """
     result, f = operation
-    lanes = a if type(a) is Lanes else b
+    lanes, exact = a if type(a) is Lanes else b, getattr(operator, op)
+    if x is y is result and x in (Float32, Float64) and op in ("add", "sub", "mul"):
+        out = exact(_array(a, x), _array(b, x))  # of two halves as many digits again: rounded once is rounded right
+        if not np.isnan(out).any():  # whose bits are the processor's affair
+            return lanes.convoy.of_array(result, out)
     width = len(lanes.values)
     xs = a.values if type(a) is Lanes else [value_of(a)] * width
     ys = b.values if type(b) is Lanes else [value_of(b)] * width
-    return lanes.convoy.of(result, _each(op, getattr(operator, op), f, x, y, result, xs, ys))
+    return lanes.convoy.of(result, _each(op, exact, f, x, y, result, xs, ys))
 
 
 def _each(op: str, exact: Binary, f: Binary, x: DType, y: DType, result: DType, xs: Any, ys: Any) -> list[Any]:

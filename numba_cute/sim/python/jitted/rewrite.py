@@ -18,6 +18,7 @@ from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from .bytecode import VERSION, Body, Instruction, decode, encode
 from .conversions import Cast, Handed, Plan, Unset, caster, is_set, loops_asked, versions_of
+from .masks import with_masks
 from .settings import settings
 from .symbols import operator_name
 from .ways import ORIGINS, Origin, counting, iterators
@@ -57,11 +58,30 @@ def _rewritten(code: CodeType, plan: Casts, loops: dict[CodeType, set[int]], ref
         out = _counted(out, loops[code], consts)
     if casts:
         out = _cast(code, _guarded(code, out, casts, consts), casts, consts)
+    out = _masked(out, sets, consts)
     out = replaced(out, consts, reference)
     out = _with_settings(code, out, sets, consts) if sets else out
     made = encode(code, Body(out, _handlers(body, out)), tuple(consts), _MORE_STACK)
     ORIGINS[made] = Origin(code, [(2 * i.offset, was[id(i)]) for i in out if id(i) in was])
     return made
+
+
+def _masked(instructions: list[Instruction], sets: dict[int, str], consts: list[Any]) -> list[Instruction]:
+    """The instructions with `if`s into which some lanes go alone."""
+    out: list[Instruction] = []
+    for i, before in with_masks(instructions, sets, constant(None, consts), lambda f, i: _called_on(f, i, consts)):
+        out += _behind(i, before)
+    return out
+
+
+def _behind(i: Instruction, made: list[Instruction]) -> list[Instruction]:
+    """An instruction behind others, which are jumped to in its place."""
+    if not made:
+        return [i]
+    moved = Instruction(i.name, i.arg, i.position, i.target, i.value)
+    moved.offset = i.offset
+    _become(i, made[0].name, made[0].arg)
+    return [i, *made[1:], moved]
 
 
 def _constant(value: Any, plan: Casts, loops: dict[CodeType, set[int]], reference: bool) -> Any:
