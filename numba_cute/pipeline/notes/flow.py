@@ -62,6 +62,14 @@ class Flow:
         """Say whether every way to a block comes by another one, or is of the same."""
         return first in self._dominators[then]
 
+    def each_round(self, *blocks: int) -> bool:
+        """Say whether some loop comes by all of these blocks in each of its rounds."""
+        return any(
+            body.issuperset(blocks)
+            and all(self.block_always_before(b, last) for b in blocks for last in self.before[head] if last in body)
+            for head, body in self.loops
+        )
+
     def start_of(self, block: int) -> int:
         """Return the first step of a block."""
         return self._steps[block][0]

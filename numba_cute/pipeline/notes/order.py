@@ -12,7 +12,7 @@ from ...atoms.gemm import gemm
 from ...seam.hooks.audits import Code, Step
 from ...tensor.pointer import AddressSpace
 from ...tensor.tensor import Tensor
-from ..group import PipelineOp
+from ..group import PipelineOp, PipelineUserType
 from ..umma import PipelineTmaMultiConsumersAsync
 from .flow import Flow, Threads
 from .sides import Note
@@ -23,23 +23,25 @@ _SHARED = (AddressSpace.smem, AddressSpace.tmem)
 
 def of_order(pipe: Pipe, uses: Uses, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
     """Note what one side does in an order that cannot be meant."""
-    yield from _again(pipe, flow)
+    yield from _again(pipe, code, flow)
     yield from _early(pipe, flow)
+    yield from _begun(pipe)
     yield from _too_many(pipe, code, flow, threads)
     if not isinstance(pipe.obj, PipelineTmaMultiConsumersAsync):  # a stage of it is released twice
+        yield from _given_twice(pipe, code, flow)
         yield from _read_late(pipe, uses, code, flow)
 
 
 # ---------------------------------------------------------------- without `advance`
 
 
-def _again(pipe: Pipe, flow: Flow) -> Iterator[Note]:
+def _again(pipe: Pipe, code: Code, flow: Flow) -> Iterator[Note]:
     """Note a stage that is acquired, or waited for, once more though its side has not gone on to the next."""
     full = getattr(pipe.obj, "sync_object_full", None)
     announces = full is not None and full.op_type is PipelineOp.TmaLoad and full.tx_count is not None
     for kind, ends in (("acquire", "acquire" if announces else "commit"), ("wait", "release")):
         for then in pipe.of(kind):
-            done = (e for e in pipe.of(ends) if e.place is then.place and _twice(e, then, flow))
+            done = (e for e in pipe.of(ends) if e.place is then.place and _twice(e, then, code, flow))
             first = next(done, None)
             if first is not None:
                 yield (
@@ -50,16 +52,62 @@ def _again(pipe: Pipe, flow: Flow) -> Iterator[Note]:
                 return
 
 
-def _twice(first: Event, then: Event, flow: Flow) -> bool:
-    """Say whether a state stands at one stage at two events: there is a way, and none with an `advance`."""
+def _given_twice(pipe: Pipe, code: Code, flow: Flow) -> Iterator[Note]:
+    """Note a stage that one way through the function releases, or commits, twice."""
+    for kind in ("release", "commit"):
+        for first in pipe.of(kind):
+            for then in pipe.of(kind):
+                if first is then or first.handle is not then.handle or first.place is not then.place:
+                    continue
+                if first.handle is None:
+                    again = _twice(first, then, code, flow)
+                else:
+                    again = first.handle.plain and _straight(first, then, code)
+                if again:
+                    yield (
+                        f"pipeline {pipe.name!r}: the stage that {kind} in line {first.line} gave back is given back "
+                        f"once more in line {then.line}: an arrival too many",
+                        then.line,
+                    )
+                    return
+
+
+def _twice(first: Event, then: Event, code: Code, flow: Flow) -> bool:
+    """Say whether a state stands at one stage at two events: no `advance` is between them, in straight code or in each
+    round of a loop."""
     place = then.place
     if place is None or not place.plain or first.step in place.advances:
         return False
-    if first.handle is not None and first.handle.step in place.advances or not flow.leads(first.step, then.step):
+    if first.handle is not None and first.handle.step in place.advances:
+        return False
+    if first is not then and _straight(first, then, code):
+        return not any(first.step < a < then.step for a in place.advances)
+    if not flow.each_round(first.block, then.block):
         return False
     return not any(
         flow.leads(first.step, a) and (a == then.step or flow.leads(a, then.step)) for a in place.advances
     )
+
+
+def _straight(first: Event, then: Event, code: Code) -> bool:
+    """Say whether an event follows another one in straight code."""
+    return first.step < then.step and code.steps[first.step].region == code.steps[then.step].region
+
+
+def _begun(pipe: Pipe) -> Iterator[Note]:
+    """Note a side whose state begins as the other's."""
+    for kind, wrong, right in (
+        ("acquire", PipelineUserType.Consumer, "Producer: the first acquire waits for a release that never comes"),
+        ("wait", PipelineUserType.Producer, "Consumer: the first waits pass before a stage is full"),
+    ):
+        for e in pipe.of(kind):
+            if e.place is not None and e.place.plain and e.place.begins is wrong:
+                yield (
+                    f"pipeline {pipe.name!r}: {kind} by a state that begins as {wrong} "
+                    f"(make_pipeline_state in line {e.place.line}) is to begin as PipelineUserType.{right}",
+                    e.line,
+                )
+                return
 
 
 # ---------------------------------------------------------------- too early
@@ -156,8 +204,9 @@ def _too_many(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[
         count += _times(e, [r.step for r in released], code, flow, threads)
         if count > stages:
             yield (
-                f"pipeline {pipe.name!r} has {stages} stage{'s' * (stages > 1)}, and {count} are acquired before any is "
-                f"released, the last in line {e.line}, which waits for ever",
+                f"pipeline {pipe.name!r} has {stages} stage{'s' * (stages > 1)}, and {count} are acquired "
+                + ("before any is released" if released else "and none is ever released")
+                + f": acquire in line {e.line} waits for ever",
                 e.line,
             )
             return

@@ -37,6 +37,18 @@ def of_sides(pipe: Pipe) -> Iterator[Note]:
             f"{what} has a consumer ({_call(e)}) and no producer: nothing fills its stages, and a wait for one never ends",
             e.line,
         )
+    elif pipe.of("wait") and not pipe.of("commit") and _commits(pipe):
+        e = pipe.of("acquire")[0] if pipe.of("acquire") else produced[0]
+        yield f"{what}: nothing commits a stage ({_call(e)}), and who waits for it does so for ever", e.line
+    elif pipe.of("release") and not pipe.of("wait", "try"):
+        e = pipe.of("release")[0]
+        yield f"{what}: a stage is released ({_call(e)}) that nothing waits for: it is used before it is full", e.line
+
+
+def _commits(pipe: Pipe) -> bool:
+    """Say whether `producer_commit` is what fills a stage."""
+    full = getattr(pipe.obj, "sync_object_full", None)
+    return full is not None and (full.op_type in (PipelineOp.AsyncThread, PipelineOp.AsyncLoad, PipelineOp.TCGen05Mma))
 
 
 def _call(e: Event) -> str:

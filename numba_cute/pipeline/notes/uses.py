@@ -54,11 +54,13 @@ class Pipe:
 
 @dataclass(eq=False)
 class Place:
-    """Where a side stands: a state or a participant. made: the step. plain: all that is done with it is seen, and it
+    """Where a side stands: a state or a participant. made, line: the step. begins: as what a state was made. plain: all that is done with it is seen, and it
     goes from stage to stage by `advance` alone. pipe: of a participant."""
 
     made: int
+    line: int
     pipe: Pipe | None = None
+    begins: Any = None
     plain: bool = True
     advances: list[int] = field(default_factory=list)
 
@@ -138,7 +140,10 @@ class Uses:
                 pipe = Pipe(i, s.line, obj, _name_of(obj))
                 self.pipes.append(pipe)
                 return self._name(s.target, pipe)
-            return s.name is make_pipeline_state and self._name(s.target, Place(i))
+            if s.name is not make_pipeline_state:
+                return False
+            given = s.args[0] if s.args else s.named.get("type", "")
+            return self._name(s.target, Place(i, s.line, begins=self._code.value(given)))
         held = self._of.get(s.of)
         if isinstance(held, Pipe):
             return self._of_pipe(i, s, held)
@@ -151,9 +156,9 @@ class Uses:
 
     def _of_pipe(self, i: int, s: Step, pipe: Pipe) -> bool:
         if s.name == "make_participants":
-            return self._name(s.target, (Place(i, pipe), Place(i, pipe)))
+            return self._name(s.target, (Place(i, s.line, pipe), Place(i, s.line, pipe)))
         if s.name in ("make_producer", "make_consumer"):
-            return self._name(s.target, Place(i, pipe))
+            return self._name(s.target, Place(i, s.line, pipe))
         kind = _OF_PIPELINE.get(s.name)
         if kind is None:
             return False
