@@ -48,7 +48,7 @@ def _follow(s: Step, made: dict[str, str]) -> bool:
         found = s.target
     elif s.kind == "alias" or s.kind == "call" and s.name in _KEEP:
         found = made.get(s.of)
-    elif s.kind in ("other", "item", "phi") and s.uses:  # a tuple taken apart, or paths that meet
+    elif s.kind in ("other", "item", "tuple", "phi") and s.uses:  # a tuple taken apart, or paths that meet
         of = {made.get(v) for v in s.uses}
         found = of.pop() if len(of) == 1 else None
     if found is None:

@@ -32,6 +32,7 @@ from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
+from .hardware.causes import causes_first, notes_first
 from .hardware.grid import Cluster, Run, Thread
 from .hardware.schedule import Choices
 from .hardware.stuck import watched
@@ -288,6 +289,8 @@ class Simulated:
         try:
             return self.once(grid, block, smem, args, seed, before=before)
         except SimError as e:
+            if hasattr(self.kernel, "py_func"):
+                notes_first(e, COMPILER.likely_wrong(self.kernel, args, self.arch))
             raise _replayable(e, seed, self.mode) from e.__cause__
 
     def once(
@@ -352,7 +355,7 @@ class Simulated:
 
         backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
-        with seam.running(backend), watched(run):
+        with seam.running(backend), watched(run), causes_first(run):
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
                 return Cluster(run, *run.next_cluster()) if run.to_start else None

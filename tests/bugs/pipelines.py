@@ -190,17 +190,17 @@ def pipeline_used_before_its_barriers_are_published(mended):
     return tma() if mended else tma("no sync")
 
 
-def threads(*wrong, commits=32, releases=64):
+def threads(*wrong, commits=32, releases=64, stages=STAGES):
     """Warp 0 writes a stage of 32 numbers, two warps read it."""
 
     def kernel(out):
         tidx, _, _ = arch.thread_idx()
         smem = utils.SmemAllocator()
         pipe = pipeline.PipelineAsync.create(
-            num_stages=STAGES, name="numbers", barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES),
+            num_stages=stages, name="numbers", barrier_storage=smem.allocate_array(cute.Int64, 2 * stages),
             producer_group=CooperativeGroup(THREAD, commits), consumer_group=CooperativeGroup(THREAD, releases),
         )  # fmt: skip
-        values = smem.allocate_tensor(cute.Int32, cute.make_layout((32, STAGES)), 16)
+        values = smem.allocate_tensor(cute.Int32, cute.make_layout((32, stages)), 16)
         producer, consumer = pipe.make_participants()
         if tidx < 32:
             for i in range(ROUNDS):
@@ -210,14 +210,18 @@ def threads(*wrong, commits=32, releases=64):
                 values[tidx, stage.index] = 100 * i + tidx
                 if "commit" not in wrong and "commit first" not in wrong and ("one lane" not in wrong or tidx == 0):
                     stage.commit()
+                if "producer skips" in wrong and i == 1:
+                    producer.advance()
             producer.tail()
         else:
             total = 0
-            for _ in range(ROUNDS):
+            for i in range(ROUNDS):
                 stage = consumer.wait_and_advance(1) if "token" in wrong else consumer.wait_and_advance()
                 total += values[31 - tidx % 32, stage.index]
                 if "release" not in wrong:
                     stage.release()
+                if "consumer skips" in wrong and i == 1:
+                    consumer.advance()
             out[tidx - 32] = total
 
     return kernel
@@ -261,6 +265,18 @@ def producer_group_of_one_for_32_threads(mended):
 @threads_bug(DeadlockError, "numbers.full[0]", "32 of 64 arrivals missing")
 def producer_group_of_64_for_32_threads(mended):
     return threads() if mended else threads(commits=64)
+
+
+@threads_bug(
+    DeadlockError, "pipeline 'numbers': stage 2 was left out: warp 0", "advance a state once", "what came of it"
+)
+def producer_whose_state_skips_a_stage(mended):
+    return threads(stages=3) if mended else threads("producer skips", stages=3)
+
+
+@threads_bug(DeadlockError, "pipeline 'numbers': stage 2 was left out: warps 1-2", "advance a state once")
+def consumers_whose_states_skip_a_stage(mended):
+    return threads(stages=3) if mended else threads("consumer skips", stages=3)
 
 
 @threads_bug(DeadlockError, "numbers.empty[0]", "64 of 64 arrivals missing")

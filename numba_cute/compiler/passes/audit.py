@@ -110,15 +110,17 @@ class _Reader:
     def step(self, inst: Any, block: int, region: int) -> Step:
         uses = {v.name for v in inst.list_vars()}
         uses |= {self._bound[v] for v in uses if v in self._bound}
-        kind, target, of, name, args, named = "other", "", None, None, (), {}
-        if isinstance(inst, ir.Assign):
-            target = inst.target.name
-            uses.discard(target)
-            kind, of, name, args, named = self._read(target, inst.value)
+        if not isinstance(inst, ir.Assign):
+            return Step("other", "", None, None, (), {}, uses, region, inst.loc.line, block)
+        target = inst.target.name
+        uses.discard(target)
+        kind, of, name, args, named = self._read(target, inst.value)
         return Step(kind, target, of, name, args, named, uses, region, inst.loc.line, block)
 
     def _read(self, target: str, value: Any) -> tuple[str, Any, Any, tuple[str, ...], dict[str, str]]:
         """Return kind, of, name, args and named of an assignment."""
+        if isinstance(value, ir.Expr) and value.op == "call":
+            return self._call(value)
         literal = self._typemap.get(target)
         if isinstance(literal, types.Literal):
             return "known", None, literal.literal_value, (), {}
@@ -129,8 +131,6 @@ class _Reader:
             return "alias", value.name, None, (), {}
         if not isinstance(value, ir.Expr):
             return "other", None, None, (), {}
-        if value.op == "call":
-            return self._call(value)
         if value.op == "getattr":
             return "get", value.value.name, value.attr, (), {}
         if value.op in ("cast", "getiter", "exhaust_iter"):

@@ -9,12 +9,12 @@ from ...seam.hooks.audits import AUDITS, Code
 from .flow import Flow, Threads
 from .order import of_order
 from .sides import of_arrivals, of_clusters, of_sides
-from .uses import CREATE, Uses
+from .uses import Uses, creates
 
 
 def check_pipelines(code: Code) -> None:
     """Note likely mistakes in the use of the pipelines that a function makes."""
-    if not any(s.kind == "call" and s.of is None and s.name in CREATE for s in code.steps):
+    if not any(creates(s, code) for s in code.steps):
         return
     uses, flow = Uses(code), Flow(code)
     threads = Threads(code, flow)

@@ -84,9 +84,7 @@ def _twice(first: Event, then: Event, code: Code, flow: Flow) -> bool:
         return not any(first.step < a < then.step for a in place.advances)
     if not flow.each_round(first.block, then.block):
         return False
-    return not any(
-        flow.leads(first.step, a) and (a == then.step or flow.leads(a, then.step)) for a in place.advances
-    )
+    return not any(flow.leads(first.step, a) and (a == then.step or flow.leads(a, then.step)) for a in place.advances)
 
 
 def _straight(first: Event, then: Event, code: Code) -> bool:
@@ -143,13 +141,11 @@ def _read_late(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]
         until = [*e.place.advances] if e.handle is None else [e.handle.step]
         for i in _accesses(e, uses, code, flow, until):
             s = code.steps[i]
-            after = e.kind == "release"
             if flow.always_before(e.step, i) and flow.leads(e.step, i, until):
-                yield (
-                    f"pipeline {pipe.name!r}: the stage is {'read' if after else 'written'} in line {s.line}, after its "
-                    f"{e.kind}: {'it may be filled again by then' if after else 'consumers may read it before'}",
-                    e.line,
-                )
+                did, so = ("read", "it may be filled again by then")
+                if e.kind == "commit":
+                    did, so = ("written", "consumers may read it before")
+                yield f"pipeline {pipe.name!r}: the stage is {did} in line {s.line}, after its {e.kind}: {so}", e.line
                 return
 
 

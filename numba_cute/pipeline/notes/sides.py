@@ -16,7 +16,7 @@ from ..clc import PipelineClcFetchAsync
 from ..group import WARP_SIZE, CooperativeGroup, PipelineOp, known_arrivals
 from ..umma import PipelineTmaMultiConsumersAsync
 from .flow import Threads
-from .uses import CONSUMES, CREATE, PRODUCES, Event, Pipe
+from .uses import CONSUMES, PRODUCES, Event, Pipe, creates
 
 Note = tuple[str, int]
 """A likely mistake in words, and its line."""
@@ -30,13 +30,10 @@ def of_sides(pipe: Pipe) -> Iterator[Note]:
         yield f"{what} is made and never used: leave it out", pipe.line
     elif produced and not consumed:
         e = produced[0]
-        yield f"{what} has a producer ({_call(e)}) and no consumer: nothing waits for its stages or releases them", e.line
+        yield f"{what} has a producer ({_call(e)}) and no consumer: nothing waits for or releases its stages", e.line
     elif consumed and not produced:
         e = consumed[0]
-        yield (
-            f"{what} has a consumer ({_call(e)}) and no producer: nothing fills its stages, and a wait for one never ends",
-            e.line,
-        )
+        yield f"{what} has a consumer ({_call(e)}) and no producer: nothing fills its stages: a wait never ends", e.line
     elif pipe.of("wait") and not pipe.of("commit") and _commits(pipe):
         e = pipe.of("acquire")[0] if pipe.of("acquire") else produced[0]
         yield f"{what}: nothing commits a stage ({_call(e)}), and who waits for it does so for ever", e.line
@@ -48,7 +45,7 @@ def of_sides(pipe: Pipe) -> Iterator[Note]:
 def _commits(pipe: Pipe) -> bool:
     """Say whether `producer_commit` is what fills a stage."""
     full = getattr(pipe.obj, "sync_object_full", None)
-    return full is not None and (full.op_type in (PipelineOp.AsyncThread, PipelineOp.AsyncLoad, PipelineOp.TCGen05Mma))
+    return full is not None and full.op_type in (PipelineOp.AsyncThread, PipelineOp.AsyncLoad, PipelineOp.TCGen05Mma)
 
 
 def _call(e: Event) -> str:
@@ -103,6 +100,8 @@ def _count(those: Any, unit: int) -> int:
 
 def _sides(pipe: Pipe, code: Code) -> Iterator[_Side]:
     """Yield the sides of a pipeline of which it is known who arrives: in a CTA alone, one way for all."""
+    if code.steps[pipe.made].args:  # others are in a dictionary
+        return
     named = code.steps[pipe.made].named
     alone = _ctas(code.value(named.get("cta_layout_vmnk", ""))) == 1 or "cta_layout_vmnk" not in named
     if not alone or isinstance(pipe.obj, PipelineClcFetchAsync) or not hasattr(pipe.obj, "sync_object_full"):
@@ -133,7 +132,8 @@ def of_clusters(code: Code) -> Iterator[Note]:
     """Note pipelines whose clusters differ."""
     first: tuple[Any, int] | None = None
     for s in code.steps:
-        layout = code.value(s.named["cta_layout_vmnk"]) if _has_layout(s) else None
+        given = s.named.get("cta_layout_vmnk", "")
+        layout = code.value(given) if given and creates(s, code) else None
         if (_ctas(layout) or 1) == 1:
             continue
         if first is None:
@@ -145,10 +145,6 @@ def of_clusters(code: Code) -> Iterator[Note]:
                 s.line,
             )
             return
-
-
-def _has_layout(s: Any) -> bool:
-    return s.kind == "call" and s.of is None and s.name in CREATE and "cta_layout_vmnk" in s.named
 
 
 def _ctas(layout: Any) -> int | None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...seam.guards import facade
 from ...seam.hooks.audits import Code, Step
+from ...seam.source.named_arguments import call_with
 from ..clc import PipelineClcFetchAsync
 from ..pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync
 from ..state import make_pipeline_state
@@ -54,8 +56,8 @@ class Pipe:
 
 @dataclass(eq=False)
 class Place:
-    """Where a side stands: a state or a participant. made, line: the step. begins: as what a state was made. plain: all that is done with it is seen, and it
-    goes from stage to stage by `advance` alone. pipe: of a participant."""
+    """Where a side stands: a state or a participant. made, line: the step. begins: as what a state was made. plain: all
+    that is done with it is seen, and it goes from stage to stage by `advance` alone. pipe: of a participant."""
 
     made: int
     line: int
@@ -135,7 +137,7 @@ class Uses:
 
     def _call(self, i: int, s: Step) -> bool:
         if s.of is None:
-            if s.name in CREATE:
+            if creates(s, self._code):
                 obj = self._code.value(s.target)
                 pipe = Pipe(i, s.line, obj, _name_of(obj))
                 self.pipes.append(pipe)
@@ -176,8 +178,8 @@ class Uses:
         if kind is None or place.pipe is None:
             place.plain = False
             return s.name in ("reverse", "reset_count", "reset")
-        given = self._of.get(s.args[0] if s.args else s.named.get("handle", "")) if kind in CONSUMES + PRODUCES else None
-        handle = given if isinstance(given, Handle) else None
+        given = self._of.get(s.args[0] if s.args else s.named.get("handle", ""))
+        handle = given if isinstance(given, Handle) and kind in ("commit", "release") else None
         if kind in ("acquire", "wait"):
             handle = Handle(place, i)
             self._name(s.target, handle)
@@ -192,6 +194,13 @@ class Uses:
         if kind == "tail" and place is not None:
             place.advances.append(i)
         pipe.does.append(Event(kind, pipe, i, s.line, s.block, place, handle))
+
+
+def creates(s: Step, code: Code) -> bool:
+    """Say whether a step makes a pipeline."""
+    if s.kind != "call" or s.of is not None:
+        return False
+    return s.name in CREATE or s.name is call_with and facade.plain(code.value(s.args[0])) in CREATE
 
 
 def _lost(held: Any) -> None:

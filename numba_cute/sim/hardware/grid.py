@@ -70,7 +70,7 @@ class Thread:
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
                  "cluster_phase", "files", "polls", "convoy", "carry", "texts", "statics",
-                 "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
+                 "doubt", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -84,7 +84,7 @@ class Thread:
         self.cluster_phase: int | None = None
         self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
         self.polled: Any = None  # what the atomic is at that it repeats: (memory, address)
-        self.gave_up: Any = None  # the barrier that it tested last, if its phase was not seen to complete, and where
+        self.doubt: Any = None  # the barrier that it tested last, where that said nothing new, and a note of it
         self.files: dict[Any, int] = {}  # register files of each kind given so far
         self.carry: Any = None  # the register of add_cc and its like
         self.texts: dict[str, Any] = {}  # registers that texts of PTX declare, by name
