@@ -38,8 +38,7 @@ def using(kind, *wrong):
     """Warp 0 produces, warps 1 and 2 consume (of the matrix unit warp 1 alone)."""
     create = getattr(pipeline, f"Pipeline{kind}").create
     produce, consume, begins = counted(kind, wrong)
-    last = 2 if kind in ("TmaUmma", "AsyncUmma") else 3
-    n, copies = STAGES + 1, kind.startswith("Tma")
+    last, n, copies = 2 if kind in ("TmaUmma", "AsyncUmma") else 3, STAGES + 1, kind.startswith("Tma")
 
     def kernel(out):
         tidx, _, _ = arch.thread_idx()
@@ -67,8 +66,7 @@ def using(kind, *wrong):
                 fill.advance()
         if warp == 0 and "no producer" not in wrong:
             for i in range(7):
-                if "no acquire" not in wrong:
-                    pipe.producer_acquire(fill)
+                pipe.producer_acquire(fill)
                 if "commits first" not in wrong:
                     values[tidx, fill.index] = i
                 if "no commit" not in wrong:
