@@ -23,21 +23,18 @@ KINDS = {  # of each: the arrivals of its producers, and of its consumers
 
 
 def counted(kind, wrong):
-    """The arrivals of both sides, and how the producer's state begins."""
+    """Both sides, and how the producer's state begins."""
     produce, consume = KINDS[kind]
     produce += 32 * ("too few produce" in wrong)
     consume = 1 if "too many consume" in wrong else consume + 64 * ("too few consume" in wrong)
-    return (
-        produce,
-        consume,
-        PipelineUserType.Consumer if "producer begins wrong" in wrong else PipelineUserType.Producer,
-    )
+    begins = PipelineUserType.Consumer if "producer begins wrong" in wrong else PipelineUserType.Producer
+    return CooperativeGroup(Agent.Thread, produce), CooperativeGroup(Agent.Thread, consume), begins
 
 
 def using(kind, *wrong):
     """Warp 0 produces, warps 1 and 2 consume (of the matrix unit warp 1 alone)."""
     create = getattr(pipeline, f"Pipeline{kind}").create
-    produce, consume, begins = counted(kind, wrong)
+    fills, uses, begins = counted(kind, wrong)
     last, n, copies = 2 if kind in ("TmaUmma", "AsyncUmma") else 3, STAGES + 1, kind.startswith("Tma")
 
     def kernel(out):
@@ -47,12 +44,12 @@ def using(kind, *wrong):
         storage = smem.allocate_array(cute.Int64, 2 * STAGES)
         if cute.const_expr(copies):
             pipe = create(
-                num_stages=STAGES, name="numbers", barrier_storage=storage, producer_group=produce, consumer_group=consume,
+                num_stages=STAGES, name="numbers", barrier_storage=storage, producer_group=fills, consumer_group=uses,
                 tx_count=16,
             )  # fmt: skip
         else:
             pipe = create(
-                num_stages=STAGES, name="numbers", barrier_storage=storage, producer_group=produce, consumer_group=consume
+                num_stages=STAGES, name="numbers", barrier_storage=storage, producer_group=fills, consumer_group=uses
             )  # fmt: skip
         values = smem.allocate_tensor(cute.Int32, cute.make_layout((128, STAGES)), 16)
         fill = pipeline.make_pipeline_state(begins, STAGES)
