@@ -41,15 +41,14 @@ def using(kind, *wrong):
         tidx, _, _ = arch.thread_idx()
         warp = arch.make_warp_uniform(arch.warp_idx())
         smem = utils.SmemAllocator()
-        storage = smem.allocate_array(cute.Int64, 2 * STAGES)
+        words = smem.allocate_array(cute.Int64, 2 * STAGES)
         if cute.const_expr(copies):
             pipe = create(
-                num_stages=STAGES, name="numbers", barrier_storage=storage, producer_group=fills, consumer_group=uses,
-                tx_count=16,
+                num_stages=STAGES, name="n", barrier_storage=words, producer_group=fills, consumer_group=uses, tx_count=16
             )  # fmt: skip
         else:
             pipe = create(
-                num_stages=STAGES, name="numbers", barrier_storage=storage, producer_group=fills, consumer_group=uses
+                num_stages=STAGES, name="n", barrier_storage=words, producer_group=fills, consumer_group=uses
             )  # fmt: skip
         values = smem.allocate_tensor(cute.Int32, cute.make_layout((128, STAGES)), 16)
         fill = pipeline.make_pipeline_state(begins, STAGES)
@@ -105,7 +104,7 @@ ALL = tuple(KINDS)
 COUNTED = ("Async", "CpAsync", "UmmaAsync")  # whose consumers are threads
 COMMITTED = ("Async", "CpAsync", "UmmaAsync", "AsyncUmma")
 WRONG = {  # of each mistake: the pipelines with which it is made, the words, the line's source
-    "unused": (ALL, "pipeline 'numbers' is made and never used", "pipe = create("),
+    "unused": (ALL, "pipeline 'n' is made and never used", "pipe = create("),
     "no producer": (ALL, "has a consumer (wait in line", "pipe.consumer_wait(use)"),
     "no consumer": (ALL, "has a producer (acquire in line", "pipe.producer_acquire(fill)"),
     "no commit": (COMMITTED, "nothing commits a stage", "pipe.producer_acquire(fill)"),
