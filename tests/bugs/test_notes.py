@@ -41,14 +41,14 @@ def using(kind, *wrong):
         tidx, _, _ = arch.thread_idx()
         warp = arch.make_warp_uniform(arch.warp_idx())
         smem = utils.SmemAllocator()
-        words = smem.allocate_array(cute.Int64, 2 * STAGES)
+        at = smem.allocate_array(cute.Int64, 2 * STAGES)
         if cute.const_expr(copies):
             pipe = create(
-                num_stages=STAGES, name="n", barrier_storage=words, producer_group=fills, consumer_group=uses, tx_count=16
+                num_stages=STAGES, name="n", barrier_storage=at, producer_group=fills, consumer_group=uses, tx_count=16
             )  # fmt: skip
         else:
             pipe = create(
-                num_stages=STAGES, name="n", barrier_storage=words, producer_group=fills, consumer_group=uses
+                num_stages=STAGES, name="n", barrier_storage=at, producer_group=fills, consumer_group=uses
             )  # fmt: skip
         values = smem.allocate_tensor(cute.Int32, cute.make_layout((128, STAGES)), 16)
         fill = pipeline.make_pipeline_state(begins, STAGES)
