@@ -8,7 +8,8 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
-from numba_cute.sim import DeadlockError, RaceError, SimError
+from numba_cute.sim import DeadlockError, RaceError, SimError, SimWarning
+from numba_cute.sim.checks.boxes import Boxes
 from numba_cute.sim.checks.converged import Converged
 from numba_cute.sim.checks.exits import ExitStores
 from numba_cute.sim.checks.initialised import Initialised
@@ -56,7 +57,8 @@ def tma(*wrong, consumers=2, tx=TILE * 4, state=PipelineUserType.Producer):
                     pipe.sync_object_full.arrive(fill.index)
                 bar = pipe.producer_get_barrier(fill)
                 at = 0 if "stage" in wrong else fill.index
-                cute.copy(atom, from_gmem[None, i], to_smem[None, at], tma_bar_ptr=bar)
+                tile = i * TILE + ROUNDS if "outside" in wrong else i
+                cute.copy(atom, from_gmem[None, tile], to_smem[None, at], tma_bar_ptr=bar)
                 if "twice" in wrong:
                     cute.copy(atom, from_gmem[None, i], to_smem[None, at], tma_bar_ptr=bar)
                 if "advance" not in wrong:
@@ -153,6 +155,13 @@ def tx_count_of_half_a_tile(mended):
 @tma_bug(SimError, "tiles.full[0]|has still to write it", "too few bytes announced|cp_async_bulk_tensor_g2s")
 def tile_copied_twice_into_a_stage(mended):
     return tma() if mended else tma("twice")
+
+
+@tma_bug(
+    SimWarning, "all boxes that this line copies lie wholly outside", "fills shared memory with zeros", check=Boxes
+)
+def tiles_loaded_from_outside_of_the_tensor(mended):
+    return tma() if mended else tma("outside")
 
 
 @tma_bug(SimError, "is written by|is read by|still", "cp_async_bulk_tensor_g2s|copy", check=Races)
@@ -308,7 +317,8 @@ def stored(*wrong):
             if "filled" not in wrong:
                 filled.arrive_and_wait()
             if tidx < 32:
-                cute.copy(atom, from_smem[None, i % STAGES], to_gmem[None, i])
+                tile = i + ROUNDS if "outside" in wrong else i
+                cute.copy(atom, from_smem[None, i % STAGES], to_gmem[None, tile])
                 if "commit" not in wrong:
                     pipe.producer_commit()
         if tidx < 32 and "tail" not in wrong:
@@ -459,3 +469,8 @@ def cp_async_stage_that_is_never_committed(mended):
 @copied_bug(DeadlockError, "copies.empty[0]", "32 of 32 arrivals missing")
 def cp_async_stage_that_is_never_released(mended):
     return copied() if mended else copied("release")
+
+
+@store_bug(SimWarning, "all boxes that this line copies lie wholly outside", "writes nothing", check=Boxes)
+def tiles_stored_outside_of_the_tensor(mended):
+    return stored() if mended else stored("outside")
