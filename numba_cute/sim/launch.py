@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from .. import seam
-from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made, enough_smem
+from ..isa.form.limits import (
+    bounds_of,
+    check_any_cluster,
+    check_cluster,
+    check_fallback,
+    check_launch,
+    check_made,
+    enough_smem,
+)
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.ground.collecting import seldom
@@ -338,7 +346,7 @@ class Simulated:
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
         run.undefined = shared and any(c.backend is not None for c in self.checks)
-        run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
+        run.bounds, run.cooperative = bounds_of(self._options), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
         run.checked = bool(meetings)
         arguments = Arguments(memory, maps, run)
