@@ -289,7 +289,6 @@ def test_registers_that_a_warpgroup_never_gets_are_refused():
 def test_registers_of_max_registers_are_what_a_kernel_without_launch_bounds_begins_with():
     simulated(roles(24, 240, max_registers=168), "sm_90a", 384)
     few = roles(24, 240, max_registers=128)
-    x = np.zeros(384, np.float32)
     with pytest.raises(cute.sim.DeadlockError, match=r"setmaxnreg.inc to 240 registers \(of the block's 49152"):
         simulated(few, "sm_90a", 384)
 
