@@ -403,13 +403,7 @@ def registers_that_stop_a_pipeline(mended):
     return supplied() if mended else supplied(give=80)
 
 
-@bug(
-    DeadlockError,
-    "arrived 2 times in it|arrival that is one too many",
-    "phase 1 completes",
-    "nobody has waited for phase 0",
-    check=Phases,
-)
+@bug(DeadlockError, "thread 0 (warp 0) arrived in both", "nobody has waited for phase 0", check=Phases)
 def a_barrier_of_one_to_which_two_arrive(mended):
     def kernel():
         fresh(1)

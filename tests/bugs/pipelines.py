@@ -164,7 +164,9 @@ def tiles_loaded_from_outside_of_the_tensor(mended):
     return tma() if mended else tma("outside")
 
 
-@tma_bug(SimError, "is written by|is read by|still", "cp_async_bulk_tensor_g2s|copy", check=Races)
+@tma_bug(
+    SimError, "two stages are filled in one place|is read by|read it", "cp_async_bulk_tensor_g2s|copy", check=Races
+)
 def every_tile_copied_into_stage_0(mended):
     return tma() if mended else tma("stage")
 

@@ -49,8 +49,9 @@ def ranges(memory: Any, region: Any, others: Any) -> tuple[str, str] | None:
 
 
 def _bytes(memory: Any, at: Any) -> str:
-    gaps = "" if at[-1] - at[0] + 1 == len(at) else ", with gaps"
-    return f"{len(at)} bytes from {memory.name(int(at[0]))} to {memory.name(int(at[-1]))}{gaps}"
+    first, last = (memory.name(int(i)).removeprefix("at ") for i in (at[0], at[-1]))
+    gaps = "" if at[-1] - at[0] + 1 == len(at) else " with gaps"
+    return f"{len(at)}{gaps}, {first} to {last}"
 
 
 def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
@@ -64,17 +65,18 @@ def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     here = f"{m.describe()} of block {m.cta.index}" if apart else m.describe()
     head = f"race: {what} is {verb} by {issue}{here} at {m.place}\n"
     if a.group is not None and not apart:
-        return RaceError(_with_ranges(head, c) + _doubts(m, a) + _in_flight(m, a, c))
+        return RaceError(head + _doubts(m, a) + _in_flight(m, a, c) + _both("\n", c, ""))
     did = ("updated it atomically" if a.atomic else "wrote it") if c.a_wrote else "read it"
     other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if apart else who(a.threads)
     if a.group is not None:
         other, did = f"{a.row.name} issued by {other}", "writes it" if c.a_wrote else "reads it"
     head += f"  but {other} {did} at {a.place}\n"
-    return RaceError(_with_ranges(head, c) + _doubts(m, a) + _fix(m, a, c))
+    return RaceError(head + _both("", c, "\n") + _doubts(m, a) + _fix(m, a, c))
 
 
-def _with_ranges(head: str, c: Conflict) -> str:
-    return head if c.ranges is None else f"{head}  here {c.ranges[0]}, there {c.ranges[1]}\n"
+def _both(before: str, c: Conflict, after: str) -> str:
+    """The bytes of both accesses, where they differ."""
+    return "" if c.ranges is None else f"{before}  bytes: here {c.ranges[0]}; there {c.ranges[1]}{after}"
 
 
 def place_text(memory: Any, address: int) -> str:
@@ -205,12 +207,18 @@ def _in_flight(m: Any, a: Any, c: Conflict) -> str:
     if a.group == BULK_GROUP:
         wait = "cp.async.bulk.wait_group" + ("" if c.a_wrote else ".read")
         fix = f"commit it and wait with {wait} in the thread that issued it, then synchronise, before this line"
+    elif a.group == MBARRIER and c.ranges is not None and c.m_writes and c.a_wrote and m.op is not None:
+        fix = (
+            f"the two overlap, and begin or end apart: what is copied is larger than its stage, or its place is wrong; "
+            f"if they are to share bytes, wait on the barrier that it completes ({a.on}) before this line"
+        )
     elif a.group == MBARRIER and m.op is not None and any(h.bar is a.on for h, _ in m.op.bars) and a.same_phase():
         fix = f"both complete the same phase of {a.on}: copy to other bytes, or wait on the barrier between the two"
-    elif a.group == MBARRIER and c.ranges is not None and m.op is not None:
+    elif a.group == MBARRIER and m.op is not None and m.op.bars and all(h.bar is not a.on for h, _ in m.op.bars):
+        bars = ", ".join(str(h.bar) for h, _ in m.op.bars)
         fix = (
-            f"the two overlap, and begin or end apart: a box is larger than its stage, or its place is wrong; if they "
-            f"are to share bytes, wait on the barrier that it completes ({a.on}) before this line"
+            f"that one completes {a.on}, this one {bars}: two stages are filled in one place; give each its own, or "
+            f"wait on the barrier of the first before this line"
         )
     elif a.group == MBARRIER:
         fix = f"wait on the barrier that it completes ({a.on}) before this line"
