@@ -17,7 +17,7 @@ from . import layout, math, nvgpu, seam
 from .atoms import atom, copy_atom, mma_atom as mma
 from .seam import CuteError
 from .seam.guards.messages import dropped, matters
-from .seam.hooks.audits import AUDITS, Step, in_line
+from .seam.hooks.audits import AUDITS, Code, in_line
 from .tensor import algebra, pointer, ssa, tensor
 
 MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, ssa, tensor)
@@ -60,10 +60,11 @@ for _cls, _names in METHODS.items():
         setattr(_cls, _name, _watched(seam.for_result(getattr(_cls, _name))))
 
 
-def check_results(steps: list[Step], value: Callable[[str], Any]) -> None:
+def check_results(code: Code) -> None:
     """An error if the object that a call is for is not used."""
-    used = {name for s in steps for name in s.uses}
-    for s in steps:
+    value = code.value
+    used = {name for s in code.steps for name in s.uses}
+    for s in code.steps:
         if s.kind != "call" or s.target in used or not s.target.startswith("$"):
             continue
         fn = s.name if s.of is None else inspect.getattr_static(type(value(s.of)), s.name, None)

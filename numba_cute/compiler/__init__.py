@@ -32,7 +32,7 @@ else:
         structs,
         typeofs,
     )
-    from .host.checking import check
+    from .host.checking import check, likely_wrong
     from .host.cluster import cluster_shape
     from .host.launching import launch
     from .host.offline import compile
@@ -41,15 +41,16 @@ else:
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
-    COMPILER.check = check
+    COMPILER.check, COMPILER.likely_wrong = check, likely_wrong
 from .host.kernels import dsl_user_op, jit, kernel
-from .host.result import Compiled, PerformanceWarning
+from .host.result import Compiled, MistakeWarning, PerformanceWarning
 
 COMPILER.compile = lambda kernel, args, arch: compile(kernel, args, arch=arch)
 
 __all__ = [
     "Compiled",
     "LaunchWarning",
+    "MistakeWarning",
     "PerformanceWarning",
     "cluster_shape",
     "compile",

@@ -2,7 +2,7 @@
 """Pipelines: barriers, states, and the producers and consumers that work through them."""
 
 from ..seam.guards import facade as _facade
-from . import audit, ownership  # noqa: F401 - they register their checks
+from . import audit, notes, ownership  # noqa: F401 - they register their checks
 from .barrier import *
 from .clc import *
 from .group import *

@@ -16,7 +16,7 @@ from .. import layout
 from ..atoms.copy import copy, copy_atom_call
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..seam import CuteError, is_static
-from ..seam.hooks.audits import AUDITS, Step, in_line
+from ..seam.hooks.audits import AUDITS, Code, Step, in_line
 from ..tensor.tensor import Tensor
 from .group import PipelineOp
 from .pipelines import PipelineAsync
@@ -40,14 +40,15 @@ class Stage:
     known: bool = True
 
 
-def check_bytes(steps: list[Step], value: Callable[[str], Any]) -> None:
+def check_bytes(code: Code) -> None:
     """Refuse copies of a stage that cannot deliver what it waits for."""
     handles: dict[str, Stage] = {}
     barriers: dict[str, Stage] = {}
     stages: list[Stage] = []
     current: dict[str, Stage] = {}  # of pipelines that are used through states
     names: dict[str, str] = {}  # what a variable is another name of
-    for s in steps:
+    value = code.value
+    for s in code.steps:
         if s.kind == "alias":
             names[s.target] = names.get(s.of, s.of)
             for held in (handles, barriers):

@@ -9,22 +9,11 @@ the barriers themselves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
-from ..seam.hooks.audits import AUDITS, Step, in_line
-from .clc import PipelineClcFetchAsync
+from ..seam.hooks.audits import AUDITS, Code, Step, in_line
+from .notes.uses import CREATE
 from .participants import foreign
-from .pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync
-from .umma import PipelineAsyncUmma, PipelineTmaMultiConsumersAsync, PipelineTmaUmma, PipelineUmmaAsync
 
-_CREATE = [
-    cls.create
-    for cls in (
-        PipelineAsync, PipelineCpAsync, PipelineTmaAsync, PipelineTmaUmma, PipelineAsyncUmma, PipelineUmmaAsync,
-        PipelineTmaMultiConsumersAsync, PipelineClcFetchAsync,
-    )
-]  # fmt: skip
 _KEEP = (
     "make_producer", "make_consumer", "make_participants", "clone", "acquire", "acquire_and_advance", "wait",
     "wait_and_advance",
@@ -33,8 +22,9 @@ _KEEP = (
 _GIVE_BACK = ("commit", "release", "producer_commit", "consumer_release")
 
 
-def check_handles(steps: list[Step], value: Callable[[str], Any]) -> None:
+def check_handles(code: Code) -> None:
     """Refuse a handle that is committed or released through another pipeline than the one it came from."""
+    steps, value = code.steps, code.value
     assigned = Counter(s.target for s in steps)
     once = [s for s in steps if s.target and assigned[s.target] == 1]
     made: dict[str, str] = {}  # of which pipeline a variable is: the variable that `create` was assigned to
@@ -54,11 +44,11 @@ def _follow(s: Step, made: dict[str, str]) -> bool:
     if s.target in made:
         return False
     found = None
-    if s.kind == "call" and s.name in _CREATE:
+    if s.kind == "call" and s.name in CREATE:
         found = s.target
     elif s.kind == "alias" or s.kind == "call" and s.name in _KEEP:
         found = made.get(s.of)
-    elif s.kind == "other" and s.uses:  # a tuple taken apart, or paths that meet
+    elif s.kind in ("other", "item", "tuple", "phi") and s.uses:  # a tuple taken apart, or paths that meet
         of = {made.get(v) for v in s.uses}
         found = of.pop() if len(of) == 1 else None
     if found is None:

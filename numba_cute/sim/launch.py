@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from .. import seam
-from ..isa.form.limits import check_any_cluster, check_cluster, check_fallback, check_launch, check_made, enough_smem
+from ..isa.form.limits import (
+    bounds_of,
+    check_any_cluster,
+    check_cluster,
+    check_fallback,
+    check_launch,
+    check_made,
+    enough_smem,
+)
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
 from ..seam.ground.collecting import seldom
@@ -32,6 +40,7 @@ from .ground.report import SimError, SimWarning, in_library
 from .ground.user_errors import innermost, launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
+from .hardware.causes import causes_first, notes_first
 from .hardware.grid import Cluster, Run
 from .hardware.schedule import Choices
 from .hardware.stuck import watched
@@ -290,6 +299,8 @@ class Simulated:
         try:
             return self.once(grid, block, smem, args, seed, before=before)
         except SimError as e:
+            if hasattr(self.kernel, "py_func"):
+                notes_first(e, COMPILER.likely_wrong(self.kernel, args, self.arch))
             raise _replayable(e, seed, self.mode) from e.__cause__
 
     def once(
@@ -343,7 +354,7 @@ class Simulated:
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_block if shared else None, self.clustered
         run.undefined = shared and any(c.backend is not None for c in self.checks)
-        run.bounds, run.cooperative = self._options.get("launch_bounds"), self.cooperative
+        run.bounds, run.cooperative = bounds_of(self._options), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
         run.checked, run.takes = bool(meetings), getattr(fn, "__cute_arguments__", None)
         arguments = Arguments(memory, maps, run)
@@ -361,7 +372,7 @@ class Simulated:
         backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
         masks.forget()  # of a launch that ended by an error
-        with seam.running(backend), watched(run):
+        with seam.running(backend), watched(run), causes_first(run):
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
                 return Cluster(run, *run.next_cluster()) if run.to_start else None

@@ -403,7 +403,7 @@ def registers_that_stop_a_pipeline(mended):
     return supplied() if mended else supplied(give=80)
 
 
-@bug(DeadlockError, "arrival that is one too many", "initialised for 1", "nobody has waited for phase 0", check=Phases)
+@bug(DeadlockError, "thread 0 (warp 0) arrived in both", "nobody has waited for phase 0", check=Phases)
 def a_barrier_of_one_to_which_two_arrive(mended):
     def kernel():
         fresh(1)

@@ -8,7 +8,8 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
-from numba_cute.sim import DeadlockError, RaceError, SimError
+from numba_cute.sim import DeadlockError, RaceError, SimError, SimWarning
+from numba_cute.sim.checks.boxes import Boxes
 from numba_cute.sim.checks.converged import Converged
 from numba_cute.sim.checks.exits import ExitStores
 from numba_cute.sim.checks.initialised import Initialised
@@ -56,7 +57,8 @@ def tma(*wrong, consumers=2, tx=TILE * 4, state=PipelineUserType.Producer):
                     pipe.sync_object_full.arrive(fill.index)
                 bar = pipe.producer_get_barrier(fill)
                 at = 0 if "stage" in wrong else fill.index
-                cute.copy(atom, from_gmem[None, i], to_smem[None, at], tma_bar_ptr=bar)
+                tile = i * TILE + ROUNDS if "outside" in wrong else i
+                cute.copy(atom, from_gmem[None, tile], to_smem[None, at], tma_bar_ptr=bar)
                 if "twice" in wrong:
                     cute.copy(atom, from_gmem[None, i], to_smem[None, at], tma_bar_ptr=bar)
                 if "advance" not in wrong:
@@ -155,7 +157,16 @@ def tile_copied_twice_into_a_stage(mended):
     return tma() if mended else tma("twice")
 
 
-@tma_bug(SimError, "is written by|is read by|still", "cp_async_bulk_tensor_g2s|copy", check=Races)
+@tma_bug(
+    SimWarning, "all boxes that this line copies lie wholly outside", "fills shared memory with zeros", check=Boxes
+)
+def tiles_loaded_from_outside_of_the_tensor(mended):
+    return tma() if mended else tma("outside")
+
+
+@tma_bug(
+    SimError, "two stages are filled in one place|is read by|read it", "cp_async_bulk_tensor_g2s|copy", check=Races
+)
 def every_tile_copied_into_stage_0(mended):
     return tma() if mended else tma("stage")
 
@@ -190,17 +201,17 @@ def pipeline_used_before_its_barriers_are_published(mended):
     return tma() if mended else tma("no sync")
 
 
-def threads(*wrong, commits=32, releases=64):
+def threads(*wrong, commits=32, releases=64, stages=STAGES):
     """Warp 0 writes a stage of 32 numbers, two warps read it."""
 
     def kernel(out):
         tidx, _, _ = arch.thread_idx()
         smem = utils.SmemAllocator()
         pipe = pipeline.PipelineAsync.create(
-            num_stages=STAGES, name="numbers", barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES),
+            num_stages=stages, name="numbers", barrier_storage=smem.allocate_array(cute.Int64, 2 * stages),
             producer_group=CooperativeGroup(THREAD, commits), consumer_group=CooperativeGroup(THREAD, releases),
         )  # fmt: skip
-        values = smem.allocate_tensor(cute.Int32, cute.make_layout((32, STAGES)), 16)
+        values = smem.allocate_tensor(cute.Int32, cute.make_layout((32, stages)), 16)
         producer, consumer = pipe.make_participants()
         if tidx < 32:
             for i in range(ROUNDS):
@@ -210,14 +221,18 @@ def threads(*wrong, commits=32, releases=64):
                 values[tidx, stage.index] = 100 * i + tidx
                 if "commit" not in wrong and "commit first" not in wrong and ("one lane" not in wrong or tidx == 0):
                     stage.commit()
+                if "producer skips" in wrong and i == 1:
+                    producer.advance()
             producer.tail()
         else:
             total = 0
-            for _ in range(ROUNDS):
+            for i in range(ROUNDS):
                 stage = consumer.wait_and_advance(1) if "token" in wrong else consumer.wait_and_advance()
                 total += values[31 - tidx % 32, stage.index]
                 if "release" not in wrong:
                     stage.release()
+                if "consumer skips" in wrong and i == 1:
+                    consumer.advance()
             out[tidx - 32] = total
 
     return kernel
@@ -263,6 +278,18 @@ def producer_group_of_64_for_32_threads(mended):
     return threads() if mended else threads(commits=64)
 
 
+@threads_bug(
+    DeadlockError, "pipeline 'numbers': stage 2 was left out: warp 0", "advance a state once", "what came of it"
+)
+def producer_whose_state_skips_a_stage(mended):
+    return threads(stages=3) if mended else threads("producer skips", stages=3)
+
+
+@threads_bug(DeadlockError, "pipeline 'numbers': stage 2 was left out: warps 1-2", "advance a state once")
+def consumers_whose_states_skip_a_stage(mended):
+    return threads(stages=3) if mended else threads("consumer skips", stages=3)
+
+
 @threads_bug(DeadlockError, "numbers.empty[0]", "64 of 64 arrivals missing")
 def threads_that_never_release(mended):
     return threads() if mended else threads("release")
@@ -292,7 +319,8 @@ def stored(*wrong):
             if "filled" not in wrong:
                 filled.arrive_and_wait()
             if tidx < 32:
-                cute.copy(atom, from_smem[None, i % STAGES], to_gmem[None, i])
+                tile = i + ROUNDS if "outside" in wrong else i
+                cute.copy(atom, from_smem[None, i % STAGES], to_gmem[None, tile])
                 if "commit" not in wrong:
                     pipe.producer_commit()
         if tidx < 32 and "tail" not in wrong:
@@ -443,3 +471,8 @@ def cp_async_stage_that_is_never_committed(mended):
 @copied_bug(DeadlockError, "copies.empty[0]", "32 of 32 arrivals missing")
 def cp_async_stage_that_is_never_released(mended):
     return copied() if mended else copied("release")
+
+
+@store_bug(SimWarning, "all boxes that this line copies lie wholly outside", "writes nothing", check=Boxes)
+def tiles_stored_outside_of_the_tensor(mended):
+    return stored() if mended else stored("outside")

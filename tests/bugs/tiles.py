@@ -82,6 +82,20 @@ def tma_box_at_a_misaligned_address(mended):
     return tiled() if mended else tiled(dst=BUF + 16)
 
 
+@bug(RaceError, "larger than its stage", "bytes: here 512, 0x900 to 0xaff; there 512, 0x800 to 0x9ff", arguments=tiles)
+def boxes_that_are_larger_than_their_stages(mended):
+    def kernel(load, store, a, out):
+        fresh(1)
+        t = cuda.threadIdx.x
+        if t == 0:
+            mbarrier.mbarrier_arrive_expect_tx(BAR, 1024)
+            for i in range(2):
+                tma.cp_async_bulk_tensor_g2s(BUF + (512 if mended else 256) * i, load, (0, 8 * i), BAR, rank=2)
+        mbarrier.mbarrier_wait_parity(BAR, 0)
+
+    return kernel
+
+
 @bug(RaceError, "global memory out", "cp_reduce_async_bulk_s2g", "cp.async.bulk.wait_group", arguments=ints(64))
 def sum_read_before_the_reduction_is_done(mended):
     def kernel(a, out):

@@ -286,6 +286,13 @@ def test_registers_that_a_warpgroup_never_gets_are_refused():
     assert compiled(roles(24, 104, launch_bounds=(384, 2)), "sm_90a").resources.group_registers == (24, 104)
 
 
+def test_registers_of_max_registers_are_what_a_kernel_without_launch_bounds_begins_with():
+    simulated(roles(24, 240, max_registers=168), "sm_90a", 384)
+    few = roles(24, 240, max_registers=128)
+    with pytest.raises(cute.sim.DeadlockError, match=r"setmaxnreg.inc to 240 registers \(of the block's 49152"):
+        simulated(few, "sm_90a", 384)
+
+
 def in_turn(x):
     """Three roles, each of which goes on until x says so, and one that is asked for by a function."""
     group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4

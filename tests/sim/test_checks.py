@@ -43,7 +43,7 @@ def test_a_name_that_no_check_has_is_refused_with_those_there_are(wrong):
 def test_names_after_a_minus_are_left_out_with_those_that_need_them():
     assert set(chosen("-exit_stores")) == {c for n, c in CHECKS.items() if n != "exit_stores"}
     assert {c.name for c in chosen(("-races", "-phases"))} == {
-        "cancelled_shapes", "coordinates", "registers", "swizzles", "warpgroups",
+        "boxes", "cancelled_shapes", "coordinates", "registers", "swizzles", "warpgroups",
     }  # fmt: skip
     with pytest.raises(CuteError, match="name those that are on, or with - those that are off"):
         chosen(("-exits", "races"))

@@ -34,12 +34,14 @@ class Question(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """A line that costs speed, and why. in_float64: it does only if the PTX computes in float64 at all."""
+    """A line that costs speed, and why. in_float64: it does only if the PTX computes in float64 at all. likely_wrong:
+    it costs no speed, but is likely a mistake."""
 
     why: str
     file: str
     line: int
     in_float64: bool = False
+    likely_wrong: bool = False
 
 
 class Kept(NamedTuple):

@@ -20,7 +20,8 @@ from ...typed.meetings import Meetings
 from ..ground.building import building
 from ..ground.nvvm import LEFT_OUT
 from ..ground.target import compiling_for
-from .lowering import meetings_of
+from .losses import of_lines
+from .lowering import meetings_of, wrong_of
 from .offline import types_of
 
 
@@ -35,6 +36,13 @@ def check(kernel: Any, args: tuple[Any, ...], arch: str) -> Meetings:
     with global_compiler_lock, compiling_for(arch) as cc, LEFT_OUT, _quiet(), building(py_func, bounds):
         argtypes = types_of(kernel, args, arch)
         return meetings_of(py_func, argtypes, options, cc)
+
+
+def likely_wrong(kernel: Any, args: tuple[Any, ...], arch: str) -> tuple[str, ...]:
+    """List what the last `check` of a kernel found that is likely a mistake; arguments as there."""
+    py_func, options = kernel.py_func, dict(kernel.targetoptions)
+    with global_compiler_lock, compiling_for(arch) as cc, LEFT_OUT, building(py_func, options.get("launch_bounds")):
+        return of_lines(py_func, wrong_of(py_func, types_of(kernel, args, arch), options, cc), "")
 
 
 @contextmanager

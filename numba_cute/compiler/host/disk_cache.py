@@ -37,7 +37,7 @@ from . import ptxas, store
 from .fingerprint import Unfollowed, fingerprint
 from .installed import content, version
 from .kernel import CuteKernel
-from .result import Compiled, warn_if_slow
+from .result import Compiled, warn_of
 
 _COMPILED_WITH = (
     "numba", "numba-cuda", "llvmlite", "numpy", "ml_dtypes", "cuda-core", "cuda-bindings", "nvidia-nvvm",
@@ -222,7 +222,7 @@ def _rebuilt(dispatcher: Any, sig: Any, target_context: Any, entry: store.Entry)
     kernel.py_func, kernel.argtypes = dispatcher.py_func, argtypes
     kernel._cute_options, kernel._cute_notes = dict(options), tuple(facts["notes"])
     kernel.bind()
-    warn_if_slow(dispatcher.py_func.__name__, kernel._cute_notes)
+    warn_of(dispatcher.py_func.__name__, kernel._cute_notes)
     return kernel  # type: ignore[no-any-return]
 
 

@@ -30,7 +30,7 @@ from . import ptxas
 from .arguments import leaf_arguments, scalar_argument, value_arguments
 from .configured import launch_of_numba, noted
 from .losses import of_lines
-from .result import warn_if_slow
+from .result import warn_of
 from .roles import check_roles
 from .streams import core_stream
 
@@ -51,6 +51,7 @@ class CuteKernel(_Kernel):
                 check_roles(ptx, target, kwargs.get("launch_bounds"))
             found = of_lines(py_func, memory().losses_in(self._codelibrary), ptx)
         self._cute_notes = (*found, *_assemble(self._codelibrary, py_func.__name__))
+        warn_of(py_func.__name__, self._cute_notes)
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
         launch_of_numba(self, args, griddim, blockdim, stream, sharedmem)
@@ -96,9 +97,7 @@ def _assemble(library: Any, name: str) -> tuple[str, ...]:
     except CuteError:
         return ()
     library._cubin_cache[cc] = ObjectCode.from_cubin(cubin, name=name)
-    found = ptxas.notes(said)
-    warn_if_slow(name, found)
-    return found
+    return ptxas.notes(said)
 
 
 def making_kernels(new: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say in words what costs a compiled kernel speed."""
+"""Say in words what costs a compiled kernel speed, and what in it is likely a mistake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...seam.ground.places import placed
 from ..ground.memory import Loss
 from . import ptxas
 
-_LOST = "lost speed: "
+_LOST, _WRONG = "lost speed: ", "likely wrong: "
 _FLOAT64 = re.compile(r"\b(?:add|sub|mul|fma|div|rem|min|max|setp|neg|abs|sqrt)(?:\.\w+)*\.f64\b")
 _ALLOCATES = re.compile(r"\btcgen05\.alloc\.[\w.:]+ \[[^\]]*\], (%\w+|\d+);")
 _MOST = 8
@@ -26,12 +26,21 @@ def is_loss(note: str) -> bool:
     return note.startswith(_LOST) or any(code in note for code in ptxas.SLOW_NOTES)
 
 
+def is_wrong(note: str) -> bool:
+    """Say whether a note means a likely mistake."""
+    return note.startswith(_WRONG)
+
+
 def of_lines(py_func: Any, found: Iterable[Loss], ptx: str) -> tuple[str, ...]:
-    """Return notes of the lines of a kernel that cost speed: of float64 for a literal's or an integer's sake if the PTX
-    computes in it, which the optimiser may have found needless."""
+    """Return notes of the lines of a kernel that are likely wrong, and of those that cost speed: of float64 for a
+    literal's or an integer's sake if the PTX computes in it, which the optimiser may have found needless."""
     wide = _FLOAT64.search(ptx) is not None
-    lines = {(loss.file, loss.line, loss.why): None for loss in found if wide or not loss.in_float64}
-    return tuple(placed(_LOST + why, py_func.__name__, file, line) for file, line, why in list(lines)[:_MOST])
+    notes = {(n.likely_wrong, n.file, n.line, n.why): None for n in found if wide or not n.in_float64}
+    lines = sorted(notes, key=lambda n: not n[0])
+    return tuple(
+        placed((_WRONG if wrong else _LOST) + why, py_func.__name__, file, line)
+        for wrong, file, line, why in lines[:_MOST]
+    )
 
 
 def of_memory(py_func: Any, used: ptxas.Resources, ptx: str, target: Target) -> Iterator[str]:

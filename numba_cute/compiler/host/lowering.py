@@ -11,7 +11,7 @@ from numba.cuda import types
 from ...seam.source.language import refuse_code
 from ...typed.meetings import Meetings
 from ..bridge.reads import given_by, reads_of
-from ..ground.memory import kept_of, memory
+from ..ground.memory import Loss, kept_of, memory
 from ..ground.ownership import owns
 from ..ground.taught import registered
 
@@ -35,7 +35,8 @@ def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> An
         fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
     )  # fmt: skip
     if holds is not None:
-        kept_of(py_func)[_key(py_func, argtypes, options, cc)] = holds, memory().meetings
+        wrong = [n for n in memory().losses_in(result.library) if n.likely_wrong]
+        kept_of(py_func)[_key(py_func, argtypes, options, cc)] = holds, memory().meetings, wrong
     return result
 
 
@@ -48,6 +49,12 @@ def meetings_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -
         return found
     lowered(py_func, argtypes, options, cc)
     return memory().meetings
+
+
+def wrong_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> list[Loss]:
+    """Return what was found to be likely wrong in a kernel when it was last lowered for these."""
+    known = kept_of(py_func).get(_key(py_func, argtypes, options, cc))
+    return [] if known is None else list(known[2])
 
 
 def _key(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:

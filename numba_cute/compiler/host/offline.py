@@ -33,7 +33,7 @@ from . import disk_cache, linking, losses, ptxas
 from .facts import required_smem, static_smem
 from .lowering import lowered
 from .mapped import mapped
-from .result import Compiled, CompiledHost, warn_if_slow
+from .result import Compiled, CompiledHost, warn_of
 from .roles import check_roles
 from .toolchain import check_toolchain
 
@@ -48,11 +48,12 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
     the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`. notes: "keep" lists in
     the result's `notes` what costs speed: float64 arithmetic because of a literal, spilled registers, local memory,
     wgmmas that run one after the other, a little too much shared memory for another CTA of an SM, copies that fall to
-    single elements, bank conflicts of tiled copies; "error" refuses a kernel of which there is such a note.
+    single elements, bank conflicts of tiled copies, and what is likely a mistake in the use of pipelines; "error"
+    refuses a kernel of which there is such a note.
 
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
-    lost speed.
+    lost speed. MistakeWarning: a note of a likely mistake.
     """
     if notes not in ("keep", "error"):
         raise CuteError(f'notes={notes!r}: "keep" or "error"')
@@ -70,10 +71,10 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
         result = disk_cache.compiled(
             py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
         )
-    slow = list(filter(losses.is_loss, result.notes)) if notes == "error" else []
-    if slow:
-        raise CuteError("\n".join(slow))
-    warn_if_slow(py_func.__name__, result.notes)
+    refused = [n for n in result.notes if losses.is_loss(n) or losses.is_wrong(n)] if notes == "error" else []
+    if refused:
+        raise CuteError("\n".join(refused))
+    warn_of(py_func.__name__, result.notes)
     return dataclasses.replace(result, kernel=kernel if hasattr(kernel, "py_func") else cuda.jit(kernel))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...seam.marks.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
+from .losses import is_wrong
 from .waits import Wait, waits
 
 
@@ -17,10 +18,15 @@ class PerformanceWarning(UserWarning):
     """The assembler compiled the kernel, and says that it will be slow."""
 
 
+class MistakeWarning(UserWarning):
+    """A kernel compiles, and what it does with a pipeline is likely not what is meant: it may hang, or be wrong."""
+
+
 @dataclass(frozen=True)
 class Compiled:
     """A compiled kernel, which is launched as the kernel is. name: its symbol. arch: the target. ptx, cubin: the code.
-    resources: what it uses. notes: what costs speed, and what else the assembler remarked. kernel: what `cuda.jit` or
+    resources: what it uses. notes: what costs speed, what is likely a
+    mistake, and what else the assembler remarked. kernel: what `cuda.jit` or
     `cute.kernel` made; None of one that was compiled by something else than `cute.compile`."""
 
     name: str
@@ -95,8 +101,10 @@ class CompiledHost:
         return self.host(**with_static(self.host, self.args, args, named))
 
 
-def warn_if_slow(name: str, notes: tuple[str, ...]) -> None:
-    """Warn of each note of the assembler that means lost speed."""
+def warn_of(name: str, notes: tuple[str, ...]) -> None:
+    """Warn of each note of the assembler that means lost speed, and of each of a likely mistake."""
     for note in notes:
+        if is_wrong(note):
+            warnings.warn(f"kernel {name}: {note}", MistakeWarning, stacklevel=4)
         if any(code in note for code in ptxas.SLOW_NOTES):
             warnings.warn(f"kernel {name}: {note}", PerformanceWarning, stacklevel=4)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...seam import CuteError
 from .targets import LARGEST_CLUSTER, Target, named
@@ -206,8 +206,23 @@ def check_made(made: Any, grid: Any, block: Any, smem: int = 0, cooperative: boo
 # ---------------------------------------------------------------- registers
 
 
+class MostRegisters(NamedTuple):
+    """What stands for `launch_bounds` where there are none, but `max_registers`: with so many each thread begins of a
+    kernel that uses setmaxnreg (seen of ptxas 13.0, which heeds it nowhere else)."""
+
+    each: int
+
+
+def bounds_of(options: Any) -> Any:
+    """Return what the options of `cuda.jit` say of a kernel's registers: its `launch_bounds`, or a MostRegisters."""
+    bounds, most = options.get("launch_bounds"), options.get("max_registers")
+    return MostRegisters(most) if bounds is None and isinstance(most, int) and most > 0 else bounds
+
+
 def threads_of(bounds: Any) -> int | None:
     """Return the most threads of a block that `launch_bounds` names."""
+    if isinstance(bounds, MostRegisters):
+        return None
     return bounds[0] if isinstance(bounds, (tuple, list)) and bounds else bounds if isinstance(bounds, int) else None
 
 
@@ -264,7 +279,9 @@ def check_used(target: Target, registers: int, threads: int) -> None:
 
 def launched_registers(target: Target, threads: int, bounds: Any = None) -> int:
     """Return the registers of each thread when a kernel begins that uses setmaxnreg: as many as there are for blocks
-    of that size. bounds: the kernel's `launch_bounds`."""
+    of that size. bounds: as `bounds_of` gives it."""
+    if isinstance(bounds, MostRegisters):
+        return min(256, bounds.each)
     most = threads_of(bounds) or threads
     return min(256, registers_for(target, most, blocks_of(bounds) or 1))
 

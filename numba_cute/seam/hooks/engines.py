@@ -26,10 +26,12 @@ class Compiler:
     compile: compile a kernel on example arguments for a target; its errors are those of `cute.compile`.
     check: refuse what the compiler's front end refuses in a kernel that `cuda.jit` made, for all of its arguments, and
     tell where it converts values (`typed.meetings`).
+    likely_wrong: what the last such check found that is likely a mistake, in words.
     """
 
     compile: Callable[[Any, tuple[Any, ...], str], Any] = _absent
     check: Callable[[Any, tuple[Any, ...], str], Any] = _unchecked
+    likely_wrong: Callable[[Any, tuple[Any, ...], str], tuple[str, ...]] = _unchecked
 
 
 COMPILER = Compiler()

@@ -23,6 +23,10 @@ class SimWarning(SimError, UserWarning):
     """The kernel did something that is probably not meant: a warning, and where warnings are errors a SimError."""
 
 
+class Cause(str):
+    """A suspicion of what later goes wrong: if an error comes, it leads the report."""
+
+
 class DeadlockError(SimError):
     """No thread can go on, and nothing is in flight that could wake one."""
 

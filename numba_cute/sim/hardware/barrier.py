@@ -177,9 +177,14 @@ class BarrierHandle:
             self.expect_tx(tx)
         if not 1 <= n <= bar.pending:
             before = ", ".join(f"thread {t.index} at {p}" for t, p, _ in bar.arrivals[-4:])
+            twice = [p for t, p, _ in bar.arrivals if t in m.threads]
+            own = (
+                f"; {who(m.threads)} has arrived in this phase before, at {twice[-1].short}: its state was not "
+                f"advanced, or it commits, or releases, twice" if twice else ""
+            )  # fmt: skip
             raise self._fail(
                 f"{count(n, 'arrival')} in phase {bar.phase}, which has {bar.pending} of {bar.expected} pending: more "
-                f"arrivals than the barrier was initialised for" + (f" (so far: {before})" if before else "")
+                f"arrivals than the barrier was initialised for" + (f" (so far: {before})" if before else "") + own
             )
         token = bar.phase
         if bar.near is not None and publish:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ground.report import DeadlockError, Place, count, who
 from .barrier import ClusterBarrier, MBarrier, Rally
+from .causes import causes
 from .collective import Meet
 
 _MOST = 4  # places named in one list
@@ -32,11 +33,12 @@ def deadlock(cluster: Any) -> DeadlockError:
     passed = [_passed(threads, places) for _, threads in groups.items()]
     ranked = sorted(zip(passed, follows, groups.items()), key=lambda f: (not f[0], f[1], f[2][0][0]))
     ordered = [group for _, _, group in ranked]
+    led = causes(cluster)
     for (_, _, why, place), threads in ordered:
         lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
         lines += [f"    {line}" for line in _cause(threads, why, places)]
         bar = getattr(_wait(threads[0]).on, "bar", None)
-        if threads is ordered[0][1]:  # what follows from the cause needs no fix
+        if threads is ordered[0][1] and not led:  # what follows from the cause needs no fix
             if isinstance(bar, MBarrier):
                 lines.append(f"    fix: {_fix(bar, places)}")
             elif _passed(threads, places):
@@ -44,7 +46,6 @@ def deadlock(cluster: Any) -> DeadlockError:
     cycle = _cycle([threads for _, threads in ordered])
     if cycle:
         lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
-    lines += [f"  before that: {text}" for text in dict.fromkeys(cluster.run.suspicions[-_MOST:])]
     return DeadlockError("\n".join(lines))
 
 

@@ -50,7 +50,7 @@ class Thread:
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
                  "cluster_phase", "files", "polls", "convoy", "carry", "texts", "statics",
-                 "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
+                 "doubt", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
 
     warp: Unit
     warpgroup: Unit | None
@@ -62,7 +62,7 @@ class Thread:
     cluster_phase: int | None
     polls: list[Any]  # what it read last, and how often in a row
     polled: Any  # what the atomic is at that it repeats: (memory, address)
-    gave_up: Any  # the barrier that it tested last, if its phase was not seen to complete, and where
+    doubt: Any  # the barrier that it tested last, where that said nothing new, and a note of it
     files: dict[Any, int]  # register files of each kind given so far
     carry: Any  # the register of add_cc and its like
     texts: dict[str, Any]  # registers that texts of PTX declare, by name

@@ -199,7 +199,15 @@ class SimTensorMap:
     def gather(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, line: int, wide: str | None, machine: Any
     ) -> Bytes:
+        self._tell(at, machine)
         return self.image.lay(self._gathered(at, offsets, machine, wide), line)
+
+    def _tell(self, at: tuple[int, ...], machine: Any) -> None:
+        """Tell the checks of a box, and whether some of it lies inside."""
+        r = self.stated
+        for tell in machine.run.watch.copies_box if r.im2col is None and r.interleave == "none" else ():
+            each = zip(at, r.box_shape, r.dims, r.element_strides)
+            tell(machine, self, at, all(max(0, -(c // s)) < min(b, -((c - n) // s)) for c, b, n, s in each))
 
     def wide_bytes(self, halo: int) -> tuple[int, int]:
         r = self.record
@@ -229,6 +237,7 @@ class SimTensorMap:
     ) -> None:  # fmt: skip
         r = self.record
         self._check(at, offsets, machine)
+        self._tell(at, machine)
         self._check_stores(machine)
         if reduce is not None:
             check_reduction(reduce, self.stated.dtype)

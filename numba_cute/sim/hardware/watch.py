@@ -84,6 +84,9 @@ class Check:
     def reaches(self, m: Any, cta: Any) -> None:
         """`m` accesses the shared memory of another CTA."""
 
+    def copies_box(self, m: Any, of: Any, at: tuple[int, ...], inside: bool) -> None:
+        """`m` copies the box of tensor map `of` at these coordinates. inside: some element of it lies in the tensor."""
+
     def issues(self, m: Any, op: Any) -> None:
         """`m` begins an asynchronous operation; `op.uses` says what shared memory it uses."""
 

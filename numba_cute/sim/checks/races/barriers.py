@@ -49,11 +49,22 @@ class BarrierUse(Check):
 
     def sees_phase(self, m: Any, bar: Any) -> None:
         for t in m.threads:
-            t.gave_up = None
+            t.doubt = self._known_before(m, bar, t) if bar.phase and not m.deferred else None
         self._uses(m, bar, "waits")
 
     def gives_up(self, m: Any, bar: Any) -> None:
-        m.run.thread.gave_up = bar, m.place
+        text = f"the test of {bar} at {m.place} gave False, as it may at any time: ask again until it gives True"
+        m.run.thread.doubt = bar, text
+
+    @staticmethod
+    def _known_before(m: Any, bar: Any, t: Any) -> Any:
+        """Note of a thread that waits for a phase of which it knows already."""
+        if t.clock.base.at(READS, bar.agent) < bar.phase:
+            return None
+        return bar, (
+            f"{who([t])} passed the wait for {bar} at {m.place} by phase {bar.phase - 1}, of which it knew already: if "
+            f"it means the next one, its state was not advanced, or the parity is wrong"
+        )
 
     def _uses(self, m: Any, bar: Any, how: str) -> None:
         if not m.deferred:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ....isa.form.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, TCGEN05_GROUP, WGMMA_GROUP
 from ...ground.clocks import FULL
 from ...ground.ordering import CLUSTER, CTA, GRID, place
@@ -17,15 +19,39 @@ _WAIT = {
 }
 
 
+_FEW = 16
+"""Bytes of accesses whose ranges are not told: their address says enough."""
+
+
 class Conflict(NamedTuple):
     """How two accesses conflict. why: what is missing between them: "order", "scope" or "proxy". late: the one that is
-    reported is asynchronous and was issued before the other. scopes: of both, if they are atomics."""
+    reported is asynchronous and was issued before the other. scopes: of both, if they are atomics. ranges: the bytes of
+    both in words, where they differ."""
 
     a_wrote: bool
     m_writes: bool
     why: str
     late: bool = False
     scopes: tuple[str, str] | None = None
+    ranges: tuple[str, str] | None = None
+
+
+def ranges(memory: Any, region: Any, others: Any) -> tuple[str, str] | None:
+    """Write the bytes of a region, and those that another access touched: a mask of the memory; None if these are the
+    same, or few."""
+    mine = np.zeros(others.shape, np.int32)
+    region.set(mine, 1)
+    here, there = np.flatnonzero(mine), np.flatnonzero(others)
+    few = max(len(here), len(there)) <= _FEW
+    if few or not len(there) or (len(here) == len(there) and bool((here == there).all())):
+        return None
+    return _bytes(memory, here), _bytes(memory, there)
+
+
+def _bytes(memory: Any, at: Any) -> str:
+    first, last = (memory.name(int(i)).removeprefix("at ") for i in (at[0], at[-1]))
+    gaps = "" if at[-1] - at[0] + 1 == len(at) else " with gaps"
+    return f"{len(at)}{gaps}, {first} to {last}"
 
 
 def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
@@ -39,13 +65,18 @@ def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     here = f"{m.describe()} of block {m.cta.index}" if apart else m.describe()
     head = f"race: {what} is {verb} by {issue}{here} at {m.place}\n"
     if a.group is not None and not apart:
-        return RaceError(head + _in_flight(m, a, c) + _gave_up(m, a))
+        return RaceError(head + _doubts(m, a) + _in_flight(m, a, c) + _both("\n", c, ""))
     did = ("updated it atomically" if a.atomic else "wrote it") if c.a_wrote else "read it"
     other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if apart else who(a.threads)
     if a.group is not None:
         other, did = f"{a.row.name} issued by {other}", "writes it" if c.a_wrote else "reads it"
     head += f"  but {other} {did} at {a.place}\n"
-    return RaceError(head + _fix(m, a, c) + _gave_up(m, a))
+    return RaceError(head + _both("", c, "\n") + _doubts(m, a) + _fix(m, a, c))
+
+
+def _both(before: str, c: Conflict, after: str) -> str:
+    """The bytes of both accesses, where they differ."""
+    return "" if c.ranges is None else f"{before}  bytes: here {c.ranges[0]}; there {c.ranges[1]}{after}"
 
 
 def place_text(memory: Any, address: int) -> str:
@@ -54,12 +85,13 @@ def place_text(memory: Any, address: int) -> str:
     return str(name) if name.startswith(memory.space) else f"{memory.space} {name}"
 
 
-def _gave_up(m: Any, a: Any) -> str:
-    """A wait that ended without its phase, if that may be why nothing orders the two."""
-    bar, place = m.threads[0].gave_up or (None, None)
-    if bar is None or (a.group == MBARRIER and a.on is not bar):
-        return ""
-    return f"\n  note: the test of {bar} at {place} gave False, as it may at any time: ask again until it gives True"
+def _doubts(m: Any, a: Any) -> str:
+    """What a thread's last wait did not tell it, if that may be why nothing orders the two."""
+    for t in (m.threads[0], a.threads[0]):
+        bar, text = t.doubt or (None, None)
+        if bar is not None and (a.group != MBARRIER or a.on is bar):
+            return f"  note: {text}\n"
+    return ""
 
 
 def _fix(m: Any, a: Any, c: Conflict) -> str:
@@ -175,8 +207,19 @@ def _in_flight(m: Any, a: Any, c: Conflict) -> str:
     if a.group == BULK_GROUP:
         wait = "cp.async.bulk.wait_group" + ("" if c.a_wrote else ".read")
         fix = f"commit it and wait with {wait} in the thread that issued it, then synchronise, before this line"
+    elif a.group == MBARRIER and c.ranges is not None and c.m_writes and c.a_wrote and m.op is not None:
+        fix = (
+            f"the two overlap, and begin or end apart: what is copied is larger than its stage, or its place is wrong; "
+            f"if they are to share bytes, wait on the barrier that it completes ({a.on}) before this line"
+        )
     elif a.group == MBARRIER and m.op is not None and any(h.bar is a.on for h, _ in m.op.bars) and a.same_phase():
         fix = f"both complete the same phase of {a.on}: copy to other bytes, or wait on the barrier between the two"
+    elif a.group == MBARRIER and m.op is not None and m.op.bars and all(h.bar is not a.on for h, _ in m.op.bars):
+        bars = ", ".join(str(h.bar) for h, _ in m.op.bars)
+        fix = (
+            f"that one completes {a.on}, this one {bars}: two stages are filled in one place; give each its own, or "
+            f"wait on the barrier of the first before this line"
+        )
     elif a.group == MBARRIER:
         fix = f"wait on the barrier that it completes ({a.on}) before this line"
     else:

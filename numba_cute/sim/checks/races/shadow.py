@@ -19,7 +19,7 @@ from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
 from ...ground.access import Access, Box, Brought, Ids, Region
 from ...ground.clocks import FULL, READS, ThreadClock
 from ...hardware.together import NotTogether
-from .explain import Conflict, constant_written, over_barrier, race
+from .explain import Conflict, constant_written, over_barrier, race, ranges
 
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
@@ -186,7 +186,9 @@ class History:
             if i != me and not a.one_step(atomic, m) and not self.ordered(a, m, clocks, row):
                 at = region.address(int(np.flatnonzero(writers == i)[0]))
                 why = self._why(a, m, clocks, is_async)
-                error = race(m, memory, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
+                both = ranges(memory, region, shadow.writers == i)
+                found = Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic), both)
+                error = race(m, memory, at, a, found)
                 if by is not None and a.copies is not None and by.copies is not None:
                     self._copy_the_same(m, a.copies, by.copies, error)
                 elif write and not (atomic or a.atomic or by or a.group is not None or isinstance(region, Box)):
@@ -251,8 +253,10 @@ class History:
                     continue
                 if not self.ordered(a, m, clocks, READS if write else FULL):
                     at = region.address(int(np.flatnonzero(readers == s)[0]))
-                    late = self._late(m, i)
-                    raise race(m, shadow.memory, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
+                    late, read = self._late(m, i), [n for n in distinct(shadow.readers) if i in self.members(n)]
+                    both = ranges(shadow.memory, region, np.isin(shadow.readers, read))
+                    found = Conflict(a.wrote, write, "", late, self._scopes(a, atomic), both)
+                    raise race(m, shadow.memory, at, a, found)
 
     def _overwrite(self, shadow: Shadow, region: Region, me: int, atomic: str | None) -> None:
         """Remember a write. An atomic need not come after all atomics before it, so that some are kept; plain accesses

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Likely mistakes with pipelines are noted while a kernel is compiled, at the line; the right twin has none."""
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch, pipeline, utils
+from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
+from numba_cute.runtime import from_dlpack
+from numba_cute.seam.hooks.engines import COMPILER
+
+STAGES = 2
+KINDS = {  # of each: the arrivals of its producers, and of its consumers
+    "Async": (32, 64),
+    "CpAsync": (32, 64),
+    "TmaAsync": (1, 2),
+    "TmaUmma": (1, 1),
+    "UmmaAsync": (1, 64),
+    "AsyncUmma": (32, 1),
+}
+
+
+def counted(kind, wrong):
+    """Both sides, and how the producer's state begins."""
+    produce, consume = KINDS[kind]
+    produce += 32 * ("too few produce" in wrong)
+    consume = 1 if "too many consume" in wrong else consume + 64 * ("too few consume" in wrong)
+    begins = PipelineUserType.Consumer if "producer begins wrong" in wrong else PipelineUserType.Producer
+    return CooperativeGroup(Agent.Thread, produce), CooperativeGroup(Agent.Thread, consume), begins
+
+
+def using(kind, *wrong):
+    """Warp 0 produces, warps 1 and 2 consume (of the matrix unit warp 1 alone)."""
+    create = getattr(pipeline, f"Pipeline{kind}").create
+    fills, uses, begins = counted(kind, wrong)
+    last, n, copies = 2 if kind in ("TmaUmma", "AsyncUmma") else 3, STAGES + 1, kind.startswith("Tma")
+
+    def kernel(out):
+        tidx, _, _ = arch.thread_idx()
+        warp = arch.make_warp_uniform(arch.warp_idx())
+        smem = utils.SmemAllocator()
+        at = smem.allocate_array(cute.Int64, 2 * STAGES)
+        if cute.const_expr(copies):
+            pipe = create(
+                num_stages=STAGES, name="n", barrier_storage=at, producer_group=fills, consumer_group=uses, tx_count=16
+            )  # fmt: skip
+        else:
+            pipe = create(
+                num_stages=STAGES, name="n", barrier_storage=at, producer_group=fills, consumer_group=uses
+            )  # fmt: skip
+        values = smem.allocate_tensor(cute.Int32, cute.make_layout((128, STAGES)), 16)
+        fill = pipeline.make_pipeline_state(begins, STAGES)
+        use = pipeline.make_pipeline_state(PipelineUserType.Consumer, STAGES)
+        if "prologue" in wrong:
+            for _ in range(n):
+                pipe.producer_acquire(fill)
+                fill.advance()
+        if "unused" in wrong:
+            out[tidx] = 0
+        elif warp == 0 and "no producer" not in wrong:
+            for i in range(7):
+                pipe.producer_acquire(fill)
+                if "commits first" not in wrong:
+                    values[tidx, fill.index] = i
+                if "no commit" not in wrong:
+                    pipe.producer_commit(fill)
+                if "commits first" in wrong:
+                    values[tidx, fill.index] = i
+                if "commits twice" in wrong:
+                    pipe.producer_commit(fill)
+                if "producer stays" not in wrong:
+                    fill.advance()
+            pipe.producer_tail(fill)
+        elif 0 < warp < last and "no consumer" not in wrong:
+            for _ in range(7):
+                if "releases first" in wrong:
+                    pipe.consumer_release(use)
+                if "no wait" not in wrong:
+                    pipe.consumer_wait(use)
+                if "reads late" not in wrong:
+                    out[tidx] += values[tidx, use.index]
+                if "releases first" not in wrong:
+                    pipe.consumer_release(use)
+                if "reads late" in wrong:
+                    out[tidx] += values[tidx, use.index]
+                if "releases twice" in wrong:
+                    pipe.consumer_release(use)
+                if "consumer stays" not in wrong:
+                    use.advance()
+
+    return kernel
+
+
+def notes(kernel):
+    """What the compiler's front end finds to be likely wrong."""
+    given = cuda.jit(kernel), (from_dlpack(np.zeros(128, np.int32)),), "sm_100a"
+    COMPILER.check(*given)
+    return COMPILER.likely_wrong(*given)
+
+
+ALL = tuple(KINDS)
+COUNTED = ("Async", "CpAsync", "UmmaAsync")  # whose consumers are threads
+COMMITTED = ("Async", "CpAsync", "UmmaAsync", "AsyncUmma")
+WRONG = {  # of each mistake: the pipelines with which it is made, the words, the line's source
+    "unused": (ALL, "pipeline 'n' is made and never used", "pipe = create("),
+    "no producer": (ALL, "has a consumer (wait in line", "pipe.consumer_wait(use)"),
+    "no consumer": (ALL, "has a producer (acquire in line", "pipe.producer_acquire(fill)"),
+    "no commit": (COMMITTED, "nothing commits a stage", "pipe.producer_acquire(fill)"),
+    "no wait": (ALL, "that nothing waits for", "pipe.consumer_release(use)"),
+    "too few produce": (
+        COMMITTED[:2],
+        "after 64 arrivals (producer_group), and no more than 32 threads",
+        "producer_commit",
+    ),
+    "too few consume": (("Async", "CpAsync"), "after 128 arrivals (consumer_group)", "consumer_release"),
+    "too many consume": (COUNTED + ("TmaAsync",), "after 1 arrival", "consumer_release"),
+    "producer stays": (ALL, "nothing advances the state between them", "producer_acquire"),
+    "consumer stays": (ALL, "nothing advances the state between them", "consumer_wait"),
+    "commits first": (("Async",), "is written in line", "producer_commit"),
+    "commits twice": (COMMITTED, "is given back once more", "producer_commit"),
+    "reads late": (COUNTED, "is read in line", "consumer_release"),
+    "releases first": (ALL, "stands before its consumer_wait", "consumer_release"),
+    "releases twice": (ALL, "is given back once more", "consumer_release"),
+    "producer begins wrong": (ALL, "is to begin as PipelineUserType.Producer", "producer_acquire"),
+    "prologue": (ALL, "has 2 stages, and 3 are acquired before any is released", "producer_acquire"),
+}
+CASES = [
+    pytest.param(wrong, kind, marks=[] if kind == kinds[0] else pytest.mark.slow)
+    for wrong, (kinds, *_) in WRONG.items()
+    for kind in kinds
+]
+
+
+@pytest.mark.parametrize("wrong,kind", CASES)
+def test_a_mistake_is_noted_at_its_line(wrong, kind):
+    _, words, source = WRONG[wrong]
+    found = [n for n in notes(using(kind, wrong)) if words in n]
+    assert len(found) == 1, notes(using(kind, wrong))
+    assert found[0].startswith("likely wrong: ") and source in found[0].splitlines()[-1]
+
+
+@pytest.mark.parametrize("kind", ["Async", "TmaUmma", *(pytest.param(k, marks=pytest.mark.slow) for k in ALL[1:])])
+def test_the_right_twin_has_no_note(kind):
+    assert notes(using(kind)) == ()
+
+
+def test_who_compiles_is_warned_and_may_refuse():
+    given = cuda.jit(using("Async", "releases twice")), from_dlpack(np.zeros(128, np.int32))
+    with pytest.warns(cute.MistakeWarning, match="is given back once more"):
+        made = cute.compile(*given)
+    assert "is given back once more" in made.notes[0]
+    with pytest.raises(cute.CuteError, match="is given back once more"):
+        cute.compile(*given, notes="error")
+
+
+@pytest.mark.parametrize("second,noted", [((2, 1), 1), ((1, 2), 0), (None, 0), ((1, 1), 0)])
+def test_pipelines_of_two_clusters(second, noted):
+    cluster = cute.make_layout((1, 1, 2, 1))
+    other = None if second is None else cute.make_layout((1, *second, 1))
+
+    def kernel(out):
+        tidx, _, _ = arch.thread_idx()
+        words = utils.SmemAllocator().allocate_array(cute.Int64, 4)
+        one = CooperativeGroup(Agent.Thread)
+        given = {"num_stages": 1, "tx_count": 16, "producer_group": one, "mcast_mode_mn": (1, 0)}
+        first = pipeline.PipelineTmaUmma.create(
+            **given, consumer_group=CooperativeGroup(Agent.Thread, 2), barrier_storage=words, cta_layout_vmnk=cluster
+        )
+        then = pipeline.PipelineTmaUmma.create(
+            **given, consumer_group=CooperativeGroup(Agent.Thread, 2 if second == (1, 2) else 1), cta_layout_vmnk=other,
+            barrier_storage=words + 2,
+        )  # fmt: skip
+        fill = pipeline.make_pipeline_state(PipelineUserType.Producer, 1)
+        use = pipeline.make_pipeline_state(PipelineUserType.Consumer, 1)
+        if tidx < 32:
+            first.producer_acquire(fill)
+            then.producer_acquire(fill)
+        elif tidx < 64:
+            first.consumer_wait(use)
+            then.consumer_wait(use)
+
+    found = [n for n in notes(kernel) if "is another cluster than" in n]
+    assert len(found) == noted and len(notes(kernel)) == noted
