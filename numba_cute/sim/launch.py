@@ -46,6 +46,7 @@ from .orders import PROOFS, PROVES, Exploration, Proving, Snapshot, restore
 from .outputs import check_written, parameters
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
+from .prove.recording import Recording
 from .python.backend import SimBackend
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
@@ -328,7 +329,9 @@ class Simulated:
         plan = deviations if isinstance(deviations, Plan) else None
         proofs, proving = PROOFS.get(), plan is None and _to_be_proved(self)
         known = self.checks if SEQUENCE.get() is not None else tuple(c for c in self.checks if not c.sequences)
+        drawn = proofs is not None and plan is None
         checks = (*((Recorder,) if plan else ()), *known, *((Prover,) if proving or plan else ()))
+        checks = (*checks, *((Recording,) if drawn else ()))
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
         run.plan, run.trace = plan, self.trace
         run.choices = None if plan or deviations is None else Choices(deviations)

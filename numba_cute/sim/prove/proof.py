@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from ..ground.report import count
+from .barriers import Barriers, barriers
+from .memory import Memory, memory
 from .order import RULES, Conflict
 from .prover import Prover
+from .recording import Record, Recording
+from .roles import Roles, roles
 
 UNCHECKED = "that the kernel has no data race"
 _MOST = 6  # conflicts in a report, and lines of an assumption
@@ -21,8 +26,10 @@ class Proof:
     proved: no two orders differ in what a barrier's phases hold, so that the run's end, and its checks for races, hold
     for all orders of this launch. kernel, grid, block: of the launch. events: steps of synchronisation that were
     followed. assumptions: what the proof takes as the run had it, with the lines. conflicts: what another order could
-    change. table: for each mbarrier of the first cluster its arrivals and bytes a phase, which threads signal it and
-    wait for it, and where; a pipeline's stages are one entry. A Proof is true if `proved` is.
+    change. A Proof is true if `proved` is.
+    roles, barriers, memory: pictures of the first cluster, to print, or to draw by `.svg()` and `.html()`: what each
+    role of the warps does, with loops folded; arrivals and bytes of each mbarrier, who signals it and who waits;
+    shared and tensor memory over time.
     """
 
     kernel: str
@@ -31,7 +38,19 @@ class Proof:
     events: int
     assumptions: tuple[str, ...]
     conflicts: tuple[str, ...]
-    table: str
+    record: Record = dataclasses.field(repr=False, compare=False)
+
+    @functools.cached_property
+    def roles(self) -> Roles:
+        return roles(self.record)
+
+    @functools.cached_property
+    def barriers(self) -> Barriers:
+        return barriers(self.record, self.roles)
+
+    @functools.cached_property
+    def memory(self) -> Memory:
+        return memory(self.record, self.roles)
 
     @property
     def proved(self) -> bool:
@@ -66,7 +85,8 @@ def proof(run: Any) -> Proof:
     if not any(c.name == "races" for c in run.watch.checks):
         assumed.append(f"{UNCHECKED}: the check `races` was off")
     conflicts = tuple(map(_told, prover.conflicts.values()))
-    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, prover.table)
+    record = next((c.record for c in run.watch.checks if isinstance(c, Recording)), None) or Record((), (), (), {})
+    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, record)
 
 
 def _assumption(what: str, places: Any) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example and every kernel of `numba_cute.kernels`, proved: `python -m tests.sim.prove.everything [PART …]`
 runs the examples on small problems and the kernels by their own tests, and writes benchmarks/results/prove.json. Parts
-that are named replace their own entries."""
+that are named replace their own entries. A part may be a test, "attention/test_fp8.py::test_…", slow or not: then it
+adds to its part the kernels that it launches."""
 
 import functools
 import json
@@ -16,8 +17,9 @@ from numba_cute.sim.prove.prover import Prover
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "results" / "prove.json"
-KERNELS = ("rows", "moves", "gemm", "conv", "attention")
-"""Folders of tests/kernels."""
+TESTS = {part: f"tests/kernels/{part}" for part in ("rows", "moves", "gemm", "conv", "attention")}
+TESTS["experimental"] = "tests/experimental"
+"""Where the tests of each part are."""
 
 
 class Clock:
@@ -91,20 +93,27 @@ def examples(launches):
         next(following, None)
 
 
+def tests(launches, part):
+    """Prove what the tests of a part launch, or one test of it."""
+    where, _, one = part.partition("/")
+    chosen = [str(ROOT / TESTS[where] / one)] if one else [str(ROOT / TESTS[where]), "-m", "not gpu and not slow"]
+    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen], plugins=[launches])
+
+
 def main():
-    parts = sys.argv[1:] or ("examples", *KERNELS)
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     clock = Clock()
-    for part in parts:
+    for part in sys.argv[1:] or ("examples", *TESTS):
         launches = Launches(clock)
         if part == "examples":
             examples(launches)
         else:
-            pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not gpu and not slow",
-                         str(ROOT / "tests" / "kernels" / part)], plugins=[launches])  # fmt: skip
-        known[part] = {name: _rounded(entry) for name, entry in sorted(launches.held.items())}
+            tests(launches, part)
+        where = part.split("/")[0]
+        found = {name: _rounded(entry) for name, entry in sorted(launches.held.items())}
+        known[where] = {**known.get(where, {}), **found} if "/" in part else found
         RESULTS.write_text(json.dumps(known, indent=1) + "\n")
-        print(part, json.dumps(known[part], indent=1), flush=True)
+        print(part, json.dumps(found, indent=1), flush=True)
 
 
 def _rounded(entry):

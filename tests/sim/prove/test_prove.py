@@ -206,43 +206,6 @@ def test_each_launch_of_a_host_function_is_proved():
     assert [p.proved for p in proofs] == [True, True]
 
 
-def test_the_table_says_who_signals_which_barrier_and_who_waits_there():
-    def kernel(out):
-        t = cuda.threadIdx.x
-        bars = cute.arch.alloc_smem(cute.Int64, 2)
-        if t < 2:
-            mbarrier.mbarrier_init(bars.toint() + 8 * t, 1)
-        cuda.syncthreads()
-        if t < 2:
-            mbarrier.mbarrier_arrive(bars.toint() + 8 * t)
-        if t >= 64:
-            mbarrier.mbarrier_wait_parity(bars.toint(), 0)
-            mbarrier.mbarrier_wait_parity(bars.toint() + 8, 0)
-
-    table = proof_of(kernel).table
-    assert table.startswith("mbarrier cuda.shared.array[0] (") and "1 arrival a phase, 1 phase" in table
-    assert "thread 1 (warp 0) arrives at " in table and "warps 2-3 (64 threads) waits at " in table
-    assert "array[0-1]: 1 arrival and 512 bytes a phase" in proof_of_stages().table
-
-
-def proof_of_stages():
-    """Two stages, alike, of a copy each."""
-
-    def kernel(out):
-        t = cuda.threadIdx.x
-        bars = cute.arch.alloc_smem(cute.Int64, 2)
-        if t == 0:
-            mbarrier.mbarrier_init(bars.toint(), 1)
-            mbarrier.mbarrier_init(bars.toint() + 8, 1)
-        cuda.syncthreads()
-        for i in range(2):
-            if t == 0:
-                mbarrier.mbarrier_arrive_expect_tx(bars.toint() + 8 * i, 512)
-                mbarrier.mbarrier_complete_tx(bars.toint() + 8 * i, 512)
-
-    return proof_of(kernel)
-
-
 def test_the_plugins_option_proves_each_launch_of_a_test():
     launch = simulate(two_producers, checks=False)[1, 128, 0, SMEM]
     around_a_test = _Proved().pytest_runtest_protocol()
