@@ -72,7 +72,7 @@ def barriers(record: Record, roles: Roles) -> Barriers:
     made = []
     for name in dict.fromkeys(name for name, _, _ in record.barriers):
         phases = {stage: p for (of_name, _, stage), p in record.barriers.items() if of_name == name}
-        counted = [p for (of_name, _, _), p in record.barriers.items() if of_name == name]
+        counted = [p for (of_name, _, _), p in record.barriers.items() if of_name == name and p]  # others: not used
         told: dict[bool, list[str]] = {True: [], False: []}
         for (role, how), places in uses[name].items():
             far = ", for other CTAs too" if any(places.values()) else ""
@@ -96,7 +96,7 @@ def _counts(phases: list[Any]) -> str:
     """Arrivals and bytes of phases, and how many there are of a barrier."""
     arrivals = sorted({a for some in phases for a, _ in some})
     sizes = sorted({n for some in phases for _, n in some} - {0})
-    many = sorted({len(some) for some in phases})
+    many = sorted({len(some) for some in phases}) or [0]
     held = [f"{' or '.join(map(str, arrivals))} arrival{'' if arrivals == [1] else 's'}"] if arrivals else []
     held += [f"{' or '.join(map(str, sizes))} bytes"] if sizes else []
     times = count(many[-1], "phase") if len(many) == 1 else f"{many[0]} to {many[-1]} phases"

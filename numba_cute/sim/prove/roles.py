@@ -250,7 +250,7 @@ _NAMES = (
     ("TMA load", ("g2s",)),
     ("cp.async load", ("cp_async_ca", "cp_async_cg")),
     ("MMA", ("mma",)),
-    ("scheduler", ("clusterlaunchcontrol_try",)),
+    ("scheduler", ("clc_try_cancel",)),
     ("TMA store", ("s2g",)),
 )
 """What a role is called by, and what instructions' names hold then."""
@@ -262,7 +262,7 @@ def _name(steps: tuple[Any, ...]) -> str:
     names = [name for name, parts in _NAMES if any(part in key[1] for key in keys for part in parts)]
     if names:
         return " + ".join(names)
-    kinds = {key[0] for key in keys} - {"other"}
-    if "access" in kinds:
-        return "memory"
-    return "synchronisation" if kinds else "idle"
+    does = {key[1].split()[0] for key in keys if key[0] == "access"}
+    names = [name for name, verb in (("reader", "reads"), ("writer", "writes")) if verb in does]
+    waits = any(key[0] != "other" for key in keys)
+    return " + ".join(names) or ("synchronisation" if waits else "idle")

@@ -18,7 +18,7 @@ from numba_cute.sim.prove.prover import Prover
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "results" / "prove.json"
 TESTS = {part: f"tests/kernels/{part}" for part in ("rows", "moves", "gemm", "conv", "attention")}
-TESTS["experimental"] = "tests/experimental"
+TESTS["experimental"] = "tests/experimental/test_gemms.py"
 """Where the tests of each part are."""
 
 
@@ -48,10 +48,11 @@ class Clock:
 
 
 class Launches:
-    """A plugin of pytest that proves each launch of each test. held: by kernel what was found."""
+    """A plugin of pytest that proves each launch of each test. held: by kernel what was found; by_test: by test, where
+    several kernels have one name."""
 
-    def __init__(self, clock):
-        self.clock, self.held = clock, {}
+    def __init__(self, clock, by_test=False):
+        self.clock, self.by_test, self.held = clock, by_test, {}
 
     def add(self, proofs, seconds, proving, name=None):
         """What the launches of a test gave, of which it took so many seconds, and the prover some of them."""
@@ -67,7 +68,7 @@ class Launches:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item):
-        yield from self.following(None)
+        yield from self.following(item.originalname.removeprefix("test_") if self.by_test else None)
 
     def following(self, name):
         proofs, before, start = [], self.clock.seconds, time.perf_counter()
@@ -96,7 +97,9 @@ def examples(launches):
 def tests(launches, part):
     """Prove what the tests of a part launch, or one test of it."""
     where, _, one = part.partition("/")
-    chosen = [str(ROOT / TESTS[where] / one)] if one else [str(ROOT / TESTS[where]), "-m", "not gpu and not slow"]
+    chosen = (
+        [str(ROOT / TESTS[where] / one), "-m", ""] if one else [str(ROOT / TESTS[where]), "-m", "not gpu and not slow"]
+    )
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen], plugins=[launches])
 
 
@@ -104,7 +107,7 @@ def main():
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     clock = Clock()
     for part in sys.argv[1:] or ("examples", *TESTS):
-        launches = Launches(clock)
+        launches = Launches(clock, by_test=part == "experimental")
         if part == "examples":
             examples(launches)
         else:

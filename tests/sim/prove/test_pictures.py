@@ -68,7 +68,7 @@ def test_roles_are_listed_by_steps_with_their_loops_folded(proof):
         "    announces 128 bytes and arrives at mbarrier 0x400[0-1] (1 lane)",
         "    cp_async_bulk_g2s, shared memory, signals mbarrier 0x400[0-1] (1 lane)",
         "  meets others at syncthreads",
-        "memory: warp 1",
+        "reader + writer: warp 1",
         "  meets others at syncthreads",
         "  5 x:",
         "    waits for mbarrier 0x400[0-1]",
@@ -90,9 +90,9 @@ def test_barriers_are_listed_with_counts_bytes_and_who_signals_and_waits(proof):
         "mbarrier 0x400[0-1]: 1 arrival and 128 bytes a phase, 2 to 3 phases",
         "    TMA load announces 128 bytes and arrives (HERE)",
         "    TMA load issues cp_async_bulk_g2s (HERE)",
-        "    memory waits (HERE)",
+        "    reader + writer waits (HERE)",
         "mbarrier 0x410[0-1]: 32 arrivals a phase, 2 to 3 phases",
-        "    memory arrives (HERE)",
+        "    reader + writer arrives (HERE)",
         "    TMA load waits (HERE)",
     ]
 
@@ -104,7 +104,7 @@ def test_memory_is_drawn_over_steps_with_what_lies_over_what(proof):
     assert list(rows) == ["shared memory 0x800", "shared memory 0x880"]
     signs = {name: re.sub("[^WR=]", "", line.partition("bytes")[2][:60]) for name, line in rows.items()}
     assert signs["shared memory 0x800"].count("W") == 4 and signs["shared memory 0x880"].count("W") == 2
-    assert "TMA load and memory > memory" in rows["shared memory 0x800"]
+    assert "TMA load and reader + writer > reader + writer" in rows["shared memory 0x800"]
     assert proof.memory.only(first=5, last=9).last == 9
     with pytest.raises(cute.CuteError, match="cta 1 is none"):
         proof.memory.only(cta=1)
