@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,7 +25,7 @@ class Run:
     whether `cute.compile` compiles. checks, seed: those of the simulator. keeps_going: note what is refused while
     kernels are compiled, and go on. sms: how many SMs the GPU has; None: as many as the target's first product.
     captured: where launches go while a graph is captured. launched: how many kernels were simulated. kernels, refused:
-    what was compiled, and the errors of what was not."""
+    what was compiled, and the errors of what was not. compiling: the seconds that this took."""
 
     arch: str
     simulates: bool = True
@@ -37,6 +38,7 @@ class Run:
     launched: int = 0
     kernels: list[Compiled] = dataclasses.field(default_factory=list)
     refused: list[Exception] = dataclasses.field(default_factory=list)
+    compiling: float = 0.0
 
     def __post_init__(self) -> None:
         if self.sms is not None and self.sms < 1:
@@ -108,6 +110,7 @@ def _called_as_compiled(made: Any) -> Any:
 
 def _noting(run: Run, make: Callable[[], Any]) -> Any:
     """Compile, and note of a run what was compiled, or refused; gives the result, None of what was refused."""
+    began = time.perf_counter()
     try:
         made = make()
     except CuteError as e:
@@ -115,6 +118,8 @@ def _noting(run: Run, make: Callable[[], Any]) -> Any:
             raise
         run.refused.append(e)
         return None
+    finally:
+        run.compiling += time.perf_counter() - began
     known = {k.ptx for k in run.kernels}
     found = made.kernels if isinstance(made, CompiledHost) else (made,)
     run.kernels.extend(k for k in found if k.ptx not in known)

@@ -67,11 +67,15 @@ def patience(since: str, told: str) -> str:
 
 
 def at_mbarrier(site: int, bar: str, parity: str) -> str:
-    """Write the record of a wait for an mbarrier: its address, the parity, its word and its pending count."""
+    """Write the record of a wait for an mbarrier: its address, the parity, its word and its pending count.
+
+    A load may find what was there before: an H200 keeps the object in a cache of its own, which `mbarrier.inval` writes
+    back (SYNCS.CCTL.IV). The kernel ends, so nobody needs the object any more."""
     n = fresh()
     return (
         f"{{ .reg .b64 dx{n}, dy{n}, dz{n}; .reg .b32 dw{n}; or.b32 dk, dk, 1; "
-        f"mov.b32 dw{n}, {bar}; cvt.u64.u32 dx{n}, dw{n}; ld.volatile.shared.b64 dz{n}, [dw{n}]; "
+        f"mov.b32 dw{n}, {bar}; cvt.u64.u32 dx{n}, dw{n}; mbarrier.inval.shared.b64 [dw{n}]; "
+        f"ld.volatile.shared.b64 dz{n}, [dw{n}]; "
         f"mov.b32 dw{n}, {parity}; cvt.u64.u32 dy{n}, dw{n}; mbarrier.pending_count.b64 dw{n}, dz{n}; "
         + report("dk", site, (f"dx{n}", f"dy{n}", f"dz{n}"), f"dw{n}")
         + " }"

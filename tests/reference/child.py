@@ -49,6 +49,7 @@ def main(root: str, file: str, target: str, engine: str, without: str, arguments
     if run is not None:
         record |= {
             "launched": run.launched,
+            "compiling": round(run.compiling, 1),
             "kernels": [
                 {"name": k.name, "registers": k.resources.registers, "spills": k.resources.spill_stores}
                 for k in run.kernels
