@@ -234,7 +234,7 @@ def _kept(marks: list[Mark]) -> Iterable[Mark]:
     writes = [m for m in marks if m.sign == "W"]
     for at, w in enumerate(writes):
         until = writes[at + 1].begin if at + 1 < len(writes) else float("inf")
-        reads = [m.begin for m in marks if m.sign == "R" and w.end <= m.begin < until]
+        reads = [m.begin for m in marks if m.sign == "R" and w.end <= m.begin <= until]
         if reads and max(reads) > w.end:
             yield Mark(w.end, max(reads), "=", "kept until it is read for the last time")
 

@@ -268,7 +268,7 @@ class Recording(Check):
     def multiplies(self, m: Any, reads: list[Any], writes: list[Any], accumulates: bool, how: Any) -> None:
         if self._follows(m.cta):
             step = self._issue(m)
-            for cta, patch in reads:
+            for cta, patch in (*reads, *(writes if accumulates else ())):
                 self._columns(m, cta, patch, step, False, step.end)
             for cta, patch in writes:
                 self._columns(m, cta, patch, step, True, step.end)
