@@ -161,7 +161,7 @@ class Memory(Picture):
 
     def _boxes(self, d: Drawing, row: Row, left: float, y: float, wider: float) -> None:
         signs = {_SIGNS[kind]: colour for kind, colour in COLOUR.items()}
-        for mark in row.marks:
+        for mark in sorted(row.marks, key=lambda m: (m.sign != "=", m.begin, m.sign == "R")):
             begin, end = max(mark.begin, self.first), min(mark.end, self.last)
             if begin >= end or mark.sign == ".":
                 continue
