@@ -13,6 +13,7 @@ from .memory import Memory, memory
 from .order import RULES, Conflict
 from .prover import Prover
 from .recording import Record, Recording
+from .repeating import Repeating
 from .roles import Roles, roles
 
 UNCHECKED = "that the kernel has no data race"
@@ -27,6 +28,9 @@ class Proof:
     for all orders of this launch. kernel, grid, block: of the launch. events: steps of synchronisation that were
     followed. assumptions: what the proof takes as the run had it, with the lines. conflicts: what another order could
     change. A Proof is true if `proved` is.
+    rounds: of `prove(rounds=True)`, the lines of the steps that the threads do again and again, and that may be done
+    any number of times: no order of the first cluster hangs then either; () where none are found, or something is
+    assumed.
     roles, barriers, memory: pictures of the first cluster, to print, or to draw by `.svg()` and `.html()`: what each
     role of the warps does, with loops folded; arrivals and bytes of each mbarrier, who signals it and who waits;
     shared and tensor memory over time.
@@ -38,6 +42,7 @@ class Proof:
     events: int
     assumptions: tuple[str, ...]
     conflicts: tuple[str, ...]
+    rounds: tuple[str, ...]
     record: Record = dataclasses.field(repr=False, compare=False)
 
     @functools.cached_property
@@ -72,6 +77,9 @@ class Proof:
             if len(self.conflicts) > _MOST:
                 lines.append(f"  and {len(self.conflicts) - _MOST} more")
             lines.append("  to look for an order that fails: cute.simulate(kernel).explore()[grid, block](…)")
+        if self.rounds:
+            at = ", ".join(self.rounds)
+            lines.append(f"  nor does one of the first cluster with fewer or more rounds of the steps at {at}")
         lines.append(
             "  assumed: the sizes and the data of this launch" + ("" if self.assumptions else "; nothing else")
         )
@@ -86,7 +94,14 @@ def proof(run: Any) -> Proof:
         assumed.append(f"{UNCHECKED}: the check `races` was off")
     conflicts = tuple(map(_told, prover.conflicts.values()))
     record = next((c.record for c in run.watch.checks if isinstance(c, Recording)), None) or Record((), (), (), {})
-    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, record)
+    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, _rounds(prover), record)
+
+
+def _rounds(prover: Prover) -> tuple[str, ...]:
+    """The lines of the round that was found, if it may be repeated."""
+    if not isinstance(prover, Repeating) or prover.assumed or prover.conflicts:
+        return ()
+    return tuple(p.short for p in prover.places)
 
 
 def _assumption(what: str, places: Any) -> str:
