@@ -243,9 +243,9 @@ def test_rounds_that_are_found_may_be_done_more_often_and_less():
 
 
 @pytest.mark.slow
-def test_rounds_of_3_000_loops_may_be_done_more_often_and_less():
-    counts, wrong = judged_rounds(range(3_000))
-    assert not wrong and counts["found"] > 800
+def test_rounds_of_1_000_loops_may_be_done_more_often_and_less():
+    counts, wrong = judged_rounds(range(1_000))
+    assert not wrong and counts["found"] > 200
 
 
 def test_a_proof_says_which_lines_may_be_repeated():
