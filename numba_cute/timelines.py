@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .seam import CuteError
+from .seam.ground.drawing import COLOURS, Drawing, wide, written
 from .seam.hooks.recording import Event, Recorder, recorded
 
 __all__ = ["Timeline", "timeline"]
@@ -139,43 +139,32 @@ class Timeline:
     def svg(self, file: str | PathLike[str] | None = None, *, width: int = 1200) -> str:
         """Draw the timeline and return the picture; write it to `file` if one is given. A line a warp; ranges inside
         others lie in their lower part; point at one to read its name, payload and times. width: in pixels."""
-        rows, ranges = self._rows(), self.ranges
+        rows, ranges, d = self._rows(), self.ranges, Drawing()
         end = max((self.time_of(e) for e in self.events), default=0.0) or 1.0
-        colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(sorted({r.name for r in ranges}))}
-        left, height = 230, 26
-        parts, lines = [], {row: at for at, row in enumerate(rows)}
-        for (kernel, sm, block, warp), at in lines.items():
-            text = escape(f"{kernel}: SM {sm}, block {block}, warp {warp}")
-            parts.append(f'<text x="2" y="{at * height + 16}">{text}</text>')
+        colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(sorted({r.name for r in ranges}))}
+        named = {row: f"{row[0]}: SM {row[1]}, block {row[2]}, warp {row[3]}" for row in rows}
+        left, height = 20 + max(map(wide, named.values()), default=0.0), 26
+        top = {row: 4.0 + at * height for at, row in enumerate(rows)}
+        for row, text in named.items():
+            d.text(10, top[row] + 16, text)
         for r in ranges:
-            x, y = left + width * r.start / end, lines[r.row] * height + 2 + 5 * min(r.depth, 3)
-            w, h = max(0.7, width * (r.stop - r.start) / end), height - 4 - 5 * min(r.depth, 3)
+            deep = 5 * min(r.depth, 3)
             shown = "" if r.payload is None else f" {r.payload}"
-            title = escape(f"{r.name}{shown}\n{r.start:.0f} to {r.stop:.0f} {self.unit}: {r.stop - r.start:.0f}")
-            box = f'x="{x:.1f}" y="{y}" width="{w:.1f}" height="{h}" fill="{colours[r.name]}"'
-            parts.append(f"<rect {box}><title>{title}</title></rect>")
+            title = f"{r.name}{shown}\n{r.start:.0f} to {r.stop:.0f} {self.unit}: {r.stop - r.start:.0f}"
+            w = max(0.7, width * (r.stop - r.start) / end)
+            x, y = left + width * r.start / end, top[r.row] + 2 + deep
+            d.box(x, y, w, height - 4 - deep, colours[r.name], title)
         for row, events in rows.items():
             for e in (e for e in events if e.kind == "mark"):
-                x, y = left + width * self.time_of(e) / end, lines[row] * height
-                title = escape(f"{e.name} {'' if e.payload is None else e.payload}\n{self.time_of(e):.0f} {self.unit}")
-                parts.append(f'<path d="M{x:.1f} {y + 2}v{height - 4}" stroke="#000"><title>{title}</title></path>')
-        base = len(rows) * height
-        for i, (name, colour) in enumerate(colours.items()):
-            x, y = left + i % 6 * 160, base + 8 + i // 6 * 18
-            parts.append(f'<rect x="{x}" y="{y}" width="10" height="10" fill="{colour}"/>')
-            parts.append(f'<text x="{x + 14}" y="{y + 10}">{escape(name)}</text>')
-        parts.append(f'<text x="2" y="{base + 18}">0 to {end:.0f} {self.unit}</text>')
-        tall = base + 30 + len(colours) // 6 * 18
-        picture = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 10}" height="{tall}">'
-            f"<style>text{{font:11px sans-serif}}rect:hover{{stroke:#000}}</style>{''.join(parts)}</svg>"
-        )
-        if file is not None:
-            Path(file).write_text(picture)
-        return picture
+                title = f"{e.name} {'' if e.payload is None else e.payload}\n{self.time_of(e):.0f} {self.unit}"
+                d.line(f"M{left + width * self.time_of(e) / end:.1f} {top[row] + 2:.1f}v{height - 4}", "mark", title)
+        base = 4.0 + len(rows) * height
+        d.text(10, base + 16, f"0 to {end:.0f} {self.unit}")
+        d.legend(left, base + 4, colours, width)
+        return written(str(d), file)
 
-
-_COLOURS = ("#4c8bf5", "#e8710a", "#34a853", "#a142f4", "#d93025", "#12b5cb", "#f9ab00", "#9aa0a6")
+    def _repr_svg_(self) -> str:
+        return self.svg()
 
 
 def _in_order(row: Row) -> Any:

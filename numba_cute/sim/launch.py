@@ -52,10 +52,12 @@ from .lanes.convoy import whole_block
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
-from .orders import PROOFS, PROVES, Exploration, Proving, Snapshot, restore
+from .orders import PROOFS, PROVES, ROUNDS, Exploration, Proving, Snapshot, restore
 from .outputs import check_written, parameters
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
+from .prove.recording import Recording
+from .prove.repeating import Repeating
 from .python.backend import SimBackend
 from .python.jitted import masks
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
@@ -216,11 +218,15 @@ class Simulated:
                 raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
         return Exploration(self, most, deviations, choices)
 
-    def prove(self) -> Proving:
+    def prove(self, rounds: bool = False) -> Proving:
         """Run the kernel once, and tell whether every order of its threads and copies does what that run did:
         `simulate(kernel).prove()[grid, block](*args)` gives a `Proof`; of a host function, `prove()(*args)` gives one
-        for each launch. The memory is as that run leaves it, and its errors are raised."""
-        return Proving(self)
+        for each launch. The memory is as that run leaves it, and its errors are raised. rounds: whether to look for
+        steps that the threads do again and again, with any number of which no order of the first cluster hangs
+        (`Proof.rounds`)."""
+        if type(rounds) is not bool:
+            raise CuteError(f"prove: rounds {rounds!r}: give True or False")
+        return Proving(self, rounds)
 
     def configured(self, config: Any) -> Any:
         """Return the launch configuration `config` as (grid, block, smem)."""
@@ -348,6 +354,8 @@ class Simulated:
         proofs, proving = PROOFS.get(), plan is None and _to_be_proved(self)
         known = self.checks if SEQUENCE.get() is not None else tuple(c for c in self.checks if not c.sequences)
         checks = (*((Recorder,) if plan else ()), *known, *((Prover,) if proving or plan else ()))
+        if proofs is not None and plan is None:
+            checks = (*known, Repeating if ROUNDS.get() else Prover, Recording)
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
         run.plan, run.trace = plan, self.trace
         run.choices = None if plan or deviations is None else Choices(deviations)

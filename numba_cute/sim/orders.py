@@ -111,31 +111,32 @@ class Proving:
     """See `Simulated.prove`."""
 
     simulated: Any
+    rounds: bool = False
 
     def __getitem__(self, config: Any) -> Callable[..., Proof]:
         return partial(self._prove, *self.simulated.configured(config))
 
     def __call__(self, *args: Any, **named: Any) -> list[Proof]:
         """Run a host function, and prove each of its launches. CuteError for a kernel."""
-        proofs: list[Proof] = []
-        token = PROOFS.set(proofs)
-        try:
-            self.simulated(*args, **named)
-        finally:
-            PROOFS.reset(token)
-        return proofs
+        return self._proofs(self.simulated, *args, **named)
 
     def _prove(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Proof:
+        return self._proofs(self.simulated[grid, block, 0, smem], *args, **named)[0]
+
+    def _proofs(self, launch: Callable[..., Any], *args: Any, **named: Any) -> list[Proof]:
         proofs: list[Proof] = []
-        token = PROOFS.set(proofs)
+        tokens = PROOFS.set(proofs), ROUNDS.set(self.rounds)
         try:
-            self.simulated[grid, block, 0, smem](*args, **named)
+            launch(*args, **named)
         finally:
-            PROOFS.reset(token)
-        return proofs[0]
+            PROOFS.reset(tokens[0])
+            ROUNDS.reset(tokens[1])
+        return proofs
 
 
 PROOFS: ContextVar[list[Proof] | None] = ContextVar("PROOFS", default=None)
 """Where the proof of each launch goes, while some are to be proved."""
+ROUNDS: ContextVar[bool] = ContextVar("ROUNDS", default=False)
+"""Whether these are to look for rounds too."""
 PROVES: ContextVar[bool] = ContextVar("PROVES", default=False)
 """Whether each launch is to be proved (see numba_cute_pytest)."""

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..isa.facts.banks import least_passes, passes
+from ..seam.ground.drawing import COLOURS, LINE, SIZE, Drawing, page, wide, written
 from .ground.report import who
 
 SECTOR = 32
@@ -180,30 +181,22 @@ class Trace:
     def html(self, file: Any) -> None:
         """Write the timeline to `file` as one page that needs nothing else: a row a warp; point at a bar to read who
         waited, for what, and who ended it."""
-        spans = self._merged()
-        rows = {key: at for at, key in enumerate(sorted({(s.block, s.row) for s in spans}, key=_in_order))}
+        spans, d, width = self._merged(), Drawing(), 1200
+        rows = {
+            key: 40.0 + LINE * at for at, key in enumerate(sorted({(s.block, s.row) for s in spans}, key=_in_order))
+        }
         end = max((s.end for s in spans), default=1)
-        width, height = 1200, 18
-        parts = []
-        for (block, row), at in rows.items():
-            y = at * height
-            parts.append(f'<text x="0" y="{y + 12}">{_escape(f"{block} {row}")}</text>')
+        left = 20 + max((wide(f"{block} {row}") for block, row in rows), default=0.0)
+        d.legend(10, 8, {"a warp waits": COLOURS[7], "a copy or wgmma is under way": COLOURS[0]})
+        for (block, row), y in rows.items():
+            d.text(10, y + SIZE, f"{block} {row}")
         for s in spans:
-            x, y = 200 + width * s.start / end, rows[s.block, s.row] * height
-            kind = "copy" if s.row.startswith("copies") else "wait"
-            title = _escape(f"{s.what}\n{s.start} to {s.end}" + (f"\nended by {s.by}" if s.by else ""))
+            title = f"{s.what}\n{s.start} to {s.end}" + (f"\nended by {s.by}" if s.by else "")
+            colour = COLOURS[0 if s.row.startswith(COPIES) else 7]
             w = max(1.0, width * (s.end - s.start) / end)
-            parts.append(
-                f'<rect class="{kind}" x="{x:.1f}" y="{y + 2}" width="{w:.1f}" height="{height - 4}">'
-                f"<title>{title}</title></rect>"
-            )
-        size = f'width="{width + 210}" height="{len(rows) * height + 10}"'
-        Path(file).write_text(
-            "<!doctype html><meta charset='utf-8'><title>numba_cute simulator</title><style>"
-            "text{font:11px sans-serif}.wait{fill:#c9cdd6}.copy{fill:#4c8bf5;fill-opacity:.6}rect:hover{fill:#e8710a}"
-            "</style><p style='font:13px sans-serif'>grey: a warp waits; blue: a copy or wgmma is under way. "
-            f"Time counts instructions issued.</p><svg xmlns='http://www.w3.org/2000/svg' {size}>{''.join(parts)}</svg>"
-        )
+            d.box(left + width * s.start / end, rows[s.block, s.row] + 1, w, LINE - 2, colour, title)
+        body = f"<p>Time counts instructions issued, {end} of them.</p>{d}"
+        written(page("numba_cute simulator", body), file)
 
     def _merged(self) -> list[Span]:
         """Give the timeline's spans: waits of a warp, from when the last of its lanes that wait has come until the
@@ -229,7 +222,3 @@ def _in_order(row: tuple[tuple[int, ...], str]) -> Any:
     block, name = row
     number = name.rsplit(" ", 1)[1]
     return block[::-1], name.startswith(COPIES), int(number) if number.isdigit() else 1
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -278,7 +278,7 @@ def test_a_timeline_is_drawn(tmp_path):
     assert (tmp_path / "t.svg").read_text() == picture
     root = ElementTree.fromstring(picture)
     space = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{space}rect")) == 10 + 3 and len(root.findall(f"{space}path")) == 4
+    assert len(root.findall(f"{space}rect[@fill]")) == 10 + 3 and len(root.findall(f"{space}path")) == 4
     assert cute.Timeline([], "ns").svg().startswith("<svg") and len(cute.Timeline([], "ns")) == 0
 
 

@@ -80,8 +80,8 @@ def next_drawn(drawn, counter, tiles, ctas, tickets, told, given):
     draw; each does the tile of its own number first. tickets: TICKETS Int32 of shared memory. told: their barriers.
     given: how many numbers were told before. A whole warp."""
     place, parity = ticket_of(given)
-    arch.mbarrier_wait(told + TICKETS + place, parity ^ 1)
-    if arch.lane_idx() == 0:
+    if arch.lane_idx() == 0:  # alone: nothing keeps a lane that came late from the phase after the next
+        arch.mbarrier_wait(told + TICKETS + place, parity ^ 1)
         tickets[place] = drawn + ctas
         arch.mbarrier_arrive(told + place)
     return tile_drawn(drawn, counter, tiles, ctas)

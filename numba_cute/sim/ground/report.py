@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...seam import CuteError
 from ...seam.ground.packages import is_library_file
+from .wait_graph import WaitGraph
 
 
 class SimError(CuteError):
@@ -28,7 +29,10 @@ class Cause(str):
 
 
 class DeadlockError(SimError):
-    """No thread can go on, and nothing is in flight that could wake one."""
+    """No thread can go on, and nothing is in flight that could wake one. graph: who waits for whom, to print or to draw
+    (`.svg()`, `.html()`); None where a thread goes round a loop."""
+
+    graph: WaitGraph | None = None
 
 
 class RaceError(SimError):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ground.report import DeadlockError, Place, count, who
+from ..ground.wait_graph import Awaited, Waiter, WaitGraph
 from .barrier import ClusterBarrier, MBarrier, Rally
 from .causes import causes
 from .collective import Meet
@@ -46,7 +47,49 @@ def deadlock(cluster: Any) -> DeadlockError:
     cycle = _cycle([threads for _, threads in ordered])
     if cycle:
         lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
-    return DeadlockError("\n".join(lines))
+    error = DeadlockError("\n".join(lines))
+    error.graph = _graph([threads for _, threads in ordered], cycle, places)
+    return error
+
+
+def _graph(groups: list[list[Any]], cycle: list[list[Any]], places: Places) -> WaitGraph:
+    """Make the graph of groups of threads that wait, and of the threads that have exited and are wanted."""
+    waiters = [Waiter(who(g), _in(places[g[0]])) for g in groups]
+    awaited: dict[Any, Awaited] = {}
+    waits: list[int | None] = []
+    for g in groups:
+        wait = _wait(g[0])
+        on = getattr(wait.on, "bar", wait.on)
+        key = id(on) if isinstance(on, (MBarrier, Rally)) else (type(on), wait.why)
+        if key not in awaited:
+            wanted = _known(g) or _deliverers(g)
+            wants = [i for i, h in enumerate(groups) if wanted & set(h)]
+            gone = sorted((t for t in wanted if t not in places), key=lambda t: (t.cta.rank, t.index))
+            if gone:
+                exited = Waiter(who(gone), "")
+                waiters += [exited] if exited not in waiters else []
+                wants.append(waiters.index(exited))
+            awaited[key] = Awaited(*_lacks(on, g, wait.why), tuple(wants))
+        waits.append(list(awaited).index(key))
+    waits += [None] * (len(waiters) - len(waits))
+    return WaitGraph(tuple(waiters), tuple(waits), tuple(awaited.values()), tuple(map(groups.index, cycle)))
+
+
+def _in(place: Place) -> str:
+    return f"{place.short}, in {place.inside}" if place.inside else place.short
+
+
+def _lacks(on: Any, threads: list[Any], why: str) -> tuple[str, str]:
+    """Name what threads wait for, and say what it lacks."""
+    if isinstance(on, MBarrier):
+        return str(on), f"phase {on.phase}: {on.missing()}"
+    if isinstance(on, Rally):
+        return why, f"{on.arrived} of {on.expected or len(threads[0].cta.threads)} threads have arrived"
+    if isinstance(on, ClusterBarrier):
+        return why, f"{count(on.arrived, 'thread')} arrived"
+    if isinstance(on, Meet):
+        return why, f"{count(len(on.absent()), 'lane')} of the {on.unit.kind} missing"
+    return why, ""
 
 
 def _deliverers(threads: list[Any]) -> set[Any]:

@@ -90,7 +90,8 @@ class Order:
         self._barriers: dict[Any, Barrier] = {}
         self._uses: dict[Any, list[tuple[Any, Phase]]] = {}
         """By named barrier: its use under way, and the one before."""
-        self._met: dict[int, list[tuple[Any, int]]] = {}
+        self._met: dict[int, tuple[list[ThreadClock], list[tuple[Clock, int]]]] = {}
+        """By the first of them: threads that have met, and what they knew then."""
         self.conflicts: list[Conflict] = []
         self.events = 0
 
@@ -193,14 +194,14 @@ class Order:
         """Threads wait for each other: all that each has done comes before all that any does next."""
         clocks = [self._of[t] for t in threads]
         held = self._met.get(clocks[0].agent)
-        if held is not None and held == [(c.base, c.epoch) for c in clocks]:
+        if held is not None and held[0] == clocks and held[1] == [(c.base, c.epoch) for c in clocks]:
             return  # they have met, and nothing has happened since
         gather = Gather(clocks[0].base)
         gather.add(clocks)
         known = gather.freeze()
         for c in clocks:
             c.base = c.base.join(known)
-        self._met[clocks[0].agent] = [(c.base, c.epoch) for c in clocks]
+        self._met[clocks[0].agent] = clocks, [(c.base, c.epoch) for c in clocks]
 
     # what follows
     def _add(self, phase: Phase, step: Step, clock: ThreadClock) -> None:

@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from ..ground.report import count
+from .barriers import Barriers, barriers
+from .memory import Memory, memory
 from .order import RULES, Conflict
 from .prover import Prover
+from .recording import Record, Recording
+from .repeating import Repeating
+from .roles import Roles, roles
 
 UNCHECKED = "that the kernel has no data race"
 _MOST = 6  # conflicts in a report, and lines of an assumption
@@ -21,8 +27,13 @@ class Proof:
     proved: no two orders differ in what a barrier's phases hold, so that the run's end, and its checks for races, hold
     for all orders of this launch. kernel, grid, block: of the launch. events: steps of synchronisation that were
     followed. assumptions: what the proof takes as the run had it, with the lines. conflicts: what another order could
-    change. table: for each mbarrier of the first cluster its arrivals and bytes a phase, which threads signal it and
-    wait for it, and where; a pipeline's stages are one entry. A Proof is true if `proved` is.
+    change. A Proof is true if `proved` is.
+    rounds: of `prove(rounds=True)`, the lines of the steps that the threads do again and again, and that may be done
+    any number of times: no order of the first cluster hangs then either; () where none are found, or something is
+    assumed.
+    roles, barriers, memory: pictures of the first cluster, to print, or to draw by `.svg()` and `.html()`: what each
+    role of the warps does, with loops folded; arrivals and bytes of each mbarrier, who signals it and who waits;
+    shared and tensor memory over time.
     """
 
     kernel: str
@@ -31,7 +42,20 @@ class Proof:
     events: int
     assumptions: tuple[str, ...]
     conflicts: tuple[str, ...]
-    table: str
+    rounds: tuple[str, ...]
+    record: Record = dataclasses.field(repr=False, compare=False)
+
+    @functools.cached_property
+    def roles(self) -> Roles:
+        return roles(self.record)
+
+    @functools.cached_property
+    def barriers(self) -> Barriers:
+        return barriers(self.record, self.roles)
+
+    @functools.cached_property
+    def memory(self) -> Memory:
+        return memory(self.record, self.roles)
 
     @property
     def proved(self) -> bool:
@@ -53,6 +77,9 @@ class Proof:
             if len(self.conflicts) > _MOST:
                 lines.append(f"  and {len(self.conflicts) - _MOST} more")
             lines.append("  to look for an order that fails: cute.simulate(kernel).explore()[grid, block](…)")
+        if self.rounds:
+            at = ", ".join(self.rounds)
+            lines.append(f"  nor does one of the first cluster with fewer or more rounds of the steps at {at}")
         lines.append(
             "  assumed: the sizes and the data of this launch" + ("" if self.assumptions else "; nothing else")
         )
@@ -66,7 +93,15 @@ def proof(run: Any) -> Proof:
     if not any(c.name == "races" for c in run.watch.checks):
         assumed.append(f"{UNCHECKED}: the check `races` was off")
     conflicts = tuple(map(_told, prover.conflicts.values()))
-    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, prover.table)
+    record = next((c.record for c in run.watch.checks if isinstance(c, Recording)), None) or Record((), (), (), {})
+    return Proof(run.kernel, run.grid, run.block, prover.events, tuple(assumed), conflicts, _rounds(prover), record)
+
+
+def _rounds(prover: Prover) -> tuple[str, ...]:
+    """The lines of the round that was found, if it may be repeated."""
+    if not isinstance(prover, Repeating) or prover.assumed or prover.conflicts:
+        return ()
+    return tuple(p.short for p in prover.places)
 
 
 def _assumption(what: str, places: Any) -> str:

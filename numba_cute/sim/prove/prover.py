@@ -10,7 +10,6 @@ from typing import Any
 from ..ground.report import Place, who
 from ..hardware.watch import Check
 from .order import Conflict, Order, Step
-from .table import Use, table
 
 ATOMICS = "the values that atomics"
 TIMED = {
@@ -38,9 +37,6 @@ class Prover(Check):
         self.events = 0
         self.conflicts: dict[Any, Conflict] = {}
         self.assumed: dict[str, dict[Place, None]] = defaultdict(dict)
-        self.table = ""
-        """The uses of the first cluster's mbarriers."""
-        self._uses: dict[Any, Use] = {}
         self._orders: dict[Any, Order] = {}
         self._promised: dict[Any, list[Any]] = defaultdict(list)
         self._taken: set[Any] = set()
@@ -59,33 +55,31 @@ class Prover(Check):
 
     # mbarriers
     def begins_barrier(self, m: Any, bar: Any) -> None:
-        self._uses[bar] = Use(bar)
-        self._order(m).begins(bar, str(bar), self._step(m, bar, "initialises it"))
+        self._order(m).begins(bar, str(bar), self._step(m, "initialises it"))
 
     def promises(self, m: Any, bar: Any) -> None:
         how = f"issues {m.row.name}" if m.row is not None else "issues a copy"
-        self._promised[m, bar].append(self._order(m).promised(self._step(m, bar, how)))
+        self._promised[m, bar].append(self._order(m).promised(self._step(m, how)))
 
     def announces(self, m: Any, bar: Any) -> None:
-        self._order(m).announces(bar, self._step(m, bar, "announces bytes"))
+        self._order(m).announces(bar, self._step(m, "announces bytes"))
 
     def arrives(self, m: Any, bar: Any) -> None:
         if m.deferred:
             self._order(m).signals(bar, self._promise(m, bar), True)
         else:
-            self._order(m).arrives(bar, self._step(m, bar, "arrives"))
+            self._order(m).arrives(bar, self._step(m, "arrives"))
 
     def delivers(self, m: Any, bar: Any) -> None:
         if m.deferred:
             self._order(m).signals(bar, self._promise(m, bar), False)
         else:
-            self._order(m).delivers(bar, self._step(m, bar, "counts bytes as delivered"))
+            self._order(m).delivers(bar, self._step(m, "counts bytes as delivered"))
 
-    def _step(self, m: Any, bar: Any, how: str) -> Step:
+    @staticmethod
+    def _step(m: Any, how: str) -> Step:
         """A step of the thread that stands for all of an instruction's, which have met."""
-        step = Step(m.threads[0], m.place, how)
-        self._uses[bar].add(step)
-        return step
+        return Step(m.threads[0], m.place, how)
 
     def _promise(self, m: Any, bar: Any) -> Any:
         held = self._promised[m, bar]
@@ -95,7 +89,6 @@ class Prover(Check):
         return found
 
     def completes_phase(self, bar: Any, by: str) -> None:
-        self._uses[bar].completes(bar.announced)
         self._of(bar.cta.cluster).completes(bar)
 
     def denies(self, m: Any, bar: Any) -> bool:
@@ -111,9 +104,7 @@ class Prover(Check):
 
     def sees_phase(self, m: Any, bar: Any) -> None:
         for t in m.threads:
-            step = Step(t, m.place, "waits")
-            self._uses[bar].add(step)
-            self._order(m).waits(bar, step)
+            self._order(m).waits(bar, Step(t, m.place, "waits"))
             self._denied[t].pop(bar, None)
 
     # other barriers
@@ -182,8 +173,6 @@ class Prover(Check):
             return
         self.events += order.events
         self._taken.clear()
-        uses = [self._uses.pop(bar) for cta in cluster.ctas for bar in cta.mbarriers.values() if bar in self._uses]
-        self.table = self.table or table(uses)
         for t in cluster.threads:
             for _, place in self._denied.pop(t, {}).values():
                 self._assume("that an answer of try_wait decides only whether its thread waits", place)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example and every kernel of `numba_cute.kernels`, proved: `python -m tests.sim.prove.everything [PART …]`
 runs the examples on small problems and the kernels by their own tests, and writes benchmarks/results/prove.json. Parts
-that are named replace their own entries."""
+that are named replace their own entries. A part may be a test, "attention/test_fp8.py::test_…", slow or not: then it
+adds to its part the kernels that it launches."""
 
 import functools
 import json
@@ -16,8 +17,11 @@ from numba_cute.sim.prove.prover import Prover
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "results" / "prove.json"
-KERNELS = ("rows", "moves", "gemm", "conv", "attention")
-"""Folders of tests/kernels."""
+TESTS = {part: f"tests/kernels/{part}" for part in ("rows", "moves", "gemm", "conv", "attention")}
+TESTS["experimental"] = "tests/experimental/test_gemms.py"
+"""Where the tests of each part are."""
+NAMES = {"attention": "{file}: {kernel}", "experimental": "{test}"}
+"""What an entry is called where several kernels have one name."""
 
 
 class Clock:
@@ -46,33 +50,52 @@ class Clock:
 
 
 class Launches:
-    """A plugin of pytest that proves each launch of each test. held: by kernel what was found."""
+    """A plugin of pytest that proves each launch of each test. held: what was found, by the names that the form `named`
+    gives."""
 
-    def __init__(self, clock):
-        self.clock, self.held = clock, {}
+    def __init__(self, clock, named="{kernel}"):
+        self.clock, self.named, self.held = clock, named, {}
 
-    def add(self, proofs, seconds, proving, name=None):
-        """What the launches of a test gave, of which it took so many seconds, and the prover some of them."""
-        for p in proofs:
-            entry = self.held.setdefault(name or p.kernel, _entry())
+    def add(self, proofs, name):
+        """What the launches of a test gave. name: of a proof's kernel."""
+        for p, seconds, proving in proofs:
+            entry = self.held.setdefault(name(p.kernel), _entry())
             entry["launches"] += 1
             entry["proved"] += p.proved
             entry["steps"] += p.events
-            entry["seconds"] += seconds / len(proofs)
-            entry["milliseconds of the proof"] += 1000 * proving / len(proofs)
+            entry["seconds"] += seconds
+            entry["milliseconds of the proof"] += 1000 * proving
             entry["assumed"] = sorted({*entry["assumed"], *(a.split(", at ")[0] for a in p.assumptions)})
             entry["not proved"] = sorted({*entry["not proved"], *p.conflicts})
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item):
-        yield from self.following(None)
+        yield from self.following(
+            lambda kernel: self.named.format(kernel=kernel, file=item.path.stem[5:], test=item.originalname[5:])
+        )
 
     def following(self, name):
-        proofs, before, start = [], self.clock.seconds, time.perf_counter()
+        proofs = Timed(self.clock)
         token = PROOFS.set(proofs)
         yield
         PROOFS.reset(token)
-        self.add(proofs, time.perf_counter() - start, self.clock.seconds - before, name)
+        self.add(zip(proofs, proofs.seconds, proofs.proving), name)
+
+
+class Timed(list):
+    """Proofs as they come, with the seconds since the one before, and those of the prover among them."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock, self.seconds, self.proving = clock, [], []
+        self._last = time.perf_counter(), clock.seconds
+
+    def append(self, proof):
+        super().append(proof)
+        now = time.perf_counter(), self.clock.seconds
+        self.seconds.append(now[0] - self._last[0])
+        self.proving.append(now[1] - self._last[1])
+        self._last = now
 
 
 def _entry():
@@ -85,26 +108,35 @@ def examples(launches):
     from ...mutation.kernels import KERNELS as EXAMPLES
 
     for kernel in EXAMPLES:
-        following = launches.following(kernel.name)
+        following = launches.following(lambda _, name=kernel.name: name)
         next(following)
         kernel.run(vars(kernel.module), {})
         next(following, None)
 
 
+def tests(launches, part):
+    """Prove what the tests of a part launch, or one test of it."""
+    where, _, one = part.partition("/")
+    chosen = (
+        [str(ROOT / TESTS[where] / one), "-m", ""] if one else [str(ROOT / TESTS[where]), "-m", "not gpu and not slow"]
+    )
+    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen], plugins=[launches])
+
+
 def main():
-    parts = sys.argv[1:] or ("examples", *KERNELS)
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     clock = Clock()
-    for part in parts:
-        launches = Launches(clock)
+    for part in sys.argv[1:] or ("examples", *TESTS):
+        where = part.split("/")[0]
+        launches = Launches(clock, NAMES.get(where, "{kernel}"))
         if part == "examples":
             examples(launches)
         else:
-            pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not gpu and not slow",
-                         str(ROOT / "tests" / "kernels" / part)], plugins=[launches])  # fmt: skip
-        known[part] = {name: _rounded(entry) for name, entry in sorted(launches.held.items())}
+            tests(launches, part)
+        found = {name: _rounded(entry) for name, entry in sorted(launches.held.items())}
+        known[where] = {**known.get(where, {}), **found} if "/" in part else found
         RESULTS.write_text(json.dumps(known, indent=1) + "\n")
-        print(part, json.dumps(known[part], indent=1), flush=True)
+        print(part, json.dumps(found, indent=1), flush=True)
 
 
 def _rounded(entry):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from numba_cute.sim.prove.order import Order, Step
+from numba_cute.sim.prove.rounds import Rounds
 
 ARRIVE, EXPECT, ANNOUNCE, COPY, COMMIT, WAIT, SYNC = "arrive", "expect", "announce", "copy", "commit", "wait", "sync"
 DRAW, LOOK = "draw", "look"
@@ -128,9 +129,11 @@ def _signal(bar, count, arrivals, tx, done):
     return phase + 1, count, 0
 
 
-def one_run(program, rng):
-    """Run in one order; gives what each step met, and the proof's `Order`. Bad if the order is not right."""
+def one_run(program, rng, look=False):
+    """Run in one order; gives what each step met, and the proof's `Order`; with `look` its `Rounds` too. Bad if the
+    order is not right."""
     order = Order(range(len(program.threads)))
+    rounds = Rounds(order)
     for b in range(len(program.counts)):
         order.begins(b, f"mbarrier {b}", Step(0, "start", "initialises it"))
     order.meet(range(len(program.threads)))
@@ -166,10 +169,25 @@ def one_run(program, rng):
         moves = [*threads, *flying]
         if not moves:
             raise Bad("it hangs")
-        state = state.step(rng.choice(moves), tell)
+        before, state = state, state.step(rng.choice(moves), tell)
+        if look:
+            for t, (was, pc) in enumerate(zip(before.pcs, state.pcs)):
+                if pc > was:
+                    rounds.did(t, program.threads[t][was])
+            rounds.look(counted(state), [promised[where][1] for where in sorted(state.flying)])
     if any(tx for _, _, tx in state.bars):
         raise Bad("bytes are missing at the end")
-    return seen, order
+    return (seen, order, rounds) if look else (seen, order)
+
+
+def counted(state):
+    """What a state's barriers count, who has come to those with names, and what is under way: not where threads are."""
+    bars = tuple((phase & 1, pending, tx) for phase, pending, tx in state.bars)
+    stands = tuple(
+        at if at < 0 else tuple(use - at for use, _ in state.named) for at in state.stand
+    )  # fmt: skip
+    flying = tuple((t, state.program.threads[t][pc]) for t, pc in sorted(state.flying))
+    return bars, tuple(n for _, n in state.named), stands, flying
 
 
 def differs(program, seen, most=20_000):
@@ -299,3 +317,73 @@ def judged(seeds):
             if proved:
                 wrong.append((seed, what))
     return counts, wrong
+
+
+class Greedy:
+    """Lets the first, or the last, that can go on do so."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def choice(self, moves):
+        return moves[self.at]
+
+
+def looped(rng, times):
+    """A loop of a pipeline's rounds, of which some steps of each are left out, doubled or exchanged."""
+    stages = rng.choice((1, 1, 2))
+    producers, consumers = rng.choice(((1, 1), (1, 1), (1, 2), (2, 1)))
+    copies, commits = rng.random() < 0.5, rng.random() < 0.3
+    counts = [*[producers] * stages, *[consumers] * stages]
+    threads = [[] for _ in range(producers + consumers)]
+    for i in range(2 * stages):
+        stage, phase = i % stages, i // stages & 1
+        for ops in threads[:producers]:
+            ops.append(Op(WAIT, stages + stage, phase ^ 1))
+            ops += [Op(EXPECT, stage), Op(COPY, stage)] if copies else [Op(ARRIVE, stage)]
+        for ops in threads[producers:]:
+            ops += [Op(WAIT, stage, phase), Op(COMMIT if commits else ARRIVE, stages + stage)]
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        _spoil(threads, rng)
+    if rng.random() < 0.3:
+        _meet(threads, rng)
+    return Program(tuple(tuple(ops) * times for ops in threads), tuple(counts))
+
+
+def judged_rounds(seeds):
+    """Judge the rounds that are found in loops: how many loops are proved, of how many a round is found, and how many
+    of the programs with fewer and more of these are searched; and the seeds of those that are wrong."""
+    counts, wrong = dict.fromkeys(("proved", "found", "right", "too large"), 0), []
+    for seed in seeds:
+        rng = random.Random(seed)
+        program = looped(rng, 5)
+        try:
+            _, order, rounds = one_run(program, Greedy(-(seed & 1)), look=True)
+        except Bad:
+            continue
+        if order.conflicts:
+            continue
+        counts["proved"] += 1
+        if rounds.found is None:
+            continue
+        counts["found"] += 1
+        for more in (-1, 1, 2):
+            what = _pumped(program, rounds.found, more)
+            counts["too large" if what is None else "right"] += not what
+            if what:
+                wrong.append((seed, more, what))
+    return counts, wrong
+
+
+def _pumped(program, found, more):
+    """What is wrong with a program that does a round more often, or once less; "" for nothing."""
+    threads = []
+    for t, ops in enumerate(program.threads):
+        at, steps = found.at.get(t, 0), found.steps.get(t, ())
+        threads.append((*ops[: at - len(steps)], *steps * (1 + more), *ops[at:]))
+    pumped = Program(tuple(threads), program.counts)
+    try:
+        seen, order = one_run(pumped, Greedy(0))
+    except Bad as e:
+        return str(e)
+    return "it has conflicts" if order.conflicts else differs(pumped, seen)

@@ -10,7 +10,7 @@ from numba_cute.isa.rows import mbarrier
 from numba_cute.sim import DeadlockError, SimError, simulate
 from numba_cute_pytest import _Proved
 
-from .programs import judged
+from .programs import judged, judged_rounds
 
 FULL, EMPTY = 1024, 1088
 SMEM = 4096
@@ -206,43 +206,6 @@ def test_each_launch_of_a_host_function_is_proved():
     assert [p.proved for p in proofs] == [True, True]
 
 
-def test_the_table_says_who_signals_which_barrier_and_who_waits_there():
-    def kernel(out):
-        t = cuda.threadIdx.x
-        bars = cute.arch.alloc_smem(cute.Int64, 2)
-        if t < 2:
-            mbarrier.mbarrier_init(bars.toint() + 8 * t, 1)
-        cuda.syncthreads()
-        if t < 2:
-            mbarrier.mbarrier_arrive(bars.toint() + 8 * t)
-        if t >= 64:
-            mbarrier.mbarrier_wait_parity(bars.toint(), 0)
-            mbarrier.mbarrier_wait_parity(bars.toint() + 8, 0)
-
-    table = proof_of(kernel).table
-    assert table.startswith("mbarrier cuda.shared.array[0] (") and "1 arrival a phase, 1 phase" in table
-    assert "thread 1 (warp 0) arrives at " in table and "warps 2-3 (64 threads) waits at " in table
-    assert "array[0-1]: 1 arrival and 512 bytes a phase" in proof_of_stages().table
-
-
-def proof_of_stages():
-    """Two stages, alike, of a copy each."""
-
-    def kernel(out):
-        t = cuda.threadIdx.x
-        bars = cute.arch.alloc_smem(cute.Int64, 2)
-        if t == 0:
-            mbarrier.mbarrier_init(bars.toint(), 1)
-            mbarrier.mbarrier_init(bars.toint() + 8, 1)
-        cuda.syncthreads()
-        for i in range(2):
-            if t == 0:
-                mbarrier.mbarrier_arrive_expect_tx(bars.toint() + 8 * i, 512)
-                mbarrier.mbarrier_complete_tx(bars.toint() + 8 * i, 512)
-
-    return proof_of(kernel)
-
-
 def test_the_plugins_option_proves_each_launch_of_a_test():
     launch = simulate(two_producers, checks=False)[1, 128, 0, SMEM]
     around_a_test = _Proved().pytest_runtest_protocol()
@@ -270,3 +233,39 @@ def test_no_random_program_of_30_000_is_proved_that_some_order_breaks():
     counts, wrong = judged(range(90_000))
     assert not wrong and sum(counts.values()) > 30_000
     assert counts["refused needlessly"] <= 0.05 * counts["proved"]
+
+
+def test_rounds_that_are_found_may_be_done_more_often_and_less():
+    """By a search of all orders of loops with a round less, one more and two more."""
+    counts, wrong = judged_rounds(range(12))
+    assert not wrong
+    assert counts["found"] >= 3 and counts["right"] >= 9
+
+
+@pytest.mark.slow
+def test_rounds_of_1_000_loops_may_be_done_more_often_and_less():
+    counts, wrong = judged_rounds(range(1_000))
+    assert not wrong and counts["found"] > 200
+
+
+def test_a_proof_says_which_lines_may_be_repeated():
+    def kernel(rounds):
+        t = cuda.threadIdx.x
+        started(1, 1)
+        for i in range(rounds):
+            if t == 0:
+                mbarrier.mbarrier_wait_parity(EMPTY, (i & 1) ^ 1)
+                mbarrier.mbarrier_arrive(FULL)
+            if t == 32:
+                mbarrier.mbarrier_wait_parity(FULL, i & 1)
+                mbarrier.mbarrier_arrive(EMPTY)
+
+    def proof(n, **options):
+        return simulate(kernel).prove(**options)[1, 64, 0, SMEM](n)
+
+    found = proof(10, rounds=True)
+    assert len(found.rounds) == 4 and all("test_prove.py:" in line for line in found.rounds)
+    assert "nor does one of the first cluster with fewer or more rounds of the steps at" in str(found)
+    assert proof(2, rounds=True).rounds == proof(10).rounds == ()
+    with pytest.raises(cute.CuteError, match="rounds 3: give True or False"):
+        simulate(kernel).prove(rounds=3)
