@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,8 +35,8 @@ from .arguments import Arguments
 from .checks import chosen
 from .checks.dependents import SEQUENCE, Sequence
 from .exploring.recorder import Plan, Recorder
-from .ground.report import SimError, SimWarning, in_library
-from .ground.user_errors import innermost, launch_error, thread_error
+from .ground.report import SimError, SimWarning
+from .ground.user_errors import launch_error, thread_error
 from .hardware import cooperative
 from .hardware.address_spaces import GlobalMemory
 from .hardware.causes import causes_first, notes_first
@@ -52,7 +51,7 @@ from .lanes.convoy import whole_block
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
-from .orders import PROOFS, PROVES, ROUNDS, Exploration, Proving, Snapshot, restore
+from .orders import PROOFS, ROUNDS, Exploration, Proving, Snapshot, restore
 from .outputs import check_written, parameters
 from .prove.proof import Proof, proof
 from .prove.prover import Prover
@@ -62,6 +61,7 @@ from .python.backend import SimBackend
 from .python.jitted import masks
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
+from .sharing import TOGETHER_FAILED, is_fault, may_share, to_be_proved
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
@@ -336,7 +336,7 @@ class Simulated:
             restore(held)
             held.clear()
             run = self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
-            if _is_fault(why):
+            if is_fault(why):
                 warnings.warn(f"{fn.__name__}: {TOGETHER_FAILED} ({why!r})", SimWarning, stacklevel=4)
             return run
         return self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
@@ -351,7 +351,7 @@ class Simulated:
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         plan = deviations if isinstance(deviations, Plan) else None
-        proofs, proving = PROOFS.get(), plan is None and _to_be_proved(self)
+        proofs, proving = PROOFS.get(), plan is None and to_be_proved(self)
         known = self.checks if SEQUENCE.get() is not None else tuple(c for c in self.checks if not c.sequences)
         checks = (*((Recorder,) if plan else ()), *known, *((Prover,) if proving or plan else ()))
         if proofs is not None and plan is None:
@@ -446,39 +446,6 @@ def _replayable(e: SimError, seed: int | None, mode: str | None) -> SimError:
 def _backend(checks: tuple[type[Check], ...]) -> Any:
     """The class that answers the kernel's traced code: that of the checks that have one."""
     return type("Backend", (*(check.backend for check in checks if check.backend is not None), SimBackend), {})
-
-
-def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: Any) -> bool:
-    """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be counted of each lane's
-    steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
-    looked_at = s.trace is not None or recording() is not None or sys.gettrace() is not None or _debugged()
-    told = looked_at or _to_be_proved(s)
-    return not told and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
-
-
-def _debugged() -> bool:
-    """Tell whether a debugger looks on by `sys.monitoring`, which Python has from 3.12 on."""
-    monitoring = getattr(sys, "monitoring", None)
-    return monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
-
-
-def _to_be_proved(s: Simulated) -> bool:
-    """Tell whether a launch is to be proved: what each lane does counts."""
-    return s.proves or PROVES.get() or PROOFS.get() is not None
-
-
-TOGETHER_FAILED = (
-    "the lanes of a warp could not run together and ran one by one, which takes longer; the results hold, but "
-    "please report the fault"
-)
-
-
-def _is_fault(e: Exception) -> bool:
-    """Tell whether what a run of lanes together raised, and a run one by one did not, is this library's own fault."""
-    if isinstance(e, CuteError) and isinstance(e.__cause__, Exception):
-        e = e.__cause__  # what a call of the library's ended in, and the facade put into words
-    frame = innermost(e.__traceback__)
-    return not isinstance(e, (CuteError, NotTogether)) and frame is not None and in_library(frame.f_code)
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:
