@@ -16,7 +16,6 @@ from numba_cute.isa.rows import copy_async, matrix, mbarrier, mma, sync
 from numba_cute.sim import OutOfBoundsError, SimError, SimWarning, launch, simulate
 from numba_cute.sim.hardware.grid import Cluster
 from numba_cute.sim.lanes.convoy import Convoy
-from numba_cute.sim.lanes.replayable import uses_library
 
 from . import gemm_kernel
 
@@ -393,70 +392,6 @@ def test_a_fault_of_lanes_together_is_a_warning_and_no_wrong_result(monkeypatch,
         launched(tensors, 1, 64, (x, out))
     simulate(tensors, seed=0)[1, 64](x, want)
     np.testing.assert_array_equal(out, want)
-
-
-def printing(out):
-    print("lane", cuda.threadIdx.x)
-
-
-def catching(out):
-    try:
-        out[cuda.threadIdx.x] = 1
-    except IndexError:
-        out[0] = 2
-
-
-def formatting():
-    cute.printf("lane %d\n", arch.lane_idx())
-
-
-def test_what_prints_or_catches_runs_lane_by_lane(capsys):
-    assert not launched(formatting, 1, 2, []).shared
-    assert capsys.readouterr().out == "lane 0\nlane 1\n"
-    assert not launched(printing, 1, 4, [np.zeros(4)]).shared
-    assert capsys.readouterr().out == "".join(f"lane {t}\n" for t in range(4))
-    out = np.zeros(4)
-    assert not launched(catching, 1, 8, [out]).shared
-    assert out.tolist() == [2, 1, 1, 1]
-
-
-def test_what_changes_the_hosts_objects_runs_lane_by_lane():
-    order, counts = [], []
-
-    def helper():
-        counts.append(1)
-
-    def appends():
-        order.append(cuda.threadIdx.x)
-        helper()
-
-    assert not launched(appends, 1, 40, []).shared
-    assert order == list(range(40)) and len(counts) == 40
-
-
-class Scale:
-    def __init__(self, by):
-        self.by, self.rows = by, [{"first": 3}, {"first": 5}]
-
-    def of(self, x):
-        return x * self.by + self.rows[1]["first"]
-
-
-def test_what_the_host_holds_is_read_by_lanes_together(both, rng):
-    table, named, scale = [2, [7]], {"more": 4}, Scale(3)
-
-    def kernel(x, out):
-        i = cuda.grid(1)
-        out[i] = scale.of(x[i]) * table[1][0] + named["more"] * table[0]
-
-    x = rng.random(64)
-    out = both(kernel, 1, 64, [x, np.zeros(64)])[1]
-    assert (out == (x * 3 + 5) * 7 + 8).all()
-
-
-def test_python_on_plain_numbers_runs_lane_by_lane():
-    assert not uses_library(branches) and not uses_library(local_arrays)
-    assert uses_library(tensors) and uses_library(hand_over)
 
 
 def test_lanes_that_part_all_the_time_go_on_one_by_one(rng):
