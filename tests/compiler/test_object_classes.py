@@ -99,8 +99,6 @@ class Held(Base):
 class Init(Held):
     def __init__(self, n):
         super().__init__(n + 1)
-    def twice(self):
-        return super().twice() + 1
 class Alone(Base):
     def __init__(self, n):
         super().__init__()

@@ -139,9 +139,18 @@ def test_the_loads_are_multicast_where_blocks_share():
 
 
 def test_the_names_that_the_cute_dsl_has():
-    assert blackwell_helpers.__all__ == sorted({*sm100.__all__, *utils.sm120.__all__})
+    assert blackwell_helpers.__all__ == sorted({*sm100.__all__, *utils.sm120.__all__, "check_gemm_tma_alignment"})
     assert utils.compute_epilogue_tile_shape is sm100.compute_epilogue_tile_shape
     assert tcgen05.OperandSource is OperandSource
+
+
+def test_whether_tma_takes_the_matrices_of_a_product():
+    check = blackwell_helpers.check_gemm_tma_alignment
+    check(128, 8, 64, F16, E4M3, F32, "m", "k", "n", output_tensor_name="D")
+    with pytest.raises(CuteError, match="B has 8 elements of Float8E4M3FN along n.*multiples of 16 bytes, 16 elements"):
+        check(128, 8, 64, F16, E4M3, F32, "m", "n", "n")
+    with pytest.raises(CuteError, match="D is 'k'-major; it must be m or n"):
+        check(128, 8, 64, F16, E4M3, F32, "m", "k", "k", output_tensor_name="D")
 
 
 @pytest.mark.parametrize("major", [K, MN])

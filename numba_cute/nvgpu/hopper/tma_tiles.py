@@ -29,8 +29,8 @@ from .tma_dims import Dim, coordinate_strides, dims_of, orders
 from .tma_form import check_type, in_dims
 from .tma_ops import TmaCopyOp
 
-MOST_SMEM = 227 << 10
-"""Bytes of shared memory of a block (sm_90 and later)."""
+BEFORE, BEHIND = 48 << 10, 256 << 10
+"""By how many bytes shared memory may lie before the dynamic one (static), and behind where that begins."""
 _MOST = 5
 """Dimensions of a tensor map."""
 
@@ -155,7 +155,7 @@ def _atom(
     held = (internal_type or Uint8) if unpacked else ptr.dtype
     elements = layout.product(tuple(box)) * ratio
     if getattr(tile.maps, "made", False):
-        address = _made_here(form, tile.base, smem)
+        address = _made_here(form, tile.base, smem, op.writes)
     else:
         address = seam.current().tensor_map(tile.maps, form, tile.base)
     op = op if ratio == 1 else replace(op, recast=ratio)
@@ -163,17 +163,17 @@ def _atom(
     return atom, coordinate_strides(gmem, dims, [1] * len(dims), 1)
 
 
-def _made_here(form: MapForm, base: Tensor, smem: Tensor) -> Any:
+def _made_here(form: MapForm, base: Tensor, smem: Tensor, stores: bool) -> Any:
     """Write the map of a tensor that the kernel made to memory of this line and block, and give its address. A whole
     converged warp.
 
-    There is one place for each tile that shared memory has room for: whoever copies to or from a tile again has waited
-    for the copy before, and so nobody reads a map that changes."""
+    There is one place for each tile that shared memory has room for: whoever loads a tile again has waited for the load
+    before, and so nobody reads a map that changes. Of a tile that is stored again this lane waits here."""
     b, size = seam.current(), tile_bytes(smem)
-    base_address, of_block = b.map_room(1 + MOST_SMEM // size)
+    base_address, of_block = b.map_room(1 + (BEFORE + BEHIND) // size)
     x, y, z = block_idx()
     nx, ny, _ = grid_dim()
-    tile = seam.quotient(Int32(Uint32(smem.iterator.address) - Uint32(b.smem_base())), size)
+    tile = seam.quotient(Int32(Uint32(smem.iterator.address) + BEFORE - Uint32(b.smem_base())), size)
     block = Int64(x) + Int64(nx) * (Int64(y) + Int64(ny) * Int64(z))
     address = Uint64(base_address) + Uint64(block * of_block + Int64(tile) * BYTES)
     new = NewTensorMap(
@@ -181,6 +181,9 @@ def _made_here(form: MapForm, base: Tensor, smem: Tensor) -> Any:
     )
 
     def write() -> None:
+        if stores:
+            isa.cp_async_bulk_commit_group()
+            isa.cp_async_bulk_wait_group(n=0, read=True)
         new.write("gmem", address)
         isa.fence_proxy_tensormap_release(scope="cta")
 
