@@ -34,7 +34,11 @@ def leading_of(shape: list[Any], stride: list[Any]) -> int:
 
 
 def layout_dynamic(lay: Any, leading_dim: int | None) -> Layout:
-    """Make all extents and strides run-time values, but for the stride 1 of mode `leading_dim`."""
+    """Make all extents and strides run-time values, but for the stride 1 of mode `leading_dim`.
+
+    Of another mode of one element, whose stride DLPack says to be 1 whatever it is, it becomes what a compact tensor
+    has: promises about strides hold of it as of the others.
+    """
     shape, stride = _flat(lay, "mark_layout_dynamic")
     lead = leading_of(shape, stride) if leading_dim is None else leading_dim
     if not -len(shape) <= lead < len(shape):
@@ -44,6 +48,9 @@ def layout_dynamic(lay: Any, leading_dim: int | None) -> Layout:
     lead %= len(shape)
     if stride[lead] != 1:
         raise CuteError(f"mark_layout_dynamic: leading_dim {leading_dim} has stride {stride[lead]} in {lay}, not 1")
+    whole = max((int(s) * abs(int(d)) for s, d in zip(shape, stride)), default=1)
+    alone = [i != lead and int(s) == 1 and type(d) is int and d == 1 for i, (s, d) in enumerate(zip(shape, stride))]
+    stride = [whole if free else d for free, d in zip(alone, stride)]
     shape = [_dynamic(s, Int32) for s in shape]
     stride = [d if i == lead or (type(d) is int and d == 0) else _dynamic(d, Int64) for i, d in enumerate(stride)]
     return Layout(tuple(shape), tuple(stride))

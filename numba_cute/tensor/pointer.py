@@ -111,12 +111,11 @@ class Pointer(InIR):
         return self.alignment
 
     def toint(self) -> Any:
-        """Return the byte address, before the swizzle."""
-        running, at = seam.current_or(None), self.address
-        if running is None or type(at) is not int:
-            return at
+        """Return the byte address, before the swizzle: a number of run time, also of an address that is static."""
+        if seam.current_or(None) is None or type(self.address) is not int:
+            return self.address
         number = dtypes.Int64 if ADDRESS_BITS[self.space.name] == 64 else dtypes.Int32
-        return running.either(lambda: at, lambda: number(at))  # where addresses are moved as ints
+        return number(self.address)
 
     def align(self, min_align: int) -> Pointer:
         """Return the first address from here on that is a multiple of `min_align` bytes, a power of two."""

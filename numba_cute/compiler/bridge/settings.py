@@ -48,7 +48,9 @@ def _in_spec(spec: Any) -> Iterator[Any]:
 
 def set_later(cls: Any) -> frozenset[str]:
     """Return the names that functions of this kernel set in objects of a class that they are given, and its methods in
-    their own."""
+    their own: none of a frozen dataclass, whose objects refuse it."""
+    if getattr(getattr(cls, "__dataclass_params__", None), "frozen", False):
+        return frozenset()
     return set_by_methods(cls) | _set_by_others()
 
 

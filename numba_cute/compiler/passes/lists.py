@@ -21,6 +21,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ..ground.errors import located
+from ..ground.memory import memory
 from .definitions import Place, instructions, statements
 from .list_loops import follow
 from .list_methods import delete_item, is_empty, method_of, repeated, set_item
@@ -253,7 +254,7 @@ class _Lists:
                 continue
             group = groups[value.name] | groups[inst.target.name]
             groups.update(dict.fromkeys(group, group))
-            own = sorted(n for n in group if not n.startswith("$"))
+            own = sorted(n for n in group if not memory().inlined.get(n.split(".")[0], n).startswith("$"))
             if len(own) > 1 and group & changing:
                 raise located(CuteError(_second(own[0], inst)), inst.loc)
 
