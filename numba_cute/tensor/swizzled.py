@@ -109,7 +109,7 @@ def _tell_part(swizzle: Swizzle, start: Pointer, part: Any) -> None:
     width = start.dtype.width
 
     def tell() -> None:
-        first = int(seam.known(start.address))
+        first = seam.known(start.address)  # of lanes that run together each has its own
         running.part_by_swizzle(swizzle, [first + i * width // 8 for i in places(known(part))], width)
 
     running.either(lambda: None, tell)

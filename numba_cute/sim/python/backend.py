@@ -140,7 +140,7 @@ class SimBackend(Values):
 
     def part_by_swizzle(self, swizzle: Any, addresses: Any, width: int) -> None:
         for tell in self.run.watch.part_by_swizzle:
-            tell(self.run.thread, swizzle, addresses, width)
+            tell(self.run.thread, swizzle, list(map(int, addresses)), width)
 
     def reinterprets(self, address: Any, width: int, other: int) -> None:
         for tell in self.run.watch.reinterprets:
