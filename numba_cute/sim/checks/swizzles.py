@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...isa.facts.canonical import swizzle_parameters
 from ...layout import Swizzle
 from ..ground.access import Pieces, Rows
-from ..ground.report import SwizzleError
+from ..ground.report import Place, SwizzleError
 from ..hardware.together import NotTogether
 from ..hardware.watch import Check
 
@@ -29,10 +29,11 @@ class _Lay(NamedTuple):
 
 
 class _Writer(NamedTuple):
-    """How what was written lies, and what wrote it."""
+    """How what was written lies, and what wrote it where."""
 
     lay: _Lay
-    by: str
+    what: str
+    place: Place
 
 
 class Swizzles(Check):
@@ -125,7 +126,7 @@ class Swizzles(Check):
                 region.set(self._tags[memory], 0)
             return
         what = m.row.name if m.row is not None else "a store"
-        writer = _Writer(by, f"{what} of {m.describe()} at {m.place}")
+        writer = _Writer(by, f"{what} of {m.describe()}", m.place)
         if writer not in self._numbers:
             self._numbers[writer] = len(self._writers)
             self._writers.append(writer)
@@ -203,7 +204,7 @@ class Swizzles(Check):
             f"wrong {'elements' if wide else 'swizzle'}: shared memory {memory.name(address)} is read "
             f"{_shown(reader, wide)} by {issue}{m.describe()} at {m.place}, but was written "
             f"{_shown(writer.lay, wide)}\n"
-            f"  by {writer.by}\n"
+            f"  by {writer.what} at {writer.place}\n"
             f"  fix: {fix}"
         )
 
