@@ -33,9 +33,20 @@ LEAVING = frozenset({"gemm", "Pieces.put", "Stores.create", "Stores.put", "Store
 
 
 def _hopper(space: dict, options: dict) -> None:
-    a, b, c = gemm_host.problem(256, 256, 256, cute.BFloat16)
-    args, grid = plan.arguments(a, b, c, cute.BFloat16, 1, plan.Plan(128, stages=2, slots=2))
-    cute.simulate(space["gemm"], **options)[grid, HOPPER.THREADS](*args)
+    """Run it as it is used mostly, then, on a tile each, with a B that stays and with a K that CTAs share, launched
+    behind a launch of the same C."""
+    _gemm(space, options, (256, 256, 256), plan.Plan(128, stages=2, slots=2))
+    _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, stages=2, kept=4))
+    _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, 2), launches=2)
+
+
+def _gemm(space: dict, options: dict, shape: tuple, cut: plan.Plan, launches: int = 1) -> None:
+    a, b, c = gemm_host.problem(*shape, cute.BFloat16)
+    args, grid = plan.arguments(a, b, c, cute.BFloat16, 1, cut)
+    kernel = cute.cluster_shape(cut.sharers, cut.parts)(space["gemm"])
+    with cute.simulate.sequence():
+        for i in range(launches):
+            cute.simulate(kernel, pdl=i > 0, **options)[grid, HOPPER.THREADS](*args)
     gemm_host.check(a, b, c)
 
 

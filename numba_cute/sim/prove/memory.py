@@ -91,10 +91,10 @@ class Memory(Picture):
     def only(self, *, cta: int | None = None, first: int | None = None, last: int | None = None) -> Memory:
         """Return the picture of another CTA of the cluster, numbered `cta`, or of the steps from `first` on, up to
         `last`. CuteError: no such CTA or steps."""
-        found = dataclasses.replace(
-            self, cta=self.cta if cta is None else cta, first=self.first if first is None else first,
-            last=min(self.steps, (first or self.first) + _SHOWN) if last is None else last,
-        )  # fmt: skip
+        if last is None:
+            last = self.last if first is None else min(self.steps, first + _SHOWN)
+        first, at = self.first if first is None else first, self.cta if cta is None else cta
+        found = dataclasses.replace(self, cta=at, first=first, last=last)
         ctas = sorted({w.cta for w in self.record.warps})
         if ctas and found.cta not in ctas:
             raise CuteError(f"memory.only: cta {cta!r} is none of the cluster's, {ranges(ctas)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from html import escape
 from typing import Any
 
 from ..ground.report import count
@@ -63,6 +64,10 @@ class Proof:
 
     def __bool__(self) -> bool:
         return self.proved
+
+    def _repr_html_(self) -> str:
+        pictures = (self.roles, self.barriers, self.memory)
+        return f"<pre>{escape(str(self))}</pre>" + "".join(p._repr_html_() for p in pictures)
 
     def __str__(self) -> str:
         launch = f"{self.kernel}[{self.grid}, {self.block}]"

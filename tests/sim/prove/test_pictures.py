@@ -181,6 +181,11 @@ def test_pictures_are_well_formed_and_say_what_the_text_does(name, proof, graph,
     assert not over, "no text lies over another"
 
 
+def test_a_notebook_shows_a_proof_with_its_pictures(proof):
+    shown = ElementTree.fromstring(f"<div>{proof._repr_html_()}</div>")
+    assert len(list(shown.iter(f"{SVG}svg"))) == 3 and "proved. Every order" in shown[0].text
+
+
 def test_a_picture_escapes_its_texts():
     d = Drawing()
     d.text(0, 10, "a < b & c")
