@@ -106,7 +106,7 @@ def meaning(text: str, writes: Sequence[DType]) -> Callable[..., Any]:
             at += 1
             holds = step.guard is None or registers.predicate(step.guard)
             if step.words[0] != "bra":
-                current().when(holds, functools.partial(_do, registers, step, text))
+                current().when(holds, functools.partial(_do, registers, step, text), of_python=True)  # registers
             elif holds:
                 at = plan.labels[step.operands[0]]
         made = tuple(as_type(registers.held[f"${i}"], t) for i, t in enumerate(writes))

@@ -4,6 +4,7 @@ of objects."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -164,7 +165,7 @@ def if_generate(
     if return_types:
         raise CuteError(f"if_generate: return_types: {_PLAIN}")
     given = tuple(input_args or ())
-    when = current().when
+    when = functools.partial(current().when, of_python=True)
     when(cond, lambda: then_body(*given))
     if else_body is not None:
         other = else_body

@@ -86,7 +86,7 @@ class Tracer(Regions, Vectors):
         """The objects of Python's that have a slot in the frame, by `id`, each with its slot."""
 
     # ------------------------------------------------------------------ control flow
-    def when(self, cond: Any, then: Callable[[], None]) -> None:
+    def when(self, cond: Any, then: Callable[[], None], *, of_python: bool = False) -> None:
         if not isinstance(cond, Number):
             if cond:
                 then()

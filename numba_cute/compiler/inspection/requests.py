@@ -80,7 +80,7 @@ class Requesting(Tracer):
         result = super().issue(instr, statics, operands)
         return self.tell("issue", (instr, tuple(statics.items()), tuple(operands.items())), result)
 
-    def when(self, cond: Any, then: Callable[[], None]) -> None:
+    def when(self, cond: Any, then: Callable[[], None], *, of_python: bool = False) -> None:
         if isinstance(cond, Number):
             self.listener.branch(_known(cond), then)
         elif cond:

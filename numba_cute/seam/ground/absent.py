@@ -24,7 +24,6 @@ ABSENT = {
     "nvgpu.tcgen05.append_s2t_broadcast_mode": "nothing public says what it does",
     "utils.Band": "undocumented",
     "utils.create_tensor_a": "a test's torch tensors: `runtime.from_dlpack` takes any array",
-    "experimental.mainloop_mma": _MAINLOOP,
     "experimental.mainloop_mma_sm120": _MAINLOOP,
     "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
     "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",

@@ -142,8 +142,9 @@ class Backend(Protocol):
     def compare(self, op: str, a: Any, b: Any) -> Any:
         """Compare two scalars, giving a run-time bool. op: "<", "<=", "==", "!=", ">", ">="."""
 
-    def when(self, cond: Any, then: Callable[[], None]) -> None:
-        """Run `then` if `cond`, which may be a run-time bool."""
+    def when(self, cond: Any, then: Callable[[], None], *, of_python: bool = False) -> None:
+        """Run `then` if `cond`, which may be a run-time bool. of_python: `then` may change what Python holds, as the
+        user's functions do, and not memory and registers alone."""
 
     def guarded(self, cond: Any) -> AbstractContextManager[None]:
         """Make the context manager whose block runs if `cond`, a run-time bool of compiled code."""

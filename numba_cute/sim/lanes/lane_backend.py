@@ -278,8 +278,8 @@ class LaneBackend(LaneRegisters):
         lists = [f.lists(lanes_cast(x, t) if type(x) is Lanes else cast(x, t)) for x in (a, b)]
         return f.of(t, [x if c else y for c, x, y in zip(f.lists(cond), *lists)])
 
-    def when(self, cond: Any, then: Callable[[], None]) -> None:
-        if type(cond) is Lanes:
+    def when(self, cond: Any, then: Callable[[], None], *, of_python: bool = False) -> None:
+        if type(cond) is Lanes and not of_python:
             self._convoy.when(list(map(bool, cond.values)), then)
         else:
             super().when(cond, then)

@@ -212,7 +212,7 @@ class Values:
     def compare(self, op: str, a: Any, b: Any) -> Any:
         return compared(op, a, b)
 
-    def when(self, cond: Any, then: Callable[[], None]) -> None:
+    def when(self, cond: Any, then: Callable[[], None], *, of_python: bool = False) -> None:
         if cond:
             then()
 
