@@ -77,8 +77,16 @@ def _arguments(key: Any, args: Any) -> Any:
 def _of(key: Any, known: Any) -> Any:
     """Return an operator or function by the reference's rule; of another global what the context finds, `known`."""
     ruled = key in _OPERATORS or key in _FOLDED or key is range or getattr(key, "__module__", "") == "math"
-    return ReferenceFunction(known.templates) if ruled and isinstance(known, types.Function) else known
+    if not ruled or not isinstance(known, types.Function):
+        return known
+    made = _MADE.get(key)
+    if made is None or made[0] is not known:
+        made = _MADE[key] = (known, ReferenceFunction(known.templates))
+    return made[1]
 
+
+_MADE: dict[Any, tuple[Any, ReferenceFunction]] = {}
+"""By function: Numba's type of it, and the one by the rule, which remembers how it is lowered."""
 
 contexts.RULE.update(function=_of, unify=unified, constant=type_of)
 
