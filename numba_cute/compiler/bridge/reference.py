@@ -35,6 +35,8 @@ def unified(first: Any, second: Any) -> Any:
     """Return the type in which two numbers meet, None if there is none; NotImplemented of others."""
     if not (is_number(first) and is_number(second)):
         return NotImplemented
+    if types.unliteral(first) == types.unliteral(second) and not is_static(first) and not is_static(second):
+        return NotImplemented  # what is known to divide both stays
     found = promotion.promoted(kind_of_number(first), kind_of_number(second))
     return None if found is None else scalar_type(found)
 
