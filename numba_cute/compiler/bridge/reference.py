@@ -35,6 +35,8 @@ def unified(first: Any, second: Any) -> Any:
     """Return the type in which two numbers meet, None if there is none; NotImplemented of others."""
     if not (is_number(first) and is_number(second)):
         return NotImplemented
+    if types.unliteral(first) == types.unliteral(second) and not is_static(first) and not is_static(second):
+        return NotImplemented  # what is known to divide both stays
     found = promotion.promoted(kind_of_number(first), kind_of_number(second))
     return None if found is None else scalar_type(found)
 
@@ -77,8 +79,16 @@ def _arguments(key: Any, args: Any) -> Any:
 def _of(key: Any, known: Any) -> Any:
     """Return an operator or function by the reference's rule; of another global what the context finds, `known`."""
     ruled = key in _OPERATORS or key in _FOLDED or key is range or getattr(key, "__module__", "") == "math"
-    return ReferenceFunction(known.templates) if ruled and isinstance(known, types.Function) else known
+    if not ruled or not isinstance(known, types.Function):
+        return known
+    made = _MADE.get(key)
+    if made is None or made[0] is not known:
+        made = _MADE[key] = (known, ReferenceFunction(known.templates))
+    return made[1]
 
+
+_MADE: dict[Any, tuple[Any, ReferenceFunction]] = {}
+"""By function: Numba's type of it, and the one by the rule, which remembers how it is lowered."""
 
 contexts.RULE.update(function=_of, unify=unified, constant=type_of)
 
