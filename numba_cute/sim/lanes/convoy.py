@@ -73,13 +73,15 @@ class Crew:
 
 
 class Mask:
-    """What some lanes of a convoy do while the others wait for them, as at an `if`. crew: all of them. fork, step: the
-    fork in the log, and the number of the next step, where it began."""
+    """What some lanes of a convoy do while the others wait for them, as at an `if`. crew: all of them. chosen: those that
+    do it, with such as have parted from them since. fork, step: the fork in the log, and the number of the next step,
+    where it began."""
 
-    __slots__ = ("crew", "fork", "step")
+    __slots__ = ("crew", "fork", "step", "chosen")
 
     def __init__(self, crew: Crew, fork: int, step: int) -> None:
         self.crew, self.fork, self.step = crew, fork, step
+        self.chosen: tuple[int, ...] = ()
 
 
 class Convoy:
@@ -316,6 +318,7 @@ class Convoy:
         self.masks.append(mask)
         self.partial = True
         self._compute_for(Crew([t for t, c in zip(self.threads, conditions) if c]))
+        mask.chosen = self.lanes
         return mask
 
     def leave(self, mask: Mask) -> None:
@@ -332,7 +335,7 @@ class Convoy:
             others = [t for t in mask.crew.threads if t.index not in set(inner.lanes)]
             if others:
                 self.cluster.spawn(Convoy(self.cluster, others, self._all, self.log.until(mask)))
-            self.log.forks[mask.fork] = inner.lanes
+            self.log.forks[mask.fork] = mask.chosen
         if self.masks:
             self.masks, self.partial = [], self.apart
             self._lead(self.threads)
