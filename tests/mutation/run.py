@@ -32,6 +32,7 @@ EQUIVALENT = {
     ("tensor memory", "without umma.tcgen05_wait_ld()"): "what is loaded is waited for where it is first used",
     ("Hopper GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("Hopper GEMM", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too, and keep it alive",
+    ("Hopper GEMM", "without arch.cluster_wait() #3"): "producers of its CTA wait there too, and keep it alive",
     ("TMA to warps", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("threads to threads", "without producer.tail()"): OWN,
     ("TMA to warps", "without producer.tail()"): OWN,
