@@ -16,6 +16,7 @@ LEAST = 0.95
 OWN = "only its own CTA uses its barriers, and that has not exited"
 NOT_TAKEN = "this branch is not taken"
 STORES = "PipelineTmaStore only checks its type"
+KEPT = "B is loaded once, and stays: nobody waits for its release"
 FIRST = "a producer's first wait of a stage passes"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
@@ -32,6 +33,10 @@ EQUIVALENT = {
     ("tensor memory", "without umma.tcgen05_wait_ld()"): "what is loaded is waited for where it is first used",
     ("Hopper GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("Hopper GEMM", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too, and keep it alive",
+    ("Hopper GEMM", "without arch.cluster_wait() #3"): "producers of its CTA wait there too, and keep it alive",
+    ("Hopper GEMM", "CONSUMER_WA: argument 1 +1 #2"): KEPT,
+    ("Hopper GEMM", "CONSUMER_WA: argument 1 -1 #2"): KEPT,
+    ("Hopper GEMM", "whole.make_producer().acquire_and_advance() does not wait"): FIRST,
     ("TMA to warps", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("threads to threads", "without producer.tail()"): OWN,
     ("TMA to warps", "without producer.tail()"): OWN,
