@@ -154,7 +154,7 @@ def _atom(
     form = MapForm(dtype, unpacked, tuple(dims), tuple(multicast_slice(box, parts)), name)
     held = (internal_type or Uint8) if unpacked else ptr.dtype
     elements = layout.product(tuple(box)) * ratio
-    if tile.maps.made:
+    if tile.maps is not None and tile.maps.made:
         address = _made_here(form, tile.base, smem, op.writes)
     else:
         address = seam.current().tensor_map(tile.maps, form, tile.base)
