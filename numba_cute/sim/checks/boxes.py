@@ -10,8 +10,8 @@ from ..hardware.watch import Check
 
 class Boxes(Check):
     """Warns of a line none of whose boxes, in the whole launch, holds an element of its tensor. Single ones outside are
-    usual: the last CTAs of a cluster, a share of a multicast, a tile too far. So are the rows of gather4 and scatter4,
-    and boxes of im2col."""
+    usual: the last CTAs of a cluster, a share of a multicast. So is one that begins where the tensor ends, for nothing
+    is left to copy, and are the rows of gather4 and scatter4, and boxes of im2col."""
 
     name = "boxes"
     summary = (

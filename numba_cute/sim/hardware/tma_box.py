@@ -203,11 +203,13 @@ class SimTensorMap:
         return self.image.lay(self._gathered(at, offsets, machine, wide), line)
 
     def _tell(self, at: tuple[int, ...], machine: Any) -> None:
-        """Tell the checks of a box, and whether some of it lies inside."""
+        """Tell the checks of a box, and whether some of it lies inside; not of one that begins where the tensor ends,
+        as one of no rows does."""
         r = self.stated
         for tell in machine.run.watch.copies_box if r.im2col is None and r.interleave == "none" else ():
-            each = zip(at, r.box_shape, r.dims, r.element_strides)
-            tell(machine, self, at, all(max(0, -(c // s)) < min(b, -((c - n) // s)) for c, b, n, s in each))
+            each = [*zip(at, r.box_shape, r.dims, r.element_strides)]
+            if all(c != n for c, _, n, _ in each):
+                tell(machine, self, at, all(max(0, -(c // s)) < min(b, -((c - n) // s)) for c, b, n, s in each))
 
     def wide_bytes(self, halo: int) -> tuple[int, int]:
         r = self.record
