@@ -12,8 +12,9 @@ from ...isa.form.targets import Target
 from ...seam.ground.places import placed
 from ..ground.memory import Loss
 from . import ptxas
+from .result import LIKELY_WRONG
 
-_LOST, _WRONG = "lost speed: ", "likely wrong: "
+_LOST = "lost speed: "
 _FLOAT64 = re.compile(r"\b(?:add|sub|mul|fma|div|rem|min|max|setp|neg|abs|sqrt)(?:\.\w+)*\.f64\b")
 _ALLOCATES = re.compile(r"\btcgen05\.alloc\.[\w.:]+ \[[^\]]*\], (%\w+|\d+);")
 _MOST = 8
@@ -26,11 +27,6 @@ def is_loss(note: str) -> bool:
     return note.startswith(_LOST) or any(code in note for code in ptxas.SLOW_NOTES)
 
 
-def is_wrong(note: str) -> bool:
-    """Say whether a note means a likely mistake."""
-    return note.startswith(_WRONG)
-
-
 def of_lines(py_func: Any, found: Iterable[Loss], ptx: str) -> tuple[str, ...]:
     """Return notes of the lines of a kernel that are likely wrong, and of those that cost speed: of float64 for a
     literal's or an integer's sake if the PTX computes in it, which the optimiser may have found needless."""
@@ -38,7 +34,7 @@ def of_lines(py_func: Any, found: Iterable[Loss], ptx: str) -> tuple[str, ...]:
     notes = {(n.likely_wrong, n.file, n.line, n.why): None for n in found if wide or not n.in_float64}
     lines = sorted(notes, key=lambda n: not n[0])
     return tuple(
-        placed((_WRONG if wrong else _LOST) + why, py_func.__name__, file, line)
+        placed((LIKELY_WRONG if wrong else _LOST) + why, py_func.__name__, file, line)
         for wrong, file, line, why in lines[:_MOST]
     )
 

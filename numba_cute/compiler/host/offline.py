@@ -33,7 +33,7 @@ from . import disk_cache, linking, losses, ptxas
 from .facts import required_smem, static_smem
 from .lowering import lowered
 from .mapped import mapped
-from .result import Compiled, CompiledHost, warn_of
+from .result import LIKELY_WRONG, Compiled, CompiledHost, warn_of
 from .roles import check_roles
 from .toolchain import check_toolchain
 
@@ -71,7 +71,7 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
         result = disk_cache.compiled(
             py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
         )
-    refused = [n for n in result.notes if losses.is_loss(n) or losses.is_wrong(n)] if notes == "error" else []
+    refused = [n for n in result.notes if losses.is_loss(n) or n.startswith(LIKELY_WRONG)] if notes == "error" else []
     if refused:
         raise CuteError("\n".join(refused))
     warn_of(py_func.__name__, result.notes)

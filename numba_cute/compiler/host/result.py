@@ -10,8 +10,10 @@ from typing import Any
 
 from ...seam.marks.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
-from .losses import is_wrong
 from .waits import Wait, waits
+
+LIKELY_WRONG = "likely wrong: "
+"""Begins a note of a likely mistake."""
 
 
 class PerformanceWarning(UserWarning):
@@ -25,9 +27,8 @@ class MistakeWarning(UserWarning):
 @dataclass(frozen=True)
 class Compiled:
     """A compiled kernel, which is launched as the kernel is. name: its symbol. arch: the target. ptx, cubin: the code.
-    resources: what it uses. notes: what costs speed, what is likely a
-    mistake, and what else the assembler remarked. kernel: what `cuda.jit` or
-    `cute.kernel` made; None of one that was compiled by something else than `cute.compile`."""
+    resources: what it uses. notes: what costs speed, what is likely a mistake, and what else the assembler remarked.
+    kernel: what `cuda.jit` or `cute.kernel` made; None of one that was compiled by something else than `cute.compile`."""
 
     name: str
     arch: str
@@ -104,7 +105,7 @@ class CompiledHost:
 def warn_of(name: str, notes: tuple[str, ...]) -> None:
     """Warn of each note of the assembler that means lost speed, and of each of a likely mistake."""
     for note in notes:
-        if is_wrong(note):
+        if note.startswith(LIKELY_WRONG):
             warnings.warn(f"kernel {name}: {note}", MistakeWarning, stacklevel=4)
         if any(code in note for code in ptxas.SLOW_NOTES):
             warnings.warn(f"kernel {name}: {note}", PerformanceWarning, stacklevel=4)
