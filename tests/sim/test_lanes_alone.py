@@ -3,6 +3,7 @@
 
 import numba
 import numpy as np
+import pytest
 from numba import cuda
 
 import numba_cute as cute
@@ -72,6 +73,23 @@ def alone(x, out):
     out[t] += parts[0] + held + values[0] + values[1] + walk.at + walk.steps + plain.x
 
 
-def test_lanes_that_do_something_alone_give_the_same(both, rng):  # noqa: F811
-    out = both(alone, 1, 64, [rng.random(128).astype(np.float32), np.zeros(192, np.float32)], smem=1024)[1]
+def within(x, out):
+    """Lanes part inside of an `if` that they are alone in, and then change an object."""
+    t = cuda.threadIdx.x
+    walk = Walk(t, 0)
+    for i in range(t % 3, 5):
+        if t < 32:
+            if t % 2 == 0 and x[t] < 0.7:
+                if i % 5 == 0:
+                    walk.go(2)
+                else:
+                    cuda.atomic.max(out, 128 + t, i)
+                    out[64 + t] += 1
+                walk.go(1)
+    out[t] = walk.at
+
+
+@pytest.mark.parametrize("kernel", [alone, within])
+def test_lanes_that_do_something_alone_give_the_same(both, rng, kernel):  # noqa: F811
+    out = both(kernel, 1, 64, [rng.random(128).astype(np.float32), np.zeros(192, np.float32)], smem=1024)[1]
     assert out.any()

@@ -73,9 +73,9 @@ class Crew:
 
 
 class Mask:
-    """What some lanes of a convoy do while the others wait for them, as at an `if`. crew: all of them. chosen: those that
-    do it, with such as have parted from them since. fork, step: the fork in the log, and the number of the next step,
-    where it began."""
+    """What some lanes of a convoy do while the others wait for them, as at an `if`. crew: all of them. chosen: those
+    that do it, with such as have parted from them since. fork, step: the fork in the log, and the number of the next
+    step, where it began."""
 
     __slots__ = ("crew", "fork", "step", "chosen")
 
