@@ -34,6 +34,7 @@ EQUIVALENT = {
     ("Hopper GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("Hopper GEMM", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too, and keep it alive",
     ("Hopper GEMM", "without arch.cluster_wait() #3"): "producers of its CTA wait there too, and keep it alive",
+    ("Hopper GEMM", "without arch.sync_warp() #2"): NOT_TAKEN,
     ("Hopper GEMM", "CONSUMER_WA: argument 1 +1 #2"): KEPT,
     ("Hopper GEMM", "CONSUMER_WA: argument 1 -1 #2"): KEPT,
     ("Hopper GEMM", "whole.make_producer().acquire_and_advance() does not wait"): FIRST,
