@@ -28,7 +28,8 @@ class MistakeWarning(UserWarning):
 class Compiled:
     """A compiled kernel, which is launched as the kernel is. name: its symbol. arch: the target. ptx, cubin: the code.
     resources: what it uses. notes: what costs speed, what is likely a mistake, and what else the assembler remarked.
-    kernel: what `cuda.jit` or `cute.kernel` made; None of one that was compiled by something else than `cute.compile`."""
+    kernel: what `cuda.jit` or `cute.kernel` made; None of one that was compiled by something else than
+    `cute.compile`."""
 
     name: str
     arch: str
