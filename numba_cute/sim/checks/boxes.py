@@ -23,7 +23,7 @@ class Boxes(Check):
         self._told: dict[Any, str | None] = {}
         """By line and tensor map what is to be warned of; None once a box was inside."""
 
-    def copies_box(self, m: Any, of: Any, at: tuple[int, ...], inside: bool) -> None:
+    def copies_box(self, m: Any, of: Any, at: tuple[int, ...], loads: bool, inside: bool) -> None:
         key = m.place, of.name
         if inside:
             text = self._told.get(key)
@@ -31,13 +31,12 @@ class Boxes(Check):
                 self.run.suspicions.remove(text)
             self._told[key] = None
         elif key not in self._told:
-            text = self._told[key] = self._words(m, of, at)
+            text = self._told[key] = self._words(m, of, at, loads)
             self.run.suspicions.append(text)
 
     @staticmethod
-    def _words(m: Any, of: Any, at: tuple[int, ...]) -> str:
+    def _words(m: Any, of: Any, at: tuple[int, ...], loads: bool) -> str:
         dims, box = of.stated.dims, of.stated.box
-        loads = "g2s" in m.row.name
         does = (
             f"fills shared memory with {'NaN' if of.stated.oob_fill == 'nan' else 'zero'}s"
             if loads

@@ -199,17 +199,17 @@ class SimTensorMap:
     def gather(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, line: int, wide: str | None, machine: Any
     ) -> Bytes:
-        self._tell(at, machine)
+        self._tell(at, True, machine)
         return self.image.lay(self._gathered(at, offsets, machine, wide), line)
 
-    def _tell(self, at: tuple[int, ...], machine: Any) -> None:
+    def _tell(self, at: tuple[int, ...], loads: bool, machine: Any) -> None:
         """Tell the checks of a box, and whether some of it lies inside; not of one that begins where the tensor ends,
         as one of no rows does."""
         r = self.stated
         for tell in machine.run.watch.copies_box if r.im2col is None and r.interleave == "none" else ():
             each = [*zip(at, r.box_shape, r.dims, r.element_strides)]
             if all(c != n for c, _, n, _ in each):
-                tell(machine, self, at, all(max(0, -(c // s)) < min(b, -((c - n) // s)) for c, b, n, s in each))
+                tell(machine, self, at, loads, all(max(0, -(c // s)) < min(b, -((c - n) // s)) for c, b, n, s in each))
 
     def wide_bytes(self, halo: int) -> tuple[int, int]:
         r = self.record
@@ -239,7 +239,7 @@ class SimTensorMap:
     ) -> None:  # fmt: skip
         r = self.record
         self._check(at, offsets, machine)
-        self._tell(at, machine)
+        self._tell(at, False, machine)
         self._check_stores(machine)
         if reduce is not None:
             check_reduction(reduce, self.stated.dtype)

@@ -84,7 +84,7 @@ class Check:
     def reaches(self, m: Any, cta: Any) -> None:
         """`m` accesses the shared memory of another CTA."""
 
-    def copies_box(self, m: Any, of: Any, at: tuple[int, ...], inside: bool) -> None:
+    def copies_box(self, m: Any, of: Any, at: tuple[int, ...], loads: bool, inside: bool) -> None:
         """`m` copies the box of tensor map `of` at these coordinates. inside: some element of it lies in the tensor."""
 
     def issues(self, m: Any, op: Any) -> None:
