@@ -32,12 +32,16 @@ def dictionary(**named: Any) -> dict[str, Any]:
 
 
 def has_dictionaries(code: CodeType) -> bool:
-    """Say whether code, or a function in it, calls with a dictionary's items for named arguments, or with so many
-    named arguments that Python makes a dictionary of them."""
+    """Say whether code, or a function in it, calls with a dictionary's items for named arguments."""
     inner = (c for c in code.co_consts if isinstance(c, CodeType))
-    names = opnames(code)
-    many = "MAP_ADD" in names and "CALL_FUNCTION_EX" in names
-    return "DICT_MERGE" in names or many or any(map(has_dictionaries, inner))
+    return "DICT_MERGE" in opnames(code) or any(map(has_dictionaries, inner))
+
+
+def has_many(code: CodeType) -> bool:
+    """Say whether code, or a function in it, calls with so many named arguments that Python makes a dictionary of
+    them."""
+    inner = (c for c in code.co_consts if isinstance(c, CodeType))
+    return {"MAP_ADD", "CALL_FUNCTION_EX"} <= opnames(code) or any(map(has_many, inner))
 
 
 class NamedArguments(ast.NodeTransformer):

@@ -19,7 +19,7 @@ from ..ground.error import CuteError
 from ..ground.packages import package_of
 from ..ground.places import at_line, definition_of, source_of
 from .imports import Imports, has_import
-from .named_arguments import NamedArguments, has_dictionaries
+from .named_arguments import NamedArguments, has_dictionaries, has_many
 
 _OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -31,9 +31,7 @@ def without_with(fn: Any) -> Any:
 
     CuteError: another `with`, or one in a function whose source is not there.
     """
-    if not isinstance(fn, FunctionType) or not any(
-        has(fn.__code__) for has in (has_with, has_import, has_dictionaries)
-    ):
+    if not isinstance(fn, FunctionType) or not any(has(fn.__code__) for has in (*_REWRITTEN, has_many)):
         return fn
     if fn not in _MADE:
         _MADE[fn] = _rewritten(fn)
@@ -105,6 +103,8 @@ def _rewritten(fn: FunctionType) -> FunctionType:
         lines, first = source_of(fn)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):
+        if not any(has(code) for has in _REWRITTEN):  # Numba knows calls of many names, unless one of them branches
+            return fn
         e = CuteError(
             "`with`, `import` and `f(**names)` are read from the source, which is not there: write `if elect_one():`, "
             "import at the head of the file, and name the arguments"
