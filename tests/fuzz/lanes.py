@@ -19,6 +19,7 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute import pipeline
 from numba_cute.sim import launch
 
 THREADS, DEEPEST = 96, 4
@@ -54,6 +55,9 @@ class Writer:
             "    v0, v1, i0 = x[t], x[t + 1], t % 5",
             "    walk, pair, box = Walk(t, 0), [x[t], x[t]], Box(x[t])",
             "    local = cuda.local.array(4, np.float32)",
+            "    held = cute.make_rmem_tensor(cute.make_layout(2), cute.Float32)",
+            "    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 3)",
+            "    held.fill(0.5)",
             "    for j in range(4):",
             "        local[j] = j",
         ]
@@ -119,7 +123,8 @@ class Writer:
 
     def simple(self, depth: int, whole: bool) -> None:
         r = self.random
-        source = r.choice(["x[t]", "v0", "v1", "i0", "walk.at", "pair[1]", "box.x", f"local[{r.randint(0, 3)}]"])
+        sources = ["x[t]", "v0", "v1", "i0", "walk.at", "pair[1]", "box.x", "held[1]", "state.index", "state.phase"]
+        source = r.choice([*sources, f"local[{r.randint(0, 3)}]"])
         texts = [
             f"v{r.randint(0, 1)} {r.choice(['=', '+=', '-='])} cute.Float32({source})",
             f"i0 = (i0 * 3 + {r.randint(0, 9)}) % 17",
@@ -127,6 +132,8 @@ class Writer:
             f"pair[1] = cute.Float32({source})",
             f"box.x = cute.Float32({source})",
             f"local[{r.randint(0, 3)}] = {source}",
+            f"held[{r.randint(0, 1)}] = cute.Float32({source})",
+            "state.advance()",
             f"cuda.atomic.add(counts, t % 4, {r.randint(1, 3)})",
             f"out[t] += {source}",
         ]
@@ -137,7 +144,7 @@ def kernel_of(seed: int):
     """Make the kernel of a seed; gives its text too."""
     text, file = Writer(seed).text(), f"<lanes {seed}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    space = {"cuda": cuda, "cute": cute, "np": np, "Walk": Walk, "Box": Box}
+    space = {"cuda": cuda, "cute": cute, "np": np, "pipeline": pipeline, "Walk": Walk, "Box": Box}
     exec(compile(text, file, "exec"), space)
     return cuda.jit(space["kernel"]), text
 
