@@ -133,6 +133,20 @@ def test_many_named_arguments_one_of_which_branches(static):
         assert x.tolist() == [n, n if static else 2 * n, 15, last]
 
 
+def test_many_named_arguments_beside_an_import_in_the_function():
+    @cute.kernel
+    def k(x: cute.Tensor):
+        from math import ceil
+
+        n, few = x[0], {"a": 1, "b": 2}
+        made = Many(a=n, b=1, c=1, d=1, e=1, f=1, g=1, h=1, i=1, j=1, k=1, l=1, m=1, n=1, o=1, p=1, q=few["b"])
+        x[1] = made.first + made.sum + made.last + ceil(0.5)
+
+    x = np.array([4, 0], np.int32)
+    both(k, from_dlpack(x))
+    assert x.tolist() == [4, 4 + 15 + 2 + 1]
+
+
 def test_vectors_are_changed_in_place_and_recast_registers_are_set():
     @cute.kernel
     def k(x: cute.Tensor, bits: cute.Tensor):

@@ -8,7 +8,7 @@ import ast
 from types import CodeType
 from typing import Any
 
-from ..ground.bytecode import opnames
+from ..ground.bytecode import operations, opnames
 from ..marks.decorators import traced
 
 _CALL, _DICT = "__cute_call__", "__cute_dict__"
@@ -39,9 +39,19 @@ def has_dictionaries(code: CodeType) -> bool:
 
 def has_many(code: CodeType) -> bool:
     """Say whether code, or a function in it, calls with so many named arguments that Python makes a dictionary of
-    them."""
-    inner = (c for c in code.co_consts if isinstance(c, CodeType))
-    return {"MAP_ADD", "CALL_FUNCTION_EX"} <= opnames(code) or any(map(has_many, inner))
+    them, and one of them branches."""
+    added = jumps = False
+    for o in operations(code):
+        if o.name == "BUILD_MAP" and not added:
+            jumps = False
+        elif o.name == "MAP_ADD":
+            added = True
+        elif o.name == "CALL_FUNCTION_EX":
+            if added and jumps:
+                return True
+            added = False
+        jumps |= "JUMP" in o.name
+    return any(has_many(c) for c in code.co_consts if isinstance(c, CodeType))
 
 
 class NamedArguments(ast.NodeTransformer):

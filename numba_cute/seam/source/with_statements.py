@@ -119,7 +119,8 @@ def _rewritten(fn: FunctionType) -> FunctionType:
     calls = NamedArguments(body)
     body = calls.visit(body)
     given = imports.given | calls.given
-    outer: Any = ast.parse(f"def outer({', '.join((*code.co_freevars, *given))}): pass").body[0]
+    names = dict.fromkeys((*code.co_freevars, *given))  # those of a function that was rewritten before come twice
+    outer: Any = ast.parse(f"def outer({', '.join(names)}): pass").body[0]
     outer.body = [Elect(code.co_filename).visit(body)]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     new = _found(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE), fn)
