@@ -25,8 +25,8 @@ class QueryDeviceWorkspaceFunc:
 
 @dataclasses.dataclass(frozen=True)
 class DeviceWorkspace:
-    """What a call of a compiled function needs. size_in_bytes: global memory, 0 if no kernel makes a tensor map.
-    alignment: any address will do."""
+    """Says how much memory a call of a compiled function needs. size_in_bytes: global memory, 0 if no kernel makes a
+    tensor map. alignment: any address will do."""
 
     size_in_bytes: int
     alignment: int = BYTES

@@ -71,7 +71,7 @@ def _block(t: Tensor, block: int, stage: Any) -> Tensor:
 
 
 def _are_one(a: Any, b: Any) -> Any:
-    """Whether two pipelines are one, which their barriers tell."""
+    """Compare two pipelines by the addresses of their barriers; gives whether they are the same."""
     if a is b:
         return True
     x, y = (p.raw_pipeline.sync_object_full.get_barrier(0).address for p in (a, b))

@@ -118,7 +118,7 @@ def partition(tensor: Tensor, index: Any, *, layout_tv: Layout, tiler: Any) -> T
 
 @pure
 def _reaches(layout_tv: Layout, sizes: tuple[int, ...], extents: tuple[int, ...]) -> bool:
-    """Whether what a layout reaches of a tile lies in a tensor that is smaller than the tile."""
+    """Check whether the elements that a layout reaches lie in the tensor, where that is smaller than the tile."""
     if not layout.is_static(layout_tv) or not any(n < size for n, size in zip(extents, sizes)):
         return False
     places = {layout.crd2idx(i, layout_tv) for i in range(layout.size(layout_tv))}
@@ -126,7 +126,7 @@ def _reaches(layout_tv: Layout, sizes: tuple[int, ...], extents: tuple[int, ...]
 
 
 def _repeats(layout_tv: Layout, elements: Any) -> bool:
-    """Whether several values are one element, as many values as the tile has elements, and none beyond."""
+    """Check whether a layout repeats one element, has as many values as the tile elements, and stays inside it."""
     leaves = zip(layout.flatten_to_tuple(layout_tv.shape), layout.flatten_to_tuple(layout_tv.stride))
     static = layout.is_static(layout_tv) and type(elements) is int
     if not static or layout_tv.maps_to_coordinates or layout.size(layout_tv) != elements:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host asks of a compiled function beside calling it: `compiled.get_aux_func(QueryDeviceWorkspaceFunc, …)`."""
+"""Name what `compiled.get_aux_func(…)` gives of a compiled function: QueryDeviceWorkspaceFunc."""
 
 from __future__ import annotations
 

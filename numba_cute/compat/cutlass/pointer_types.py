@@ -16,7 +16,7 @@ __all__ = ["PtrType", "TmaDescriptorTiledType", "prefetch", "recast_iter"]
 
 
 class Descriptor(StaticEnum):
-    """What a pointer points to that is no element."""
+    """Names a pointer's target that is no element type, as a tensor map."""
 
     TILED = "a tensor map"
 
@@ -33,7 +33,8 @@ class TmaDescriptorTiledType:
 
 @static
 class PointerKind:
-    """What `PtrType.get` gives. element: a DType or a Descriptor. space: the memory. alignment: in bytes."""
+    """Describes a type of pointers; `PtrType.get` makes it. element: a DType or a Descriptor. space: the memory.
+    alignment: in bytes."""
 
     element: Any
     space: AddressSpace

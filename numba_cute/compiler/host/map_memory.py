@@ -34,7 +34,7 @@ class Workspace:
 
 
 WORKSPACE: ContextVar[Workspace | None] = ContextVar("WORKSPACE", default=None)
-"""What the caller of the launches that run now gave."""
+"""Holds the workspace that the caller gave to the launches that run now."""
 
 
 def needed(of_block: int, grid: Any) -> int:
