@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensor maps that kernels make: of tensors of run-time addresses and extents, as arrays of pointers have them."""
 
+import itertools
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, experimental as ext
@@ -74,6 +76,29 @@ def test_matrices_behind_pointers():
     assert Workspace(1000, needed(of_block, (2, 3))).give(needed(of_block, 6)) == 1024
     with pytest.raises(CuteError, match="7 bytes are given, and the maps that the kernel makes take"):
         Workspace(1024, 7).give(needed(of_block, 6))
+
+
+@pytest.mark.gpu
+def test_maps_on_a_gpu():
+    """Launches bring memory for their maps: kernel after kernel, by both ways of launching."""
+    torch = pytest.importorskip("torch")
+    if not cuda.is_available() or cuda.get_current_device().compute_capability < (9, 0):
+        pytest.skip("needs a GPU with TMA")
+    launches = (lambda *a: scattered[1, 64](*a)), (lambda *a: cute.launch(scattered, grid=1, block=64)(*a))
+    for launch, _ in itertools.product(launches, range(3)):
+        matrices = torch.rand(3, 20, 40, device="cuda")
+        results = torch.zeros_like(matrices)
+        pointers = [torch.tensor([m.data_ptr() for m in of], device="cuda") for of in (matrices, results)]
+        held = tuple(from_dlpack(of) for of in (matrices, results))
+        launch(from_dlpack(pointers[0]), held, np.int32(40), np.int32(20), from_dlpack(pointers[1]))
+        torch.cuda.synchronize()
+        assert torch.equal(results, matrices)
+    x, maps = torch.rand(24, 64, device="cuda"), torch.zeros(128, dtype=torch.uint8, device="cuda")
+    out = torch.zeros(16, 32, device="cuda")
+    row_major = from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=1)
+    atoms[1, 32](row_major, cute.Int32(9), from_dlpack(maps, assumed_align=128), from_dlpack(out), False)
+    torch.cuda.synchronize()
+    assert torch.equal(out[:9], x[1:10, :32]) and not out[9:].any()
 
 
 @pytest.mark.slow
