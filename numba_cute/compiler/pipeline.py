@@ -70,7 +70,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
             _replace(pipelines, CUDANativeLowering, RecordedPlainLowering)
         return pipelines
     _read(state)
-    mark(state.func_id)
+    mark(state.func_id, state.flags)
     contexts.forget()
     state.typingctx = contexts.typing_context()
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context

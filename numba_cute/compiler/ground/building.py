@@ -105,8 +105,6 @@ class building:
     def __enter__(self) -> None:
         global_compiler_lock.acquire()
         memory.begin()
-        if not _LAUNCHES:
-            errors.forget()
         _LAUNCHES.append((getattr(self.py_func, "__cute_cluster__", None), self.threads))
         _KERNELS.append(Kernel(self.py_func))
         self._warnings = warnings.catch_warnings()
@@ -122,5 +120,9 @@ class building:
         _KERNELS.pop()
         memory.end()
         global_compiler_lock.release()
-        if error is not None:
-            errors.explain(error, self.py_func)
+        try:
+            if error is not None:
+                errors.explain(error, self.py_func)
+        finally:
+            if not _LAUNCHES:
+                errors.forget()

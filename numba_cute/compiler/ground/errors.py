@@ -7,6 +7,7 @@ copies texts and drops causes. So what traced code raised is kept here and found
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from types import CodeType
@@ -43,8 +44,9 @@ _PLACE = re.compile(r" at (\S.*?) \((\d+)\)")
 
 
 def as_typing_error(e: CuteError) -> TypingError:
-    """Put an error in the form that Numba holds back until no type is missing."""
-    _raised.append(e)
+    """Put an error in the form that Numba holds back until no type is missing. What is kept of it has no traceback,
+    whose frames hold all of a typing that failed, unless tracebacks are asked for."""
+    _raised.append(e if isinstance(e, InternalError) or config.current().traceback else at_line_of(copy.copy(e), e))
     return TypingError(str(e))
 
 

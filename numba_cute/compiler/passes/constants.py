@@ -92,11 +92,12 @@ for _name in (*_ARITHMETIC.split(), *(f"r{n}" for n in _ARITHMETIC.split()), "lt
 class Constants:
     """The values of variables and expressions at places in a function's IR, as it is now.
 
-    args: the types of the function's arguments.
+    args: the types of the function's arguments. told: what these say, by their places, where it was found before.
     """
 
-    def __init__(self, blocks: dict[int, Any], args: Any) -> None:
+    def __init__(self, blocks: dict[int, Any], args: Any, told: dict[int, Any] | None = None) -> None:
         self._definitions, self.args = Definitions(blocks), args
+        self._told = {} if told is None else told
         self._found: dict[Place, Any] = {}
 
     def of(self, var: Any, use: Place) -> Any:
@@ -176,7 +177,9 @@ class Constants:
         if isinstance(node, ir.Var):
             return self.of(node, place)
         if isinstance(node, ir.Arg):
-            return self._argument(node.index)
+            if node.index not in self._told:
+                self._told[node.index] = self._argument(node.index)
+            return self._told[node.index]
         if isinstance(node, ir.Expr):
             return self.of_expr(node, place)
         raise NotConstant

@@ -79,11 +79,12 @@ class _Known:
     def __init__(self, state: Any) -> None:
         self.func_ir, self._args = state.func_ir, state.args
         self._now: Constants | None = None
+        self._told: dict[int, Any] = {}
 
     def now(self) -> Constants:
         """Return what is known of the IR as it is."""
         if self._now is None:
-            self._now = Constants(self.func_ir.blocks, self._args)
+            self._now = Constants(self.func_ir.blocks, self._args, self._told)
         return self._now
 
     def forget(self) -> None:

@@ -48,6 +48,7 @@ class _Reader:
             v.name for v in (*given, *(v for p in phis for v in p.incoming_values)) if isinstance(v, ir.Var)
         }
         self._found: set[tuple[CodeType, Meeting]] = set()
+        self._kinds: dict[int, Kind] = {}  # by the number of a type that the variables have
         self._tops: dict[int, dict[int, int]] = {}
 
     def version(self) -> Version:
@@ -112,7 +113,10 @@ class _Reader:
         return _offset(loc) == NOWHERE or loc.code is self._code
 
     def _kind(self, var: Any) -> Kind:
-        return kind_of(self._types[var.name])
+        ty = self._types[var.name]
+        if id(ty) not in self._kinds:
+            self._kinds[id(ty)] = kind_of(ty)
+        return self._kinds[id(ty)]
 
     def _assign(self, inst: Any, block: Any) -> None:
         to, value = self._kind(inst.target), inst.value

@@ -3,6 +3,7 @@
 
 Numba's own, which follows ten of its passes, computes each time which variables live where. Only generators, and those
 of its steps that write `del` statements, ask for it: of this library's functions it is computed when it is asked for.
+Nor are `del` statements written where nothing comes of them.
 """
 
 from __future__ import annotations
@@ -128,9 +129,11 @@ class _Lifetime(VariableLifetime):
         return uses_and_definitions(self._blocks)
 
 
-def mark(func_id: Any) -> None:
-    """Note that a function, by its identity in Numba, is of this library."""
+def mark(func_id: Any, flags: Any) -> None:
+    """Note that a function, by its identity in Numba, is of this library; and whether `del` statements mean something
+    there: they count references, and end what a debugger shows."""
     func_id.numba_cute_own = True
+    func_id.numba_cute_dels = flags.nrt or flags.dbg_extend_lifetimes
 
 
 def when_asked(run: Callable[..., None]) -> Callable[..., None]:
@@ -144,7 +147,7 @@ def when_asked(run: Callable[..., None]) -> Callable[..., None]:
         func_ir.blocks = canonicalize_cfg(func_ir.blocks)
         func_ir.variable_lifetime = _Lifetime(func_ir.blocks)
         func_ir.generator_info = None
-        if emit_dels:
+        if emit_dels and func_ir.func_id.numba_cute_dels:
             self._insert_var_dels(extend_lifetimes=extend_lifetimes)
 
     return post_process

@@ -13,8 +13,8 @@ import gc
 import threading
 from typing import Any
 
-YOUNG = 200_000
-"""The objects made after which the collector looks at the young while a kernel is compiled: of some 50 MB."""
+YOUNG = 500_000
+"""The objects made after which the collector looks at the young while a kernel is compiled: of some 120 MB."""
 
 
 class _Seldom:

@@ -48,6 +48,8 @@ _OF_HOOK: dict[int, tuple[dict[str, Any], bool]] = {}
 def is_of_hook(space: dict[str, Any], file: str) -> bool:
     """Say whether a file imports modules of the CuTe DSL that this library answers for (`compat.install`). space: the
     globals of its module. file: its name."""
+    if is_library_file(file):
+        return False
     known = _OF_HOOK.get(id(space))
     if known is not None and known[0] is space and (known[1] or "cutlass" not in sys.modules):
         return known[1]
