@@ -21,7 +21,7 @@ import hopper_mixed_gemm  # noqa: E402
 from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
-from . import blackwell  # noqa: E402
+from . import blackwell, shipped  # noqa: E402
 from .source import Kernel, small  # noqa: E402
 
 HOPPER = small(dense, within=(output,))
@@ -193,4 +193,5 @@ KERNELS = [
     Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), _matrix_unit),
     Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), _multicast),
     *blackwell.KERNELS,
+    *shipped.KERNELS,
 ]
