@@ -21,7 +21,7 @@ import hopper_mixed_gemm  # noqa: E402
 from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
-from . import blackwell  # noqa: E402
+from . import blackwell, shipped  # noqa: E402
 from .source import Kernel, small  # noqa: E402
 
 HOPPER = small(dense, within=(output,))
@@ -33,10 +33,10 @@ LEAVING = frozenset({"gemm", "Pieces.put", "Stores.create", "Stores.put", "Store
 
 
 def _hopper(space: dict, options: dict) -> None:
-    """Run it as it is used mostly, then, on a tile each, with a B that stays and with a K that CTAs share, launched
+    """Run it on a tile with a B that stays, then as it is used mostly, and on a tile with a K that CTAs share, launched
     behind a launch of the same C."""
-    _gemm(space, options, (256, 256, 256), plan.Plan(128, stages=2, slots=2))
     _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, stages=2, kept=4))
+    _gemm(space, options, (256, 256, 256), plan.Plan(128, stages=2, slots=2))
     _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, 2), launches=2)
 
 
@@ -193,4 +193,5 @@ KERNELS = [
     Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), _matrix_unit),
     Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), _multicast),
     *blackwell.KERNELS,
+    *shipped.KERNELS,
 ]

@@ -69,7 +69,7 @@ def mutants(source: str, functions: set[str]) -> Iterator[Mutant]:
         yield m if nth == 1 else replace(m, change=f"{m.change} #{nth}")
 
 
-def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+def functions_of(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
     """A module's functions by name, and those of its classes as "Class.function"."""
     classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
     of_class = {id(f): c.name for c in classes for f in c.body}
@@ -80,7 +80,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 def _mutants(source: str, functions: set[str]) -> Iterator[Mutant]:
     tree = ast.parse(source)
-    places = {id(n) for name, f in _functions(tree) if name in functions for n in ast.walk(f)}
+    places = {id(n) for name, f in functions_of(tree) if name in functions for n in ast.walk(f)}
     for at, node in enumerate(ast.walk(tree)):
         if id(node) not in places:
             continue

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judging the mutants of a kernel, and which of them are no bugs."""
 
+import signal
+import time
 import warnings
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from .kernels import KERNELS
@@ -10,7 +11,6 @@ from .mutants import Mutant, mutants
 from .source import Kernel
 
 SEEDS = (None, *range(7))
-LEAST = 0.95
 
 # (kernel, what the mutant's description holds, or ends with if there is a $): why the mutant is no bug.
 OWN = "only its own CTA uses its barriers, and that has not exited"
@@ -82,10 +82,10 @@ def found(kernel: Kernel, mutant: Mutant, at: int) -> bool:
     return False
 
 
-def reason(kernel: Kernel, mutant: Mutant) -> str:
-    """Why the mutant is no bug; "" if it is one."""
+def reason(kernel: Kernel, mutant: str) -> str:
+    """Why the mutant of this text is no bug; "" if it is one."""
     known = ((words, why) for (name, words), why in EQUIVALENT.items() if name == kernel.name)
-    return next((why for words, why in known if matches(words, str(mutant))), "")
+    return next((why for words, why in known if matches(words, mutant)), "")
 
 
 def matches(words: str, text: str) -> bool:
@@ -94,31 +94,44 @@ def matches(words: str, text: str) -> bool:
 
 def wrong_mutants(kernel: Kernel) -> list[tuple[int, Mutant]]:
     made = enumerate(mutants(kernel.source, set(kernel.functions)))
-    return [(at, m) for at, m in made if not reason(kernel, m)]
+    return [(at, m) for at, m in made if not reason(kernel, str(m))]
 
 
-def silent(work: tuple[str, int]) -> int:
-    """Run the right kernel of a name in one order: an error unless it passes without a word."""
-    name, seed = work
-    kernel = next(k for k in KERNELS if k.name == name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        kernel.run(vars(kernel.module), orders(seed))
-    return 1
+class Unfinished(BaseException):
+    """The time of a mutant is up. No `Exception`: that would be one of the mutant's."""
 
 
-def is_found(work: tuple[str, int]) -> bool:
-    """`found` for the mutant of this number of the kernel of this name."""
-    kernel = next(k for k in KERNELS if k.name == work[0])
-    return found(kernel, list(mutants(kernel.source, set(kernel.functions)))[work[1]], work[1])
+def judged(kernel: Kernel, at: int, limit: int) -> bool | None:
+    """`found` for the mutant of this number; None after so many CPU seconds."""
+
+    def stop(*_: Any) -> None:
+        raise Unfinished
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+    try:
+        return found(kernel, list(mutants(kernel.source, set(kernel.functions)))[at], at)
+    except Unfinished:
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
-def judge(kernel: Kernel, each: Callable[..., Iterable[Any]] = map) -> dict[str, Any]:
-    """How many of a kernel's mutants are found, which survive, and which are no bugs. each: a pool's map."""
-    made = list(mutants(kernel.source, set(kernel.functions)))
-    wrong = wrong_mutants(kernel)
-    results = each(is_found, [(kernel.name, at) for at, _ in wrong])
-    survivors = [str(m) for (_, m), known in zip(wrong, results) if not known]
-    equivalent = {str(m): reason(kernel, m) for m in made if reason(kernel, m)}
-    return {"mutants": len(made), "wrong": len(wrong), "found": len(wrong) - len(survivors), "survivors": survivors,
-            "equivalent": equivalent}  # fmt: skip
+def silent(kernel: Kernel, seed: int) -> str:
+    """Run the right kernel in one order: "" if it passes without a word, or what is said."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kernel.run(vars(kernel.module), orders(seed))
+    except (Exception, SystemExit) as e:  # all of them are wanted in the table
+        return f"{type(e).__name__}: {e}"
+    return ""
+
+
+def at_work(work: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call `judged` or `silent` for the kernel of a name: both, their number, what it gave, and the CPU seconds."""
+    task, name, at, *limit = work
+    start = time.process_time()
+    found = task(next(k for k in KERNELS if k.name == name), at, *limit)
+    return task, name, at, found, time.process_time() - start

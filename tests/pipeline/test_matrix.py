@@ -40,6 +40,7 @@ def test_a_kernel_of_the_matrix_gives_the_right_numbers(run, rng, cell):
 @pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=SLOW) for s in range(1, 50))])
 @pytest.mark.parametrize("subject", sorted({c.subject for c in all_cells()}))
 def test_any_order_of_threads_and_copies_gives_the_same_result(subject, seed):
-    """All checks of the simulator are on."""
+    """All checks of the simulator are on, and what the run shows is proved."""
     cells = [c for c in all_cells() if c.subject == subject]
-    simulate(cells[seed * 7 % len(cells)], seed)
+    proof = simulate(cells[seed * 7 % len(cells)], seed)
+    assert proof.proved, proof

@@ -46,7 +46,7 @@ def _code(state: Any) -> Code:
     func_ir, typemap, file = state.func_ir, state.typemap, state.func_ir.loc.filename
     ends = {at: block.terminator for at, block in func_ir.blocks.items()}
     chosen = {at: end.cond.name for at, end in ends.items() if isinstance(end, ir.Branch)}
-    steps = _steps(func_ir, typemap)
+    steps = _steps(func_ir, typemap, state.calltypes)
     over = {s.target: s.of for s in steps if s.kind == "round"}
     is_kernel = building_kernel() and kernel().function is getattr(state, "cute_function", None)
 
@@ -63,6 +63,7 @@ def _code(state: Any) -> Code:
         note,
         known_launch()[1],
         is_kernel,
+        (state.func_id.func, tuple(state.args)),
     )
 
 
@@ -77,7 +78,7 @@ def _value(typemap: Any, var: str) -> Any:
         return None
 
 
-def _steps(func_ir: Any, typemap: Any) -> list[Step]:
+def _steps(func_ir: Any, typemap: Any, calltypes: Any) -> list[Step]:
     bound = {
         inst.target.name: inst.value.value.name
         for block in func_ir.blocks.values()
@@ -85,7 +86,7 @@ def _steps(func_ir: Any, typemap: Any) -> list[Step]:
         if isinstance(inst.value, ir.Expr) and inst.value.op == "getattr"
         if isinstance(typemap.get(inst.target.name), BoundTraced)
     }
-    reader, regions, steps = _Reader(typemap, bound), _regions(func_ir), []
+    reader, regions, steps = _Reader(typemap, calltypes, bound), _regions(func_ir), []
     for at in sorted(func_ir.blocks):
         for inst in func_ir.blocks[at].body:
             if not (isinstance(inst, ir.Assign) and inst.target.name in bound) and not isinstance(inst, ir.Del):
@@ -100,11 +101,11 @@ _ROUND = ("pair_second", "iternext", "pair_first")
 
 
 class _Reader:
-    """Reads the statements of a function as steps. typemap: its types. bound: the object of each variable that holds a
-    traced method."""
+    """Reads the statements of a function as steps. typemap, calltypes: its types, and those of its calls. bound: the
+    object of each variable that holds a traced method."""
 
-    def __init__(self, typemap: Any, bound: dict[str, str]) -> None:
-        self._typemap, self._bound = typemap, bound
+    def __init__(self, typemap: Any, calltypes: Any, bound: dict[str, str]) -> None:
+        self._typemap, self._calltypes, self._bound = typemap, calltypes, bound
         self._known: dict[str, Any] = {}  # of variables that hold a value of the source
 
     def step(self, inst: Any, block: int, region: int) -> Step:
@@ -115,7 +116,8 @@ class _Reader:
         target = inst.target.name
         uses.discard(target)
         kind, of, name, args, named = self._read(target, inst.value)
-        return Step(kind, target, of, name, args, named, uses, region, inst.loc.line, block)
+        calls = self._device_function(inst.value) if kind == "other" else None
+        return Step(kind, target, of, name, args, named, uses, region, inst.loc.line, block, calls)
 
     def _read(self, target: str, value: Any) -> tuple[str, Any, Any, tuple[str, ...], dict[str, str]]:
         """Return kind, of, name, args and named of an assignment."""
@@ -129,6 +131,8 @@ class _Reader:
             return "known", None, value.value, (), {}
         if isinstance(value, ir.Var):
             return "alias", value.name, None, (), {}
+        if isinstance(value, ir.Arg):
+            return "argument", None, value.name, (), {}
         if not isinstance(value, ir.Expr):
             return "other", None, None, (), {}
         if value.op == "getattr":
@@ -166,7 +170,16 @@ class _Reader:
         called = _value(self._typemap, func)
         if callable(called) and not isinstance(called, StructProxy):
             return "call", None, facade.plain(called), args, named
-        return "other", None, None, (), {}
+        return "other", None, None, args, named
+
+    def _device_function(self, value: Any) -> Any:
+        """Return the device function that a statement calls, and the types of its arguments; None if it calls none."""
+        if not isinstance(value, ir.Expr) or value.op != "call" or value.vararg is not None:
+            return None
+        called = self._typemap[value.func.name]
+        if not isinstance(called, types.Dispatcher):
+            return None
+        return called.dispatcher.py_func, tuple(self._calltypes[value].args)
 
 
 def _regions(func_ir: Any) -> dict[int, int]:

@@ -22,11 +22,16 @@ _SHARED = (AddressSpace.smem, AddressSpace.tmem)
 
 
 def of_order(pipe: Pipe, uses: Uses, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
-    """Note what one side does in an order that cannot be meant."""
-    yield from _again(pipe, code, flow)
-    yield from _early(pipe, flow)
+    """Note what one side of a pipeline that the function makes does in an order that cannot be meant."""
     yield from _begun(pipe)
     yield from _too_many(pipe, code, flow, threads)
+    yield from of_one_side(pipe, uses, code, flow)
+
+
+def of_one_side(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]:
+    """Note the same of what the function alone shows, whoever made the pipeline."""
+    yield from _again(pipe, code, flow)
+    yield from _early(pipe, flow)
     if not isinstance(pipe.obj, PipelineTmaMultiConsumersAsync):  # a stage of it is released twice
         yield from _given_twice(pipe, code, flow)
         yield from _read_late(pipe, uses, code, flow)

@@ -49,7 +49,7 @@ def _commits(pipe: Pipe) -> bool:
 
 
 def _call(e: Event) -> str:
-    return f"{e.kind} in line {e.line}"
+    return f"{e.kind} in line {e.line}" + (f", in {e.by}" if e.by else "")
 
 
 # ---------------------------------------------------------------- arrivals

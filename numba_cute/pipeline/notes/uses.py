@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function that is compiled does with the pipelines that it makes: which step acquires, commits, waits, releases
-or advances, by which state, participant or handle."""
+"""What a function that is compiled does with the pipelines that it makes or is given: which step acquires, commits,
+waits, releases or advances, by which state, participant or handle."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ...seam.guards import facade
 from ...seam.hooks.audits import Code, Step
 from ...seam.source.named_arguments import call_with
 from ..clc import PipelineClcFetchAsync
+from ..participants import PipelineConsumer, PipelineProducer
 from ..pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync
-from ..state import make_pipeline_state
+from ..state import PipelineState, make_pipeline_state
 from ..umma import PipelineAsyncUmma, PipelineTmaMultiConsumersAsync, PipelineTmaUmma, PipelineUmmaAsync
 
-CREATE = [
-    cls.create
-    for cls in (
-        PipelineAsync, PipelineCpAsync, PipelineTmaAsync, PipelineTmaUmma, PipelineAsyncUmma, PipelineUmmaAsync,
-        PipelineTmaMultiConsumersAsync, PipelineClcFetchAsync,
-    )
-]  # fmt: skip
+_PIPELINES = (
+    PipelineAsync, PipelineCpAsync, PipelineTmaAsync, PipelineTmaUmma, PipelineAsyncUmma, PipelineUmmaAsync,
+    PipelineTmaMultiConsumersAsync, PipelineClcFetchAsync,
+)  # fmt: skip
+CREATE = [cls.create for cls in _PIPELINES]
 
 _OF_PIPELINE = {
     "producer_acquire": "acquire", "producer_try_acquire": "try", "producer_commit": "commit",
@@ -39,8 +40,8 @@ PRODUCES, CONSUMES = ("acquire", "commit", "barrier", "tail"), ("wait", "release
 
 @dataclass(eq=False)
 class Pipe:
-    """A pipeline that the function makes. made: the step. seen: the function alone uses it, as far as steps tell.
-    does: what is done with it."""
+    """A pipeline that the function makes, or is given. made: the step. seen: the function alone uses it, as far as
+    steps tell, and device functions that it calls. does: what is done with it."""
 
     made: int
     line: int
@@ -78,7 +79,7 @@ class Handle:
 
 @dataclass(frozen=True)
 class Event:
-    """What a step does with a pipeline. place, handle: whose stage it is."""
+    """What a step does with a pipeline. place, handle: whose stage it is. by: the device function that does it."""
 
     kind: str
     pipe: Pipe
@@ -87,25 +88,41 @@ class Event:
     block: int
     place: Place | None
     handle: Handle | None = None
+    by: str = ""
+
+
+_DONE: WeakKeyDictionary[Any, dict[Any, dict[str, list[str] | None]]] = WeakKeyDictionary()
+"""Of each function that was compiled, by the types of its arguments and by parameters: what it does with the pipeline
+that it is given there, None where steps do not tell."""
 
 
 class Uses:
-    """All that a function does with the pipelines that it makes. stages: the variables that hold the index of a stage,
-    by step."""
+    """All that a function does with the pipelines that it makes or is given. pipes: that it makes. given: by its
+    parameter, each pipeline or participant that it is given. stages: the variables that hold the index of a stage, by
+    step."""
 
     def __init__(self, code: Code) -> None:
         self._code = code
         self.pipes: list[Pipe] = []
+        self.given: dict[str, Pipe] = {}
         self.stages: list[tuple[int, Place, Handle | None]] = []
         self._of: dict[str, Any] = {}
         for i, s in enumerate(code.steps):
             if not self._read(i, s):
                 self._lose(s)
+        if self.given:
+            function, types = code.function
+            done = {name: [e.kind for e in pipe.does] if pipe.seen else None for name, pipe in self.given.items()}
+            _DONE.setdefault(function, {})[types] = done
 
     def _read(self, i: int, s: Step) -> bool:
         """Note what a step does; False of one that is not understood."""
         if s.kind == "call":
             return self._call(i, s)
+        if s.kind == "argument":
+            return self._argument(i, s)
+        if s.calls is not None:
+            return self._device_function(i, s)
         held = self._of.get(s.of) if isinstance(s.of, str) else None
         if held is None:
             return s.kind == "known"
@@ -134,6 +151,33 @@ class Uses:
         """Note that something happens to what a step uses that is not known."""
         for var in s.uses:
             _lost(self._of.get(var))
+
+    def _argument(self, i: int, s: Step) -> bool:
+        obj = self._code.value(s.target)
+        if isinstance(obj, PipelineState):
+            return self._name(s.target, Place(i, s.line))
+        of = obj.pipeline if isinstance(obj, (PipelineProducer, PipelineConsumer)) else obj
+        if isinstance(of, _PIPELINES):
+            pipe = self.given[s.name] = Pipe(i, s.line, of, _name_of(of))
+            return self._name(s.target, pipe if of is obj else Place(i, s.line, pipe))
+        return True
+
+    def _device_function(self, i: int, s: Step) -> bool:
+        """Note what a device function of the user's does with what it is given; False of one that is not understood."""
+        function, types = s.calls
+        done = _DONE.get(function, {}).get(types, {})
+        for name, var in _arguments(function, s):
+            held = self._of.get(var)
+            pipe = held.pipe if isinstance(held, Place) else held
+            does = done.get(name, [] if pipe is None else None)
+            if does is None:
+                _lost(held)
+                continue
+            if isinstance(held, Place):
+                held.plain = False
+            for kind in does:
+                self._add(kind, pipe, i, s, None, None, function.__name__)
+        return True
 
     def _call(self, i: int, s: Step) -> bool:
         if s.of is None:
@@ -188,12 +232,14 @@ class Uses:
             place.advances.append(i)
         return True
 
-    def _add(self, kind: str, pipe: Pipe | None, i: int, s: Step, place: Place | None, handle: Handle | None) -> None:
+    def _add(
+        self, kind: str, pipe: Pipe | None, i: int, s: Step, place: Place | None, handle: Handle | None, by: str = ""
+    ) -> None:  # fmt: skip
         if pipe is None:
             return
         if kind == "tail" and place is not None:
             place.advances.append(i)
-        pipe.does.append(Event(kind, pipe, i, s.line, s.block, place, handle))
+        pipe.does.append(Event(kind, pipe, i, s.line, s.block, place, handle, by))
 
 
 def creates(s: Step, code: Code) -> bool:
@@ -201,6 +247,17 @@ def creates(s: Step, code: Code) -> bool:
     if s.kind != "call" or s.of is not None:
         return False
     return s.name in CREATE or s.name is call_with and facade.plain(code.value(s.args[0])) in CREATE
+
+
+def is_given(s: Step, code: Code) -> bool:
+    """Say whether a step takes a pipeline, or a participant, as an argument."""
+    return s.kind == "argument" and isinstance(code.value(s.target), (*_PIPELINES, PipelineProducer, PipelineConsumer))
+
+
+def _arguments(function: Any, s: Step) -> Iterator[tuple[str, str]]:
+    """Yield each parameter that a call of a function gives, with the variable."""
+    yield from zip(function.__code__.co_varnames, s.args)
+    yield from s.named.items()
 
 
 def _lost(held: Any) -> None:

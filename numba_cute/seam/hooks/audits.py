@@ -19,9 +19,10 @@ class Step:
     kind: "call" of `name` (a function of the library or a type, or a method's name, of variable `of`), "get" of
     attribute `name` of variable `of`, "alias" of `of`, "known" `name` of the source, "operator" `name` of Python on
     `args`, "item" `name` of `of` (None where it is not known), "tuple" of `args`, "phi" of `args`, of which the way
-    here chooses, "round" of a `for` loop, of the iterator `of`, or "other". target: the variable that it assigns.
-    args, named: the variables that it passes. uses: all that it reads. region: equal in statements that always run one
-    after the other. block: of the code (`Code`).
+    here chooses, "round" of a `for` loop, of the iterator `of`, "argument" `name` of the function, or "other". target:
+    the variable that it assigns. args, named: the variables that it passes. uses: all that it reads. region: equal in
+    statements that always run one after the other. block: of the code (`Code`). calls: of an "other" that calls a
+    device function, the `Code.function` of that.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Step:
     region: int
     line: int
     block: int = 0
+    calls: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Code:
     conditions: by block, the variable that chooses. loops: by block that begins a round of a `for` loop or ends it, the
     iterator. value: gives what traced code would see in a variable, None if it is nothing of the library's. note: takes
     a likely mistake in words, and its line. threads: the most of a block, where that is known. is_kernel: whether it is
-    one.
+    one. function: the function of the user's, and the types of its arguments.
     """
 
     steps: list[Step]
@@ -55,6 +57,7 @@ class Code:
     note: Callable[[str, int], None]
     threads: int | None
     is_kernel: bool
+    function: tuple[Any, tuple[Any, ...]]
 
 
 def in_line(e: E, line: int) -> E:

@@ -59,9 +59,13 @@ class Repeating(Prover):
         self._at(m, bar, "waits")
 
     def completes_phase(self, bar: Any, by: str) -> None:
-        if self._rounds is not None and bar.cta.cluster is self._cluster and not self.assumed:
-            self._rounds.look(self._counted(), [clock for held in self._promised.values() for _, clock in held])
+        self._look(bar.cta.cluster)
         super().completes_phase(bar, by)
+
+    def _look(self, cluster: Any) -> None:
+        """Look for a round where the cluster is that which is followed."""
+        if self._rounds is not None and cluster is self._cluster and not self.assumed:
+            self._rounds.look(self._counted(), [clock for held in self._promised.values() for _, clock in held])
 
     def _counted(self) -> Any:
         """What the barriers of the cluster count, who has come where, and what is under way."""
@@ -83,6 +87,9 @@ class Repeating(Prover):
 
     # other barriers
     def arrives_named(self, m: Any, barriers: Any, rally: Any, waits: bool) -> None:
+        last = rally.arrived + len(m.threads) >= (rally.expected or len(m.cta.threads))
+        if last and not m.cta.mbarriers:  # where there are some, their phases tell rounds
+            self._look(m.cta.cluster)
         super().arrives_named(m, barriers, rally, waits)
         self._did(m.threads, "arrives", rally.id, rally.expected, waits, m.place)
 

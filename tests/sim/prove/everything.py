@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example and every kernel of `numba_cute.kernels`, proved: `python -m tests.sim.prove.everything [PART …]`
 runs the examples on small problems and the kernels by their own tests, and writes benchmarks/results/prove.json. Parts
-that are named replace their own entries. A part may be a test, "attention/test_fp8.py::test_…", slow or not: then it
-adds to its part the kernels that it launches."""
+that are named replace their own entries. The part "rounds" has problems with longer loops, and of each the lines that
+may be repeated. A part may be a test, "attention/test_fp8.py::test_…", slow or not: then it adds to its part the
+kernels that it launches."""
 
 import functools
 import json
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from numba_cute.sim.orders import PROOFS
+from numba_cute.sim.orders import PROOFS, ROUNDS
 from numba_cute.sim.prove.prover import Prover
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,13 +124,38 @@ def tests(launches, part):
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen], plugins=[launches])
 
 
+def rounds():
+    """Which steps of the examples may be done any number of times."""
+    from .repeated import PROBLEMS
+
+    found = {}
+    for name, problem in PROBLEMS.items():
+        start, (proof,) = time.perf_counter(), proved(problem)
+        found[name] = {"proved": proof.proved, "rounds": proof.rounds, "steps": proof.events,
+                       "seconds": time.perf_counter() - start, "assumed": proof.assumptions}  # fmt: skip
+    return found
+
+
+def proved(problem):
+    """The proofs of what a problem launches, with rounds."""
+    tokens = PROOFS.set(proofs := []), ROUNDS.set(True)
+    try:
+        problem()
+    finally:
+        PROOFS.reset(tokens[0])
+        ROUNDS.reset(tokens[1])
+    return proofs
+
+
 def main():
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     clock = Clock()
-    for part in sys.argv[1:] or ("examples", *TESTS):
+    for part in sys.argv[1:] or ("examples", "rounds", *TESTS):
         where = part.split("/")[0]
         launches = Launches(clock, NAMES.get(where, "{kernel}"))
-        if part == "examples":
+        if part == "rounds":
+            launches.held = rounds()
+        elif part == "examples":
             examples(launches)
         else:
             tests(launches, part)

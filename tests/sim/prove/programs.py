@@ -350,13 +350,17 @@ def looped(rng, times):
     return Program(tuple(tuple(ops) * times for ops in threads), tuple(counts))
 
 
+TIMES = 5
+"""Rounds of a random loop, each of two of a pipeline's."""
+
+
 def judged_rounds(seeds):
-    """Judge the rounds that are found in loops: how many loops are proved, of how many a round is found, and how many
-    of the programs with fewer and more of these are searched; and the seeds of those that are wrong."""
-    counts, wrong = dict.fromkeys(("proved", "found", "right", "too large"), 0), []
+    """Judge the rounds that are found in loops: how many loops are proved, of how many a round is found, how many of
+    the programs with fewer and more of these are searched, and how many are right, by a search, with fewer and more
+    though no round is found; and the seeds of those that are wrong."""
+    counts, wrong = dict.fromkeys(("proved", "found", "right", "too large", "refused needlessly"), 0), []
     for seed in seeds:
-        rng = random.Random(seed)
-        program = looped(rng, 5)
+        program = looped(random.Random(seed), TIMES)
         try:
             _, order, rounds = one_run(program, Greedy(-(seed & 1)), look=True)
         except Bad:
@@ -365,6 +369,7 @@ def judged_rounds(seeds):
             continue
         counts["proved"] += 1
         if rounds.found is None:
+            counts["refused needlessly"] += all(_is_right(looped(random.Random(seed), n)) for n in (3, 4, TIMES + 1))
             continue
         counts["found"] += 1
         for more in (-1, 1, 2):
@@ -373,6 +378,15 @@ def judged_rounds(seeds):
             if what:
                 wrong.append((seed, more, what))
     return counts, wrong
+
+
+def _is_right(program):
+    """Whether each order of a program ends, and does the same; one too large to search is not."""
+    try:
+        seen, _ = one_run(program, Greedy(0))
+    except Bad:
+        return False
+    return differs(program, seen) == ""
 
 
 def _pumped(program, found, more):

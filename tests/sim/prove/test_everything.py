@@ -6,6 +6,8 @@ import pytest
 from numba_cute.sim.orders import PROOFS
 
 from ...mutation.kernels import KERNELS
+from .everything import proved
+from .repeated import PROBLEMS
 
 QUICK = ("threads to threads", "named barriers", "PipelineTmaAsync", "PipelineOrder", "tensor memory", "multicast")
 
@@ -26,3 +28,15 @@ def proofs_of(kernel):
 def test_every_example_and_pipeline_is_proved(kernel):
     proofs = proofs_of(kernel)
     assert proofs and all(proofs), "\n".join(map(str, proofs))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=() if n in ("threads to threads", "PipelineTmaStore") else pytest.mark.slow)
+        for n in PROBLEMS
+    ],
+)
+def test_examples_may_do_any_number_of_rounds(name):
+    for proof in proved(PROBLEMS[name]):
+        assert proof.rounds, proof

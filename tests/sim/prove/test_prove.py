@@ -240,12 +240,14 @@ def test_rounds_that_are_found_may_be_done_more_often_and_less():
     counts, wrong = judged_rounds(range(12))
     assert not wrong
     assert counts["found"] >= 3 and counts["right"] >= 9
+    assert counts["refused needlessly"] == 0
 
 
 @pytest.mark.slow
 def test_rounds_of_1_000_loops_may_be_done_more_often_and_less():
     counts, wrong = judged_rounds(range(1_000))
     assert not wrong and counts["found"] > 200
+    assert counts["refused needlessly"] <= 0.05 * counts["proved"]
 
 
 def test_a_proof_says_which_lines_may_be_repeated():

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of `numba_cute.kernels` on the small problems of their own tests."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import numba_cute as cute
+from numba_cute.kernels import reduce
+from numba_cute.kernels.attention import (
+    backward,
+    backward_parts,
+    backward_tiles,
+    backward_wide,
+    forward,
+    schedule,
+    split,
+    values,
+)
+from numba_cute.kernels.gemm import grouped, mixed, multiply
+from numba_cute.kernels.moves import box, turn
+from numba_cute.kernels.rows import norm, softmax, spread, topk
+
+from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8
+from ..kernels.gemm import test_grouped, test_mixed
+from ..kernels.moves import test_permute
+from ..kernels.rows import arrays, test_norm, test_softmax, test_topk
+from .mutants import functions_of
+from .source import Kernel
+
+Problem = Callable[[], None]
+
+
+def kernel(name: str, module: ModuleType, functions: str, *problems: Problem) -> Kernel:
+    """Functions of a module, which these problems use, the quickest first."""
+    mutated = functions.split()
+    tops = [node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.FunctionDef)]
+    names = {top.name for top in tops if any(f in mutated for f, _ in functions_of(ast.Module([top], [])))}
+    methods = [f for f in mutated if "." in f]
+
+    def run(space: dict, options: dict) -> None:
+        with (
+            _as_in(space, module, names, methods),
+            mock.patch.object(cute, "simulate", partial(cute.simulate, **options)),
+        ):
+            for problem in problems:
+                problem()
+
+    return Kernel(name, module, frozenset(mutated), run)
+
+
+@contextmanager
+def _as_in(space: dict, module: ModuleType, names: set[str], methods: list[str]) -> Iterator[None]:
+    """Have the library's kernels use the functions of these names, and these methods, as `space` defines them, and
+    nothing else of it."""
+    if space is vars(module):
+        yield
+        return
+    held, made = vars(module), dict(space)
+    space.update({name: x for name, x in held.items() if name not in names})
+    changed = {id(held[name]): made[name] for name in names}
+    kernels = [vars(m) for name, m in sys.modules.items() if name.startswith("numba_cute.kernels")]
+    before = [(scope, name, x) for scope in kernels for name, x in scope.items() if id(x) in changed]
+    of_classes = [(held[c], f, vars(held[c])[f], vars(made[c])[f]) for c, f in (m.split(".") for m in methods)]
+    try:
+        for scope, name, x in before:
+            scope[name] = changed[id(x)]
+        for cls, name, _, new in of_classes:
+            setattr(cls, name, new)
+        yield
+    finally:
+        for scope, name, x in before:
+            scope[name] = x
+        for cls, name, x, _ in of_classes:
+            setattr(cls, name, x)
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _norm(name: str) -> Problem:
+    return lambda: test_norm.test_every_spread_is_right_in_the_simulator(_rng(), name, arrays.BF16, True, True)
+
+
+def _softmax(name: str) -> Problem:
+    return lambda: test_softmax.test_every_spread_is_right_in_the_simulator(_rng(), name, arrays.BF16)
+
+
+def _attention(case: str) -> Problem:
+    return partial(test_forward.test_it_agrees_with_float64_in_the_simulator, case)
+
+
+def _few(case: str) -> Problem:
+    return partial(test_decode.test_parts_join_to_what_float64_gives_in_the_simulator, case)
+
+
+def _narrow(case: str) -> Problem:
+    return partial(test_fp8.test_it_agrees_with_float64_in_the_simulator, case)
+
+
+def _gradients(rows: int, keys: int, causal: bool, sms: int) -> Problem:
+    return lambda: test_backward.simulate((64, 64), np.float16, 1, 1, 1, rows, keys, causal, sms)
+
+
+def _wide(*dims: int) -> Problem:
+    return lambda: test_backward.simulate(dims, np.float16, 1, 1, 1, 70, 150, True)
+
+
+def _top(name: str) -> Problem:
+    kind = arrays.F32 if arrays.SPREADS[name][0].vector < 8 else arrays.BF16
+    return lambda: test_topk.test_every_spread_is_right_in_the_simulator(_rng(), name, kind, True, True)
+
+
+def _groups(*rows: int, n: int, k: int, dtype: Any, cut: Any, scaled: bool = False) -> Problem:
+    how = {"scaled": True} if scaled else {}
+    return lambda: test_grouped.test_each_group_is_multiplied_by_its_own_matrix(rows, n, k, dtype, cut, how)
+
+
+def _weights(*shape: int, tile_n: int, parts: int = 1, sharers: int = 1) -> Problem:
+    how = test_mixed.cut(tile_n, parts, sharers)
+    return lambda: test_mixed.test_weights_are_widened_on_their_way(shape, test_mixed.BF16, how, {})
+
+
+def _turned() -> None:
+    with mock.patch.dict(turn.TILES, {2: (turn.Squares(2, 8, 8, 1),)}):
+        test_permute.simulated((56, 112), (1, 0), "f2", kernel=turn.turn)
+
+
+def _moved() -> None:
+    test_permute.simulated(*test_permute.BOXED[0], kernel=box.move)
+
+
+BF16, E4M3 = test_grouped.BF16, test_grouped.E4M3
+PLAIN = _groups(5, 0, 70, n=24, k=24, dtype=BF16, cut=test_grouped.NARROW)
+SHARED = _groups(3, 0, 270, 130, n=264, k=72, dtype=BF16, cut=test_grouped.ROWS)
+SCALED = _groups(130, 3, n=136, k=272, dtype=E4M3, cut=test_grouped.NARROW, scaled=True)
+TWO_HALVES = _groups(130, 3, n=24, k=400, dtype=E4M3, cut=test_grouped.COLUMNS, scaled=True)
+ALONE, CLUSTER, RING = "teams that read again", "a cluster", "warps with a ring"
+
+KERNELS = [
+    kernel("kernels: meetings", reduce, "Meeting.among_blocks Meeting.open Meeting.reduce Meeting.sync",
+           _norm(ALONE), _norm(CLUSTER)),
+    kernel("kernels: streams", spread, "Stream.copy Stream.open Stream.refill Stream.take Stream.wait Team.begin "
+           "Team.leave", _norm(RING), _norm(ALONE), _norm(CLUSTER), _norm("a cluster that reads again")),
+    kernel("kernels: norms", norm, "backward columns", _norm("warps"),
+           lambda: test_norm.test_columns_are_added(_rng())),
+    kernel("kernels: softmax", softmax, "finish_losses part_in_memory product_of", _softmax("a part of a warp"),
+           _softmax(CLUSTER), _softmax(ALONE)),
+    kernel("kernels: top k", topk, "come gather length_of listed order topk_backward topk_forward",
+           lambda: test_topk.test_a_row_and_its_gradient_are_right_in_the_simulator(_rng()), _top(CLUSTER)),
+    kernel("kernels: boxes", box, "move", _moved),
+    kernel("kernels: turns", turn, "turn", _turned),
+    kernel("kernels: grouped GEMM", grouped, "grouped hear tell", PLAIN, SHARED, SCALED),
+    kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, SCALED, TWO_HALVES),
+    kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16),
+           _weights(20, 200, 264, tile_n=32, parts=2, sharers=2)),
+    kernel("kernels: attention", forward, "kernel multiply_scores multiply_values", _attention("packed_of_three"),
+           _attention("causal"), _attention("cluster"), _few("causal"), _narrow("ragged")),
+    kernel("kernels: attention's tiles", schedule, "begin_tickets next_drawn next_told", _attention("no_draws"),
+           _attention("causal"), _attention("cluster")),
+    kernel("kernels: attention of few", split, "join", _few("causal")),
+    kernel("kernels: attention's values", values, "turn", _narrow("ragged")),
+    kernel("kernels: gradients", backward, "kernel leave load load_rows store", _gradients(40, 72, True, 1),
+           _gradients(150, 200, False, 2)),
+    kernel("kernels: gradients after", backward_parts, "after", _gradients(40, 72, True, 1)),
+    kernel("kernels: gradients' tiles", backward_tiles, "publish release", _gradients(40, 72, True, 1),
+           _gradients(150, 200, False, 2)),
+    kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put", _wide(192, 128)),
+]  # fmt: skip
