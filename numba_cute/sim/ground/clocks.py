@@ -201,25 +201,60 @@ class ThreadClock:
         return gather.freeze()
 
 
+def alike(values: list[Any]) -> bool:
+    """Tell whether all are the same."""
+    return values.count(values[0]) == len(values)
+
+
+def acquire(threads: list[ThreadClock], clock: Clock) -> None:
+    """Let threads know all that a clock knows."""
+    base: Any = None
+    for t in threads:
+        if t.base is not base:
+            base, joined = t.base, t.base.join(clock)
+        t.base = joined
+
+
+def fence_each(threads: list[ThreadClock], row: int) -> None:
+    """A proxy fence, or that of mbarrier_init, of each of some threads; those that were alike stay so."""
+    last: tuple[Any, ...] = (None, 0, None)
+    for t in threads:
+        before = t.own, t.epoch, t.base
+        t.fence(row)
+        if last[:3] == before:
+            t.own, t.base = last[3:]
+        last = (*before, t.own, t.base)
+
+
 class Gather:
     """Collects what several threads publish to those who wait."""
 
-    __slots__ = ("clock", "_points")
+    __slots__ = ("clock", "_points", "_many")
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._points: list[tuple[int, list[int]]] = []
+        self._many: list[tuple[Any, list[int], list[int]]] = []
+        """Of threads that are alike: their agents and epochs, and what they own of each row (of FULL and READS: 1)."""
 
     def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
         """Each thread's clock, or only some rows of it; a new epoch of each begins."""
+        threads = list(threads)
+        owns = [t.own for t in threads]
+        if len(threads) > 1 and alike(owns) and alike([t.base for t in threads]):
+            agents, epochs = [t.agent for t in threads], [t.epoch for t in threads]
+            together = agents[-1] - agents[0] + 1 == len(agents)
+            of_rows = [1, 1, *owns[0][SMEM:]]
+            at = slice(agents[0], agents[-1] + 1) if together else agents
+            self._many.append((at, epochs, _only(of_rows, rows)))
+            self.clock = self.clock.join(threads[0].base if rows is None else threads[0].base.only(rows))
+            for t in threads:
+                t.epoch += 1
+            return
         for t in threads:
-            own = [t.epoch, t.epoch, *t.own[SMEM:]]
-            base = t.base
-            if rows is not None:
-                own = [e if r in rows else 0 for r, e in enumerate(own)]
-                base = base.only(rows)
+            base = t.base if rows is None else t.base.only(rows)
             self.clock = self.clock.join(base)
-            self._points.append((t.agent, own))
+            self._points.append((t.agent, _only([t.epoch, t.epoch, *t.own[SMEM:]], rows)))
             t.epoch += 1
 
     def know(self, agent: int, epoch: int, rows: tuple[int, ...]) -> None:
@@ -228,15 +263,26 @@ class Gather:
 
     def freeze(self) -> Clock:
         """All that was published until now."""
-        if self._points:
-            agents = [a for a, _ in self._points]
+        if not self._points and not self._many:
+            return self.clock
+        agents = [a for a, _ in self._points]
+        last = max([*agents, *(at.stop - 1 if isinstance(at, slice) else max(at) for at, _, _ in self._many)])
+        v = _widen(self.clock.v, last + 1).copy()
+        if agents:
             own = np.array([o for _, o in self._points], np.int32).T
-            v = _widen(self.clock.v, max(agents) + 1).copy()
             if len(set(agents)) == len(agents):
                 v[:, agents] = np.maximum(v[:, agents], own)
             else:
                 for at, agent in enumerate(agents):
                     np.maximum(v[:, agent], own[:, at], out=v[:, agent])
-            self.clock = Clock(v, self.clock.others, self.clock.cluster)
-            self._points = []
+        for at, epochs, of_rows in self._many:
+            for row, value in enumerate(of_rows):
+                if value:
+                    v[row, at] = np.maximum(v[row, at], epochs if row < SMEM else value)
+        self.clock = Clock(v, self.clock.others, self.clock.cluster)
+        self._points, self._many = [], []
         return self.clock
+
+
+def _only(own: list[int], rows: tuple[int, ...] | None) -> list[int]:
+    return own if rows is None else [e if r in rows else 0 for r, e in enumerate(own)]

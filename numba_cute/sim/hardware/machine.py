@@ -14,7 +14,7 @@ from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, In
 from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
 from ..ground.access import Brought, Region, Rows
-from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
+from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather, acquire, fence_each
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
 from .barrier import BarrierHandle
@@ -85,12 +85,19 @@ class Machine:
 
     def clocks(self) -> Any:
         """Give what the issuing threads know (or knew when they issued what is deferred)."""
-        return self.issued or [t.clock for t in self.threads]
+        if self.issued:
+            return self.issued
+        f = self.threads[0].convoy
+        if f is None or f.threads is not self.threads:
+            return [t.clock for t in self.threads]
+        found = f.memory.get("clocks")
+        if found is None:
+            found = f.memory["clocks"] = [t.clock for t in self.threads]
+        return found
 
     def acquire(self, clock: Any) -> None:
         """The threads come to know all that `clock` knows."""
-        for t in self.threads:
-            t.clock.base = t.clock.base.join(clock)
+        acquire([t.clock for t in self.threads], clock)
 
     def uniform(self, operand: Any) -> Any:
         if not isinstance(operand, np.ndarray):
@@ -483,9 +490,9 @@ class Machine:
 
     def _fence_clocks(self, *rows: int) -> None:
         if self.run.clocks:
-            for t in self.threads:
-                for row in rows:
-                    t.clock.fence(row)
+            clocks = [t.clock for t in self.threads]
+            for row in rows:
+                fence_each(clocks, row)
 
     def fence_registers(self) -> None:
         for tell in self.run.watch.fences_wgmma:

@@ -129,11 +129,12 @@ class Convoy:
     def of_array(self, dtype: DType, array: Any) -> Any:
         """The same of an array of elements of a type."""
         held = leaf_type(dtype)
-        if array.dtype.kind != "f" or len(array) == 1:
-            found = self.of(held, elements(array))
-            if type(found) is Lanes and array.dtype.kind in "iub":
-                found._array = array
-            return found
+        if array.dtype.kind not in "fiub" or len(array) == 1:
+            return self.of(held, elements(array))
+        if array.dtype.kind != "f":
+            self.work += 1
+            if array[0] == array[-1] and (array == array[0]).all():
+                return CLASSES[held].make(array[0].item())
         return Lanes(self, held, None, array)
 
     def positions(self, lanes: tuple[int, ...]) -> list[int]:

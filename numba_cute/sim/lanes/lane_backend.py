@@ -207,7 +207,7 @@ class LaneBackend(LaneRegisters):
         self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool
     ) -> tuple[Any, Pieces]:
         """The memory that the lanes access, and where in it."""
-        at = np.array(address.values, np.int64)
+        at = address.array(np.int64)
         low, high = int(at.min()), int(at.max())
         if align > 1 and (at % min(align, 16)).any():
             raise NotTogether("misaligned")

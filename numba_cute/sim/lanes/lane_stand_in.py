@@ -10,6 +10,7 @@ from typing import Any
 
 from ...dtypes import DType, Int32, Int64, Uint32
 from ...isa.form.instr import WARP
+from ..ground.clocks import Gather, acquire
 from ..ground.ordering import fence
 from ..hardware.cooperative import GridGroup
 from ..hardware.machine import Machine
@@ -150,11 +151,14 @@ class LaneStandIn(CudaStandIn):
         f.step(self._syncwarp, f, mask)
 
     def _syncwarp(self, f: Any, mask: int) -> None:
-        known = [t.clock.snapshot() if self._run.clocks else None for t in f.threads]
-        met = self._exchange(f.threads, "syncwarp", mask, known)
-        for t in f.threads if self._run.clocks else ():
-            for clock in met.values():
-                t.clock.base = t.clock.base.join(clock)
+        clocks, known = [t.clock for t in f.threads] if self._run.clocks else [], None
+        if clocks:
+            gather = Gather(clocks[0].base)
+            gather.add(clocks)
+            known = gather.freeze()
+        met = self._exchange(f.threads, "syncwarp", mask, [known] * len(f.threads))
+        for clock in dict.fromkeys(met.values()) if clocks else ():
+            acquire(clocks, clock)
 
     def _meet(self, what: str, mask: int, value: Any) -> dict[int, Any]:
         f = self._run.thread.convoy

@@ -127,7 +127,8 @@ class Warps:
 
     @staticmethod
     def _key(m: Any, clocks: Any) -> Any:
-        return id(m.threads), m.place, tuple([c.epoch for c in clocks])  # what is kept keeps the threads
+        # what is kept keeps the threads; epochs only grow, so that their sum tells of each
+        return id(m.threads), m.place, sum([c.epoch for c in clocks])
 
     def _bundle(self, m: Any, clocks: Any) -> Bundle:
         """The access of each lane at its current epoch."""
