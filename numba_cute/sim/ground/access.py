@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP
-from .clocks import Clock, ThreadClock
+from .clocks import Clock, ThreadClock, alike
 from .ordering import together
 
 Ids = NDArray[np.int32]
@@ -54,6 +56,20 @@ class Access:
             known = np.pad(known, (0, self.hi - self.lo - len(known)))
             self._asked = clock, row, (np.flatnonzero(known < self.epoch) + self.lo).tolist()
         return self._asked[2]  # type: ignore[no-any-return]
+
+    def to_ask(self, clocks: Sequence[ThreadClock]) -> Iterable[ThreadClock]:
+        """Those of some threads, in their order, that may give other answers than the one before."""
+        bases = [t.base for t in clocks]
+        if alike(bases):
+            if self.hi <= clocks[0].agent or clocks[-1].agent < self.lo:
+                return clocks[:1]
+            return [t for i, t in enumerate(clocks) if not i or self._has(t) or self._has(clocks[i - 1])]
+        begins = [0, *(i for i in range(1, len(bases)) if bases[i] is not bases[i - 1])]
+        ends = [*begins[1:], len(bases)]
+        return chain.from_iterable(self.to_ask(clocks[a:b]) for a, b in zip(begins, ends))
+
+    def _has(self, t: ThreadClock) -> bool:
+        return self.lo <= t.agent < self.hi
 
     def within(self, clock: Clock, row: int) -> bool:
         """Tell whether the clock, of any cluster, knows of the access, for the purpose of `row`."""

@@ -69,7 +69,7 @@ class Crew:
         self.threads = threads
         self.lanes = tuple([t.index for t in threads])
         self.memory: dict[Any, Any] = {}
-        self.moves: dict[Any, list[int]] = {}
+        self.moves: dict[Any, Any] = {}
 
 
 class Mask:
@@ -137,12 +137,15 @@ class Convoy:
                 return CLASSES[held].make(array[0].item())
         return Lanes(self, held, None, array)
 
-    def positions(self, lanes: tuple[int, ...]) -> list[int]:
-        """Where this convoy's lanes are among `lanes`."""
+    def positions(self, lanes: tuple[int, ...]) -> Any:
+        """Where this convoy's lanes are among `lanes`: a slice, if they lie side by side there."""
         found = self._crew.moves.get(lanes)
         if found is None:
             at = {lane: i for i, lane in enumerate(lanes)}
-            found = self._crew.moves[lanes] = [at[lane] for lane in self.lanes]
+            found = [at[lane] for lane in self.lanes]
+            if found[-1] - found[0] + 1 == len(found):  # both ascend
+                found = slice(found[0], found[-1] + 1)
+            self._crew.moves[lanes] = found
         return found
 
     def lists(self, value: Any) -> list[Any]:

@@ -54,7 +54,8 @@ class LaneBackend(LaneRegisters):
         named = None
         if row.mask is not None and row.mask in operands:
             named = int(f.common(operands[row.mask])) & FULL_MASK
-        units = f.units(lambda t: t.unit(row.issuer, row.name), row, named)
+        kind = row if row.name == "setmaxnreg" else row.issuer
+        units = f.units(lambda t: t.unit(row.issuer, row.name), kind, named)
         if len(units) > 1 and row.lanes == SAME:
             return f.step(self._issue, f, row, case, operands)
         return f.step(f.by_units, units, self._issue_together, f, row, case, operands)

@@ -20,8 +20,8 @@ class BarrierUse(Check):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self._users: dict[Any, dict[int, tuple[Any, int, Place, str]]] = {}
-        """By mbarrier and agent: who used it last, when, where, and how."""
+        self._users: dict[Any, dict[tuple[int, int], tuple[list[Any], list[int], Place, str]]] = {}
+        """By mbarrier, and by the agent and the number of those that ran together: who used it last, when, where, how."""
         self._lines: dict[Any, tuple[Rally, Any, Place]] = {}
         """By warp: its last `syncthreads`, and which thread came first, and where."""
 
@@ -36,8 +36,9 @@ class BarrierUse(Check):
         self.history.check(m, bar.cta.smem, Region(bar.address, bar.address + 8), True, by=bar.born)
 
     def ends_barrier(self, m: Any, bar: Any) -> None:
-        for agent, (t, epoch, place, how) in self._users.pop(bar).items():
-            if not all(c.knows(READS, agent, epoch) for c in m.clocks()):
+        users = self._users.pop(bar).values()
+        for t, epoch, place, how in [(t, e, *use) for threads, at, *use in users for t, e in zip(threads, at)]:
+            if not all(c.knows(READS, t.clock.agent, epoch) for c in m.clocks()):
                 raise BarrierError(
                     f"{bar}: invalidated, but nothing orders that after {who([t])} {how} at {place}; let all that use "
                     f"it meet first (cuda.syncthreads()); {m.describe()} at {m.place}"
@@ -48,8 +49,10 @@ class BarrierUse(Check):
         self._uses(m, bar, "arrives")
 
     def sees_phase(self, m: Any, bar: Any) -> None:
+        asked = bar.phase and not m.deferred
+        knew = {b for b in {t.clock.base for t in m.threads} if b.at(READS, bar.agent) >= bar.phase} if asked else ()
         for t in m.threads:
-            t.doubt = self._known_before(m, bar, t) if bar.phase and not m.deferred else None
+            t.doubt = self._known_before(m, bar, t) if t.clock.base in knew else None
         self._uses(m, bar, "waits")
 
     def gives_up(self, m: Any, bar: Any) -> None:
@@ -59,8 +62,6 @@ class BarrierUse(Check):
     @staticmethod
     def _known_before(m: Any, bar: Any, t: Any) -> Any:
         """Note of a thread that waits for a phase of which it knows already."""
-        if t.clock.base.at(READS, bar.agent) < bar.phase:
-            return None
         return bar, (
             f"{who([t])} passed the wait for {bar} at {m.place} by phase {bar.phase - 1}, of which it knew already: if "
             f"it means the next one, its state was not advanced, or the parity is wrong"
@@ -68,8 +69,8 @@ class BarrierUse(Check):
 
     def _uses(self, m: Any, bar: Any, how: str) -> None:
         if not m.deferred:
-            for t in m.threads:
-                self._users[bar][t.clock.agent] = t, t.clock.epoch, m.place, how
+            clocks = [t.clock for t in m.threads]
+            self._users[bar][clocks[0].agent, m.lanes] = m.threads, [c.epoch for c in clocks], m.place, how
 
     # named barriers
     def arrives_named(self, m: Any, barriers: Any, rally: Rally, waits: bool) -> None:

@@ -9,7 +9,7 @@ overwriting what the generic proxy has read (CUTLASS's pipelines rely on it).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -352,25 +352,13 @@ class History:
             self._unions.append(key)
         return -found
 
-    def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
+    def ordered(self, a: Access, m: Any, clocks: Sequence[ThreadClock], row: int) -> bool:
         """Tell whether all who issue `m` know of the access, for the purpose of `row`."""
-        last: Any = None
         if a.cluster is not m.cta.cluster:
-            for t in clocks:
-                if t.base is not last and not a.within(t.base, row):
-                    return False
-                last = t.base
-            return True
+            return all(a.within(base, row) for base in {t.base for t in clocks})
         if a.unit is not None and a.unit is m.unit and row < FULL + 1:
             return True  # the same warp or warpgroup together, in program order
-        before = -1
-        for t in clocks:
-            if t.base is last and not a.lo <= t.agent < a.hi and not a.lo <= before < a.hi:
-                continue
-            if not a.known(t, row):
-                return False
-            last, before = t.base, t.agent
-        return True
+        return all(a.known(t, row) for t in a.to_ask(clocks))
 
     @staticmethod
     def _late(m: Any, i: int) -> bool:
