@@ -4,6 +4,7 @@ of another width."""
 
 from __future__ import annotations
 
+import functools
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -241,6 +242,7 @@ def _addresses(region: Any) -> Any:
     return np.arange(region.start, region.stop)
 
 
+@functools.cache
 def _named(name: int | str, width: int) -> _Lay | None:
     found = swizzle_parameters(name)
     return None if found is None else _lay(Swizzle(*found), width)

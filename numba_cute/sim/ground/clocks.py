@@ -9,7 +9,7 @@ Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -208,11 +208,20 @@ def alike(values: list[Any]) -> bool:
 
 def acquire(threads: list[ThreadClock], clock: Clock) -> None:
     """Let threads know all that a clock knows."""
+    _learn(threads, lambda base: base.join(clock))
+
+
+def know(threads: list[ThreadClock], agent: int, epoch: int, rows: tuple[int, ...]) -> None:
+    """Let threads know an epoch of an agent."""
+    _learn(threads, lambda base: base.knowing(agent, epoch, rows))
+
+
+def _learn(threads: list[ThreadClock], more: Callable[[Clock], Clock]) -> None:
     base: Any = None
     for t in threads:
         if t.base is not base:
-            base, joined = t.base, t.base.join(clock)
-        t.base = joined
+            base, learned = t.base, more(t.base)
+        t.base = learned
 
 
 def fence_each(threads: list[ThreadClock], row: int) -> None:

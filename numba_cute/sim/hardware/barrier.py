@@ -395,9 +395,9 @@ class ClusterBarrier:
     def _publish(self, m: Any, release: bool) -> None:
         """Arriving publishes all (.release), or only that the thread runs, and what its fences did (.relaxed)."""
         self.gather = self.gather or Gather(self.cluster.clock0)
-        for t in m.threads:
-            self.gather.add([t.clock], None if release else (INIT,))
-            for reach, clock in published(t.clock) if not release else ():
+        self.gather.add([t.clock for t in m.threads], None if release else (INIT,))
+        for t in m.threads if not release else ():
+            for reach, clock in published(t.clock):
                 if reach >= CLUSTER:
                     self.gather.clock = self.gather.clock.join(clock)
 

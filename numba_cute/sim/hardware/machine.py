@@ -14,7 +14,7 @@ from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, In
 from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
 from ..ground.access import Brought, Region, Rows
-from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather, acquire, fence_each
+from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather, acquire, fence_each, know
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
 from .barrier import BarrierHandle
@@ -460,9 +460,8 @@ class Machine:
             agents = groups.agents[:1] if read else groups.agents
             # cp.async writes through the generic proxy: a fence must follow before the async proxy sees it
             rows = (READS, FULL) if group == CP_ASYNC_GROUP else (READS, FULL, SMEM, GMEM)
-            for t in self.threads if epoch > 0 else ():
-                for agent in agents:
-                    t.clock.base = t.clock.base.knowing(agent, epoch, rows)
+            for agent in agents if epoch > 0 else ():
+                know([t.clock for t in self.threads], agent, epoch, rows)
         for tell in self.run.watch.waited:
             tell(self, group, groups, pending)
 

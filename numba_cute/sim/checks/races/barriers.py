@@ -21,7 +21,7 @@ class BarrierUse(Check):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self._users: dict[Any, dict[tuple[int, int], tuple[list[Any], list[int], Place, str]]] = {}
-        """By mbarrier, and by the agent and the number of those that ran together: who used it last, when, where, how."""
+        """By mbarrier, and by the first agent and the number of those together: who used it last, when, where, how."""
         self._lines: dict[Any, tuple[Rally, Any, Place]] = {}
         """By warp: its last `syncthreads`, and which thread came first, and where."""
 
