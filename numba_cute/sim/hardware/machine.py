@@ -27,8 +27,8 @@ from .together import who_waits
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
 
-POLLS = 64
-"""Reads of one place in a row from which on a thread counts as polling."""
+POLLS, STRONG_POLLS = 64, 8
+"""Reads of one place in a row from which on a thread counts as polling: plain ones, and those with an order."""
 
 
 class Machine:
@@ -139,12 +139,12 @@ class Machine:
         thread.cta.cluster.paused(thread)
         thread.suspend(f"{why}, again and again", on, self)
 
-    def polls(self, address: Any) -> None:
-        """A plain read: of the same place again and again it is a loop that waits for others, who get their turn."""
+    def polls(self, address: Any, often: int = POLLS) -> None:
+        """A read: of the same place so `often` in a row it is a loop that waits for others, who get their turn."""
         polls = self.run.thread.polls
         polls[1] = polls[1] + 1 if polls[0] == address else 0
         polls[0] = address
-        if polls[1] >= POLLS:
+        if polls[1] >= often:
             for tell in self.run.watch.polls:
                 tell(self)
             why = f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads"
@@ -337,7 +337,7 @@ class Machine:
         sem, scope = self.order
         assert sem is not None and scope is not None
         if change is None:
-            self.polls(address)  # which may let others change what is then read
+            self.polls(address, STRONG_POLLS)  # which may let others change what is then read
         if shared:
             owner = self._peer(cta)
             owner.smem.check(address, nbytes, self)
