@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP
-from .clocks import Clock, ThreadClock, alike
+from .clocks import SMEM, Clock, ThreadClock, alike, distinct_bases
 from .ordering import together
 
 Ids = NDArray[np.int32]
@@ -56,6 +56,12 @@ class Access:
             known = np.pad(known, (0, self.hi - self.lo - len(known)))
             self._asked = clock, row, (np.flatnonzero(known < self.epoch) + self.lo).tolist()
         return self._asked[2]  # type: ignore[no-any-return]
+
+    def known_by(self, clocks: Sequence[ThreadClock], row: int) -> bool:
+        """Tell whether all these threads know of the access, for the purpose of `row`."""
+        if row < SMEM and len(clocks) > 1 and all(self.within(base, row) for base in distinct_bases(clocks)):
+            return True  # their own accesses among them
+        return all(self.known(t, row) for t in self.to_ask(clocks))
 
     def to_ask(self, clocks: Sequence[ThreadClock]) -> Iterable[ThreadClock]:
         """Those of some threads, in their order, that may give other answers than the one before."""

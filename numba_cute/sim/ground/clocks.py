@@ -9,7 +9,7 @@ Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -206,6 +206,12 @@ def alike(values: list[Any]) -> bool:
     return values.count(values[0]) == len(values)
 
 
+def distinct_bases(threads: Sequence[ThreadClock]) -> Iterable[Clock]:
+    """What threads know but for what each did itself, once for those that know the same."""
+    bases = [t.base for t in threads]
+    return bases[:1] if alike(bases) else set(bases)
+
+
 def acquire(threads: list[ThreadClock], clock: Clock) -> None:
     """Let threads know all that a clock knows."""
     _learn(threads, lambda base: base.join(clock))
@@ -285,9 +291,10 @@ class Gather:
                 for at, agent in enumerate(agents):
                     np.maximum(v[:, agent], own[:, at], out=v[:, agent])
         for at, epochs, of_rows in self._many:
+            counted = np.array(epochs, np.int32)
             for row, value in enumerate(of_rows):
                 if value:
-                    v[row, at] = np.maximum(v[row, at], epochs if row < SMEM else value)
+                    v[row, at] = np.maximum(v[row, at], counted if row < SMEM else value)
         self.clock = Clock(v, self.clock.others, self.clock.cluster)
         self._points, self._many = [], []
         return self.clock

@@ -22,7 +22,7 @@ from .inflight import Groups, Op
 from .progress import goes_on, held_at
 from .special import special_register
 from .tmem import TensorMemoryHandle
-from .together import who_waits
+from .together import clocks_of, of_threads, who_waits
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
@@ -85,19 +85,15 @@ class Machine:
 
     def clocks(self) -> Any:
         """Give what the issuing threads know (or knew when they issued what is deferred)."""
-        if self.issued:
-            return self.issued
-        f = self.threads[0].convoy
-        if f is None or f.threads is not self.threads:
-            return [t.clock for t in self.threads]
-        found = f.memory.get("clocks")
-        if found is None:
-            found = f.memory["clocks"] = [t.clock for t in self.threads]
-        return found
+        return self.issued or self.own_clocks()
+
+    def own_clocks(self) -> Any:
+        """The clocks of its threads."""
+        return of_threads(self.threads, clocks_of)
 
     def acquire(self, clock: Any) -> None:
         """The threads come to know all that `clock` knows."""
-        acquire([t.clock for t in self.threads], clock)
+        acquire(self.own_clocks(), clock)
 
     def uniform(self, operand: Any) -> Any:
         if not isinstance(operand, np.ndarray):
@@ -461,7 +457,7 @@ class Machine:
             # cp.async writes through the generic proxy: a fence must follow before the async proxy sees it
             rows = (READS, FULL) if group == CP_ASYNC_GROUP else (READS, FULL, SMEM, GMEM)
             for agent in agents if epoch > 0 else ():
-                know([t.clock for t in self.threads], agent, epoch, rows)
+                know(self.own_clocks(), agent, epoch, rows)
         for tell in self.run.watch.waited:
             tell(self, group, groups, pending)
 
@@ -489,9 +485,8 @@ class Machine:
 
     def _fence_clocks(self, *rows: int) -> None:
         if self.run.clocks:
-            clocks = [t.clock for t in self.threads]
             for row in rows:
-                fence_each(clocks, row)
+                fence_each(self.own_clocks(), row)
 
     def fence_registers(self) -> None:
         for tell in self.run.watch.fences_wgmma:
@@ -501,5 +496,5 @@ class Machine:
         self.run.events += 1
         if self.run.clocks:
             gather = Gather(self.threads[0].clock.base)
-            gather.add([t.clock for t in self.threads])
+            gather.add(self.own_clocks())
             self.acquire(gather.freeze())

@@ -71,6 +71,14 @@ class Crew:
         self.memory: dict[Any, Any] = {}
         self.moves: dict[Any, Any] = {}
 
+    def some(self, chosen: list[bool]) -> Crew:
+        """Those that are chosen: the same object for the same ones."""
+        key = "some", tuple(chosen)
+        found: Crew | None = self.memory.get(key)
+        if found is None:
+            found = self.memory[key] = Crew([t for t, c in zip(self.threads, chosen) if c])
+        return found
+
 
 class Mask:
     """What some lanes of a convoy do while the others wait for them, as at an `if`. crew: all of them. chosen: those
@@ -141,9 +149,8 @@ class Convoy:
         """Where this convoy's lanes are among `lanes`: a slice, if they lie side by side there."""
         found = self._crew.moves.get(lanes)
         if found is None:
-            at = {lane: i for i, lane in enumerate(lanes)}
-            found = [at[lane] for lane in self.lanes]
-            if found[-1] - found[0] + 1 == len(found):  # both ascend
+            found = np.searchsorted(np.array(lanes), np.array(self.lanes)).tolist()  # both ascend
+            if found[-1] - found[0] + 1 == len(found):
                 found = slice(found[0], found[-1] + 1)
             self._crew.moves[lanes] = found
         return found
@@ -321,7 +328,7 @@ class Convoy:
             return mask if goes else None
         self.masks.append(mask)
         self.partial = True
-        self._compute_for(Crew([t for t, c in zip(self.threads, conditions) if c]))
+        self._compute_for(self._crew.some(conditions))
         mask.chosen = self.lanes
         return mask
 

@@ -40,6 +40,7 @@ class Stepped(DeviceArray):
 
     _run: Any = None
     _cta: Any = None
+    _address: int | None = None  # of its first element, in its memory
 
     def __array_finalize__(self, base: Any) -> None:
         if isinstance(base, (Stepped, Tracked)):
@@ -87,7 +88,9 @@ class Stepped(DeviceArray):
         """The memory that holds the lanes' elements, and where in it."""
         if len(places) != self.ndim or self.dtype.names:
             raise NotTogether("more than an element is accessed")
-        at: Any = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
+        if self._address is None:
+            self._address = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
+        at: Any = self._address
         for i, stride, n in zip(places, self.strides, self.shape):
             if isinstance(i, np.ndarray):
                 at = (i if i.min() >= 0 else np.where(i < 0, i + n, i)) * stride + at

@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...ground.access import Region
-from ...ground.clocks import READS
+from ...ground.clocks import READS, distinct_bases
 from ...ground.report import BarrierError, DivergenceError, Place, who
 from ...hardware.barrier import Rally
+from ...hardware.together import of_threads
 from ...hardware.watch import Check
 from .shadow import History
 
@@ -50,7 +51,7 @@ class BarrierUse(Check):
 
     def sees_phase(self, m: Any, bar: Any) -> None:
         asked = bar.phase and not m.deferred
-        knew = {b for b in {t.clock.base for t in m.threads} if b.at(READS, bar.agent) >= bar.phase} if asked else ()
+        knew = [b for b in distinct_bases(m.clocks()) if b.at(READS, bar.agent) >= bar.phase] if asked else ()
         for t in m.threads:
             t.doubt = self._known_before(m, bar, t) if t.clock.base in knew else None
         self._uses(m, bar, "waits")
@@ -69,8 +70,8 @@ class BarrierUse(Check):
 
     def _uses(self, m: Any, bar: Any, how: str) -> None:
         if not m.deferred:
-            clocks = [t.clock for t in m.threads]
-            self._users[bar][clocks[0].agent, m.lanes] = m.threads, [c.epoch for c in clocks], m.place, how
+            epochs = [t.clock.epoch for t in m.threads]
+            self._users[bar][m.threads[0].clock.agent, m.lanes] = m.threads, epochs, m.place, how
 
     # named barriers
     def arrives_named(self, m: Any, barriers: Any, rally: Rally, waits: bool) -> None:
@@ -82,9 +83,7 @@ class BarrierUse(Check):
         last = barriers.last.get(rally.id)
         if rally.arrived and not waits and any(t in rally.who for t in m.threads):
             before, how = rally, "has arrived there already, and that use has not ended"
-        elif last is not None and not all(
-            base.at(READS, last[1]) >= last[2] for base in {t.clock.base for t in m.threads}
-        ):
+        elif last is not None and not all(base.at(READS, last[1]) >= last[2] for base in distinct_bases(m.clocks())):
             before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
         else:
             return
@@ -99,7 +98,7 @@ class BarrierUse(Check):
     def syncs_threads(self, m: Any) -> None:
         """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
         rally = m.cta.named.meeting(0, None)
-        for first in {t.warp: t for t in reversed(m.threads)}.values():
+        for first in of_threads(m.threads, _firsts):
             self._comes_to(m, rally, first)
 
     def _comes_to(self, m: Any, rally: Rally, thread: Any) -> None:
@@ -113,3 +112,8 @@ class BarrierUse(Check):
                 f"  but {who([first])} of the same warp is at another one, at {at}\n"
                 f"  fix: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
             )
+
+
+def _firsts(threads: list[Any]) -> list[Any]:
+    """The first thread of each warp."""
+    return list({t.warp: t for t in reversed(threads)}.values())

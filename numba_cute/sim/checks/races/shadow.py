@@ -17,7 +17,7 @@ import numpy as np
 
 from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
 from ...ground.access import Access, Box, Brought, Ids, Region
-from ...ground.clocks import FULL, READS, ThreadClock
+from ...ground.clocks import FULL, READS, ThreadClock, distinct_bases
 from ...hardware.together import NotTogether
 from .explain import Conflict, constant_written, over_barrier, race, ranges
 
@@ -355,10 +355,10 @@ class History:
     def ordered(self, a: Access, m: Any, clocks: Sequence[ThreadClock], row: int) -> bool:
         """Tell whether all who issue `m` know of the access, for the purpose of `row`."""
         if a.cluster is not m.cta.cluster:
-            return all(a.within(base, row) for base in {t.base for t in clocks})
+            return all(a.within(base, row) for base in distinct_bases(clocks))
         if a.unit is not None and a.unit is m.unit and row < FULL + 1:
             return True  # the same warp or warpgroup together, in program order
-        return all(a.known(t, row) for t in a.to_ask(clocks))
+        return a.known_by(clocks, row)
 
     @staticmethod
     def _late(m: Any, i: int) -> bool:

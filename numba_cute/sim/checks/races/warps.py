@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ....isa.form.instr import CP_ASYNC_GROUP
 from ...ground.access import Access, Pieces
 from ...ground.clocks import FULL, READS
-from ...hardware.together import InTurn
+from ...hardware.together import InTurn, of_threads
 from .shadow import Bundle, History, Shadow, shadow_of
 
 Column = NDArray[np.int32]
@@ -55,7 +55,7 @@ class Warps:
         """Do it for all lanes, which know the same of others, if nothing is out of order as far as can be seen so; else
         nothing is done."""
         clocks, shadow = m.clocks(), shadow_of(memory)
-        agents = _agents(m)
+        agents = of_threads(m.threads, _agents)
         mine = agents[:, None], self._number(m.cta.cluster), clocks[0].base.v
         writers = _narrow(region.rows(shadow.writers))
         if memory.poisoned and not write and not writers.all():
@@ -80,6 +80,8 @@ class Warps:
 
     def _follows(self, m: Any, clocks: Any, mine: Any, writers: Column, write: bool) -> bool:
         """Tell whether every lane comes after what was written last."""
+        if not writers.any():
+            return True
         known = (writers == 0) | self._known(writers, mine, FULL)
         if known.all():
             return True
@@ -118,8 +120,9 @@ class Warps:
     def _known(self, accesses: Column, mine: Any, row: int) -> Any:
         """Tell of accesses, each in its lane's row, whether the lane made it or knows of it. Of other kinds: no."""
         agents, cluster, v = mine
-        of = self._agents[accesses]
-        return (self._clusters[accesses] == cluster) & ((of == agents) | (v[row][of] >= self._epochs[accesses]))
+        of, epochs = self._agents.take(accesses), self._epochs.take(accesses)
+        known = (v[row].take(of) >= epochs) & (self._clusters.take(accesses) == cluster)
+        return known if known.all() else (known | (of == agents)) & (self._clusters.take(accesses) == cluster)
 
     # what is remembered
     def _number(self, cluster: Any) -> int:
@@ -137,7 +140,7 @@ class Warps:
         if found is None:
             found = self._bundles[key] = self.history.bundle(m)
             own = slice(found.number, found.number + m.lanes)
-            self._agents[own], self._epochs[own] = _agents(m), found.epochs
+            self._agents[own], self._epochs[own] = of_threads(m.threads, _agents), found.epochs
             self._clusters[own] = self._number(m.cta.cluster)
             self._alone[found.sets[:, 0]] = found.column[:, 0]
         return found
@@ -178,15 +181,8 @@ def _by_knowledge(m: Any, region: Pieces) -> list[tuple[Any, Pieces]]:
     return [(m.some(a, b), region.some(a, b)) for a, b in zip(begins, [*begins[1:], len(bases)])]
 
 
-def _agents(m: Any) -> Any:
-    """The lanes' agents, which stay the same."""
-    f = m.threads[0].convoy
-    if f is None or f.threads is not m.threads:
-        return np.array([t.clock.agent for t in m.threads], np.int32)
-    found = f.memory.get("agents")
-    if found is None:
-        found = f.memory["agents"] = np.array([t.clock.agent for t in m.threads], np.int32)
-    return found
+def _agents(threads: list[Any]) -> Any:
+    return np.array([t.clock.agent for t in threads], np.int32)
 
 
 def _narrow(rows: Column) -> Column:
