@@ -127,11 +127,14 @@ class Rows(Region):
         return self.rows.size * self.size
 
     def get(self, shadow: Ids) -> Ids:
-        return shadow.reshape(-1, self.size)[self.rows].ravel()
+        return shadow.reshape(-1, self.size).take(self.rows, 0).ravel()
 
     def set(self, shadow: Ids, value: Any) -> None:
-        value = value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value
-        shadow.reshape(-1, self.size)[self.rows] = value
+        if isinstance(value, np.ndarray):
+            shadow.reshape(-1, self.size)[self.rows] = value.reshape(-1, self.size)
+            return
+        row: Any = np.full(self.size, value, shadow.dtype).view(f"V{self.size * shadow.itemsize}")
+        shadow.view(row.dtype).put(self.rows, row)  # faster than by an index
 
     def address(self, at: int) -> int:
         return int(self.rows[at // self.size]) * self.size + at % self.size

@@ -285,7 +285,7 @@ class Machine:
         smem.check_rows(addresses, nbytes, self)
         self._check(self.cta, rows, False)
         self.lies(self.cta, rows, False)
-        return smem.data.reshape(-1, nbytes)[addresses // nbytes]  # type: ignore[no-any-return]
+        return rows.get(smem.data).reshape(-1, nbytes)
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         nbytes = data.shape[1]
@@ -293,7 +293,7 @@ class Machine:
         smem.check_rows(addresses, nbytes, self)
         self._check(self.cta, rows, True)
         self.lies(self.cta, rows, True)
-        smem.data.reshape(-1, nbytes)[addresses // nbytes] = data
+        rows.set(smem.data, data)
 
     def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
         a = self.run.memory.at(address, nbytes, self, write)

@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...dtypes import DType, Int32, Int64, Uint32
 from ...isa.form.instr import WARP
 from ..ground.clocks import Gather, acquire
@@ -23,17 +25,23 @@ from .lane_memory import LaneArray, alone, stepped
 
 
 class _Index:
-    """threadIdx, or the block's part of it: `read(thread)` gives three numbers, of a type."""
+    """threadIdx, or the like: `read(thread)` gives three numbers, of a type. same: whether they are of all blocks."""
 
-    def __init__(self, run: Any, read: Callable[[Any], Any], dtype: DType = Int32) -> None:
-        self._run, self._read, self._dtype = run, read, dtype
+    def __init__(self, run: Any, read: Callable[[Any], Any], dtype: DType = Int32, same: bool = True) -> None:
+        self._run, self._read, self._dtype, self._same = run, read, dtype, same
+        self._of_lanes: dict[Any, Any] = {}
 
     def _along(self, axis: int) -> Any:
         f = self._run.thread.convoy
         key = (self, axis)
         found = f.memory.get(key)
         if found is None:
-            found = f.memory[key] = f.of(self._dtype, [self._read(t)[axis] for t in f.threads])
+            array = self._of_lanes.get((f.lanes, axis))
+            if array is None:
+                array = np.array([self._read(t)[axis] for t in f.threads], self._dtype.numpy)
+                if self._same:
+                    self._of_lanes[f.lanes, axis] = array
+            found = f.memory[key] = f.of_array(self._dtype, array)
         return found
 
     x = property(lambda self: self._along(0))
@@ -103,7 +111,7 @@ class LaneStandIn(CudaStandIn):
     def __init__(self, run: Any, real: Any, replace: Any) -> None:
         super().__init__(run, real, replace)
         self.threadIdx = _Index(run, lambda t: t.tid)
-        self._at = _Index(run, lambda t: [b * n + i for b, n, i in zip(t.cta.index, run.block, t.tid)], Int64)
+        self._at = _Index(run, lambda t: [b * n + i for b, n, i in zip(t.cta.index, run.block, t.tid)], Int64, False)
         self._lane = _Index(run, lambda t: (t.lane, 0, 0))
         self.shared = _Shared(self.shared, run)
         self.local = _Local(self.local, run)

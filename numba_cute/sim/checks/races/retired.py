@@ -96,12 +96,13 @@ class Retiring:
 
     def _plain_accesses(self) -> Any:
         """By number, whether an access is a plain one that is to be forgotten."""
-        found, last, plain = np.zeros(self.history.numbers, bool), None, False
-        for i in range(self._access, len(found)):
-            entry = self.history.accesses[i]
-            if entry is not last:
-                last, plain = entry, self._is_plain(entry)
-            found[i] = plain
+        found, accesses, i = np.zeros(self.history.numbers, bool), self.history.accesses, self._access
+        while i < len(found):
+            entry, end = accesses[i], i + 1
+            if type(entry) is Bundle and accesses[i : i + len(entry.column)].count(entry) == len(entry.column):
+                end = i + len(entry.column)
+            found[i:end] = self._is_plain(entry)
+            i = end
         return found
 
     def _is_plain(self, entry: Any) -> bool:
@@ -111,8 +112,12 @@ class Retiring:
 
     def _sets_of_plain(self) -> Any:
         """By number, whether a set has one access, which is such a one."""
-        alone = [s if type(s) is int else 0 for s in self.history.single_accesses(self._set)]
-        return np.concatenate([np.zeros(self._set, bool), self._plain[alone]]) if alone else np.zeros(self._set, bool)
+        sets = self.history.single_accesses(self._set)
+        try:
+            alone = np.array(sets, np.int64)
+        except TypeError:  # others are among them
+            alone = np.array([s if type(s) is int else 0 for s in sets], np.int64)
+        return np.concatenate([np.zeros(self._set, bool), self._plain[alone]])
 
     def _kept(self, number: int) -> int:
         """The new number of an access that is not plain."""

@@ -43,6 +43,8 @@ class Shadow:
 def distinct(ids: Ids) -> set[int]:
     if ids.size <= 32:
         return set(ids.tolist())
+    if ids[0] == ids[-1] and (ids == ids[0]).all():
+        return {int(ids[0])}
     at = np.flatnonzero(ids[1:] != ids[:-1])
     return {int(ids[0]), *ids[at + 1].tolist()}
 
