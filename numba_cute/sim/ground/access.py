@@ -19,6 +19,11 @@ Brought = list[tuple[int, bytes]]
 """What a copy has brought to shared memory, and where: nothing before it is complete."""
 
 
+def all_true(flags: Any) -> bool:
+    """Tell whether all are true, faster than `all` does for few."""
+    return bool(np.count_nonzero(flags) == flags.size)
+
+
 class Access:
     """One access as the shadow remembers it: by threads [lo, hi) at their epochs, or by what completes asynchronous
     work (then `group` says which kind: "mbarrier", "bulk_group", …, and `on` which barrier)."""
@@ -151,11 +156,11 @@ class Pieces(Region):
         self.start = int(starts[0])
         gaps = starts[1:] - starts[:-1]
         self._index: Any
-        if (gaps == size).all():  # one after the other, as mostly
+        if all_true(gaps == size):  # one after the other, as mostly
             self._index, self.apart = slice(self.start, self.start + size * len(starts)), True
         else:
             self._index = starts[:, None] + np.arange(size)
-            self.apart = bool((gaps >= size).all()) or bool((np.diff(np.sort(starts)) >= size).all())
+            self.apart = all_true(gaps >= size) or all_true(np.diff(np.sort(starts)) >= size)
 
     @property
     def nbytes(self) -> int:

@@ -145,11 +145,14 @@ _BEGIN: tuple[int, ...] = (0, 0, 0, 0, 1, 0, 0)
 class ThreadClock:
     """One thread's knowledge: a shared clock, and its own epoch, which is ahead of what the others have seen."""
 
-    __slots__ = ("agent", "base", "epoch", "own", "pending", "published", "heard", "after", "until")
+    __slots__ = ("agent", "_base", "_epoch", "own", "pending", "published", "heard", "after", "until")
+
+    changes = 0
+    """Counts changes of any thread's base or epoch."""
 
     def __init__(self, agent: int, base: Clock) -> None:
-        self.agent, self.base = agent, base
-        self.epoch = 2  # epoch 1 is to have started
+        self.agent, self._base = agent, base
+        self._epoch = 2  # epoch 1 is to have started
         self.own = _BEGIN  # rows SMEM and on of its own epochs
         self.after: Clock = base  # what it knew at its last tcgen05.fence::after_thread_sync
         self.until: int | None = None  # the last of its own epochs that came before; None: all of them
@@ -164,10 +167,28 @@ class ThreadClock:
         setattr(self, name, made)
         return made
 
+    @property
+    def base(self) -> Clock:
+        return self._base
+
+    @base.setter
+    def base(self, base: Clock) -> None:
+        self._base = base
+        ThreadClock.changes += 1
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+        ThreadClock.changes += 1
+
     def knows(self, row: int, agent: int, epoch: int) -> bool:
         if agent == self.agent:
             return (self.until is None or epoch <= self.until) and (row < SMEM or self.own[row] >= epoch)
-        return self.base.at(row, agent) >= epoch
+        return self._base.at(row, agent) >= epoch
 
     def fence(self, row: int) -> None:
         """A proxy fence, or that of mbarrier_init."""
@@ -208,7 +229,7 @@ def alike(values: list[Any]) -> bool:
 
 def distinct_bases(threads: Sequence[ThreadClock]) -> Iterable[Clock]:
     """What threads know but for what each did itself, once for those that know the same."""
-    bases = [t.base for t in threads]
+    bases = [t._base for t in threads]
     return bases[:1] if alike(bases) else set(bases)
 
 
@@ -225,9 +246,10 @@ def know(threads: list[ThreadClock], agent: int, epoch: int, rows: tuple[int, ..
 def _learn(threads: list[ThreadClock], more: Callable[[Clock], Clock]) -> None:
     base: Any = None
     for t in threads:
-        if t.base is not base:
-            base, learned = t.base, more(t.base)
-        t.base = learned
+        if t._base is not base:
+            base, learned = t._base, more(t._base)
+        t._base = learned
+    ThreadClock.changes += 1
 
 
 def fence_each(threads: list[ThreadClock], row: int) -> None:
@@ -239,6 +261,24 @@ def fence_each(threads: list[ThreadClock], row: int) -> None:
         if last[:3] == before:
             t.own, t.base = last[3:]
         last = (*before, t.own, t.base)
+
+
+class Standing:
+    """What some threads know at a time: their bases and epochs. stamp: the epochs' sum, which tells of each, for they
+    only grow. alike: whether all have one base."""
+
+    __slots__ = ("clocks", "bases", "epochs", "stamp", "alike", "_changes")
+
+    def __init__(self, clocks: list[ThreadClock]) -> None:
+        self.clocks, self._changes = clocks, -1
+
+    def now(self) -> Standing:
+        """The same, as it is now."""
+        if self._changes != ThreadClock.changes:
+            self._changes = ThreadClock.changes
+            self.bases, self.epochs = [t._base for t in self.clocks], [t._epoch for t in self.clocks]
+            self.stamp, self.alike = sum(self.epochs), alike(self.bases)
+        return self
 
 
 class Gather:
@@ -256,15 +296,16 @@ class Gather:
         """Each thread's clock, or only some rows of it; a new epoch of each begins."""
         threads = list(threads)
         owns = [t.own for t in threads]
-        if len(threads) > 1 and alike(owns) and alike([t.base for t in threads]):
-            agents, epochs = [t.agent for t in threads], [t.epoch for t in threads]
+        if len(threads) > 1 and alike(owns) and alike([t._base for t in threads]):
+            agents, epochs = [t.agent for t in threads], [t._epoch for t in threads]
             together = agents[-1] - agents[0] + 1 == len(agents)
             of_rows = [1, 1, *owns[0][SMEM:]]
             at = slice(agents[0], agents[-1] + 1) if together else agents
             self._many.append((at, epochs, _only(of_rows, rows)))
             self.clock = self.clock.join(threads[0].base if rows is None else threads[0].base.only(rows))
             for t in threads:
-                t.epoch += 1
+                t._epoch += 1
+            ThreadClock.changes += 1
             return
         for t in threads:
             base = t.base if rows is None else t.base.only(rows)

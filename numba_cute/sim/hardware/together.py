@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ...isa.form.instr import Instr
 from ...isa.form.kinds import Operand
+from ..ground.clocks import Standing
 
 
 class NotTogether(Exception):
@@ -35,6 +36,15 @@ def of_threads(threads: list[Any], made: Callable[[list[Any]], Any]) -> Any:
     if found is None:
         found = f.memory[made] = made(threads)
     return found
+
+
+def standing_of(threads: list[Any]) -> Standing:
+    """What some threads know now."""
+    return of_threads(threads, _standing).now()  # type: ignore[no-any-return]
+
+
+def _standing(threads: list[Any]) -> Standing:
+    return Standing(clocks_of(threads))
 
 
 def clocks_of(threads: list[Any]) -> list[Any]:

@@ -71,9 +71,13 @@ class Retiring:
             part = shadow.readers[at : at + _CHUNK]
             if not self._has_new(part, self._set):
                 continue
-            low = np.maximum(part, 0), np.maximum(-part, 0)
-            before = np.where(part >= 0, *(f[i] for f, i in zip(forgotten, low)))
-            part[:] = np.where(part >= 0, *(n[i] for n, i in zip(numbers, low)))
+            if part.min() >= 0:  # as mostly: no unions
+                before, now = forgotten[0].take(part), numbers[0].take(part)
+            else:
+                low = np.maximum(part, 0), np.maximum(-part, 0)
+                before = np.where(part >= 0, *(f[i] for f, i in zip(forgotten, low)))
+                now = np.where(part >= 0, *(n[i] for n, i in zip(numbers, low)))
+            part[:] = now
             if before.any():
                 if shadow.before is None:
                     shadow.before = np.zeros(len(shadow.readers), bool)
