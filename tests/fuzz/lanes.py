@@ -137,7 +137,8 @@ class Writer:
             f"({a} {r.choice(['<<', '>>'])} {r.choice(['i0', '(t % 70 - 3)', '3'])})",
             f"cute.{kind}({a})", f"cute.Int32(cute.{kind}({a}) {r.choice('+-*')} cute.{kind}({b}))",
             f"int({a} {r.choice(['<', '<=', '==', '!=', '>', '>='])} {b})", f"-{a}", f"max({a}, {b})",
-            f"int(v0 / cute.Float32({a}) > 0.5)", f"int(max(v0, -v1) * cute.Float32({r.choice(['0.0', '-3.0', '1e30'])}))",
+            f"int(v0 / cute.Float32({a}) > 0.5)",
+            f"int(max(v0, -v1) * cute.Float32({r.choice(['0.0', '-3.0', '1e30'])}))",
         ])  # fmt: skip
 
     def simple(self, depth: int, whole: bool) -> None:
