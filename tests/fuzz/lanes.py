@@ -53,6 +53,7 @@ class Writer:
             "def kernel(x, out, counts):",
             "    t = cuda.threadIdx.x",
             "    v0, v1, i0 = x[t], x[t + 1], t % 5",
+            "    w0, w1 = cute.Int32(t * 40503 - 1500000), cute.Uint32(t * 2654435)",
             "    walk, pair, box = Walk(t, 0), [x[t], x[t]], Box(x[t])",
             "    local = cuda.local.array(4, np.float32)",
             "    held = cute.make_rmem_tensor(cute.make_layout(2), cute.Float32)",
@@ -65,6 +66,7 @@ class Writer:
             self.statement(0, True)
         self.lines.append(
             "    out[t] += v0 + v1 + i0 + walk.at * 7 + walk.steps + pair[0] + pair[1] + box.x + local[1]"
+            " + w0 % 1009 + w1 % 997"
         )
         return "\n".join(self.lines) + "\n"
 
@@ -104,7 +106,9 @@ class Writer:
             self.line(depth + 1, f"n{depth} -= 1")
             self.body(depth + 1)
             return
-        self.line(depth, f"for k{depth} in range({self.random.choice(['3', 't % 4', 't % 3, 5'])}):")
+        self.line(
+            depth, f"for k{depth} in range({self.random.choice(['3', 't % 4', 't % 3, 5', '5, t % 7, -2', 'w1 % 3'])}):"
+        )
         self.body(depth + 1)
         if self.random.random() < 0.3:
             self.line(depth + 1, f"if {self.condition()}:")
@@ -121,6 +125,22 @@ class Writer:
         self.line(depth, f"if t // 32 == {self.random.randint(0, 2)}:")
         self.line(depth + 1, "cuda.syncwarp()")
 
+    def integer(self) -> str:
+        """Give an integer of some type, which lanes compute at once where that gives the same."""
+        r = self.random
+        a, b = (r.choice(["i0", "w0", "w1", "t", "(t % 3 - 1)", str(r.randint(-40, 40)), "walk.at"]) for _ in "ab")
+        kind = r.choice(
+            ["Int8", "Uint8", "Int16", "Int32", "Uint32", "Int64", "Uint64", "Float32", "Float64", "Boolean"]
+        )
+        return r.choice([
+            f"({a} {r.choice(['+', '-', '*', '&', '|', '^', '//', '%'])} {b})",
+            f"({a} {r.choice(['<<', '>>'])} {r.choice(['i0', '(t % 70 - 3)', '3'])})",
+            f"cute.{kind}({a})", f"cute.Int32(cute.{kind}({a}) {r.choice('+-*')} cute.{kind}({b}))",
+            f"int({a} {r.choice(['<', '<=', '==', '!=', '>', '>='])} {b})", f"-{a}", f"max({a}, {b})",
+            f"int(v0 / cute.Float32({a}) > 0.5)",
+            f"int(max(v0, -v1) * cute.Float32({r.choice(['0.0', '-3.0', '1e30'])}))",
+        ])  # fmt: skip
+
     def simple(self, depth: int, whole: bool) -> None:
         r = self.random
         sources = ["x[t]", "v0", "v1", "i0", "walk.at", "pair[1]", "box.x", "held[1]", "state.index", "state.phase"]
@@ -128,6 +148,8 @@ class Writer:
         texts = [
             f"v{r.randint(0, 1)} {r.choice(['=', '+=', '-='])} cute.Float32({source})",
             f"i0 = (i0 * 3 + {r.randint(0, 9)}) % 17",
+            f"w0 = cute.Int32({self.integer()})",
+            f"w1 = cute.Uint32({self.integer()})",
             f"walk.go({r.randint(1, 3)})",
             f"pair[1] = cute.Float32({source})",
             f"box.x = cute.Float32({source})",

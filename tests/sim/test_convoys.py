@@ -252,8 +252,22 @@ def hand_over(x, out):
     sync.bar_sync(3, 64)
 
 
+def integers_of_all_types(x, out):
+    """What is computed for a block at once, at the ends of the types, and where an operator has a rule of its own."""
+    t = cuda.threadIdx.x
+    a, b, w = cute.Int8(t * 5 - 128), cute.Uint32(t * 123456789), cute.Uint64(t) - cute.Uint64(3)
+    out[t] = a * 3 + (a << (t % 70 - 3)) % 1009 + ((a >> (t % 9)) & 77) + a // (t % 5 - 2) + a % (t % 4)
+    out[t + 64] = (
+        (b * 2654435 >> 20) + (w >> 40) % 13 + (w < b) + (a < t) + (w == w // 1) + (b ^ 5) % 7 + cute.Int8(b) // 3
+    )
+    y = (x[t] - cute.Float32(0.5)) * cute.Float32(t % 3 - 1)
+    for i in range(7, t % 9, -2):
+        y = max(y, -y / cute.Float32(i)) + min(cute.Float32(0.0), -cute.Float32(0.0) * i)
+    out[t + 128] = y / cute.Float32(t % 4 + 1) + cute.Float64(b) + cute.Float32(w % 1000)
+
+
 KERNELS = [branches, trip_counts, strides, arithmetic, integers_wrap, exchanges, local_arrays, shared_and_votes,
-           spin_lock, structs, tensors, hand_over]  # fmt: skip
+           spin_lock, structs, tensors, hand_over, integers_of_all_types]  # fmt: skip
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)

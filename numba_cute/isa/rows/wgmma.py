@@ -9,6 +9,7 @@ memory is overwritten.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +84,22 @@ class _Form:
 
 def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) -> tuple[NDArray[np.int64], _Matrix]:
     """An operand in shared memory: the addresses of its chunks, and what reads it as a matrix (mn, k)."""
-    d = WgmmaDescriptor.decode(int(descriptor) & 0xFFFFFFFFFFFFFFFF)
+    addresses, shape, swizzle, width = _chunks(int(descriptor) & 0xFFFFFFFFFFFFFFFF, major, mn, k, ab)
+
+    def fetch() -> Any:
+        chunks = np.ascontiguousarray(m.read_rows(addresses, CHUNK, lay=(swizzle, width))).view(np.uint32)
+        matrix = fragments.values(chunks.reshape(shape[0], -1), ab)
+        return matrix.T if major == MN_MAJOR else matrix
+
+    return addresses, fetch
+
+
+@functools.lru_cache(maxsize=4096)
+def _chunks(
+    descriptor: int, major: int, mn: int, k: int, ab: str
+) -> tuple[NDArray[np.int64], tuple[int, ...], int, int]:
+    """The addresses of an operand's chunks, their shape, the swizzle, and the bits of an element."""
+    d = WgmmaDescriptor.decode(descriptor)
     width = fragments.WIDTHS[ab]
     run = (k if major == K_MAJOR else mn) * width // 8
     need_canonical("wgmma descriptor", d.start, d.swizzle, run, d.base_offset)
@@ -92,13 +108,8 @@ def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) 
     else:
         offsets = chunk_offsets(major, d.swizzle, d.leading, d.stride, mn, k, width // 8)
     addresses = swizzle_addresses(d.start + offsets.ravel(), d.swizzle)
-
-    def fetch() -> Any:
-        chunks = np.ascontiguousarray(m.read_rows(addresses, CHUNK, lay=(d.swizzle, width))).view(np.uint32)
-        matrix = fragments.values(chunks.reshape(offsets.shape[0], -1), ab)
-        return matrix.T if major == MN_MAJOR else matrix
-
-    return addresses, fetch
+    addresses.setflags(write=False)
+    return addresses, offsets.shape, d.swizzle, width
 
 
 def _multiply(

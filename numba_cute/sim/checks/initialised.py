@@ -30,7 +30,7 @@ def _is_born(bar: Any, m: Any, is_async: bool) -> bool:
     if a.cluster is not m.cta.cluster:
         return True
     rows = [INIT, SMEM] if is_async else [INIT, FULL]
-    return all(any(a.known(t, row) for row in rows) for t in m.clocks())
+    return all(any(a.known(t, row) for row in rows) for t in a.to_ask(m.clocks()))
 
 
 def _unborn(bar: Any, m: Any, what: str, asynchronous: bool) -> BarrierError:

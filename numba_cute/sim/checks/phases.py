@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ground.clocks import READS
+from ..ground.clocks import READS, distinct_bases
 from ..ground.report import Cause, who
 from ..hardware.watch import Check
 
@@ -33,7 +33,7 @@ class Phases(Check):
 
     def tests_phase(self, m: Any, bar: Any, parity: int) -> None:
         """Warn if the phase that is meant, by what the thread knows, is followed by a completed one already."""
-        known = min(t.base.at(READS, bar.agent) for t in m.clocks())
+        known = min(base.at(READS, bar.agent) for base in distinct_bases(m.clocks()))
         meant = known - 1 if (known - 1) & 1 == parity else known
         if bar.phase > meant + 1 and (line := (bar, m.place.file, m.place.line)) not in self._late:
             self._late.add(line)

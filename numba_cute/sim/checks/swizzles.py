@@ -4,6 +4,7 @@ of another width."""
 
 from __future__ import annotations
 
+import functools
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from ..ground.access import Pieces, Rows
 from ..ground.report import Place, SwizzleError
 from ..hardware.together import NotTogether
 from ..hardware.watch import Check
+from .races.shadow import distinct
 
 _REMEMBERED = 4
 """Addresses that a thread may compute before it uses them."""
@@ -138,6 +140,8 @@ class Swizzles(Check):
     def _of_threads(self, m: Any, region: Any) -> _Lay | None:
         """By which swizzle, and for which elements, the threads computed where a region begins; None: by none that they
         told."""
+        if not self._computed and not self._parts:
+            return None
         if isinstance(region, Rows):
             pairs = zip(m.threads, (region.rows * region.size).tolist())
             for f, group in groupby(pairs, key=lambda pair: pair[0].convoy):
@@ -174,7 +178,7 @@ class Swizzles(Check):
         return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
-        for number in np.unique(found).tolist():
+        for number in sorted(distinct(found)):
             writer = self._writers[number]
             if writer is None or writer.lay == reader:
                 continue
@@ -238,6 +242,7 @@ def _addresses(region: Any) -> Any:
     return np.arange(region.start, region.stop)
 
 
+@functools.cache
 def _named(name: int | str, width: int) -> _Lay | None:
     found = swizzle_parameters(name)
     return None if found is None else _lay(Swizzle(*found), width)

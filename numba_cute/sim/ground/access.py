@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP
-from .clocks import Clock, ThreadClock
+from .clocks import SMEM, Clock, ThreadClock, alike, distinct_bases
 from .ordering import together
 
 Ids = NDArray[np.int32]
 Brought = list[tuple[int, bytes]]
 """What a copy has brought to shared memory, and where: nothing before it is complete."""
+
+
+def all_true(flags: Any) -> bool:
+    """Tell whether all are true, faster than `all` does for few."""
+    return bool(np.count_nonzero(flags) == flags.size)
 
 
 class Access:
@@ -54,6 +61,26 @@ class Access:
             known = np.pad(known, (0, self.hi - self.lo - len(known)))
             self._asked = clock, row, (np.flatnonzero(known < self.epoch) + self.lo).tolist()
         return self._asked[2]  # type: ignore[no-any-return]
+
+    def known_by(self, clocks: Sequence[ThreadClock], row: int) -> bool:
+        """Tell whether all these threads know of the access, for the purpose of `row`."""
+        if row < SMEM and len(clocks) > 1 and all(self.within(base, row) for base in distinct_bases(clocks)):
+            return True  # their own accesses among them
+        return all(self.known(t, row) for t in self.to_ask(clocks))
+
+    def to_ask(self, clocks: Sequence[ThreadClock]) -> Iterable[ThreadClock]:
+        """Those of some threads, in their order, that may give other answers than the one before."""
+        bases = [t.base for t in clocks]
+        if alike(bases):
+            if self.hi <= clocks[0].agent or clocks[-1].agent < self.lo:
+                return clocks[:1]
+            return [t for i, t in enumerate(clocks) if not i or self._has(t) or self._has(clocks[i - 1])]
+        begins = [0, *(i for i in range(1, len(bases)) if bases[i] is not bases[i - 1])]
+        ends = [*begins[1:], len(bases)]
+        return chain.from_iterable(self.to_ask(clocks[a:b]) for a, b in zip(begins, ends))
+
+    def _has(self, t: ThreadClock) -> bool:
+        return self.lo <= t.agent < self.hi
 
     def within(self, clock: Clock, row: int) -> bool:
         """Tell whether the clock, of any cluster, knows of the access, for the purpose of `row`."""
@@ -105,11 +132,14 @@ class Rows(Region):
         return self.rows.size * self.size
 
     def get(self, shadow: Ids) -> Ids:
-        return shadow.reshape(-1, self.size)[self.rows].ravel()
+        return shadow.reshape(-1, self.size).take(self.rows, 0).ravel()
 
     def set(self, shadow: Ids, value: Any) -> None:
-        value = value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value
-        shadow.reshape(-1, self.size)[self.rows] = value
+        if isinstance(value, np.ndarray):
+            shadow.reshape(-1, self.size)[self.rows] = value.reshape(-1, self.size)
+            return
+        row: Any = np.full(self.size, value, shadow.dtype).view(f"V{self.size * shadow.itemsize}")
+        shadow.view(row.dtype).put(self.rows, row)  # faster than by an index
 
     def address(self, at: int) -> int:
         return int(self.rows[at // self.size]) * self.size + at % self.size
@@ -126,11 +156,11 @@ class Pieces(Region):
         self.start = int(starts[0])
         gaps = starts[1:] - starts[:-1]
         self._index: Any
-        if (gaps == size).all():  # one after the other, as mostly
+        if all_true(gaps == size):  # one after the other, as mostly
             self._index, self.apart = slice(self.start, self.start + size * len(starts)), True
         else:
             self._index = starts[:, None] + np.arange(size)
-            self.apart = bool((gaps >= size).all()) or bool((np.diff(np.sort(starts)) >= size).all())
+            self.apart = all_true(gaps >= size) or all_true(np.diff(np.sort(starts)) >= size)
 
     @property
     def nbytes(self) -> int:

@@ -9,7 +9,7 @@ Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,11 +145,14 @@ _BEGIN: tuple[int, ...] = (0, 0, 0, 0, 1, 0, 0)
 class ThreadClock:
     """One thread's knowledge: a shared clock, and its own epoch, which is ahead of what the others have seen."""
 
-    __slots__ = ("agent", "base", "epoch", "own", "pending", "published", "heard", "after", "until")
+    __slots__ = ("agent", "_base", "_epoch", "own", "pending", "published", "heard", "after", "until")
+
+    changes = 0
+    """Counts changes of any thread's base or epoch."""
 
     def __init__(self, agent: int, base: Clock) -> None:
-        self.agent, self.base = agent, base
-        self.epoch = 2  # epoch 1 is to have started
+        self.agent, self._base = agent, base
+        self._epoch = 2  # epoch 1 is to have started
         self.own = _BEGIN  # rows SMEM and on of its own epochs
         self.after: Clock = base  # what it knew at its last tcgen05.fence::after_thread_sync
         self.until: int | None = None  # the last of its own epochs that came before; None: all of them
@@ -164,10 +167,28 @@ class ThreadClock:
         setattr(self, name, made)
         return made
 
+    @property
+    def base(self) -> Clock:
+        return self._base
+
+    @base.setter
+    def base(self, base: Clock) -> None:
+        self._base = base
+        ThreadClock.changes += 1
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+        ThreadClock.changes += 1
+
     def knows(self, row: int, agent: int, epoch: int) -> bool:
         if agent == self.agent:
             return (self.until is None or epoch <= self.until) and (row < SMEM or self.own[row] >= epoch)
-        return self.base.at(row, agent) >= epoch
+        return self._base.at(row, agent) >= epoch
 
     def fence(self, row: int) -> None:
         """A proxy fence, or that of mbarrier_init."""
@@ -201,25 +222,95 @@ class ThreadClock:
         return gather.freeze()
 
 
+def alike(values: list[Any]) -> bool:
+    """Tell whether all are the same."""
+    return values.count(values[0]) == len(values)
+
+
+def distinct_bases(threads: Sequence[ThreadClock]) -> Iterable[Clock]:
+    """What threads know but for what each did itself, once for those that know the same."""
+    bases = [t._base for t in threads]
+    return bases[:1] if alike(bases) else set(bases)
+
+
+def acquire(threads: list[ThreadClock], clock: Clock) -> None:
+    """Let threads know all that a clock knows."""
+    _learn(threads, lambda base: base.join(clock))
+
+
+def know(threads: list[ThreadClock], agent: int, epoch: int, rows: tuple[int, ...]) -> None:
+    """Let threads know an epoch of an agent."""
+    _learn(threads, lambda base: base.knowing(agent, epoch, rows))
+
+
+def _learn(threads: list[ThreadClock], more: Callable[[Clock], Clock]) -> None:
+    base: Any = None
+    for t in threads:
+        if t._base is not base:
+            base, learned = t._base, more(t._base)
+        t._base = learned
+    ThreadClock.changes += 1
+
+
+def fence_each(threads: list[ThreadClock], row: int) -> None:
+    """A proxy fence, or that of mbarrier_init, of each of some threads; those that were alike stay so."""
+    last: tuple[Any, ...] = (None, 0, None)
+    for t in threads:
+        before = t.own, t.epoch, t.base
+        t.fence(row)
+        if last[:3] == before:
+            t.own, t.base = last[3:]
+        last = (*before, t.own, t.base)
+
+
+class Standing:
+    """What some threads know at a time: their bases and epochs. stamp: the epochs' sum, which tells of each, for they
+    only grow. alike: whether all have one base."""
+
+    __slots__ = ("clocks", "bases", "epochs", "stamp", "alike", "_changes")
+
+    def __init__(self, clocks: list[ThreadClock]) -> None:
+        self.clocks, self._changes = clocks, -1
+
+    def now(self) -> Standing:
+        """The same, as it is now."""
+        if self._changes != ThreadClock.changes:
+            self._changes = ThreadClock.changes
+            self.bases, self.epochs = [t._base for t in self.clocks], [t._epoch for t in self.clocks]
+            self.stamp, self.alike = sum(self.epochs), alike(self.bases)
+        return self
+
+
 class Gather:
     """Collects what several threads publish to those who wait."""
 
-    __slots__ = ("clock", "_points")
+    __slots__ = ("clock", "_points", "_many")
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._points: list[tuple[int, list[int]]] = []
+        self._many: list[tuple[Any, list[int], list[int]]] = []
+        """Of threads that are alike: their agents and epochs, and what they own of each row (of FULL and READS: 1)."""
 
     def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
         """Each thread's clock, or only some rows of it; a new epoch of each begins."""
+        threads = list(threads)
+        owns = [t.own for t in threads]
+        if len(threads) > 1 and alike(owns) and alike([t._base for t in threads]):
+            agents, epochs = [t.agent for t in threads], [t._epoch for t in threads]
+            together = agents[-1] - agents[0] + 1 == len(agents)
+            of_rows = [1, 1, *owns[0][SMEM:]]
+            at = slice(agents[0], agents[-1] + 1) if together else agents
+            self._many.append((at, epochs, _only(of_rows, rows)))
+            self.clock = self.clock.join(threads[0].base if rows is None else threads[0].base.only(rows))
+            for t in threads:
+                t._epoch += 1
+            ThreadClock.changes += 1
+            return
         for t in threads:
-            own = [t.epoch, t.epoch, *t.own[SMEM:]]
-            base = t.base
-            if rows is not None:
-                own = [e if r in rows else 0 for r, e in enumerate(own)]
-                base = base.only(rows)
+            base = t.base if rows is None else t.base.only(rows)
             self.clock = self.clock.join(base)
-            self._points.append((t.agent, own))
+            self._points.append((t.agent, _only([t.epoch, t.epoch, *t.own[SMEM:]], rows)))
             t.epoch += 1
 
     def know(self, agent: int, epoch: int, rows: tuple[int, ...]) -> None:
@@ -228,15 +319,27 @@ class Gather:
 
     def freeze(self) -> Clock:
         """All that was published until now."""
-        if self._points:
-            agents = [a for a, _ in self._points]
+        if not self._points and not self._many:
+            return self.clock
+        agents = [a for a, _ in self._points]
+        last = max([*agents, *(at.stop - 1 if isinstance(at, slice) else max(at) for at, _, _ in self._many)])
+        v = _widen(self.clock.v, last + 1).copy()
+        if agents:
             own = np.array([o for _, o in self._points], np.int32).T
-            v = _widen(self.clock.v, max(agents) + 1).copy()
             if len(set(agents)) == len(agents):
                 v[:, agents] = np.maximum(v[:, agents], own)
             else:
                 for at, agent in enumerate(agents):
                     np.maximum(v[:, agent], own[:, at], out=v[:, agent])
-            self.clock = Clock(v, self.clock.others, self.clock.cluster)
-            self._points = []
+        for at, epochs, of_rows in self._many:
+            counted = np.array(epochs, np.int32)
+            for row, value in enumerate(of_rows):
+                if value:
+                    v[row, at] = np.maximum(v[row, at], counted if row < SMEM else value)
+        self.clock = Clock(v, self.clock.others, self.clock.cluster)
+        self._points, self._many = [], []
         return self.clock
+
+
+def _only(own: list[int], rows: tuple[int, ...] | None) -> list[int]:
+    return own if rows is None else [e if r in rows else 0 for r, e in enumerate(own)]

@@ -321,7 +321,7 @@ class NamedBarriers:
             tell(m, self, rally, wait)
         if m.run.clocks:
             rally.gather = rally.gather or Gather(m.cta.cluster.clock0)
-            rally.gather.add([t.clock for t in m.threads])
+            rally.gather.add(m.own_clocks())
         rally.arrived += len(m.threads)
         rally.who.extend(m.threads)
         rally.places.append(m.place)
@@ -395,9 +395,9 @@ class ClusterBarrier:
     def _publish(self, m: Any, release: bool) -> None:
         """Arriving publishes all (.release), or only that the thread runs, and what its fences did (.relaxed)."""
         self.gather = self.gather or Gather(self.cluster.clock0)
-        for t in m.threads:
-            self.gather.add([t.clock], None if release else (INIT,))
-            for reach, clock in published(t.clock) if not release else ():
+        self.gather.add(m.own_clocks(), None if release else (INIT,))
+        for t in m.threads if not release else ():
+            for reach, clock in published(t.clock):
                 if reach >= CLUSTER:
                     self.gather.clock = self.gather.clock.join(clock)
 

@@ -15,6 +15,7 @@ from .retired import forget
 from .together import who_waits
 
 _MOST = 3  # clusters described in one report
+_ROUNDS = 20  # in which nothing at all happens, before clusters that poll for each other count as stuck
 
 
 class GridGroup:
@@ -114,18 +115,19 @@ def _full(standing: list[tuple[Any, Any]]) -> str:
 
 def _resume(standing: list[tuple[Any, Any]]) -> int:
     """Let the clusters go on that poll for what others do; gives how many end. An error if nothing comes of it."""
-    parked = [s for s in standing if s[0].parked]
-    run = parked[0][0].run
-    before = run.events, run.steps
-    for cluster, runner in parked:
-        runner.switch()
-        if runner.dead:
-            standing.remove((cluster, runner))
-    ended: int = sum(runner.dead for _, runner in parked)
-    still = [cluster for cluster, _ in parked if cluster.parked]
-    if not ended and still and (run.events, run.steps) == before:
-        raise _stuck(still, _full(standing) if run.to_start else "")
-    return ended
+    for _ in range(_ROUNDS):
+        parked = [s for s in standing if s[0].parked]
+        run = parked[0][0].run
+        before = run.events, run.steps
+        for cluster, runner in parked:
+            runner.switch()
+            if runner.dead:
+                standing.remove((cluster, runner))
+        ended: int = sum(runner.dead for _, runner in parked)
+        still = [cluster for cluster, _ in parked if cluster.parked]
+        if ended or not still or (run.events, run.steps) != before:
+            return ended
+    raise _stuck(still, _full(standing) if run.to_start else "")
 
 
 def _stuck(clusters: list[Any], full: str) -> SimError:

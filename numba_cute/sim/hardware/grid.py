@@ -36,7 +36,7 @@ from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
 """How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
-PARK_TURNS = 40
+PARK_TURNS = 2
 """How many turns each of them gets until the other clusters of the grid are tried."""
 YIELDS = 4
 """How many threads that pause may go on before the others while nothing happens: copies wait until no thread can."""

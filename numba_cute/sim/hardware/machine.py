@@ -14,7 +14,7 @@ from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, In
 from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
 from ..ground.access import Brought, Region, Rows
-from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
+from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather, acquire, fence_each, know
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
 from .barrier import BarrierHandle
@@ -22,13 +22,13 @@ from .inflight import Groups, Op
 from .progress import goes_on, held_at
 from .special import special_register
 from .tmem import TensorMemoryHandle
-from .together import who_waits
+from .together import clocks_of, of_threads, who_waits
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
 
-POLLS = 64
-"""Reads of one place in a row from which on a thread counts as polling."""
+POLLS, STRONG_POLLS = 64, 8
+"""Reads of one place in a row from which on a thread counts as polling: plain ones, and those with an order."""
 
 
 class Machine:
@@ -85,12 +85,15 @@ class Machine:
 
     def clocks(self) -> Any:
         """Give what the issuing threads know (or knew when they issued what is deferred)."""
-        return self.issued or [t.clock for t in self.threads]
+        return self.issued or self.own_clocks()
+
+    def own_clocks(self) -> Any:
+        """The clocks of its threads."""
+        return of_threads(self.threads, clocks_of)
 
     def acquire(self, clock: Any) -> None:
         """The threads come to know all that `clock` knows."""
-        for t in self.threads:
-            t.clock.base = t.clock.base.join(clock)
+        acquire(self.own_clocks(), clock)
 
     def uniform(self, operand: Any) -> Any:
         if not isinstance(operand, np.ndarray):
@@ -132,12 +135,12 @@ class Machine:
         thread.cta.cluster.paused(thread)
         thread.suspend(f"{why}, again and again", on, self)
 
-    def polls(self, address: Any) -> None:
-        """A plain read: of the same place again and again it is a loop that waits for others, who get their turn."""
+    def polls(self, address: Any, often: int = POLLS) -> None:
+        """A read: of the same place so `often` in a row it is a loop that waits for others, who get their turn."""
         polls = self.run.thread.polls
         polls[1] = polls[1] + 1 if polls[0] == address else 0
         polls[0] = address
-        if polls[1] >= POLLS:
+        if polls[1] >= often:
             for tell in self.run.watch.polls:
                 tell(self)
             why = f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads"
@@ -282,7 +285,7 @@ class Machine:
         smem.check_rows(addresses, nbytes, self)
         self._check(self.cta, rows, False)
         self.lies(self.cta, rows, False)
-        return smem.data.reshape(-1, nbytes)[addresses // nbytes]  # type: ignore[no-any-return]
+        return smem.data.reshape(-1, nbytes).take(rows.rows, 0)  # type: ignore[no-any-return]
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         nbytes = data.shape[1]
@@ -290,7 +293,7 @@ class Machine:
         smem.check_rows(addresses, nbytes, self)
         self._check(self.cta, rows, True)
         self.lies(self.cta, rows, True)
-        smem.data.reshape(-1, nbytes)[addresses // nbytes] = data
+        rows.set(smem.data, data)
 
     def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
         a = self.run.memory.at(address, nbytes, self, write)
@@ -330,7 +333,7 @@ class Machine:
         sem, scope = self.order
         assert sem is not None and scope is not None
         if change is None:
-            self.polls(address)  # which may let others change what is then read
+            self.polls(address, STRONG_POLLS)  # which may let others change what is then read
         if shared:
             owner = self._peer(cta)
             owner.smem.check(address, nbytes, self)
@@ -453,9 +456,8 @@ class Machine:
             agents = groups.agents[:1] if read else groups.agents
             # cp.async writes through the generic proxy: a fence must follow before the async proxy sees it
             rows = (READS, FULL) if group == CP_ASYNC_GROUP else (READS, FULL, SMEM, GMEM)
-            for t in self.threads if epoch > 0 else ():
-                for agent in agents:
-                    t.clock.base = t.clock.base.knowing(agent, epoch, rows)
+            for agent in agents if epoch > 0 else ():
+                know(self.own_clocks(), agent, epoch, rows)
         for tell in self.run.watch.waited:
             tell(self, group, groups, pending)
 
@@ -483,9 +485,8 @@ class Machine:
 
     def _fence_clocks(self, *rows: int) -> None:
         if self.run.clocks:
-            for t in self.threads:
-                for row in rows:
-                    t.clock.fence(row)
+            for row in rows:
+                fence_each(self.own_clocks(), row)
 
     def fence_registers(self) -> None:
         for tell in self.run.watch.fences_wgmma:
@@ -495,5 +496,5 @@ class Machine:
         self.run.events += 1
         if self.run.clocks:
             gather = Gather(self.threads[0].clock.base)
-            gather.add([t.clock for t in self.threads])
+            gather.add(self.own_clocks())
             self.acquire(gather.freeze())

@@ -26,11 +26,8 @@ def forget(run: Any, ended: set[Any]) -> None:
 
 def _take_apart(cluster: Any) -> None:
     """Break what refers to itself, so that nobody need collect it."""
-    for t in cluster.threads:
-        if t.convoy is not None:
-            if t.convoy.members:
-                t.convoy.forget()
-            t.convoy = None
+    for convoy in {t.convoy for t in cluster.threads} - {None}:
+        convoy.forget()
     for cta in cluster.ctas:
         for unit in (cta.unit, *cta.warps, *cta.warpgroups):
             unit.threads = []

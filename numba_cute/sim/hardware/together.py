@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...isa.form.instr import Instr
 from ...isa.form.kinds import Operand
+from ..ground.clocks import Standing
 
 
 class NotTogether(Exception):
@@ -23,6 +25,31 @@ def let_others_run(thread: Any, why: str, on: Any) -> None:
     if cluster.run.clocks and cluster.ready and not (thread.convoy is not None and thread.convoy.masks):
         cluster.ready.append(thread)
         thread.suspend(why, on, None)
+
+
+def of_threads(threads: list[Any], made: Callable[[list[Any]], Any]) -> Any:
+    """What depends on some threads alone: made once for those that a convoy computes for."""
+    f = threads[0].convoy
+    if f is None or f.threads is not threads:
+        return made(threads)
+    found = f.memory.get(made)
+    if found is None:
+        found = f.memory[made] = made(threads)
+    return found
+
+
+def standing_of(threads: list[Any]) -> Standing:
+    """What some threads know now."""
+    return of_threads(threads, _standing).now()  # type: ignore[no-any-return]
+
+
+def _standing(threads: list[Any]) -> Standing:
+    return Standing(clocks_of(threads))
+
+
+def clocks_of(threads: list[Any]) -> list[Any]:
+    """What each thread knows."""
+    return [t.clock for t in threads]
 
 
 def who_waits(run: Any) -> Any:

@@ -69,7 +69,15 @@ class Crew:
         self.threads = threads
         self.lanes = tuple([t.index for t in threads])
         self.memory: dict[Any, Any] = {}
-        self.moves: dict[Any, list[int]] = {}
+        self.moves: dict[Any, Any] = {}
+
+    def some(self, chosen: list[bool]) -> Crew:
+        """Those that are chosen: the same object for the same ones."""
+        key = "some", tuple(chosen)
+        found: Crew | None = self.memory.get(key)
+        if found is None:
+            found = self.memory[key] = Crew([t for t, c in zip(self.threads, chosen) if c])
+        return found
 
 
 class Mask:
@@ -129,19 +137,22 @@ class Convoy:
     def of_array(self, dtype: DType, array: Any) -> Any:
         """The same of an array of elements of a type."""
         held = leaf_type(dtype)
-        if array.dtype.kind != "f" or len(array) == 1:
-            found = self.of(held, elements(array))
-            if type(found) is Lanes and array.dtype.kind in "iub":
-                found._array = array
-            return found
+        if array.dtype.kind not in "fiub" or len(array) == 1:
+            return self.of(held, elements(array))
+        if array.dtype.kind != "f":
+            self.work += 1
+            if array[0] == array[-1] and (array == array[0]).all():
+                return CLASSES[held].make(array[0].item())
         return Lanes(self, held, None, array)
 
-    def positions(self, lanes: tuple[int, ...]) -> list[int]:
-        """Where this convoy's lanes are among `lanes`."""
+    def positions(self, lanes: tuple[int, ...]) -> Any:
+        """Where this convoy's lanes are among `lanes`: a slice, if they lie side by side there."""
         found = self._crew.moves.get(lanes)
         if found is None:
-            at = {lane: i for i, lane in enumerate(lanes)}
-            found = self._crew.moves[lanes] = [at[lane] for lane in self.lanes]
+            found = np.searchsorted(np.array(lanes), np.array(self.lanes)).tolist()  # both ascend
+            if found[-1] - found[0] + 1 == len(found):
+                found = slice(found[0], found[-1] + 1)
+            self._crew.moves[lanes] = found
         return found
 
     def lists(self, value: Any) -> list[Any]:
@@ -317,7 +328,7 @@ class Convoy:
             return mask if goes else None
         self.masks.append(mask)
         self.partial = True
-        self._compute_for(Crew([t for t, c in zip(self.threads, conditions) if c]))
+        self._compute_for(self._crew.some(conditions))
         mask.chosen = self.lanes
         return mask
 

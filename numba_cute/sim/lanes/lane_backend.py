@@ -54,7 +54,8 @@ class LaneBackend(LaneRegisters):
         named = None
         if row.mask is not None and row.mask in operands:
             named = int(f.common(operands[row.mask])) & FULL_MASK
-        units = f.units(lambda t: t.unit(row.issuer, row.name), row, named)
+        kind = row if row.name == "setmaxnreg" else row.issuer
+        units = f.units(lambda t: t.unit(row.issuer, row.name), kind, named)
         if len(units) > 1 and row.lanes == SAME:
             return f.step(self._issue, f, row, case, operands)
         return f.step(f.by_units, units, self._issue_together, f, row, case, operands)
@@ -207,7 +208,7 @@ class LaneBackend(LaneRegisters):
         self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool
     ) -> tuple[Any, Pieces]:
         """The memory that the lanes access, and where in it."""
-        at = np.array(address.values, np.int64)
+        at = address.array(np.int64)
         low, high = int(at.min()), int(at.max())
         if align > 1 and (at % min(align, 16)).any():
             raise NotTogether("misaligned")

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import DType, from_numpy
+from ...dtypes import from_numpy
 from ..ground.access import Pieces
 from ..hardware.machine import Machine
 from ..hardware.pieces import write_pieces
 from ..hardware.together import NotTogether
-from ..python.arithmetic.compute import converter
 from ..python.arithmetic.lanes import Apart, Lanes
 from ..python.arithmetic.number import Number, leaf_type
+from ..python.arithmetic.operators import cast
 from ..python.arrays import DeviceArray, Record, Tracked, element_value, is_selection, place, tracked, typed_element
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
@@ -25,23 +25,14 @@ def _varies(at: Any) -> bool:
     return any(type(i) is Lanes for i in at) if isinstance(at, tuple) else type(at) is Lanes
 
 
-def _held(dtype: Any) -> DType:
-    """The type of an array's elements in kernels."""
-    return leaf_type(from_numpy(dtype))
-
-
 def _lane_values(value: Any, dtype: Any) -> Any:
     """Convert numbers to elements of an array: for lanes a list."""
     if type(value) is not Lanes:
         if not isinstance(value, (int, float, Number, np.generic)):
             raise NotTogether("an element is set to a number")
         return element_value(value, dtype)
-    numbers = [element_value(x, dtype) for x in value.numbers] if _converts(value, dtype) else value.values
-    return np.array(numbers, dtype)
-
-
-def _converts(value: Lanes, dtype: Any) -> bool:
-    return value.dtype is None or converter(value.dtype, _held(dtype)) is not None
+    held = cast(value, leaf_type(from_numpy(dtype)))
+    return held.array(dtype) if type(held) is Lanes else np.array(held.value, dtype)
 
 
 class Stepped(DeviceArray):
@@ -49,6 +40,7 @@ class Stepped(DeviceArray):
 
     _run: Any = None
     _cta: Any = None
+    _address: int | None = None  # of its first element, in its memory
 
     def __array_finalize__(self, base: Any) -> None:
         if isinstance(base, (Stepped, Tracked)):
@@ -78,7 +70,7 @@ class Stepped(DeviceArray):
         """The index of one element in each lane."""
         if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
             raise NotTogether("an index of lanes names elements")
-        return tuple(np.array(i.values) if type(i) is Lanes else i for i in index)
+        return tuple(i.array(np.int64) if type(i) is Lanes else i for i in index)
 
     def _read(self, f: Any, at: Any) -> Any:
         Machine(self._run, None, f.threads).polls((id(self), at))
@@ -96,7 +88,9 @@ class Stepped(DeviceArray):
         """The memory that holds the lanes' elements, and where in it."""
         if len(places) != self.ndim or self.dtype.names:
             raise NotTogether("more than an element is accessed")
-        at: Any = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
+        if self._address is None:
+            self._address = int(self.ctypes.data) - (self._cta.smem.start if self._cta is not None else 0)
+        at: Any = self._address
         for i, stride, n in zip(places, self.strides, self.shape):
             if isinstance(i, np.ndarray):
                 at = (i if i.min() >= 0 else np.where(i < 0, i + n, i)) * stride + at

@@ -8,8 +8,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...dtypes import DType, Int32, Int64, Uint32
 from ...isa.form.instr import WARP
+from ..ground.clocks import Gather, acquire
 from ..ground.ordering import fence
 from ..hardware.cooperative import GridGroup
 from ..hardware.machine import Machine
@@ -22,17 +25,23 @@ from .lane_memory import LaneArray, alone, stepped
 
 
 class _Index:
-    """threadIdx, or the block's part of it: `read(thread)` gives three numbers, of a type."""
+    """threadIdx, or the like: `read(thread)` gives three numbers, of a type. same: whether they are of all blocks."""
 
-    def __init__(self, run: Any, read: Callable[[Any], Any], dtype: DType = Int32) -> None:
-        self._run, self._read, self._dtype = run, read, dtype
+    def __init__(self, run: Any, read: Callable[[Any], Any], dtype: DType = Int32, same: bool = True) -> None:
+        self._run, self._read, self._dtype, self._same = run, read, dtype, same
+        self._of_lanes: dict[Any, Any] = {}
 
     def _along(self, axis: int) -> Any:
         f = self._run.thread.convoy
         key = (self, axis)
         found = f.memory.get(key)
         if found is None:
-            found = f.memory[key] = f.of(self._dtype, [self._read(t)[axis] for t in f.threads])
+            array = self._of_lanes.get((f.lanes, axis))
+            if array is None:
+                array = np.array([self._read(t)[axis] for t in f.threads], self._dtype.numpy)
+                if self._same:
+                    self._of_lanes[f.lanes, axis] = array
+            found = f.memory[key] = f.of_array(self._dtype, array)
         return found
 
     x = property(lambda self: self._along(0))
@@ -102,7 +111,7 @@ class LaneStandIn(CudaStandIn):
     def __init__(self, run: Any, real: Any, replace: Any) -> None:
         super().__init__(run, real, replace)
         self.threadIdx = _Index(run, lambda t: t.tid)
-        self._at = _Index(run, lambda t: [b * n + i for b, n, i in zip(t.cta.index, run.block, t.tid)], Int64)
+        self._at = _Index(run, lambda t: [b * n + i for b, n, i in zip(t.cta.index, run.block, t.tid)], Int64, False)
         self._lane = _Index(run, lambda t: (t.lane, 0, 0))
         self.shared = _Shared(self.shared, run)
         self.local = _Local(self.local, run)
@@ -150,11 +159,14 @@ class LaneStandIn(CudaStandIn):
         f.step(self._syncwarp, f, mask)
 
     def _syncwarp(self, f: Any, mask: int) -> None:
-        known = [t.clock.snapshot() if self._run.clocks else None for t in f.threads]
-        met = self._exchange(f.threads, "syncwarp", mask, known)
-        for t in f.threads if self._run.clocks else ():
-            for clock in met.values():
-                t.clock.base = t.clock.base.join(clock)
+        clocks, known = [t.clock for t in f.threads] if self._run.clocks else [], None
+        if clocks:
+            gather = Gather(clocks[0].base)
+            gather.add(clocks)
+            known = gather.freeze()
+        met = self._exchange(f.threads, "syncwarp", mask, [known] * len(f.threads))
+        for clock in dict.fromkeys(met.values()) if clocks else ():
+            acquire(clocks, clock)
 
     def _meet(self, what: str, mask: int, value: Any) -> dict[int, Any]:
         f = self._run.thread.convoy

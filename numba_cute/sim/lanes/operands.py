@@ -52,7 +52,9 @@ def registers_of(kind: str, value: Lanes) -> Any:
     if kind in ("f32", "f64", "pred"):
         return value.array(dtype)
     if kind == "u64":
-        return np.array([scalar(kind, v) for v in value.values], dtype)
+        if value.dtype is None or not value.dtype.is_integer:
+            return np.array([scalar(kind, v) for v in value.values], dtype)
+        return value.array(value.dtype.numpy).astype(dtype)
     return (value.array(np.int64) & MASK[kind]).astype(dtype) if kind in MASK else value.array(np.int64).astype(dtype)
 
 

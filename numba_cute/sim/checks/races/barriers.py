@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...ground.access import Region
-from ...ground.clocks import READS
+from ...ground.clocks import READS, distinct_bases
 from ...ground.report import BarrierError, DivergenceError, Place, who
 from ...hardware.barrier import Rally
+from ...hardware.together import of_threads
 from ...hardware.watch import Check
 from .shadow import History
 
@@ -20,8 +21,8 @@ class BarrierUse(Check):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self._users: dict[Any, dict[int, tuple[Any, int, Place, str]]] = {}
-        """By mbarrier and agent: who used it last, when, where, and how."""
+        self._users: dict[Any, dict[tuple[int, int], tuple[list[Any], list[int], Place, str]]] = {}
+        """By mbarrier, and by the first agent and the number of those together: who used it last, when, where, how."""
         self._lines: dict[Any, tuple[Rally, Any, Place]] = {}
         """By warp: its last `syncthreads`, and which thread came first, and where."""
 
@@ -36,8 +37,9 @@ class BarrierUse(Check):
         self.history.check(m, bar.cta.smem, Region(bar.address, bar.address + 8), True, by=bar.born)
 
     def ends_barrier(self, m: Any, bar: Any) -> None:
-        for agent, (t, epoch, place, how) in self._users.pop(bar).items():
-            if not all(c.knows(READS, agent, epoch) for c in m.clocks()):
+        users = self._users.pop(bar).values()
+        for t, epoch, place, how in [(t, e, *use) for threads, at, *use in users for t, e in zip(threads, at)]:
+            if not all(c.knows(READS, t.clock.agent, epoch) for c in m.clocks()):
                 raise BarrierError(
                     f"{bar}: invalidated, but nothing orders that after {who([t])} {how} at {place}; let all that use "
                     f"it meet first (cuda.syncthreads()); {m.describe()} at {m.place}"
@@ -48,8 +50,10 @@ class BarrierUse(Check):
         self._uses(m, bar, "arrives")
 
     def sees_phase(self, m: Any, bar: Any) -> None:
+        asked = bar.phase and not m.deferred
+        knew = [b for b in distinct_bases(m.clocks()) if b.at(READS, bar.agent) >= bar.phase] if asked else ()
         for t in m.threads:
-            t.doubt = self._known_before(m, bar, t) if bar.phase and not m.deferred else None
+            t.doubt = self._known_before(m, bar, t) if t.clock.base in knew else None
         self._uses(m, bar, "waits")
 
     def gives_up(self, m: Any, bar: Any) -> None:
@@ -59,8 +63,6 @@ class BarrierUse(Check):
     @staticmethod
     def _known_before(m: Any, bar: Any, t: Any) -> Any:
         """Note of a thread that waits for a phase of which it knows already."""
-        if t.clock.base.at(READS, bar.agent) < bar.phase:
-            return None
         return bar, (
             f"{who([t])} passed the wait for {bar} at {m.place} by phase {bar.phase - 1}, of which it knew already: if "
             f"it means the next one, its state was not advanced, or the parity is wrong"
@@ -68,8 +70,8 @@ class BarrierUse(Check):
 
     def _uses(self, m: Any, bar: Any, how: str) -> None:
         if not m.deferred:
-            for t in m.threads:
-                self._users[bar][t.clock.agent] = t, t.clock.epoch, m.place, how
+            epochs = [t.clock.epoch for t in m.threads]
+            self._users[bar][m.threads[0].clock.agent, m.lanes] = m.threads, epochs, m.place, how
 
     # named barriers
     def arrives_named(self, m: Any, barriers: Any, rally: Rally, waits: bool) -> None:
@@ -81,9 +83,7 @@ class BarrierUse(Check):
         last = barriers.last.get(rally.id)
         if rally.arrived and not waits and any(t in rally.who for t in m.threads):
             before, how = rally, "has arrived there already, and that use has not ended"
-        elif last is not None and not all(
-            base.at(READS, last[1]) >= last[2] for base in {t.clock.base for t in m.threads}
-        ):
+        elif last is not None and not all(base.at(READS, last[1]) >= last[2] for base in distinct_bases(m.clocks())):
             before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
         else:
             return
@@ -98,7 +98,7 @@ class BarrierUse(Check):
     def syncs_threads(self, m: Any) -> None:
         """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
         rally = m.cta.named.meeting(0, None)
-        for first in {t.warp: t for t in reversed(m.threads)}.values():
+        for first in of_threads(m.threads, _firsts):
             self._comes_to(m, rally, first)
 
     def _comes_to(self, m: Any, rally: Rally, thread: Any) -> None:
@@ -112,3 +112,8 @@ class BarrierUse(Check):
                 f"  but {who([first])} of the same warp is at another one, at {at}\n"
                 f"  fix: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
             )
+
+
+def _firsts(threads: list[Any]) -> list[Any]:
+    """The first thread of each warp."""
+    return list({t.warp: t for t in reversed(threads)}.values())

@@ -71,9 +71,13 @@ class Retiring:
             part = shadow.readers[at : at + _CHUNK]
             if not self._has_new(part, self._set):
                 continue
-            low = np.maximum(part, 0), np.maximum(-part, 0)
-            before = np.where(part >= 0, *(f[i] for f, i in zip(forgotten, low)))
-            part[:] = np.where(part >= 0, *(n[i] for n, i in zip(numbers, low)))
+            if part.min() >= 0:  # as mostly: no unions
+                before, now = forgotten[0].take(part), numbers[0].take(part)
+            else:
+                low = np.maximum(part, 0), np.maximum(-part, 0)
+                before = np.where(part >= 0, *(f[i] for f, i in zip(forgotten, low)))
+                now = np.where(part >= 0, *(n[i] for n, i in zip(numbers, low)))
+            part[:] = now
             if before.any():
                 if shadow.before is None:
                     shadow.before = np.zeros(len(shadow.readers), bool)
@@ -96,12 +100,13 @@ class Retiring:
 
     def _plain_accesses(self) -> Any:
         """By number, whether an access is a plain one that is to be forgotten."""
-        found, last, plain = np.zeros(self.history.numbers, bool), None, False
-        for i in range(self._access, len(found)):
-            entry = self.history.accesses[i]
-            if entry is not last:
-                last, plain = entry, self._is_plain(entry)
-            found[i] = plain
+        found, accesses, i = np.zeros(self.history.numbers, bool), self.history.accesses, self._access
+        while i < len(found):
+            entry, end = accesses[i], i + 1
+            if type(entry) is Bundle and accesses[i : i + len(entry.column)].count(entry) == len(entry.column):
+                end = i + len(entry.column)
+            found[i:end] = self._is_plain(entry)
+            i = end
         return found
 
     def _is_plain(self, entry: Any) -> bool:
@@ -111,8 +116,12 @@ class Retiring:
 
     def _sets_of_plain(self) -> Any:
         """By number, whether a set has one access, which is such a one."""
-        alone = [s if type(s) is int else 0 for s in self.history.single_accesses(self._set)]
-        return np.concatenate([np.zeros(self._set, bool), self._plain[alone]]) if alone else np.zeros(self._set, bool)
+        sets = self.history.single_accesses(self._set)
+        try:
+            alone = np.array(sets, np.int64)
+        except TypeError:  # others are among them
+            alone = np.array([s if type(s) is int else 0 for s in sets], np.int64)
+        return np.concatenate([np.zeros(self._set, bool), self._plain[alone]])
 
     def _kept(self, number: int) -> int:
         """The new number of an access that is not plain."""

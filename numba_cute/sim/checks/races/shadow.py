@@ -9,15 +9,15 @@ overwriting what the generic proxy has read (CUTLASS's pipelines rely on it).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
-from ...ground.access import Access, Box, Brought, Ids, Region
-from ...ground.clocks import FULL, READS, ThreadClock
+from ...ground.access import Access, Box, Brought, Ids, Region, all_true
+from ...ground.clocks import FULL, READS, ThreadClock, distinct_bases
 from ...hardware.together import NotTogether
 from .explain import Conflict, constant_written, over_barrier, race, ranges
 
@@ -43,6 +43,8 @@ class Shadow:
 def distinct(ids: Ids) -> set[int]:
     if ids.size <= 32:
         return set(ids.tolist())
+    if ids[0] == ids[-1] and all_true(ids == ids[0]):
+        return {int(ids[0])}
     at = np.flatnonzero(ids[1:] != ids[:-1])
     return {int(ids[0]), *ids[at + 1].tolist()}
 
@@ -60,10 +62,9 @@ class Bundle:
 
     __slots__ = ("machine", "epochs", "number", "column", "sets")
 
-    def __init__(self, m: Any, number: int, sets: int) -> None:
+    def __init__(self, m: Any, epochs: list[int], number: int, sets: int) -> None:
         m.fix_place()
-        self.machine, self.number = m, number
-        self.epochs = [t.clock.epoch for t in m.threads]
+        self.machine, self.epochs, self.number = m, epochs, number
         self.column = np.arange(number, number + m.lanes, dtype=np.int32)[:, None]
         self.sets = np.arange(sets, sets + m.lanes, dtype=np.int32)[:, None]
 
@@ -141,9 +142,9 @@ class History:
             found = self.accesses[number] = found.access(number)
         return found  # type: ignore[no-any-return]
 
-    def bundle(self, m: Any) -> Bundle:
-        """An access of each of `m`'s threads, at their current epochs."""
-        made = Bundle(m, len(self.accesses), len(self._sets))
+    def bundle(self, m: Any, epochs: list[int]) -> Bundle:
+        """An access of each of `m`'s threads, at these epochs."""
+        made = Bundle(m, epochs, len(self.accesses), len(self._sets))
         self.accesses += [made] * m.lanes
         self._sets += made.column[:, 0].tolist()
         self.run.noted = len(self.accesses)
@@ -352,25 +353,13 @@ class History:
             self._unions.append(key)
         return -found
 
-    def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
+    def ordered(self, a: Access, m: Any, clocks: Sequence[ThreadClock], row: int) -> bool:
         """Tell whether all who issue `m` know of the access, for the purpose of `row`."""
-        last: Any = None
         if a.cluster is not m.cta.cluster:
-            for t in clocks:
-                if t.base is not last and not a.within(t.base, row):
-                    return False
-                last = t.base
-            return True
+            return all(a.within(base, row) for base in distinct_bases(clocks))
         if a.unit is not None and a.unit is m.unit and row < FULL + 1:
             return True  # the same warp or warpgroup together, in program order
-        before = -1
-        for t in clocks:
-            if t.base is last and not a.lo <= t.agent < a.hi and not a.lo <= before < a.hi:
-                continue
-            if not a.known(t, row):
-                return False
-            last, before = t.base, t.agent
-        return True
+        return a.known_by(clocks, row)
 
     @staticmethod
     def _late(m: Any, i: int) -> bool:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....isa.form.instr import CP_ASYNC_GROUP
-from ...ground.access import Access, Pieces
-from ...ground.clocks import FULL, READS
-from ...hardware.together import InTurn
+from ...ground.access import Access, Pieces, all_true
+from ...ground.clocks import FULL, READS, Standing
+from ...hardware.together import InTurn, of_threads, standing_of
 from .shadow import Bundle, History, Shadow, shadow_of
 
 Column = NDArray[np.int32]
@@ -54,34 +54,36 @@ class Warps:
     def _at_once(self, m: Any, memory: Any, region: Pieces, write: bool) -> bool:
         """Do it for all lanes, which know the same of others, if nothing is out of order as far as can be seen so; else
         nothing is done."""
-        clocks, shadow = m.clocks(), shadow_of(memory)
-        agents = _agents(m)
-        mine = agents[:, None], self._number(m.cta.cluster), clocks[0].base.v
+        known, shadow = standing_of(m.threads), shadow_of(memory)
+        clocks, agents = known.clocks, of_threads(m.threads, _agents)
+        mine = agents[:, None], self._number(m.cta.cluster), known.bases[0].v
         writers = _narrow(region.rows(shadow.writers))
-        if memory.poisoned and not write and not writers.all():
+        if memory.poisoned and not write and np.count_nonzero(writers) < writers.size:
             return False  # nobody has written some of it
         if not self._follows(m, clocks, mine, writers, write):
             return False
         readers = _narrow(region.rows(shadow.readers))
         if write:
-            if shadow.before is not None and region.rows(shadow.before).any():
+            if shadow.before is not None and np.count_nonzero(region.rows(shadow.before)):
                 return False
-            if readers.any() and not self._overwrites(m, clocks, mine, readers):
+            if np.count_nonzero(readers) and not self._overwrites(m, clocks, mine, readers):
                 return False
             region.set(shadow.readers, 0)
-            region.put(shadow.writers, self._bundle(m, clocks).column)
+            region.put(shadow.writers, self._bundle(m, known).column)
         elif region.apart:
-            self._read(m, clocks, mine, shadow, region, readers)
+            self._read(m, known, mine, shadow, region, readers)
         elif agents[-1] - agents[0] + 1 == len(agents):
-            self.history.add_reader(m, shadow, region, self._whole(m, clocks), clocks)
+            self.history.add_reader(m, shadow, region, self._whole(m, known), clocks)
         else:
             return False
         return True
 
     def _follows(self, m: Any, clocks: Any, mine: Any, writers: Column, write: bool) -> bool:
         """Tell whether every lane comes after what was written last."""
+        if not np.count_nonzero(writers):
+            return True
         known = (writers == 0) | self._known(writers, mine, FULL)
-        if known.all():
+        if all_true(known):
             return True
         others = set(writers[~known].tolist())
         if len(others) > FEW:
@@ -102,11 +104,11 @@ class Warps:
         accesses = map(self.history.access, {i for s in rest for i in self.history.members(s)})
         return all(not a.constant and self.history.ordered(a, m, clocks, READS) for a in accesses)
 
-    def _read(self, m: Any, clocks: Any, mine: Any, shadow: Shadow, region: Pieces, readers: Column) -> None:
+    def _read(self, m: Any, known: Standing, mine: Any, shadow: Shadow, region: Pieces, readers: Column) -> None:
         """Remember that each lane has read its own piece. Those before, of whom it knows, need no more be known."""
-        me = self._bundle(m, clocks)
-        if readers.any() and not self._knows_readers(readers, mine).all():
-            for i, clock in enumerate(clocks):
+        me = self._bundle(m, known)
+        if np.count_nonzero(readers) and not all_true(self._knows_readers(readers, mine)):
+            for i, clock in enumerate(known.clocks):
                 self.history.add_reader(m.alone(i), shadow, region.one(i), me.number + i, [clock])
             return
         region.put(shadow.readers, me.sets)
@@ -118,35 +120,32 @@ class Warps:
     def _known(self, accesses: Column, mine: Any, row: int) -> Any:
         """Tell of accesses, each in its lane's row, whether the lane made it or knows of it. Of other kinds: no."""
         agents, cluster, v = mine
-        of = self._agents[accesses]
-        return (self._clusters[accesses] == cluster) & ((of == agents) | (v[row][of] >= self._epochs[accesses]))
+        of, epochs = self._agents.take(accesses), self._epochs.take(accesses)
+        known = (v[row].take(of) >= epochs) & (self._clusters.take(accesses) == cluster)
+        return known if all_true(known) else (known | (of == agents)) & (self._clusters.take(accesses) == cluster)
 
     # what is remembered
     def _number(self, cluster: Any) -> int:
         return self._numbers.setdefault(cluster, len(self._numbers) + 1)
 
-    @staticmethod
-    def _key(m: Any, clocks: Any) -> Any:
-        return id(m.threads), m.place, tuple([c.epoch for c in clocks])  # what is kept keeps the threads
-
-    def _bundle(self, m: Any, clocks: Any) -> Bundle:
+    def _bundle(self, m: Any, known: Standing) -> Bundle:
         """The access of each lane at its current epoch."""
-        key = self._key(m, clocks)
+        key = id(m.threads), m.place, known.stamp  # what is kept keeps the threads
         found = self._bundles.get(key)
         if found is None:
-            found = self._bundles[key] = self.history.bundle(m)
+            found = self._bundles[key] = self.history.bundle(m, known.epochs)
             own = slice(found.number, found.number + m.lanes)
-            self._agents[own], self._epochs[own] = _agents(m), found.epochs
+            self._agents[own], self._epochs[own] = of_threads(m.threads, _agents), found.epochs
             self._clusters[own] = self._number(m.cta.cluster)
-            self._alone[found.sets[:, 0]] = found.column[:, 0]
+            self._alone[found.sets[0, 0] : found.sets[-1, 0] + 1] = found.column[:, 0]
         return found
 
-    def _whole(self, m: Any, clocks: Any) -> int:
+    def _whole(self, m: Any, known: Standing) -> int:
         """The access of all lanes as one, of whom each is to be known: for places that several read."""
-        key = self._key(m, clocks)
+        key = id(m.threads), m.place, known.stamp
         found = self._wholes.get(key)
         if found is None:
-            lo, epochs = clocks[0].agent, np.array([c.epoch for c in clocks], np.int32)
+            lo, epochs = known.clocks[0].agent, np.array(known.epochs, np.int32)
             found = self._wholes[key] = self.history.add(Access(m, lo, lo + m.lanes, epochs, None, None))
         return found
 
@@ -170,25 +169,19 @@ class Warps:
 
 def _by_knowledge(m: Any, region: Pieces) -> list[tuple[Any, Pieces]]:
     """The access by lanes side by side that know the same of others."""
-    bases = [c.base for c in m.clocks()]
-    if bases.count(bases[0]) == len(bases):
+    known = standing_of(m.threads)
+    if known.alike:
         return [(m, region)]
+    bases = known.bases
     begins = [i for i in range(len(bases)) if i == 0 or bases[i] is not bases[i - 1]]
     return [(m.some(a, b), region.some(a, b)) for a, b in zip(begins, [*begins[1:], len(bases)])]
 
 
-def _agents(m: Any) -> Any:
-    """The lanes' agents, which stay the same."""
-    f = m.threads[0].convoy
-    if f is None or f.threads is not m.threads:
-        return np.array([t.clock.agent for t in m.threads], np.int32)
-    found = f.memory.get("agents")
-    if found is None:
-        found = f.memory["agents"] = np.array([t.clock.agent for t in m.threads], np.int32)
-    return found
+def _agents(threads: list[Any]) -> Any:
+    return np.array([t.clock.agent for t in threads], np.int32)
 
 
 def _narrow(rows: Column) -> Column:
     """One number for each lane, if it is the same for all of the lane's bytes; a copy, or the rows themselves."""
     first = rows[:, :1]
-    return first if rows.shape[1] == 1 or (rows == first).all() else rows
+    return first if rows.shape[1] == 1 or all_true(rows == first) else rows

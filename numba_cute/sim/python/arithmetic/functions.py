@@ -227,8 +227,11 @@ def _of_two_arrays(x: Any, y: Any, better: Callable[[Any, Any], Any]) -> Any:
     if not all(isinstance(v, (Lanes, Number)) for v in (x, y)):
         return None
     a, b = np.broadcast_arrays(*(v.array(dtype.numpy) if type(v) is Lanes else dtype.numpy(v.value) for v in (x, y)))
-    if np.isnan(a).any() or np.isnan(b).any():
+    found = (np.maximum if better is BINARY["gt"] else np.minimum)(a, b)
+    if np.isnan(found).any():
         return None
+    if found.all():
+        return lanes[0].convoy.of_array(dtype, found)
     zeros = (a == 0) & (b == 0)
     signs = np.copysign(1, a), np.copysign(1, b)
     first, second = (np.where(zeros, s, v) for s, v in zip(signs, (a, b)))
@@ -337,10 +340,14 @@ class LaneRange(Range):
 
     def _rounds(self, step: int) -> Iterator[Any]:
         f = self._convoy
-        own = Lanes(f, None, [builtins.range(*b)[::step] for b in zip(*map(f.lists, self._bounds))])
+        rows = [builtins.range(*b)[::step] for b in zip(*map(f.lists, self._bounds))]
+        counts = Lanes(f, None, None, np.array([len(r) for r in rows]))
+        first, by = (Lanes(f, None, None, np.array([x % (1 << 64) for x in xs], np.uint64))
+                     for xs in ([r.start for r in rows], [r.step for r in rows]))  # fmt: skip
         done = 0
-        while f.agree([done < len(r) for r in own.values]):
-            yield f.of(self.dtype, [r[done] for r in own.values])
+        while f.agree((counts.array(np.int64) > done).tolist()):
+            now = first.array(np.uint64) + np.uint64(done) * by.array(np.uint64)  # both modulo 2 ** 64
+            yield f.of_array(self.dtype, now.astype(self.dtype.numpy))
             done += 1
 
     def __iter__(self) -> Iterator[Any]:

@@ -42,7 +42,7 @@ class Lanes(Leaf):
     def _keep(self) -> None:
         """Drop the lanes that went another way."""
         at = self.convoy.positions(self.lanes)
-        self._list = [self._list[i] for i in at] if self._list is not None else None
+        self._list = _some(self._list, at) if self._list is not None else None
         self._array = self._array[at] if self._array is not None else None
         self.lanes = self.convoy.lanes
 
@@ -56,8 +56,7 @@ class Lanes(Leaf):
         """The values, lane by lane."""
         if self.lanes is not self.convoy.lanes:
             if self.convoy.partial:
-                own = self.own
-                return [own[i] for i in self.convoy.positions(self.lanes)]
+                return _some(self.own, self.convoy.positions(self.lanes))
             self._keep()
         if self._list is None:
             self._list = self._array.tolist()
@@ -142,6 +141,11 @@ class Lanes(Leaf):
 
     def __invert__(self) -> Any:
         return _computed("xor", operator.xor, self, True if self.dtype is Boolean else -1)
+
+
+def _some(values: list[Any], at: Any) -> list[Any]:
+    """The values at some places."""
+    return values[at] if type(at) is slice else [values[i] for i in at]
 
 
 _NUMBERS = (int, float, Number)

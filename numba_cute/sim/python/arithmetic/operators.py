@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import Boolean, DType, Float32, Float64, Int64, from_numpy
+from ....dtypes import Boolean, DType, Float64, Int64, from_numpy
 from ....seam import CuteError
 from ....seam.ground.naming import type_name
 from ....seam.source.language import NO_KEY, no_operator
+from . import at_once
 from .cases import HALVES
-from .compute import binary_operation, converter, limits, rounder, unary_operation, wrapped
+from .compute import binary_operation, converter, limits, unary_operation, wrapped
 from .lanes import Lanes
 from .number import CLASSES, FALSE, TRUE, Number, elements, leaf_type, wide
 
@@ -347,10 +348,6 @@ def _of(x: Any) -> DType:
     return type_of_class(type(x))  # type: ignore[return-value]
 
 
-def _array(x: Any, dtype: DType) -> Any:
-    return x.array(dtype.numpy) if type(x) is Lanes else dtype.numpy(value_of(x))
-
-
 def _lanes_binary(op: str) -> Binary:
     def call(a: Any, b: Any) -> Any:
         x, y = _of(a), _of(b)
@@ -368,25 +365,23 @@ def of_lanes(op: str, operation: tuple[DType, Binary], a: Any, b: Any, x: DType,
     operation: what it gives, and how. x, y: their types.
     """
     result, f = operation
-    lanes, exact = a if type(a) is Lanes else b, getattr(operator, op)
-    if x is y is result and x in (Float32, Float64) and op in ("add", "sub", "mul"):
-        out = exact(_array(a, x), _array(b, x))  # of two halves as many digits again: rounded once is rounded right
-        if not np.isnan(out).any():  # whose bits are the processor's affair
-            return lanes.convoy.of_array(result, out)
+    lanes = a if type(a) is Lanes else b
+    left, right = (v if type(v) is Lanes else value_of(v) for v in (a, b))
+    found = at_once.binary(op, result, left, right, x, y)
+    if found is not None:
+        return lanes.convoy.of_array(result, found)
     width = len(lanes.values)
-    xs = a.values if type(a) is Lanes else [value_of(a)] * width
-    ys = b.values if type(b) is Lanes else [value_of(b)] * width
-    return lanes.convoy.of(result, _each(op, exact, f, x, y, result, xs, ys))
+    xs = a.values if type(a) is Lanes else [left] * width
+    ys = b.values if type(b) is Lanes else [right] * width
+    return lanes.convoy.of(result, _each(op, f, result, xs, ys))
 
 
-def _each(op: str, exact: Binary, f: Binary, x: DType, y: DType, result: DType, xs: Any, ys: Any) -> list[Any]:
-    """`f` of each pair, all at once where that gives the same."""
-    if result.is_integer and op in ("add", "sub", "mul", "and_", "or_", "xor"):
-        out = list(map(exact, xs, ys))
+def _each(op: str, f: Binary, result: DType, xs: Any, ys: Any) -> list[Any]:
+    """`f` of each pair."""
+    if result.is_integer and op in at_once.RING:  # of addresses, mostly
+        out = list(map(getattr(operator, op), xs, ys))
         low, high = limits(result)
         return out if low <= min(out) and max(out) <= high else [wrapped(v, result) for v in out]
-    if x is y and x.is_float and result is x and op in ("add", "sub", "mul"):
-        return list(map(exact, xs, ys)) if x is Float64 else list(map(rounder(x), map(exact, xs, ys)))
     return list(map(f, xs, ys))
 
 
@@ -406,8 +401,12 @@ def _lanes_unary(op: str) -> Unary:
 def cast(x: Any, dtype: DType) -> Any:
     """A number as Numba casts it to a type; what is no number stays as it is."""
     if type(x) is Lanes:
-        f = converter(_of(x), dtype)
-        return x.map(dtype, f) if f is not None else x if x.dtype is dtype else x.map(dtype, _itself)
+        if x.dtype is dtype:
+            return x
+        found = at_once.cast(x, _of(x), dtype)
+        if found is not None:
+            return x.convoy.of_array(dtype, found)
+        return x.map(dtype, converter(_of(x), dtype) or _itself)
     return casts(dtype)[type(x)](x)
 
 

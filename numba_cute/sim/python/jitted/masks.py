@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
+import numpy as np
+
 from ....seam.ground.backend import current_or
 from ..arithmetic.lanes import Lanes
 from .bytecode import VERSION, Instruction
@@ -37,7 +39,10 @@ class If:
         if type(condition) is not Lanes:
             return condition
         f = condition.convoy
-        mask = f.enter([bool(x) is self.holds for x in condition.values])
+        holds = (
+            condition.array(np.bool_) if condition.dtype is not None else np.array([bool(x) for x in condition.values])
+        )
+        mask = f.enter((holds == self.holds).tolist())
         if f.masks and f.masks[-1] is mask:
             _OPEN.setdefault(id(sys._getframe(1)), []).append((self, f, mask))
         return (mask is not None) is self.holds

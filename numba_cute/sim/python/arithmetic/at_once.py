@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of lanes that run together, computed by NumPy where that gives what each lane's own number gives; else
+None."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ....dtypes import Boolean, DType, Float32, Float64, Uint64
+from .cases import COMPARED
+from .lanes import Lanes
+
+RING = ("add", "sub", "mul", "and_", "or_", "xor")
+"""Of which the low bits of a result depend on the operands' low bits alone."""
+_FLOATS = (Float32, Float64)
+
+
+def binary(op: str, result: DType, a: Any, b: Any, x: DType, y: DType) -> Any:
+    """An operator of operands of the types `x` and `y`, lanes or Python's numbers, as an array of the result's type."""
+    if x in _FLOATS or y in _FLOATS:
+        return _of_floats(op, result, a, b, x) if x is y else None
+    if not (_is_whole(x) and _is_whole(y)):
+        return None
+    compares = op in COMPARED
+    if compares and not (x is y or x.is_integer and y.is_integer and x.signed and y.signed):
+        return None
+    if not compares and not result.is_integer and not x is y is result or Uint64 in (x, y) and op not in RING:
+        return None
+    left, right = _bits(a, x), _bits(b, y)
+    if left is None or right is None:
+        return None
+    if not compares and op not in RING and not _plainly(op, left, right, result):
+        return None
+    out = getattr(operator, op)(left, right)
+    return out if compares else out.astype(result.numpy, copy=False)
+
+
+def _is_whole(t: DType) -> bool:
+    return t.is_integer or t is Boolean
+
+
+def _plainly(op: str, left: Any, right: Any, result: DType) -> bool:
+    """Tell whether an operator does what Python's does, whatever the rules: nothing negative is divided or shifted
+    right, nothing is divided by 0 or shifted out."""
+    if op in ("lshift", "rshift"):
+        inside = np.min(right) >= 0 and np.max(right) < result.width
+        return bool(inside and (op == "lshift" or np.min(left) >= 0))
+    return op in ("floordiv", "mod") and bool(np.min(left) >= 0 and np.min(right) > 0)
+
+
+def _bits(v: Any, dtype: DType) -> Any:
+    """An integer's low 64 bits."""
+    if type(v) is not Lanes:
+        return np.int64(v if v < 1 << 63 else v - (1 << 64))
+    if v.dtype is None:  # an address, which may be any integer
+        return None
+    return v.array(dtype.numpy).astype(np.int64, copy=False)
+
+
+def _of_floats(op: str, result: DType, a: Any, b: Any, dtype: DType) -> Any:
+    """The same of floats of one type: of two halves as many digits again, so that what is rounded once is right."""
+    compares = op in COMPARED
+    if not compares and (result is not dtype or op not in ("add", "sub", "mul", "truediv")):
+        return None
+    left, right = (v.array(dtype.numpy) if type(v) is Lanes else dtype.numpy(v) for v in (a, b))
+    with np.errstate(all="ignore"):
+        out = getattr(operator, op)(left, right)
+    return out if compares or not np.isnan(out).any() else None  # the bits of a NaN are the processor's affair
+
+
+def cast(v: Lanes, src: DType, dst: DType) -> Any:
+    """Lanes' numbers of one type as another's."""
+    if v.dtype is None or not (_is_whole(src) or src in _FLOATS) or not (_is_whole(dst) or dst in _FLOATS):
+        return None
+    if dst.is_integer and src in _FLOATS or dst in _FLOATS and src is Uint64:  # which saturate, or are rounded twice
+        return None
+    with np.errstate(over="ignore"):
+        return v.array(src.numpy).astype(dst.numpy)
