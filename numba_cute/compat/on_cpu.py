@@ -224,7 +224,10 @@ def _replacements(arch: str) -> dict[str, Any]:
         return types.SimpleNamespace(
             name=product.name if product else target.name, major=capability[0], minor=capability[1],
             multi_processor_count=product.sms if product else 1, total_memory=1 << 36,
-            L2_cache_size=product.l2 if product else 0,
+            L2_cache_size=product.l2 if product else 0, warp_size=32, is_integrated=0, is_multi_gpu_board=0,
+            max_threads_per_multi_processor=target.threads_per_sm, max_threads_per_block=target.threads_per_block,
+            regs_per_multiprocessor=target.registers_per_sm, shared_memory_per_block=target.smem_static,
+            shared_memory_per_block_optin=target.smem_per_block, shared_memory_per_multiprocessor=target.smem_per_sm,
         )  # fmt: skip
 
     stream = _Stream()

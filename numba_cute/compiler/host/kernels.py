@@ -18,7 +18,7 @@ from ...seam.ground.backend import RUNNING
 from ...seam.ground.naming import described, shown
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
-from ...seam.marks.plain import with_ordinary_parameters
+from ...seam.marks.plain import users_operation, with_ordinary_parameters
 from ...seam.marks.prints import printing
 from ...seam.source.class_statements import without_classes
 from ...seam.source.with_statements import reaches_with
@@ -236,10 +236,10 @@ def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
 
     function: the Python. It has no branch or loop over what is known only at run time (CuteError there), but for `with
     cute.arch.elect_one():`, also in a function that it calls and that stands before it: then it is as a function
-    without a decorator.
+    without a decorator. In a file that imports `cutlass` (the hook answers) it always is, where it has such a branch.
     """
     made: Callable[..., Any] = _function("dsl_user_op", function)
-    return made if reaches_with(made) else seam.traced(made)
+    return made if reaches_with(made) else users_operation(seam.traced(made))
 
 
 def _function(what: str, given: Any) -> Any:

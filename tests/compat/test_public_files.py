@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constructs that public files of the CuTe DSL hold, each in a text of our own that is right in the simulator and
+compiles."""
+
+from __future__ import annotations
+
+import pytest
+from numba.cuda.compiler import run_frontend
+
+from numba_cute.compat.cutlass.primitives import AtomicOp, atomicrmw
+from numba_cute.compiler.passes.ssa import in_ssa_form
+from numba_cute.seam import CuteError
+
+from .texts import ran
+
+HEAD = """
+import functools, math, operator
+import cutlass
+import cutlass.cute as cute
+import numpy as np
+from cutlass import Float32, Int32, const_expr
+from cutlass._mlir.dialects import nvvm
+from cutlass.cutlass_dsl import T, dsl_user_op
+from cutlass.cute.runtime import from_dlpack
+"""
+
+REDUCED = """
+@dsl_user_op
+def reduced(val: Int32, op, lanes: Int32, *, loc=None, ip=None):
+    rounds = Int32(math.log2(lanes))  # a number of run time, over which a loop of Python's goes
+    for i in range(rounds - 1, -1, -1):
+        val = op(val, cute.arch.shuffle_sync_down(val, 1 << i))
+    return val
+
+@cute.kernel
+def kernel(x):
+    t, _, _ = cute.arch.thread_idx()
+    total = reduced(x[t], operator.add, cute.arch.WARP_SIZE)
+    if t == 0:
+        x[0] = total
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=32)
+
+x = np.arange(32, dtype=np.int32)
+cute.compile(launch, from_dlpack(x))
+launch(from_dlpack(x))
+WANTED = x[0] == 496
+"""
+
+ATOMICS = """
+@dsl_user_op
+def counted(to, add, *, loc=None, ip=None):
+    nvvm.atomicrmw(res=T.f32(), op=nvvm.AtomicOpKind.FADD, ptr=to.iterator.llvm_ptr, a=add.ir_value())
+    return nvvm.atomicrmw(T.f32(), nvvm.AtomicOpKind.FADD, (to.iterator + 1).llvm_ptr, add.ir_value())
+
+@cute.kernel
+def kernel(x):
+    counted(x, Float32(0.5))
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=32)
+
+x = np.zeros(2, np.float32)
+cute.compile(launch, from_dlpack(x))
+launch(from_dlpack(x))
+WANTED = (x == 16).all()
+"""
+
+BITS = """
+def made(n):
+    @cute.kernel
+    def kernel(x):
+        room = cute.make_rmem_tensor(const_expr(n.bit_length() - 1), Int32)
+        x[0] = cute.size(room) * 10 + n.bit_count()
+        for i in cutlass.range_constexpr(3):
+            x[1 + i] = i.bit_length()
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        kernel(x).launch(grid=1, block=1)
+
+    return launch
+
+x = np.zeros(4, np.int32)
+cute.compile(made(48), from_dlpack(x))
+made(48)(from_dlpack(x))
+WANTED = x.tolist() == [52, 0, 1, 2]
+"""
+
+CASES = {"reduced": REDUCED, "atomics": ATOMICS, "bits": BITS}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_construct_is_right_and_compiles(name, tmp_path):
+    run = ran(tmp_path, HEAD + CASES[name] + "assert WANTED, x\n", compiles=True)
+    assert run.kernels and run.launched
+
+
+def test_an_atomic_operation_says_what_it_does_not_know():
+    with pytest.raises(CuteError, match=r"op 'cas' is none of ADD, FADD, "):
+        atomicrmw("cas", None, 1)
+    assert AtomicOp.ADD.value == "add"
+
+
+def test_a_member_with_an_equals_sign_is_refused(tmp_path):
+    text = (
+        "@cute.struct\nclass Storage:\n    a: cute.struct.MemRange[Int32, 8]\n    b = cute.struct.MemRange[Int32, 8]\n"
+    )
+    with pytest.raises(CuteError, match="write `b: …`, with a colon"):
+        ran(tmp_path, HEAD + text)
+
+
+def test_a_function_of_many_branches_gets_its_ssa_form():
+    space: dict = {}
+    branches = "".join(f"    if a > {i}:\n        out[0] = {i}\n" for i in range(600))
+    exec(f"def many(a, out):\n    x = 0\n    if a:\n        x = 1\n{branches}    return x\n", space)
+    assert in_ssa_form(run_frontend(space["many"]).blocks)
