@@ -256,6 +256,27 @@ def _of_any_device(name: str, fn: Any = None, /, **named: Any) -> Any:
     return _custom_op(name, fn, **named)
 
 
+def _registering(register: Any) -> Any:
+    """Return a function of torch's that registers an operation's code for a device, which takes the host's for a
+    GPU's."""
+
+    def registered(*given: Any, **named: Any) -> Any:
+        return register(*map(_of_host, given), **{n: _of_host(x) for n, x in named.items()})
+
+    return registered
+
+
+def _of_host(x: Any) -> Any:
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(_of_host, x))
+    return {"CUDA": "CPU", "cuda": "cpu"}.get(x, x) if isinstance(x, str) else x
+
+
+_library = torch.library
+_REGISTERING = {name: _registering(getattr(_library, name)) for name in ("impl", "register_kernel")}
+_REGISTERING |= {"custom_op": _of_any_device}
+
+
 @contextmanager
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
@@ -273,7 +294,8 @@ def on_cpu(arch: str) -> Iterator[None]:
         with (
             replaced(torch.cuda, _replacements(arch)), replaced(torch, {"compile": _compile}),
             replaced(torch.profiler, {"profile": _Profile}),
-            replaced(torch.library, {"custom_op": _of_any_device}), replaced(DRIVER, {"held": held}), _OnHost(),
+            replaced(_library, _REGISTERING), replaced(_library.Library, {"impl": _registering(_library.Library.impl)}),
+            replaced(DRIVER, {"held": held}), _OnHost(),
         ):  # fmt: skip
             yield
     finally:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from numba import cuda
@@ -18,7 +19,7 @@ from ...seam.ground.backend import RUNNING
 from ...seam.ground.naming import described, shown
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
-from ...seam.marks.plain import users_operation, with_ordinary_parameters
+from ...seam.marks.plain import is_users_frame, users_operation, with_ordinary_parameters
 from ...seam.marks.prints import printing
 from ...seam.source.class_statements import without_classes
 from ...seam.source.with_statements import reaches_with
@@ -281,6 +282,11 @@ def _both(kind: Any) -> Any:
         """A function that the host calls as Python, which computes at once, and a kernel as a device function."""
 
         __cute_host__ = True
+
+        @property  # type: ignore[misc]
+        def __class__(self) -> type:
+            """Return for `isinstance` in the user's Python the class that Python has for functions: it is one there."""
+            return FunctionType if is_users_frame(sys._getframe(1)) else type(self)
 
         @classmethod
         def _taking(cls, made: Any) -> Any:
