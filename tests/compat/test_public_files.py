@@ -90,12 +90,54 @@ made(48)(from_dlpack(x))
 WANTED = x.tolist() == [52, 0, 1, 2]
 """
 
-CASES = {"reduced": REDUCED, "atomics": ATOMICS, "bits": BITS}
+PARTIAL = """
+@cute.kernel
+def kernel(x, y, factor: cutlass.Constexpr, plus):
+    x[0] += y[0] * factor + plus
+
+@cute.jit
+def launch(x: cute.Tensor, y: cute.Tensor, factor: cutlass.Constexpr, plus: Int32 = 0):
+    kernel(x, y, factor, plus).launch(grid=1, block=1)
+
+x, y = np.zeros(1, np.int32), np.ones(1, np.int32)
+held = functools.partial(launch, from_dlpack(x), factor=3, plus=Int32(1))
+cute.compile(held, from_dlpack(y))(from_dlpack(y))
+cute.compile(held, y)(y)
+held(from_dlpack(y))
+WANTED = x[0] == 12
+"""
+
+NAMES = """
+from cutlass.cute.nvgpu import tcgen05, warp
+from cutlass.utils.distributed import atomicAdd
+
+assert issubclass(warp.MmaF16BF16Op, warp.WarpMmaOp)
+
+@cute.kernel
+def kernel(x):
+    before = atomicAdd(x.iterator, cute.arch.log2_of_pow2_int(Int32(1) << x[1]))
+    rows = cute.make_layout((64, 64), stride=(64, 1))
+    tile = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Float16, rows, 1024, cute.make_swizzle(3, 4, 3))
+    one = cute.make_layout((64, 16), stride=(64, 1))
+    word = tcgen05.smem_descriptor_to_int(tcgen05.make_umma_smem_desc(tile.iterator, one, "k"))
+    x[2] = Int32(word >> 61 & 7) + before
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=1)
+
+x = np.array([10, 5, 0], np.int32)
+cute.compile(launch, from_dlpack(x))
+launch(from_dlpack(x))
+WANTED = x.tolist() == [15, 5, 12]  # 2, the swizzle of 128 bytes, and 10
+"""
+
+CASES = {"names": NAMES, "partial": PARTIAL, "reduced": REDUCED, "atomics": ATOMICS, "bits": BITS}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_construct_is_right_and_compiles(name, tmp_path):
-    run = ran(tmp_path, HEAD + CASES[name] + "assert WANTED, x\n", compiles=True)
+    run = ran(tmp_path, HEAD + CASES[name] + "assert WANTED, x\n", arch="sm_100a", compiles=True)
     assert run.kernels and run.launched
 
 
