@@ -4,6 +4,9 @@ compiles."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+
 import pytest
 from numba.cuda.compiler import run_frontend
 
@@ -132,7 +135,64 @@ launch(from_dlpack(x))
 WANTED = x.tolist() == [15, 5, 12]  # 2, the swizzle of 128 bytes, and 10
 """
 
-CASES = {"names": NAMES, "partial": PARTIAL, "reduced": REDUCED, "atomics": ATOMICS, "bits": BITS}
+PIPELINE = """
+from dataclasses import dataclass
+from cutlass.pipeline import (
+    Agent, CooperativeGroup, MbarrierArray, PipelineAsync, PipelineOp, PipelineUserType, make_pipeline_state)
+
+@dataclass(frozen=True)
+class Mine(PipelineAsync):
+    step: int
+    is_leader: bool
+
+    @staticmethod
+    def create(*, num_stages, producer_group, consumer_group, barrier_storage):
+        producer, consumer = (PipelineOp.AsyncThread, producer_group), (PipelineOp.AsyncThread, consumer_group)
+        full = PipelineAsync._make_sync_object(barrier_storage.align(min_align=8), num_stages, producer)
+        empty = MbarrierArray(barrier_storage=barrier_storage + num_stages, num_stages=num_stages, agent=consumer)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.barrier()
+        return Mine(full, empty, num_stages, None, None, 1, True)
+
+    def consumer_release(self, state, *, loc=None, ip=None):
+        if cutlass.const_expr(self.is_leader):
+            self.sync_object_empty.arrive(state.index, self.consumer_mask)
+
+@cute.kernel
+def kernel(x: cute.Tensor):
+    smem = cutlass.utils.SmemAllocator()
+    bars = smem.allocate_array(cutlass.Int64, 4)
+    room = smem.allocate_tensor(Int32, cute.make_layout((32, 2)), 16)
+    w, lane = cute.arch.warp_idx(), cute.arch.lane_idx()
+    group = CooperativeGroup(Agent.Thread, 32)
+    pipe = Mine.create(num_stages=2, producer_group=group, consumer_group=group, barrier_storage=bars)
+    if w == 0:
+        st = make_pipeline_state(PipelineUserType.Producer, 2)
+        for i in range(5):
+            pipe.producer_acquire(st)
+            room[lane, st.index] = i * pipe.step
+            pipe.producer_commit(st)
+            st.advance()
+        pipe.producer_tail(st)
+    else:
+        st = make_pipeline_state(PipelineUserType.Consumer, 2)
+        for i in range(5):
+            pipe.consumer_wait(st)
+            x[lane] += room[lane, st.index]
+            pipe.consumer_release(st)
+            st.advance()
+
+@cute.jit
+def launch(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=64)
+
+x = np.zeros(32, np.int32)
+cute.compile(launch, from_dlpack(x))
+launch(from_dlpack(x))
+WANTED = (x == 10).all()
+"""
+
+CASES = {"pipeline": PIPELINE, "names": NAMES, "partial": PARTIAL, "reduced": REDUCED, "atomics": ATOMICS, "bits": BITS}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -157,6 +217,11 @@ def test_a_member_with_an_equals_sign_is_refused(tmp_path):
 
 def test_a_function_of_many_branches_gets_its_ssa_form():
     space: dict = {}
-    branches = "".join(f"    if a > {i}:\n        out[0] = {i}\n" for i in range(600))
+    branches = "".join(f"    if a > {i}:\n        out[0] = {i}\n" for i in range(150))
     exec(f"def many(a, out):\n    x = 0\n    if a:\n        x = 1\n{branches}    return x\n", space)
-    assert in_ssa_form(run_frontend(space["many"]).blocks)
+    blocks, limit = run_frontend(space["many"]).blocks, sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 100)
+    try:
+        assert in_ssa_form(blocks)
+    finally:
+        sys.setrecursionlimit(limit)
