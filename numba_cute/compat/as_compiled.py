@@ -25,14 +25,17 @@ _ADDRESSED = (Tensor, Pointer)
 
 @dataclasses.dataclass(frozen=True)
 class CompiledFor(CompiledHost):
-    """A compiled host function that makes its arguments what it was compiled for."""
+    """A compiled host function that makes its arguments what it was compiled for. held: the names of those that a
+    partial function held, which calls leave out."""
+
+    held: frozenset[str] = frozenset()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run the host function, as `CompiledHost`. After its arguments one more may be memory for the tensor maps
         that its kernels make. CuteError: an argument that is not as when it was compiled."""
         like = dict(zip(parameters_of(self.host), self.args))
-        taken = with_static(self.host, self.args, args[:-1], named)
-        given = with_static(self.host, self.args, args, named)
+        taken = with_static(self.host, self.args, args[:-1], named, self.held)
+        given = with_static(self.host, self.args, args, named, self.held)
         with giving(args[-1]) if args and len(taken) == len(given) else nullcontext():
             return self.host(**{n: as_compiled(x, like.get(n), n) for n, x in given.items()})
 

@@ -50,6 +50,8 @@ class Mirror(ModuleType):
     def __init__(self, name: str, sources: Sequence[str]) -> None:
         super().__init__(name, f"The CuTe DSL's {name}, answered by numba_cute.")
         self.__sources__ = tuple(map(importlib.import_module, sources))
+        if name == ROOT:
+            self.__file__ = self.__sources__[0].__file__  # by which files tell one release from another
         names = [n for m in self.__sources__ for n in _public(m)]
         self.__all__ = sorted({n for n in names if not isinstance(self._found(n), ModuleType)})
         vars(self).update((n, self._found(n)) for n in self.__all__)  # what is looked up later would change the module

@@ -224,7 +224,10 @@ def _replacements(arch: str) -> dict[str, Any]:
         return types.SimpleNamespace(
             name=product.name if product else target.name, major=capability[0], minor=capability[1],
             multi_processor_count=product.sms if product else 1, total_memory=1 << 36,
-            L2_cache_size=product.l2 if product else 0,
+            L2_cache_size=product.l2 if product else 0, warp_size=32, is_integrated=0, is_multi_gpu_board=0,
+            max_threads_per_multi_processor=target.threads_per_sm, max_threads_per_block=target.threads_per_block,
+            regs_per_multiprocessor=target.registers_per_sm, shared_memory_per_block=target.smem_static,
+            shared_memory_per_block_optin=target.smem_per_block, shared_memory_per_multiprocessor=target.smem_per_sm,
         )  # fmt: skip
 
     stream = _Stream()
@@ -253,6 +256,27 @@ def _of_any_device(name: str, fn: Any = None, /, **named: Any) -> Any:
     return _custom_op(name, fn, **named)
 
 
+def _registering(register: Any) -> Any:
+    """Return a function of torch's that registers an operation's code for a device, which takes the host's for a
+    GPU's."""
+
+    def registered(*given: Any, **named: Any) -> Any:
+        return register(*map(_of_host, given), **{n: _of_host(x) for n, x in named.items()})
+
+    return registered
+
+
+def _of_host(x: Any) -> Any:
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(_of_host, x))
+    return {"CUDA": "CPU", "cuda": "cpu"}.get(x, x) if isinstance(x, str) else x
+
+
+_library = torch.library
+_REGISTERING = {name: _registering(getattr(_library, name)) for name in ("impl", "register_kernel")}
+_REGISTERING |= {"custom_op": _of_any_device}
+
+
 @contextmanager
 def on_cpu(arch: str) -> Iterator[None]:
     """Have torch's "cuda" be the host's memory, and `torch.cuda` answer for a GPU of a target.
@@ -270,7 +294,8 @@ def on_cpu(arch: str) -> Iterator[None]:
         with (
             replaced(torch.cuda, _replacements(arch)), replaced(torch, {"compile": _compile}),
             replaced(torch.profiler, {"profile": _Profile}),
-            replaced(torch.library, {"custom_op": _of_any_device}), replaced(DRIVER, {"held": held}), _OnHost(),
+            replaced(_library, _REGISTERING), replaced(_library.Library, {"impl": _registering(_library.Library.impl)}),
+            replaced(DRIVER, {"held": held}), _OnHost(),
         ):  # fmt: skip
             yield
     finally:

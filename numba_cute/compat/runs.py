@@ -83,17 +83,18 @@ def running(run: Run) -> Iterator[Run]:
         LAUNCHER.reset(tokens[1])
 
 
-def compiled(func: Any, args: tuple[Any, ...], arch: str) -> Any:
-    """Compile for the run that there is, or else for a GPU."""
+def compiled(func: Any, args: tuple[Any, ...], arch: str, held: frozenset[str] = frozenset()) -> Any:
+    """Compile for the run that there is, or else for a GPU. held: the parameters whose arguments a partial function
+    held."""
     run = RUN.get()
     if run is None:
-        return _called_as_compiled(compile(func, *args, arch=arch))
+        return _called_as_compiled(compile(func, *args, arch=arch), held)
     made = _noting(run, lambda: compile(func, *args, arch=run.arch)) if run.compiles else None
     if made is None:
         made = CompiledHost(func, args, ()) if is_host(func) else func
-    as_called = _called_as_compiled(made)
+    as_called = _called_as_compiled(made, held)
     if run.compiles and not run.simulates and isinstance(as_called, CompiledFor):
-        return _CompiledAlready(as_called.host, as_called.args, as_called.kernels)
+        return _CompiledAlready(as_called.host, as_called.args, as_called.kernels, held)
     return as_called
 
 
@@ -115,9 +116,9 @@ def _not_launched(*_: Any) -> None:
         given.asked = True
 
 
-def _called_as_compiled(made: Any) -> Any:
+def _called_as_compiled(made: Any, held: frozenset[str]) -> Any:
     """Return what was compiled, with its arguments of each call made what it was compiled for."""
-    return CompiledFor(made.host, made.args, made.kernels) if type(made) is CompiledHost else made
+    return CompiledFor(made.host, made.args, made.kernels, held) if type(made) is CompiledHost else made
 
 
 def _noting(run: Run, make: Callable[[], Any]) -> Any:

@@ -48,8 +48,18 @@ class PipelineAsync:
     sync_object_full: MbarrierArray
     sync_object_empty: MbarrierArray
     num_stages: int
-    producer_mask: Any = None
-    consumer_mask: Any = None
+    producer_mask: Any  # without a default, as those of the fields that subclasses of users add
+    consumer_mask: Any
+
+    @staticmethod
+    @traced
+    def _make_sync_object(
+        barrier_storage: Pointer, num_stages: int, agent: tuple[PipelineOp, CooperativeGroup], tx_count: int = 0
+    ) -> MbarrierArray | TmaStoreFence:
+        """Make what a side of a pipeline waits at: the name by which pipelines written after the CuTe DSL's do."""
+        if agent[0] is PipelineOp.TmaStore:
+            return TmaStoreFence(num_stages)
+        return MbarrierArray(barrier_storage, num_stages, agent, tx_count)
 
     @staticmethod
     @traced

@@ -395,6 +395,11 @@ def _storage(cls: Any, kinds: dict[str, Any], overlaid: bool) -> Any:
     if cls.__bases__ != (object,):
         raise CuteError(f"{cls.__name__}: storage cannot be inherited; make {cls.__bases__[0].__name__} a member")
     methods = {k: v for k, v in vars(cls).items() if not k.startswith("__")}
+    for name, x in methods.items():
+        if isinstance(x, (Range, Aligned)):
+            raise CuteError(
+                f"{cls.__name__}.{name} = {x!r:.60}: a member is annotated; write `{name}: …`, with a colon"
+            )
     if methods:
         return _make(cls, kinds, methods, overlaid)
     key = (cls.__module__, cls.__qualname__, cls.__doc__, tuple(kinds.items()), overlaid)

@@ -27,6 +27,12 @@ def _decorated(cls: type, *given: Any, **named: Any) -> Any:
     return object.__new__(cls)
 
 
+def _once(fn: Any, *_: Any, **__: Any) -> float:
+    """Call a function once; gives NaN for its time."""
+    fn()
+    return float("nan")
+
+
 class _Finder:
     """The finder of `triton` and all modules below it."""
 
@@ -51,3 +57,6 @@ def stand_in() -> None:
         sys.meta_path.append(_Finder())
         for name in ("language", "runtime.cache", "testing"):
             importlib.import_module(f"triton.{name}")
+        triton = sys.modules["triton"]
+        triton.__version__ = "0"  # torch asks for it
+        triton.testing.do_bench = _once

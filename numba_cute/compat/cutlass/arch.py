@@ -8,12 +8,12 @@ from typing import Any
 
 from ... import arch
 from ...arch import map_dsmem_ptr
-from ...dtypes import DType
+from ...dtypes import DType, Int32
 from ...seam import Int, static, traced
 from ...tensor.pointer import Pointer
 from ..ptx_text import meaning as meaning_of, numbered
 
-__all__ = ["ProxyKind", "SharedSpace", "inline_ptx", "mapa"]
+__all__ = ["ProxyKind", "SharedSpace", "inline_ptx", "log2_of_pow2_int", "mapa"]
 
 
 @static
@@ -47,6 +47,12 @@ def inline_ptx(
     if meaning is None and isinstance(ptx, str) and isinstance(write_only_types, (tuple, list)):
         meaning = meaning_of(numbered(ptx, len(write_only_types)), tuple(write_only_types))
     return arch.inline_ptx(ptx, write_only_types=write_only_types, read_only_args=read_only_args, meaning=meaning)
+
+
+@traced
+def log2_of_pow2_int(a: Int, *, loc: Any = None, ip: Any = None) -> Int32:
+    """Give the exponent of a power of two (Int32). a: that number, of 32 bits. PTX bfind, sm_70."""
+    return arch.bfind(a)
 
 
 @traced

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import shlex
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import numba_cute as cute
 
 from ...isa.form.targets import asked
-from ...seam.marks.constexpr import in_order, is_host
+from ...seam.marks.constexpr import in_order, is_host, parameters_of
 from ...seam.marks.host_objects import python_of
 from ..runs import compiled
 
@@ -109,7 +110,8 @@ class _Compile:
     def __call__(self, func: Any, *args: Any, options: str | None = None, no_cache: bool = False, **named: Any) -> Any:
         """Compile a host function, or a kernel, for the GPU that is here or the target that a run names.
 
-        func: what `cute.jit` or `cute.kernel` made. args, named: example arguments. options: as text, "--opt-level 2".
+        func: what `cute.jit` or `cute.kernel` made, or a partial function of the former, whose arguments calls leave
+        out. args, named: example arguments. options: as text, "--opt-level 2".
         no_cache: taken; what is kept is never stale. CuteError: an option that is none, or one of what would be another
         program here (`--link-libraries`).
         """
@@ -120,7 +122,12 @@ class _Compile:
         if hasattr(func, "__cute_tuned__"):
             func, named = func.__cute_tuned__(args, named)
         arch = next((o.value for o in reversed(given) if isinstance(o, GPUArch)), None) or target_here()
-        return compiled(func, _in_order(func, args, named), arch)
+        held = frozenset[str]()
+        if isinstance(func, functools.partial) and is_host(func.func):
+            args, named = (*func.args, *args), {**func.keywords, **named}
+            held |= {*parameters_of(func.func)[: len(func.args)], *func.keywords}
+            func = func.func
+        return compiled(func, _in_order(func, args, named), arch, held)
 
 
 def _in_order(func: Any, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:

@@ -138,11 +138,19 @@ _ATOMICS = {AtomicOp.FADD: "add", AtomicOp.UMIN: "min", AtomicOp.UMAX: "max"}
 
 @traced
 def atomicrmw(
-    op: Any, ptr: Any, a: Any, *, mem_order: Any = None, syncscope: Any = None, loc: Any = None, ip: Any = None
+    op: Any, ptr: Any, a: Any, *last: Any, res: Any = None, mem_order: Any = None, syncscope: Any = None,
+    loc: Any = None, ip: Any = None,
 ) -> Any:  # fmt: skip
     """Read, change and write the element at a pointer, as `cute.arch.atomic_add` and others. op: an AtomicOp. ptr: a
-    Pointer. a: the operand. mem_order: a MemOrder, relaxed by default. syncscope: a MemScope, the GPU by default.
-    Gives what was there before."""
+    Pointer. a: the operand. last: the operand, where the type of the result is given first. res: that type by name.
+    mem_order: a MemOrder, relaxed by default. syncscope: a MemScope, the GPU by default. Gives what was there
+    before. CuteError: the result is not of the pointer's bits, or the operation is none of AtomicOp's."""
+    if last:
+        res, op, ptr, a = (op, ptr, a, *last)
+    if op not in tuple(AtomicOp):
+        raise CuteError(f"atomicrmw: op {op!r} is none of {', '.join(o.name for o in AtomicOp)}")
+    if res is not None and res.width != ptr.dtype.width:
+        raise CuteError(f"atomicrmw: res {res!r} has other bits than the elements of {ptr!r}")
     order, scope = mem_order or MemOrder.RELAXED, syncscope or MemScope.GPU
     if op not in (AtomicOp.INC, AtomicOp.DEC):
         return getattr(arch, f"atomic_{_ATOMICS.get(op, op.value)}")(ptr, a, order.value, scope.value)

@@ -182,7 +182,7 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     memo = (key, tuple(args), tuple(dict(kws).items()))
     if memo not in memory().jitted and any(map(_is_run_time, (receiver, *args, *dict(kws).values()))):
         fn = _plain_function(receiver, find)
-        if fn is not None and asks_for_identity(fn) and not follows_python(fn):
+        if plain.is_plain_function(fn) and asks_for_identity(fn) and not follows_python(fn):
             return _jit_call(key, receiver, fn, args, kws, memo)
     if memo not in memory().jitted:
         try:
@@ -256,7 +256,7 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
         if code is not None and code.co_flags & inspect.CO_VARARGS and held > code.co_argcount:
             return None  # which of the arguments it holds are among those, Numba does not say
     fn = python_of(getattr(fn, "__func__", fn))
-    return fn if plain.is_plain_function(fn) and plain.is_users(fn) else None
+    return fn if plain.is_jittable(fn) else None
 
 
 def _held_by(receiver: Any, value: Any, tracer: Tracer) -> tuple[tuple[Any, ...], dict[str, Any]]:

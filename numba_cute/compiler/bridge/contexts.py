@@ -51,6 +51,8 @@ except ImportError:
 
 _OF_NUMBERS = ("to", "ir_value")
 """Methods of numbers that are known only at run time."""
+_OF_STATIC = ("bit_length", "bit_count")
+"""Methods of static integers: what they give is static."""
 _CLASSES = (object, list, dict, set, frozenset, str, bytes, type(None))
 """Python's classes that Numba does not know, and that `isinstance` is asked for."""
 _BY_PLACE = (enumerate, zip, min, max, sorted, sum, list, tuple, map, filter, reversed, len, any, all)
@@ -193,6 +195,8 @@ class CuteTypingContext(CUDATypingContext):
         return _remembered("attributes", (typ, (), {attr: typ}), lambda: self._attribute(typ, attr))
 
     def _attribute(self, typ: Any, attr: str) -> Any:
+        if attr in _OF_STATIC and isinstance(typ, types.IntegerLiteral):
+            return BoundTraced(typ, attr)
         with _of_one_class():
             found = super().resolve_getattr(typ, attr)
         if found is None and isinstance(typ, (types.Number, types.Boolean)):

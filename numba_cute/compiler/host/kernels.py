@@ -6,8 +6,9 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from numba import cuda
@@ -18,7 +19,7 @@ from ...seam.ground.backend import RUNNING
 from ...seam.ground.naming import described, shown
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
-from ...seam.marks.plain import with_ordinary_parameters
+from ...seam.marks.plain import is_users_frame, users_operation, with_ordinary_parameters
 from ...seam.marks.prints import printing
 from ...seam.source.class_statements import without_classes
 from ...seam.source.with_statements import reaches_with
@@ -236,10 +237,10 @@ def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
 
     function: the Python. It has no branch or loop over what is known only at run time (CuteError there), but for `with
     cute.arch.elect_one():`, also in a function that it calls and that stands before it: then it is as a function
-    without a decorator.
+    without a decorator. In a file that imports `cutlass` (the hook answers) it always is, where it has such a branch.
     """
     made: Callable[..., Any] = _function("dsl_user_op", function)
-    return made if reaches_with(made) else seam.traced(made)
+    return made if reaches_with(made) else users_operation(seam.traced(made))
 
 
 def _function(what: str, given: Any) -> Any:
@@ -281,6 +282,11 @@ def _both(kind: Any) -> Any:
         """A function that the host calls as Python, which computes at once, and a kernel as a device function."""
 
         __cute_host__ = True
+
+        @property  # type: ignore[misc]
+        def __class__(self) -> type:
+            """Return for `isinstance` in the user's Python the class that Python has for functions: it is one there."""
+            return FunctionType if is_users_frame(sys._getframe(1)) else type(self)
 
         @classmethod
         def _taking(cls, made: Any) -> Any:

@@ -114,6 +114,46 @@ class _Fix(ssa._FixSSAVars):
         before = [new for at, new in self.made.get(label, ()) if at < index] or states["phimap"][label]
         return before[-1] if before else self._find_def_from_top(states, label, loc=stmt.loc)
 
+    def _find_def_from_top(self, states: Any, label: int, loc: Any) -> Any:
+        """Find the definition that reaches a block, as Numba's does, which calls itself for each block on the way: of
+        a function with some hundred branches more often than Python lets it."""
+        predecessors = states["cfg"].predecessors
+        found, at = self._reaching(states, label, loc)
+        phis = [] if at is None else [(found, predecessors(at))]
+        while phis:
+            phi, ways = phis[-1]
+            before = next(ways, None)
+            if before is None:
+                phis.pop()
+                continue
+            defs = states["defmap"][before[0]]
+            came, at = (defs[-1], None) if defs else self._reaching(states, before[0], loc)
+            phi.value.incoming_values.append(came.target)
+            phi.value.incoming_blocks.append(before[0])
+            if at is not None:
+                phis.append((came, predecessors(at)))
+        return found
+
+    def _reaching(self, states: Any, label: int, loc: Any) -> tuple[Any, int | None]:
+        """Return the definition that reaches the top of a block, and the block of it if it is a new phi, which has no
+        values yet."""
+        dominators, defmap = states["cfg"].immediate_dominators(), states["defmap"]
+        while label not in states["phi_locations"]:
+            above = dominators[label]
+            if above == label:
+                ssa._warn_about_uninitialized_variable(states["varname"], loc)
+                return ssa.UndefinedVariable, None
+            if defmap[above]:
+                return defmap[above][-1], None
+            label = above
+        loc = states["block"].loc
+        phi = ir.Assign(
+            target=states["scope"].redefine(states["varname"], loc=loc), value=ir.Expr.phi(loc=loc), loc=loc
+        )
+        defmap[label].insert(0, phi)
+        states["phimap"][label].append(phi)
+        return phi, label
+
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class SingleAssignments(ReconstructSSA):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -187,11 +187,14 @@ class LeftOut:
     """Mark an argument of a host function's compilation that calls of what was compiled leave out."""
 
 
-def with_static(host: Any, first: Sequence[Any], args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a host function's call by name. Those that are static, or are left out of calls
-    (`LeftOut`), are as in its `first` call: `args` has none of them."""
+def with_static(
+    host: Any, first: Sequence[Any], args: Sequence[Any], named: Mapping[str, Any], held: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the arguments of a host function's call by name. Those that are static, are left out of calls (`LeftOut`),
+    or that a partial function `held`, are as in its `first` call: `args` has none of them."""
     fn, names = _of_host(host)
     marked = {fn.__code__.co_varnames[i] for i in _marked(fn)}
+    marked.update(held)
     known = {n: v for n, v in zip(names, first) if (n in marked or isinstance(v, LeftOut)) and n not in named}
     return {**known, **dict(zip((n for n in names if n not in known), args)), **named}
 

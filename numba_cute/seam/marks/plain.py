@@ -19,7 +19,7 @@ from typing import Any
 
 from ..ground.error import CuteError
 from ..ground.leaf import Leaf
-from ..ground.packages import package_of
+from ..ground.packages import is_of_hook, package_of
 from .decorators import is_static_class, is_struct_class, is_traced
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
@@ -86,6 +86,22 @@ def is_named_tuple(cls: Any) -> bool:
 def is_plain_function(fn: Any) -> bool:
     """Say whether a function is the user's, as Python has it: no decorator made anything else of it."""
     return isinstance(fn, FunctionType) and not is_traced(fn) and fn.__module__ != "builtins"
+
+
+def users_operation(fn: Any) -> Any:
+    """Mark a traced function as the user's (`dsl_user_op`): of a file of the CuTe DSL's it may be jitted too."""
+    fn.__cute_users_operation__ = True
+    return fn
+
+
+def is_jittable(fn: Any) -> bool:
+    """Say whether Numba may compile a function of the user's that Python cannot follow: a plain one, and an operation
+    in a file of the CuTe DSL's, whose operators are the same both ways."""
+    if not isinstance(fn, FunctionType) or not _is_own(fn.__module__):
+        return False
+    if getattr(fn, "__cute_users_operation__", False):
+        return is_of_hook(fn.__globals__, fn.__code__.co_filename)
+    return is_plain_function(fn)
 
 
 def is_users(obj: Any) -> bool:
