@@ -18,6 +18,7 @@ NOT_TAKEN = "this branch is not taken"
 STORES = "PipelineTmaStore only checks its type"
 KEPT = "B is loaded once, and stays: nobody waits for its release"
 FIRST = "a producer's first wait of a stage passes"
+WAITED = "what is loaded is waited for where it is first used"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
     ("PipelineTmaAsync", "without pipe.sync_object_full.arrive(fill.index)"): NOT_TAKEN,
@@ -30,7 +31,7 @@ EQUIVALENT = {
     ("PipelineOrder", "without arch.sync_threads()"): "the first turn is that of the thread that wrote the count",
     ("PipelineCpAsync", "without producer.tail()"): OWN,
     ("PipelineCpAsync", "without arch.mbarrier_arrive(pipe.producer_get_barrier(stage))"): NOT_TAKEN,
-    ("tensor memory", "without umma.tcgen05_wait_ld()"): "what is loaded is waited for where it is first used",
+    ("tensor memory", "without umma.tcgen05_wait_ld()"): WAITED,
     ("Hopper GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("Hopper GEMM", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too, and keep it alive",
     ("Hopper GEMM", "without arch.cluster_wait() #3"): "producers of its CTA wait there too, and keep it alive",
@@ -58,6 +59,7 @@ EQUIVALENT = {
     ("Blackwell GEMM", "CooperativeGroup(Agent.Thread, 32 * EPILOGUE_WARPS):"): STORES,
     ("Blackwell GEMM of pairs", "CooperativeGroup(Agent.Thread, 32 * EPILOGUE_WARPS):"): STORES,
     ("Blackwell attention", "without loads_kv.tail()"): OWN,
+    ("Blackwell attention", "without arch.fence_view_async_tmem_load()"): WAITED,
     ("Blackwell attention", "loads_q.acquire_and_advance() does not wait"): FIRST,
     ("Blackwell attention", "tiles.acquire_and_advance() does not wait"): FIRST,
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
