@@ -63,12 +63,13 @@ def leave_out(rS, last, visible, queries, causal):
     last: of the keys that the first column sees, seen from the first row; visible: keys that there are, seen from
     there. queries, causal: known when it is compiled."""
     hidden = cute.make_rmem_tensor(2, cute.Uint32)  # of each row, the columns, 32 at most
-    for r in cute.range_constexpr(2):
-        hidden[r] = 0xFFFFFFFF if 8 * r >= visible else 0
-        if causal:
+    if causal:
+        for r in cute.range_constexpr(2):
+            hidden[r] = 0xFFFFFFFF if 8 * r >= visible else 0
             hidden[r] |= before(8 * r - last, 0)
     for i in cute.range_constexpr(queries // 2):
-        if hidden[i // 2 % 2] & (1 << (i // 4 * 2 + i % 2)) != 0:
+        row, bit = i // 2 % 2, i // 4 * 2 + i % 2
+        if hidden[row] & (1 << bit) != 0 if causal else 8 * row >= visible:
             rS[i] = -math.inf
 
 
