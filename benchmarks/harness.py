@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-SHARED = ("__init__", "__main__", "contests", "harness", "plots")
+SHARED = ("__init__", "__main__", "code_kernels", "contests", "harness", "machine_code", "plots")
 NOISE = 0.03  # of a figure whose spread nobody knows
 
 
@@ -48,13 +48,15 @@ class Result:
 @dataclass(frozen=True)
 class Entry:
     """A benchmark. name: also of its files. about: a line on it. run: gives the result, of parsed options.
-    arguments: adds its options to a parser. gpu: whether it needs one; None of what uses one if it is there."""
+    arguments: adds its options to a parser. gpu: whether it needs one; None of what uses one if it is there. anywhere:
+    whether its figures are the same on every machine."""
 
     name: str
     about: str
     run: Callable[[argparse.Namespace], Result]
     arguments: Callable[[argparse.ArgumentParser], Any] = lambda parser: None
     gpu: bool | None = False
+    anywhere: bool = False
 
     @property
     def on_gpu(self) -> bool:
@@ -100,21 +102,25 @@ def commit() -> str | None:
     return head.stdout.strip() + ("+" if git("status", "--porcelain", "--untracked-files=no").stdout.strip() else "")
 
 
-def place(where: dict[str, Any], gpu: bool) -> str:
-    """The machine in a file's name: its GPU, or of a benchmark without one its processor."""
+def place(where: dict[str, Any], entry: Entry) -> str:
+    """The machine in a file's name: its GPU, or of a benchmark without one its processor; "" where it is the same."""
+    if entry.anywhere:
+        return ""
+    gpu = entry.on_gpu
     return re.sub(r"\W+", "_", (where.get("gpu") if gpu else None) or platform.machine()).strip("_").lower()
 
 
 def save(entry: Entry, result: Result, where: dict[str, Any], results: Path = RESULTS) -> Path:
     """Write the result's file, and its line of the history; gives the file."""
     figures = {name: asdict(f) for name, f in result.figures.items()}
-    file = results / f"{entry.name}_{place(where, entry.on_gpu)}.json"
+    there = place(where, entry)
+    file = results / f"{entry.name}{there and '_'}{there}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     held = {"benchmark": entry.name, "machine": where, "figures": figures, **result.details}
     file.write_text(json.dumps(held, indent=1) + "\n")
     history = results / "history" / f"{entry.name}.jsonl"
     history.parent.mkdir(exist_ok=True)
-    line = {"date": where["date"], "commit": where["commit"], "place": place(where, entry.on_gpu), "figures": figures}
+    line = {"date": where["date"], "commit": where["commit"], "place": there, "figures": figures}
     with history.open("a") as out:
         out.write(json.dumps(line) + "\n")
     return file
@@ -164,8 +170,8 @@ def perform(entry: Entry, options: argparse.Namespace, results: Path = RESULTS, 
     """Run a benchmark, print its table beside the last one, and keep it."""
     where = machine()
     result = entry.run(options)
-    there = place(where, entry.on_gpu)
-    print(f"{entry.name}: {entry.about} ({there}, {where['commit']})")
+    there = place(where, entry)
+    print(f"{entry.name}: {entry.about} ({there or 'any machine'}, {where['commit']})")
     print(table(result.figures, last(entry.name, there, results)))
     if keep:
         print(f"    wrote {save(entry, result, where, results)}")

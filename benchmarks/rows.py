@@ -165,7 +165,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def held(options: argparse.Namespace) -> dict[str, Figure]:
     """The figures of the file that is resumed."""
-    file = options.results / f"rows_{harness.place(harness.machine(), True)}.json"
+    file = options.results / f"rows_{harness.place(harness.machine(), ENTRY)}.json"
     if not options.resume or not file.exists():
         return {}
     return {name: Figure(**f) for name, f in json.loads(file.read_text())["figures"].items()}

@@ -24,6 +24,7 @@ else:
         list_operators,
         mixed_arithmetic,
         mixed_comparisons,
+        narrow_division,
         objects,
         operators,
         reference,

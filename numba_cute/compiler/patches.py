@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering
+from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering, nvvmutils
 from numba.cuda.core import (
     analysis,
     base,
@@ -40,7 +40,7 @@ from numba.cuda.typing import context
 from ..seam import CuteError
 from . import pipeline
 from .bridge import contexts, devices, typeofs
-from .emit import entry
+from .emit import entry, ranges
 from .ground import nvvm, places, target
 from .host import debugging, disk_cache, kernel, kernels
 from .host.native import sites
@@ -204,6 +204,10 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",
         why="to mark tensor maps that are passed by value, and a kernel's cluster shape",
+    ),
+    Patch(
+        nvvmutils, "call_sreg", ranges.of_registers, digest="cd877934cf033501",
+        why="to say which values a special register may have",
     ),
     Patch(
         base.BaseContext, "refresh", contexts.refreshing, digest="7a952860def95a09",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import layout, seam
@@ -16,6 +16,7 @@ from ..seam.guards.messages import how_static
 from .pointer import AddressSpace, Pointer, access_alignment, advance, check_writable, physical
 from .swizzled import by_address
 
+_MEMORIES = (AddressSpace.smem, AddressSpace.gmem, AddressSpace.generic)
 WIDEST = 16
 """Bytes of the widest access of a thread (PTX ISA, "Vectors": .v4.b32)."""
 MOST_INSTRUCTIONS = 1 << 14
@@ -63,6 +64,25 @@ def move(
             access(a, b, width)
         else:
             seam.current().when(pred(at), lambda a=a, b=b: access(a, b, width))  # type: ignore[misc]
+
+
+def filling(ptr: Any, lay: Any, count: int, value: Any) -> tuple[Sequence[int], Callable[[Any], None]]:
+    """Return how the `count` elements of a tensor are set to a value, in accesses as wide as its layout and alignment
+    prove: the first element of each, and what is done at its place."""
+    ptr, lay = by_address(ptr, lay)
+    width, b = 1, seam.current()
+    if getattr(ptr, "space", None) in _MEMORIES and ptr.dtype.width >= 8 and not seam.computes_on_host():
+        width = vector_width(ptr, lay, ptr, lay, WIDEST)
+    if count // width > MOST_INSTRUCTIONS and not seam.computes_on_host():
+        raise CuteError(
+            f"fill: {count} elements are {count // width} instructions of a thread: fill by tiles in a loop"
+        )
+    if width == 1:
+        return range(count), lambda at: at.store(value)
+    check_writable(ptr, "store")
+    span = seam.Regs(b.registers(ptr.dtype, width), ptr.dtype, 0, width)
+    b.fill(span, value)
+    return first_of_vectors(lay, lay, width, count), lambda at: _from_regs(span, at, width * ptr.dtype.bytes)
 
 
 def check_formats(src: Any, dst: Any) -> None:

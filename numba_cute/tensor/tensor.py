@@ -20,7 +20,7 @@ from . import dynamic
 from .address import Address
 from .at_once import elements_at_once, pointer_at
 from .beginnings import array_view, in_global_memory, is_origin, layout_of, origin, start_of
-from .move import MOST_INSTRUCTIONS, fits_a_thread, move
+from .move import filling, fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .operators import NotThat, no_operand, refuse_operators, settable
 from .pointer import AddressSpace, Pointer, element_type_of, recast_ptr
@@ -187,10 +187,9 @@ class Tensor(InIR):
         if held is not None:
             held[0][held[1]] = seam.current().pack(self.element_type, (value,))
             return
-        if count > MOST_INSTRUCTIONS and not seam.computes_on_host():
-            raise CuteError(f"fill: {count} elements are as many instructions of a thread: fill by tiles in a loop")
-        for i in range(count):
-            element(self, i).store(value)
+        firsts, put = filling(self.iterator, self.layout, count, value)
+        for i in firsts:
+            put(element(self, i))
 
     def _ends(self, coord: Any) -> bool:
         """Whether `coord` must lie within the shape: where memory ends."""

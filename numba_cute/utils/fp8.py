@@ -10,6 +10,7 @@ import numpy as np
 from .. import runtime
 from ..dtypes import DType, Float8E4M3FN, Float8E5M2
 from ..seam import CuteError, traced
+from ..tensor.move import WIDEST
 from ..tensor.tensor import Tensor, recast_tensor
 
 __all__ = ["create_cute_tensor_for_fp8", "get_divisibility", "is_fp8_dtype"]
@@ -26,7 +27,8 @@ def is_fp8_dtype(dtype: Any) -> bool:
 def create_cute_tensor_for_fp8(
     storage_tensor: Any, dtype: DType, leading_dim: int, source_f32_tensor: Any = None
 ) -> Tensor:
-    """Make a tensor of `dtype` elements over the memory of `storage_tensor`, with a dynamic layout. On the host.
+    """Make a tensor of `dtype` elements over the memory of `storage_tensor`, with a dynamic layout. If that begins at
+    a multiple of 16 bytes, the tensor's type says so. On the host.
 
     storage_tensor: an array of NumPy or torch: of bytes (uint8, int8) if dtype is an 8-bit float, else of dtype.
     leading_dim: the contiguous dimension. source_f32_tensor: an array of floats of the same shape and library, first
@@ -35,6 +37,8 @@ def create_cute_tensor_for_fp8(
     if not isinstance(dtype, DType):
         raise CuteError(f"create_cute_tensor_for_fp8: dtype {dtype!r} is not an element type")
     tensor = runtime.from_dlpack(storage_tensor)
+    if tensor.iterator.address % WIDEST == 0:
+        tensor = runtime.from_dlpack(storage_tensor, assumed_align=WIDEST)
     if tensor.element_type.width != dtype.width:
         raise CuteError(
             f"create_cute_tensor_for_fp8: storage_tensor holds {tensor.element_type}, of another width than {dtype}; "

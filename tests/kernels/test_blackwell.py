@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
+from benchmarks.code import grown
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -159,6 +160,15 @@ WANTED = {
     "nvf4": ("UTCOMMA.2CTA", "UTCCP", "UTMALDG", "UTMASTG", "LDTM"),
     "attention": ("UTCHMMA", "UTMALDG", "UTMASTG", "LDTM", "STTM"),
 }
+KEPT = {
+    "one": "example blackwell_gemm, one",
+    "pair": "example blackwell_gemm, pair",
+    "dynamic": "example blackwell_gemm, dynamic",
+    "mxf8": "example blackwell_blockscaled_gemm, mxf8",
+    "nvf4": "example blackwell_blockscaled_gemm, nvf4",
+    "attention": "example blackwell_attention",
+}
+"""The names that benchmarks/results/code.json has for them."""
 
 
 @pytest.mark.parametrize("target", ["sm_100a", pytest.param("sm_103a", marks=SLOW)])
@@ -169,6 +179,8 @@ def test_examples_are_the_instructions_meant_in_registers_alone(name, target):
     assert (r.spill_stores, r.spill_loads, r.local, r.stack) == (0, 0, 0, 0)
     assert code.notes == ()
     assert [text for text in WANTED[name] if text not in code.sass] == []
+    if target == "sm_100a":
+        assert not grown(KEPT[name], code)
 
 
 def test_the_product_of_the_page_is_right_and_compiles(tmp_path):

@@ -253,7 +253,7 @@ def registers_like_a_run_time_layout(t, n):
     cute.make_rmem_tensor_like(u)  # wrong
 
 
-@mistake("fill: 524288 elements are as many instructions of a thread: fill by tiles in a loop", tensor(8, 4))
+@mistake("fill: 524288 elements are 524288 instructions of a thread: fill by tiles in a loop", tensor(8, 4))
 def fill_of_more_than_a_thread_writes(t):
     many = cute.make_tensor(t.iterator, cute.make_layout((4, 1 << 17), stride=(1, 0)))
     many.fill(0)  # wrong

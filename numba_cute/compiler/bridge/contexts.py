@@ -379,10 +379,13 @@ _ALWAYS = (range, pow, operator.pow, operator.ipow, bool, operator.not_)
 """What has this library's implementations for Numba's own types too."""
 
 
+_LONGS = (types.int64, types.int64)
+
+
 class _OwnFirst:
     """An operator's implementations: this library's, if its own types or literals are given, or numbers that
-    `mixed_comparisons` and `mixed_arithmetic` are of, or it is `always` so, then Numba's; of anything else Numba's
-    first."""
+    `mixed_comparisons`, `mixed_arithmetic` and `narrow_division` are of, or it is `always` so, then Numba's; of others
+    Numba's first."""
 
     def __init__(self, own: Any, shared: Any, always: bool) -> None:
         self._own, self._shared, self._always = own, shared, always
@@ -391,7 +394,7 @@ class _OwnFirst:
     def find(self, args: Any) -> Any:
         long = types.int64 in args, types.uint64 in args
         mixed = len(args) == 2 and (all(long) or any(long) and types.float64 in args)
-        first = self._always or mixed or any(map(is_own_type, args)) or all(map(_is_literal, args))
+        first = self._always or mixed or args == _LONGS or any(map(is_own_type, args)) or all(map(_is_literal, args))
         try:
             return (self._own if first else self._shared).find(args)
         except NumbaNotImplementedError:

@@ -22,7 +22,7 @@ from ...seam.guards.messages import SMEM_TWICE
 from ...seam.source.language import LIST_CHANGED
 from ..ground.building import ROOM, Kernel, building_kernel, kernel, known_launch, want_map
 from ..ground.memory import Loss, memory
-from . import addresses, convert
+from . import addresses, convert, ranges
 from .leaves import Number, element_ir, held, joined, scalar_type
 from .regions import Regions
 from .vectors import Vectors
@@ -35,6 +35,9 @@ _KIND_TYPES.update({"f64": types.float64, "pred": types.boolean, "gmem": types.u
 _I32 = ir.IntType(32)
 SMEM_SYMBOL = "numba_cute_dynamic_smem"
 TIMELINE_SYMBOL = "numba_cute_timeline"
+_CONSTANT = ("readnone", "nounwind")
+"""Of a read of what is the same in all of a thread's life: LLVM merges and moves it, and takes other inline assembly to
+read memory. That of registers stays where it stands: what packs a fragment for a wgmma may not sink below its fence."""
 SMEM_MARK = "// numba_cute.smem_bytes"
 
 
@@ -154,8 +157,10 @@ class Tracer(Regions, Vectors):
         fn = ir.InlineAsm(
             ir.FunctionType(result, [a.type for a in args]), asm.text, constraints, side_effect=not instr.pure
         )
-        attrs = () if instr.issuer == THREAD else ("convergent",)
+        attrs = _CONSTANT if instr.pure and not args else () if instr.issuer == THREAD else ("convergent",)
         got = self.builder.call(fn, args, attrs=attrs)
+        if "range" in statics:
+            ranges.mark(self.builder, got, statics["range"])
         if len(rets) > 1 and self._stored_whole(asm, operands, got):
             return {}
         values = [got] if len(rets) == 1 else [self.builder.extract_value(got, i) for i in range(len(rets))]

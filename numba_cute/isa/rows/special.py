@@ -16,6 +16,15 @@ _SIZES = ("dynamic_smem_size", "total_smem_size")
 _LANES = ("eq", "le", "lt", "ge", "gt")
 _CLUSTER = [f"{r}.{d}" for r in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid") for d in _XYZ]
 _CLUSTER += ["cluster_ctarank", "cluster_nctarank"]
+_GRID, _CTA = 2**31 - 1, 1024
+_MOST = {"ctaid": _GRID, "nctaid": _GRID + 1, "clusterid": _GRID, "nclusterid": _GRID + 1, "laneid": 32}
+
+
+def _range(register: str) -> tuple[int, int]:
+    """The least value that a register may have, and the one that it does not reach."""
+    name = register.partition(".")[0]
+    least = int(name.startswith(("n", "cluster_n")))
+    return least, _MOST.get(name, _CTA + least)
 
 
 @instr(
@@ -24,12 +33,15 @@ _CLUSTER += ["cluster_ctarank", "cluster_nctarank"]
     ref="special-registers",
     pure=True,
     lanes=ARRAY,
-    over=[{"register": r, "grows": r in _SIZES} for r in (*_ALWAYS, "laneid", *_SIZES)],
+    over=[
+        *({"register": r, "grows": False, "range": _range(r)} for r in (*_ALWAYS, "laneid")),
+        *({"register": r, "grows": True} for r in _SIZES),
+    ],
 )
 def sreg(m: Machine, value: out(u32), *, register: str) -> Any:
     """The special register `register`, which never changes in a thread's life: tid, ntid, ctaid, nctaid (.x, .y, .z;
     threads, CTAs), laneid, dynamic_smem_size and total_smem_size (bytes; grows: the simulator learns of allocations as
-    the kernel runs). Any thread."""
+    the kernel runs). range: what the compiler may take for granted of it, from and up to. Any thread."""
     return m.sreg(register)
 
 
@@ -39,7 +51,7 @@ def sreg(m: Machine, value: out(u32), *, register: str) -> Any:
     ref="special-registers",
     pure=True,
     lanes=ARRAY,
-    over=[{"register": r} for r in _CLUSTER],
+    over=[{"register": r, "range": _range(r)} for r in _CLUSTER],
 )
 def sreg_cluster(m: Machine, value: out(u32), *, register: str) -> Any:
     """The cluster register `register`: clusterid, nclusterid (clusters of the grid), cluster_ctaid, cluster_nctaid

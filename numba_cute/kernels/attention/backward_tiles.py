@@ -9,6 +9,8 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.nvgpu import cpasync, warpgroup
 
+from .masks import before
+
 
 def rows_of(dtype, rows, columns, *stages):
     """Shared memory for rows of `columns` elements, as wgmma and TMA take them."""
@@ -60,9 +62,14 @@ def leave_out(rS, last, visible, queries, causal):
     """Mask the keys of this thread's two rows of S^T that its columns, two of each 8 of so many `queries`, do not see.
     last: of the keys that the first column sees, seen from the first row; visible: keys that there are, seen from
     there. queries, causal: known when it is compiled."""
+    hidden = cute.make_rmem_tensor(2, cute.Uint32)  # of each row, the columns, 32 at most
+    if causal:
+        for r in cute.range_constexpr(2):
+            hidden[r] = 0xFFFFFFFF if 8 * r >= visible else 0
+            hidden[r] |= before(8 * r - last, 0)
     for i in cute.range_constexpr(queries // 2):
-        column, row = i // 4 * 8 + i % 2, i // 2 % 2 * 8
-        if row >= visible or (causal and row > last + column):
+        row, bit = i // 2 % 2, i // 4 * 2 + i % 2
+        if hidden[row] & (1 << bit) != 0 if causal else 8 * row >= visible:
             rS[i] = -math.inf
 
 

@@ -86,7 +86,7 @@ def make_kernel(form):
         if cute.const_expr(splits is not None):
             begin, end = split.part_of(begin, end, part, splits)
         end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
-        return begin, end
+        return cute.Int32(begin), cute.Int32(end)
 
     @cuda.jit
     def whole_of(place, queries, keys, left, right):
@@ -97,7 +97,7 @@ def make_kernel(form):
             end = min(keys, place // pack + shift + right + 1)
         if cute.const_expr(has_left):
             begin = max(0, (place + 63) // pack + shift - left)
-        return (begin + tile_n - 1) // tile_n, end // tile_n
+        return cute.Int32((begin + tile_n - 1) // tile_n), cute.Int32(end // tile_n)
 
     @cuda.jit
     def mask(scores, n, place, column, queries, keys, left, right):
@@ -314,7 +314,7 @@ def make_kernel(form):
                             stage = loads_q.acquire_and_advance()
                             at = m * groups + part_of_q
                             cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
-                        for i in range(1, end - begin):
+                        for i in range(cute.Int32(1), cute.Int32(end - begin)):
                             stage = loads_k.acquire_and_advance()
                             load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
                             stage = loads_v.acquire_and_advance()
@@ -349,8 +349,8 @@ def make_kernel(form):
             highest, total = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             factor, lse = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             sinks = cute.make_rmem_tensor(2, cute.Float32)
-            row = 64 * w + thread // 32 * 16 + thread % 32 // 4  # of the tile: this thread's first
-            column = thread % 4 * 2
+            row = cute.Int32(64 * w + thread // 32 * 16 + thread % 32 // 4)  # of the tile: this thread's first
+            column = cute.Int32(thread % 4 * 2)
 
             mine = pipeline.NamedBarrier(TURN + w, 256)
             next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
@@ -382,7 +382,7 @@ def make_kernel(form):
                     begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                     whole_begin, whole_end = whole_of(m * tile_m + 64 * w, rows_q, rows_k, left, right)
                     begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
-                    place = m * tile_m + row
+                    place = cute.Int32(m * tile_m + row)
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = -math.inf, 0
@@ -402,8 +402,9 @@ def make_kernel(form):
                             arch.fence_proxy("async.shared", space="cta")
                             everybody.arrive_and_wait()
 
-                    for i in range(1, end - begin):
-                        n = end - 1 - i
+                    blocks = cute.Int32(end - begin)
+                    for i in range(cute.Int32(1), blocks):
+                        n = cute.Int32(end - 1 - i)
                         stage_k = full_k.wait_and_advance()
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
@@ -446,7 +447,6 @@ def make_kernel(form):
                             factor[r] *= by_v[b, head // heads_of_tile]
                     for _ in cute.range_constexpr(groups):
                         full_q.advance()
-                    blocks = end - begin
                     index, seen = following(index, seen, tickets, told, ctas)
                     index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, *order)
                     if index >= tiles:

@@ -10,7 +10,17 @@ import math
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute import arch
 from numba_cute.nvgpu import CopyUniversalOp
+
+
+@cuda.jit
+def before(limit, first):
+    """Which of a thread's columns, two of each 8, lie before the column `limit`: a word with a bit for each of 32 of
+    them, from the `first` on, its lowest bit. (Bits are tested by few instructions, and numbers each by its own.)"""
+    limit = cute.Int32(limit)
+    count = cute.Int32((limit >> 3) * 2 + min(cute.Int32(limit & 7), cute.Int32(2)) - first)
+    return ~arch.shf(0xFFFFFFFF, 0, max(count, cute.Int32(0)), "clamp_left")
 
 
 @cuda.jit
@@ -20,14 +30,14 @@ def leave_out(scores, first_column, begin, end):
     scores: (row, (2, columns / 8)) of a thread, as `softmax.rows_of` gives them. first_column: where in the tile the
     thread's first one is. begin, end: columns of the tile, of each row; `begin` may be None.
     """
+    columns = cute.size(scores, mode=[1])
     for r in cute.range_constexpr(2):
-        low = cute.Int32(end[r] - first_column)
-        for i in cute.range_constexpr(cute.size(scores, mode=[1])):
-            column = i // 2 * 8 + i % 2
-            if column >= low:
-                scores[r, i] = -math.inf
+        for first in cute.range_constexpr(0, columns, 32):
+            seen = before(end[r] - first_column, first)
             if cute.const_expr(begin is not None):
-                if column < cute.Int32(begin[r] - first_column):
+                seen &= ~before(begin[r] - first_column, first)
+            for i in cute.range_constexpr(first, min(first + 32, columns)):
+                if seen & (1 << (i - first)) == 0:
                     scores[r, i] = -math.inf
 
 

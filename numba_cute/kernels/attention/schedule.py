@@ -25,13 +25,13 @@ def tile_at(index, blocks, heads, batch, section, longest_first):
     """Give (block, head, batch) of the `index`-th tile. Sections of `section` heads are done one after the other; in a
     section the heads are innermost, and blocks are counted from the last where `longest_first`."""
     per_section = cute.Uint32(section * blocks)
-    which = cute.Uint32(index) // per_section
-    rest = cute.Uint32(index) - which * per_section
-    first = cute.Int32(which) * section
-    width = cute.Uint32(min(section, heads * batch - first))
-    block = rest // width
-    at = cute.Uint32(first) + rest - block * width
-    of_batch = at // cute.Uint32(heads)
+    which = cute.Uint32(cute.Uint32(index) // per_section)
+    rest = cute.Uint32(index - which * per_section)
+    first = cute.Int32(which * section)
+    width = cute.Uint32(min(section, cute.Int32(heads * batch - first)))
+    block = cute.Uint32(rest // width)
+    at = cute.Uint32(first + rest - block * width)
+    of_batch = cute.Uint32(at // cute.Uint32(heads))
     place = cute.Int32(block)
     if longest_first:
         place = blocks - 1 - place
