@@ -73,5 +73,6 @@ def test_what_is_known_of_a_number():
     assert known(b.mul(b.and_(wide, i64(7)), i64(-3))) == (-21, 0) and known(b.mul(wide, i64(2))) == whole
     assert known(b.zext(narrow, i64)) == (0, 2**32 - 1) and known(b.add(narrow, narrow.type(1))) == (least, most)
     assert known(b.and_(x, wide)) == whole and known(ir.Constant(i64, 9)) == (9, 9)
+    assert known(b.sext(narrow.type(2**32 - 1), i64)) == (least, most)  # -1, written without a sign
     assert narrowed(b, x, 32) is narrow and narrowed(b, b.add(x, i64(5)), 32) is None
     assert narrowed(b, b.and_(wide, i64(7)), 32).opname == "trunc"

@@ -20,7 +20,7 @@ def known(value: Any, depth: int = _DEPTH) -> tuple[int, int]:
     """Give the least and the greatest that an integer may be as a signed number: of its type, at worst."""
     whole = _of_type(value.type)
     if isinstance(value, ir.Constant):
-        return (value.constant, value.constant) if type(value.constant) is int else whole
+        return (value.constant, value.constant) if _is_signed(value) else whole
     found = getattr(value, "metadata", {}).get("range")
     if found is not None:
         return found.operands[0].constant, found.operands[1].constant - 1
@@ -29,6 +29,12 @@ def known(value: Any, depth: int = _DEPTH) -> tuple[int, int]:
         return whole
     least, most = _RULES[op](value.type, *((lambda x=x: known(x, depth - 1)) for x in operands), *operands)
     return (least, most) if whole[0] <= least and most <= whole[1] else whole
+
+
+def _is_signed(value: Any) -> bool:
+    """Say whether a constant is written as a signed number: one of as many bits may be, or as an unsigned one."""
+    least, most = _of_type(value.type)
+    return type(value.constant) is int and least <= value.constant <= most
 
 
 def _of_type(ty: Any) -> tuple[int, int]:
