@@ -22,7 +22,7 @@ import cutlass
 import cutlass.cute as cute
 import numpy as np
 from cutlass import Float32, Int32, const_expr
-from cutlass._mlir.dialects import nvvm
+from cutlass._mlir.dialects import llvm, nvvm
 from cutlass.cutlass_dsl import T, dsl_user_op
 from cutlass.cute.runtime import from_dlpack
 """
@@ -124,15 +124,17 @@ def kernel(x):
     one = cute.make_layout((64, 16), stride=(64, 1))
     word = tcgen05.smem_descriptor_to_int(tcgen05.make_umma_smem_desc(tile.iterator, one, "k"))
     x[2] = Int32(word >> 61 & 7) + before
+    here, there = llvm.ptrtoint(T.i64(), x.iterator.llvm_ptr), llvm.ptrtoint(T.i64(), (x.iterator + 3).llvm_ptr)
+    x[3] = Int32(there - here) + llvm.ptrtoint(T.i32(), tile.iterator.llvm_ptr) % 1024
 
 @cute.jit
 def launch(x: cute.Tensor):
     kernel(x).launch(grid=1, block=1)
 
-x = np.array([10, 5, 0], np.int32)
+x = np.array([10, 5, 0, 0], np.int32)
 cute.compile(launch, from_dlpack(x))
 launch(from_dlpack(x))
-WANTED = x.tolist() == [15, 5, 12]  # 2, the swizzle of 128 bytes, and 10
+WANTED = x.tolist() == [15, 5, 12, 12]  # 2, the swizzle of 128 bytes, and 10
 """
 
 PIPELINE = """
@@ -192,7 +194,47 @@ launch(from_dlpack(x))
 WANTED = (x == 10).all()
 """
 
-CASES = {"pipeline": PIPELINE, "names": NAMES, "partial": PARTIAL, "reduced": REDUCED, "atomics": ATOMICS, "bits": BITS}
+VECTORS = """
+from cutlass import BFloat16
+from cutlass._mlir import ir
+from cutlass._mlir.dialects import vector
+
+@dsl_user_op
+def halves(a, b, *, loc=None, ip=None):
+    packed = vector.from_elements(ir.VectorType.get([2], Int32.mlir_type, loc=loc), [a.ir_value(), b.ir_value()])
+    parts = llvm.bitcast(ir.VectorType.get([4], BFloat16.mlir_type), packed)
+    return tuple(BFloat16(vector.extract(parts, [], [i])) for i in range(4))
+
+@cute.jit
+def pack(values):
+    made = vector.from_elements(T.vector(len(values), Float32.mlir_type), values)
+    return cute.TensorSSA(made, (len(values),), Float32)
+
+@cute.kernel
+def kernel(a: cute.Tensor, o: cute.Tensor):
+    p = halves(a[0], a[1])
+    v = pack((Float32(p[0]), Float32(p[1]), Float32(p[2]), Float32(p[3])))
+    o.store(v * 2.0)
+
+@cute.jit
+def launch(a: cute.Tensor, o: cute.Tensor):
+    kernel(a, o).launch(grid=1, block=1)
+
+x, y = np.array([0xC0003FC0, 0x3E804040], np.uint32).view(np.int32), np.zeros(4, np.float32)  # 1.5, -2, 3, 0.25
+cute.compile(launch, from_dlpack(x), from_dlpack(y))
+launch(from_dlpack(x), from_dlpack(y))
+WANTED = y.tolist() == [3, -4, 6, 0.5]
+"""
+
+CASES = {
+    "vectors": VECTORS,
+    "pipeline": PIPELINE,
+    "names": NAMES,
+    "partial": PARTIAL,
+    "reduced": REDUCED,
+    "atomics": ATOMICS,
+    "bits": BITS,
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,17 +11,20 @@ from typing import Any
 from ... import arch, math as cute_math
 from ...dtypes import Boolean, DType, Float32, Float64, Int16, Int32, Int64, Scalar
 from ...seam import CuteError, StaticEnum, current, current_or, traced
+from ...seam.ground.naming import shown
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.ssa import TensorSSA
 from ...tilelang import cpasync
 from ..ptx_registers import as_type
 from ..ptx_text import meaning
 from .tma_traits import atom_make_non_exec_tiled_tma_load
+from .vectors import VectorType, bits_as, from_elements
 
 __all__ = [
     "AddressSpace", "AsmDialect", "CpAsyncBulkTensorGlobalToSharedClusterOp", "PointerType", "StructType",
     "TMALoadMode", "absf", "addrspacecast", "atom_make_non_exec_tiled_tma_load", "bitcast", "elect_sync",
     "extract", "extractvalue", "inline_asm", "intr_ctlz", "maximumf", "maxnumf", "minimumf", "minnumf",
+    "from_elements", "ptrtoint",
 ]  # fmt: skip
 
 _REGISTERS = {"h": Int16, "r": Int32, "l": Int64, "f": Float32, "d": Float64}
@@ -103,7 +106,10 @@ def extract(source: Any, dynamic_position: Any, static_position: Any, *, loc: An
 
 @traced
 def bitcast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """View the bits of a number as one of another type. res: that type. arg: the number."""
+    """View the bits of a number, or of a vector that `from_elements` made, as another type's. res: that type. arg: the
+    number."""
+    if isinstance(res, VectorType) and isinstance(arg, TensorSSA) and len(arg.shape) == 1:
+        return bits_as(res, arg)
     if isinstance(arg, TensorSSA) or not isinstance(res, DType):
         raise CuteError(f"bitcast: {arg!r} as {res!r}: give a number and an element type; a vector has .bitcast(dtype)")
     return as_type(arg, res)
@@ -178,6 +184,15 @@ def addrspacecast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any
     if arg.space is not AddressSpace.generic:
         raise CuteError(f"addrspacecast: {arg!r} does not point into {res.name}")
     return replace(arg, space=res)
+
+
+@traced
+def ptrtoint(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Give the address that a pointer holds, of its memory space. res: the type of the number, Int32 or Int64. arg:
+    the Pointer. CuteError: it is none."""
+    if not isinstance(arg, Pointer):
+        raise CuteError(f"ptrtoint: arg {shown(arg)} is no pointer; give what `.llvm_ptr` of one is")
+    return res(arg.toint())
 
 
 @traced

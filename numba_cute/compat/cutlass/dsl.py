@@ -13,9 +13,11 @@ from ...compiler.host.result import CompiledHost
 from ...dtypes import BFloat16, Boolean, DType, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...isa.form.targets import TARGETS, supports
 from ...seam import CuteError, StaticEnum, current, current_or, static, traced
+from ...utils.tile_scheduler import PersistentTileSchedulerParams
 from ..launch_errors import DSLCudaRuntimeError
 from .dialects import Operation
 from .options import target_here
+from .vectors import VectorType
 
 __all__ = [
     "Arch", "BaseDSL", "CuTeDSL", "DSLCudaRuntimeError", "DSLPreprocessor", "FloatMeta", "JitArgument",
@@ -109,12 +111,24 @@ JitCompiledFunction = CompiledHost
 NumericMeta = DType
 
 
-class T:
+def _giving(dtype: DType) -> Any:
+    return lambda self: dtype
+
+
+@static
+class _Types:
     """The types of MLIR that texts of PTX are given: here element types."""
 
-    bool, i1 = (staticmethod(lambda: Boolean),) * 2
-    i8, i16, i32, i64 = (staticmethod(lambda t=t: t) for t in (Int8, Int16, Int32, Int64))
-    f16, bf16, f32, f64 = (staticmethod(lambda t=t: t) for t in (Float16, BFloat16, Float32, Float64))
+    bool, i1 = _giving(Boolean), _giving(Boolean)
+    i8, i16, i32, i64 = map(_giving, (Int8, Int16, Int32, Int64))
+    f16, bf16, f32, f64 = map(_giving, (Float16, BFloat16, Float32, Float64))
+
+    def vector(self, length: int, element_type: DType) -> VectorType:
+        """Return the type of vectors of a length, static, and an element type."""
+        return VectorType((length,), element_type)
+
+
+T = _Types()
 
 
 class _Patched(type):
@@ -186,6 +200,8 @@ get_mlir_types = _refusing("get_mlir_types", _HELD)
 get_c_pointers = _refusing("get_c_pointers", _HELD)
 extract_mlir_attributes = _refusing("extract_mlir_attributes", _HELD)
 extract_mlir_values = _refusing("extract_mlir_values", _HELD)
+PersistentTileSchedulerParams.__extract_mlir_values__ = extract_mlir_values  # type: ignore[attr-defined]
+"""A method of the CuTe DSL's compiler, which files put another in place of; nothing here calls either."""
 new_from_mlir_values = _refusing("new_from_mlir_values", _HELD)
 for_generate = _refusing("for_generate", _PLAIN)
 while_generate = _refusing("while_generate", _PLAIN)

@@ -10,6 +10,7 @@ from typing import Any
 from ...dtypes import BFloat16, Float16, Float32, Float64, Int8, Int16, Int32, Int64
 from ...seam import CuteError
 from .dialects import Operation
+from .vectors import VectorType
 
 __all__ = [
     "BF16Type", "F16Type", "F32Type", "F64Type", "InsertionPoint", "IntegerType", "Location", "MLIRError", "Type",
@@ -34,10 +35,6 @@ class InsertionPoint:
 
 class Type:
     """A type of MLIR."""
-
-
-class VectorType(Type):
-    """A type of vectors."""
 
 
 class IntegerType(Type):

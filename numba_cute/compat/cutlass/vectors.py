@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...dtypes import DType, Uint8, Uint16, Uint32, Uint64
-from ...seam import CuteError, static, traced
+from ...seam import CuteError, current, static, traced
+from ...tensor.ssa import TensorSSA
 from ..ptx_registers import as_type
 
-__all__ = ["Vector"]
+__all__ = ["Vector", "VectorType", "bits_as", "from_elements"]
 
 _WORDS = {8: Uint8, 16: Uint16, 32: Uint32, 64: Uint64}
 
@@ -46,6 +47,38 @@ class Vector:
 
     def __getitem__(self, index: Any) -> Any:
         return self.elements[index]
+
+
+@static
+class VectorType:
+    """A type of vectors, by which functions of MLIR make them. shape: the extents. element_type: the element type."""
+
+    shape: tuple[int, ...]
+    element_type: DType
+
+    @staticmethod
+    @traced
+    def get(shape: Any, element_type: DType, *, loc: Any = None) -> VectorType:
+        """Make one. shape: one extent, in a list. element_type: the element type."""
+        return VectorType(tuple(shape), element_type)
+
+
+@traced
+def from_elements(result: Any, elements: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+    """Make a vector of registers. result: its VectorType. elements: its numbers. CuteError: they are not as many."""
+    values = tuple(elements)
+    if not isinstance(result, VectorType) or result.shape != (len(values),):
+        raise CuteError(f"vector.from_elements: result {result!r} is no type of a vector of {len(values)} elements")
+    dtype = result.element_type
+    return TensorSSA(current().pack(dtype, tuple(dtype(x) for x in values)), result.shape, dtype)
+
+
+@traced
+def bits_as(result: VectorType, source: TensorSSA) -> TensorSSA:
+    """View the bits of a vector of registers, `source`, as another's. result: its VectorType. CuteError: there are
+    other bits, or widths that are none of 8, 16, 32 and 64."""
+    numbers = Vector(tuple(source[i] for i in range(source.shape[0])), source.dtype)
+    return from_elements(result, numbers.bitcast(result.element_type).elements)
 
 
 def _rewidened(words: list[Any], width: int, other: int) -> list[Any]:
