@@ -148,10 +148,10 @@ ALONE, CLUSTER, RING = "teams that read again", "a cluster", "warps with a ring"
 
 KERNELS = [
     kernel("kernels: meetings", reduce, "Meeting.among_blocks Meeting.open Meeting.reduce Meeting.sync",
-           _norm(ALONE), _norm(CLUSTER)),
+           _norm(ALONE), _norm(CLUSTER), _norm("a cluster of one warp each")),
     kernel("kernels: streams", spread, "Stream.copy Stream.open Stream.refill Stream.take Stream.wait Team.begin "
            "Team.leave", _norm(RING), _norm(ALONE), _norm(CLUSTER), _norm("a cluster that reads again")),
-    kernel("kernels: norms", norm, "backward columns", _norm("warps"),
+    kernel("kernels: norms", norm, "backward columns", _norm("warps"), _norm("several warps, ragged, with a ring"),
            lambda: test_norm.test_columns_are_added(_rng())),
     kernel("kernels: softmax", softmax, "finish_losses part_in_memory product_of", _softmax("a part of a warp"),
            _softmax(CLUSTER), _softmax(ALONE)),
