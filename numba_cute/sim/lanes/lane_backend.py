@@ -54,7 +54,7 @@ class LaneBackend(LaneRegisters):
         named = None
         if row.mask is not None and row.mask in operands:
             named = int(f.common(operands[row.mask])) & FULL_MASK
-        kind = row if row.name == "setmaxnreg" else row.issuer
+        kind = WARP if row.issuer == WARP else row
         units = f.units(lambda t: t.unit(row.issuer, row.name), kind, named)
         if len(units) > 1 and row.lanes == SAME:
             return f.step(self._issue, f, row, case, operands)
