@@ -165,7 +165,7 @@ def _accesses(e: Event, uses: Uses, code: Code, flow: Flow, until: list[int]) ->
         if of.isdisjoint(s.uses) or i == e.step:
             continue
         reads, writes = _touches(s, of, code)
-        if (reads if e.kind == "release" else writes) and i != e.step:
+        if reads if e.kind == "release" else writes:
             yield i
         elif s.target and s.kind in ("alias", "operator", "tuple", "item", "call", "other"):
             of.add(s.target)

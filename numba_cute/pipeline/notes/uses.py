@@ -137,7 +137,7 @@ class Uses:
             elif s.name == "barrier" and isinstance(held, Handle):
                 self._add("barrier", held.place.pipe, i, s, held.place, held)
             return s.name in ("index", "phase", "count", "barrier")
-        return s.kind == "get" and isinstance(held, Pipe) and s.name in ("num_stages",)
+        return s.kind == "get" and isinstance(held, Pipe) and s.name == "num_stages"
 
     def _name(self, var: str, held: Any) -> bool:
         """Note what a variable holds; False where it has held something else."""

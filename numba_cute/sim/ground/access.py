@@ -118,6 +118,11 @@ class Region:
         """The address of the `at`-th byte of the region."""
         return self.start + at
 
+    @property
+    def hull(self) -> tuple[int, int]:
+        """Its first byte, and the first behind it."""
+        return self.start, self.stop
+
 
 class Rows(Region):
     """Pieces of the same size: `size` bytes at each of `addresses`, which are multiples of `size`."""
@@ -143,6 +148,10 @@ class Rows(Region):
 
     def address(self, at: int) -> int:
         return int(self.rows[at // self.size]) * self.size + at % self.size
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        return int(self.rows.min()) * self.size, (int(self.rows.max()) + 1) * self.size
 
 
 class Pieces(Region):
@@ -220,3 +229,8 @@ class Box(Region):
 
     def address(self, at: int) -> int:
         return self.start + sum(int(i) * s for i, s in zip(np.unravel_index(at, self.shape), self.strides))
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        reach = [(n - 1) * s for n, s in zip(self.shape, self.strides)]
+        return self.start + sum(min(0, r) for r in reach), self.start + sum(max(0, r) for r in reach) + 1

@@ -115,26 +115,30 @@ class Recording(Check):
     def _step(self, m: Any, kind: str, what: str, on: Any = None, until: int | None = None) -> Raw:
         """A step of a machine's threads. until: when what it waits for is over."""
         start = max(self._time[t] for t in m.threads)
-        place = m.place
         end = start + 1 if until is None else max(start, until)
-        made = Raw(kind, what, on, place, start, end)
+        made = Raw(kind, what, on, m.place, start, end)
         for t in m.threads:
             self._time[t] = end
             self._steps[t].append(made)
         return made
 
-    def _again(self, m: Any, kind: str, what: str, on: Any) -> Raw:
-        """The same, but one with the step before if that was such a one at the same line."""
-        last = self._steps[m.threads[0]][-1:]
-        if last and last[0].what == what and last[0].place == m.place and last[0].kind == kind:
-            return last[0]
-        return self._step(m, kind, what, on)
+    def _last(self, m: Any) -> Raw | None:
+        """The step before of a machine's threads."""
+        done = self._steps[m.threads[0]]
+        return done[-1] if done else None
+
+    def _access(self, m: Any, what: str, on: Any) -> Raw:
+        """An access of memory, which is one with the step before if that was such a one at the same line."""
+        last = self._last(m)
+        if last is not None and last.what == what and last.place == m.place:
+            return last
+        return self._step(m, "access", what, on)
 
     def _issue(self, m: Any) -> Raw:
         """The step of an instruction that begins work, which is told in pieces."""
-        last = self._steps[m.threads[0]][-1:]
-        if last and last[0].issue is m:
-            return last[0]
+        last = self._last(m)
+        if last is not None and last.issue is m:
+            return last
         name = m.row.name if m.row is not None else "a copy"
         kind = "multiply" if "mma" in name else "signal" if "commit" in name or "arrive" in name else "copy"
         found = self._step(m, kind, name)
@@ -171,17 +175,20 @@ class Recording(Check):
         if not self._follows(m.cta):
             return
         if m.deferred:
-            held = self._promised[m, bar]
-            end = held.pop(0) if held else 0
+            end = self._promised[m, bar].pop(0)
         else:
-            last = self._steps[m.threads[0]][-1:]
-            said = last and last[0].on is bar and last[0].place == m.place and last[0].what.startswith("announces")
-            if said and "arrives" not in last[0].what:
-                last[0].what = last[0].what.replace(" at {}", " and arrives at {}")
-                end = last[0].end
-            else:
-                end = self._step(m, "signal", what, bar).end
+            announces = self._announcing(m, bar)
+            if announces is not None:
+                announces.what = announces.what.replace(" at {}", " and arrives at {}")
+            end = (announces or self._step(m, "signal", what, bar)).end
         self._phases[bar][1] = max(self._phases[bar][1], end)
+
+    def _announcing(self, m: Any, bar: Any) -> Raw | None:
+        """The step before, where the same instruction has announced bytes."""
+        last = self._last(m)
+        if last is None or last.on is not bar or last.place != m.place or not last.what.startswith("announces"):
+            return None
+        return None if "arrives" in last.what else last
 
     def completes_phase(self, bar: Any, by: str) -> None:
         if self._follows(bar.cta):
@@ -202,7 +209,8 @@ class Recording(Check):
 
     def leaves_named(self, m: Any, barriers: Any, rally: Any) -> None:
         if self._follows(m.cta):
-            self._left(m, rally)
+            for t in m.threads:
+                self._time[t] = max(self._time[t], self._phases[rally][0])
 
     def arrives_cluster(self, m: Any, phase: int) -> None:
         if self._follows(m.cta):
@@ -214,10 +222,6 @@ class Recording(Check):
 
     def _met(self, m: Any, key: Any, step: Raw) -> None:
         self._phases[key][0] = max(self._phases[key][0], step.end)
-
-    def _left(self, m: Any, key: Any) -> None:
-        for t in m.threads:
-            self._time[t] = max(self._time[t], self._phases[key][0])
 
     def meets(self, threads: Any) -> None:
         if self._follows(threads[0].cta):
@@ -232,10 +236,10 @@ class Recording(Check):
         if asynchronous or m.deferred or not self._follows(m.cta):
             return
         verb = ("writes {}" if write else "reads {}") if atomic is None else "does an atomic on {}"
-        start, stop = _hull(region)
+        start, stop = region.hull
         where = (memory, start)
         owner = getattr(memory, "cta", None)
-        step = self._again(m, "access", verb, where)
+        step = self._access(m, verb, where)
         if owner is not None:
             self._spans.append((owner, "shared", start, stop, step.start, step.end, write, m, step, None))
 
@@ -249,7 +253,7 @@ class Recording(Check):
         bar = op.bars[0][0].bar if op.bars else None
         stage = None if bar is None else (bar, bar.phase)
         for cta, region, reads, _ in op.uses:
-            start, stop = _hull(region)
+            start, stop = region.hull
             step.on = step.on or (cta.smem, start)
             self._spans.append((cta, "shared", start, stop, step.end, step.end + 1, not reads, m, step, stage))
 
@@ -262,7 +266,7 @@ class Recording(Check):
     def accesses_tensor_memory(self, m: Any, cta: Any, patch: Any, write: bool) -> None:
         if self._follows(m.cta):
             name = m.row.name if m.row is not None else "accesses tensor memory"
-            step = self._again(m, "access", name, None)
+            step = self._access(m, name, None)
             self._columns(m, cta, patch, step, write, step.start)
 
     def multiplies(self, m: Any, reads: list[Any], writes: list[Any], accumulates: bool, how: Any) -> None:
@@ -305,19 +309,6 @@ class Recording(Check):
             self._counts, self._born = {}, {}
 
 
-def _hull(region: Any) -> tuple[int, int]:
-    """The first byte of a region, and the first behind it."""
-    rows = getattr(region, "rows", None)
-    if rows is not None and hasattr(region, "size") and not callable(rows):
-        return int(rows.min()) * region.size, (int(rows.max()) + 1) * region.size
-    strides = getattr(region, "strides", None)
-    if strides is not None:
-        reach = [(n - 1) * s for n, s in zip(region.shape, strides)]
-        low = region.start + sum(min(0, r) for r in reach)
-        return low, region.start + sum(max(0, r) for r in reach) + 1
-    return region.start, region.stop
-
-
 class _Names:
     """Names of barriers and memories, once all are known."""
 
@@ -354,10 +345,12 @@ class _Names:
 
     def key(self, raw: Raw) -> Key:
         on = raw.on
-        if on is None or not raw.what.count("{}"):
-            what = raw.what if on is None else f"{raw.what}, {self.memory(*on)}"
-        else:
+        if on is None:
+            what = raw.what
+        elif "{}" in raw.what:
             what = raw.what.format(self.all(on) if on in self.bars else self.memory(*on))
+        else:
+            what = f"{raw.what}, {self.memory(*on)}"
         signals = dict.fromkeys(self.all(b) for b in raw.signals if b in self.bars)
         what += f", signals {' and '.join(signals)}" if signals else ""
         return raw.kind, what, where(raw.place)
