@@ -243,6 +243,43 @@ def test_a_construct_is_right_and_compiles(name, tmp_path):
     assert run.kernels and run.launched
 
 
+def test_what_a_file_asks_of_functions_and_modules(tmp_path):
+    ran(
+        tmp_path,
+        HEAD
+        + """
+import pathlib, types
+
+@cute.jit
+def launch(x: cute.Tensor): ...
+
+params = cutlass.utils.PersistentTileSchedulerParams
+before = params.__extract_mlir_values__
+params.__extract_mlir_values__ = lambda self: before(self)  # which nothing calls
+params.__extract_mlir_values__ = before
+assert isinstance(launch, types.FunctionType) and launch.__wrapped__.__name__ == "launch"
+assert pathlib.Path(cutlass.__file__).is_file()
+""",
+    )
+
+
+def test_what_a_file_asks_of_torch_for_cuda_is_the_hosts(tmp_path):
+    pytest.importorskip("torch")
+    ran(
+        tmp_path,
+        HEAD
+        + """
+import torch
+
+torch.library.define("numba_cute_public::twice", "(Tensor x) -> Tensor")
+torch.library.impl("numba_cute_public::twice", "CUDA", lambda x: 2 * x)
+assert torch.ops.numba_cute_public.twice(torch.ones(1, device="cuda")).item() == 2
+found = torch.cuda.get_device_properties()
+assert (found.warp_size, found.max_threads_per_multi_processor, found.shared_memory_per_block) == (32, 2048, 49152)
+""",
+    )
+
+
 def test_an_atomic_operation_says_what_it_does_not_know():
     with pytest.raises(CuteError, match=r"op 'cas' is none of ADD, FADD, "):
         atomicrmw("cas", None, 1)

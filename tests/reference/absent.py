@@ -18,7 +18,7 @@ class _Stub(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {"__new__": _decorated})
+        return type(name, (), {"__new__": _decorated, "__call__": lambda self, fn=None, *_, **__: fn})
 
 
 def _decorated(cls: type, *given: Any, **named: Any) -> Any:
