@@ -41,9 +41,14 @@ Problem = Callable[[], None]
 
 def kernel(name: str, module: ModuleType, functions: str, *problems: Problem) -> Kernel:
     """Functions of a module, which these problems use, the quickest first."""
-    mutated = functions.split()
-    tops = [node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.FunctionDef)]
-    names = {top.name for top in tops if any(f in mutated for f, _ in functions_of(ast.Module([top], [])))}
+    mutated, names = functions.split(), set()
+    for top in ast.parse(inspect.getsource(module)).body:
+        if isinstance(top, ast.FunctionDef) and any(f in mutated for f, _ in functions_of(ast.Module([top], []))):
+            names.add(top.name)
+        elif isinstance(top, ast.Assign) and any(
+            isinstance(n, ast.Name) and n.id in names for n in ast.walk(top.value)
+        ):
+            names |= {t.id for t in top.targets if isinstance(t, ast.Name)}
     methods = [f for f in mutated if "." in f]
 
     def run(space: dict, options: dict) -> None:
@@ -75,12 +80,20 @@ def _as_in(space: dict, module: ModuleType, names: set[str], methods: list[str])
             scope[name] = changed[id(x)]
         for cls, name, _, new in of_classes:
             setattr(cls, name, new)
+        _forget(kernels)
         yield
     finally:
+        _forget(kernels)
         for scope, name, x in before:
             scope[name] = x
         for cls, name, x, _ in of_classes:
             setattr(cls, name, x)
+
+
+def _forget(kernels: list[dict[str, Any]]) -> None:
+    """Forget the kernels that were made for the forms of a problem: they hold functions as they were."""
+    for made in {id(x): x for scope in kernels for x in scope.values() if hasattr(x, "cache_clear")}.values():
+        made.cache_clear()
 
 
 def _rng() -> np.random.Generator:
