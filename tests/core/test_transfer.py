@@ -54,13 +54,13 @@ def test_the_contiguous_mode_may_be_any(run, rng, shape, stride, regs_stride, lo
 
 @cuda.jit
 def one_element(t, out):
-    i, _, _ = cute.arch.thread_idx()
+    i, _, _ = cute.arch.block_idx()
     out[i] = t[i, 2]
 
 
 @cuda.jit
 def one_column(t, out):
-    i, _, _ = cute.arch.thread_idx()
+    i, _, _ = cute.arch.block_idx()
     out[i] = t[None, i][3]
 
 

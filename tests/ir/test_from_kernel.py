@@ -92,10 +92,10 @@ def test_every_kernel_is_a_module_that_says_what_became_of_it(name):
     assert module.target == target
     operations = [op for op in module if not isinstance(op, (scf.YieldOp, scf.ConditionOp))]
     assert all(isinstance(op.location, FileLineColLoc) for op in operations[1:])
-    # every instruction of the kernel belongs to one operation
+    # every instruction of the kernel, compiled with lines, belongs to one operation
     py_func, argtypes, options = offline.taken(kernel, tuple(args), target, "inspect")
     with compiling_for(target) as cc:
-        symbol, ptx = offline.ptx_of(py_func, argtypes, options, cc)
+        symbol, ptx = offline.ptx_of(py_func, argtypes, {**options, "lineinfo": True}, cc)
     said = Counter(t.data.split()[0] for op in module for t in op.attributes.get("ptx", ArrayAttr([])))
     assert said == Counter(p.text.split()[0] for p in placed_instructions(ptx, symbol))
     own = next(op for op in module if isinstance(op, func.FuncOp))
