@@ -281,7 +281,7 @@ assert (found.warp_size, found.max_threads_per_multi_processor, found.shared_mem
 
 
 def test_an_atomic_operation_says_what_it_does_not_know():
-    with pytest.raises(CuteError, match=r"op 'cas' is none of ADD, FADD, "):
+    with pytest.raises(CuteError, match=r"op 'cas' is not an AtomicOp: give one of ADD, FADD, "):
         atomicrmw("cas", None, 1)
     assert AtomicOp.ADD.value == "add"
 

@@ -17,6 +17,7 @@ from numba_cute.sim import OutOfBoundsError, SimError, SimWarning, launch, simul
 from numba_cute.sim.hardware.grid import Cluster
 from numba_cute.sim.lanes.convoy import Convoy
 
+from ..fuzz.lanes import Walk
 from . import gemm_kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
@@ -174,17 +175,6 @@ def whole_grid(x, out):
         total = out[(i + 40) % 128]
     cuda.cg.this_grid().sync()
     out[i] += total
-
-
-@cute.struct
-class Walk:
-    at: cute.Int32
-    steps: cute.Int32
-
-    def go(self, by):
-        self.at += by
-        self.steps += 1
-        return self.at
 
 
 def strides(x, out):

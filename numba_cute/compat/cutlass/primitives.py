@@ -144,11 +144,11 @@ def atomicrmw(
     """Read, change and write the element at a pointer, as `cute.arch.atomic_add` and others. op: an AtomicOp. ptr: a
     Pointer. a: the operand. last: the operand, where the type of the result is given first. res: that type by name.
     mem_order: a MemOrder, relaxed by default. syncscope: a MemScope, the GPU by default. Gives what was there
-    before. CuteError: the result is not of the pointer's bits, or the operation is none of AtomicOp's."""
+    before. CuteError: `res` is wider or narrower than the pointer's elements, or `op` is not an AtomicOp."""
     if last:
         res, op, ptr, a = (op, ptr, a, *last)
     if op not in tuple(AtomicOp):
-        raise CuteError(f"atomicrmw: op {op!r} is none of {', '.join(o.name for o in AtomicOp)}")
+        raise CuteError(f"atomicrmw: op {op!r} is not an AtomicOp: give one of {', '.join(o.name for o in AtomicOp)}")
     if res is not None and res.width != ptr.dtype.width:
         raise CuteError(f"atomicrmw: res {res!r} has other bits than the elements of {ptr!r}")
     order, scope = mem_order or MemOrder.RELAXED, syncscope or MemScope.GPU

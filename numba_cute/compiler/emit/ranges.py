@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of an LLVM integer: the least and the greatest that it may be, where that says more than its type."""
+"""Find the range of an LLVM integer: its least and its greatest value, which may be narrower than its type's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...isa.rows.special import sreg
 from ..ground.memory import memory
 
 _DEPTH = 6
-"""How many instructions back it is looked for."""
+"""How many instructions back `known` looks."""
 
 
 def known(value: Any, depth: int = _DEPTH) -> tuple[int, int]:

@@ -105,6 +105,8 @@ class building:
     def __enter__(self) -> None:
         global_compiler_lock.acquire()
         memory.begin()
+        if not _LAUNCHES:
+            errors.forget()
         _LAUNCHES.append((getattr(self.py_func, "__cute_cluster__", None), self.threads))
         _KERNELS.append(Kernel(self.py_func))
         self._warnings = warnings.catch_warnings()

@@ -33,7 +33,7 @@ _MAGIC = 0x50414D54
 _BEGUN = 0x4E414D54
 """Of a map that a kernel makes of 128 zeros, field by field."""
 _ONCE = ("global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
-"""What each map has once."""
+"""The fields that a map has one of; others it has for each dimension."""
 _FORMAT = np.dtype(
     [
         ("magic", "u4"), ("im2col", "u1"), ("rank", "u1"), ("dtype", "u1"), ("elemtype", "u1"),

@@ -207,8 +207,8 @@ def check_made(made: Any, grid: Any, block: Any, smem: int = 0, cooperative: boo
 
 
 class MostRegisters(NamedTuple):
-    """What stands for `launch_bounds` where there are none, but `max_registers`: with so many each thread begins of a
-    kernel that uses setmaxnreg (seen of ptxas 13.0, which heeds it nowhere else)."""
+    """Stands in for `launch_bounds` where only `max_registers` is given. each: the registers that a thread of a kernel
+    with setmaxnreg begins with (ptxas 13.0 heeds the limit there, and nowhere else)."""
 
     each: int
 

@@ -19,7 +19,7 @@ _WHAT = "make_tiled_tma_atom"
 
 @static
 class NewTensorMap:
-    """What a tensor map is to say, in the place of one: `cpasync.copy_tensormap` writes it.
+    """Describes a tensor map that a kernel makes: `cpasync.copy_tensormap` writes it.
 
     dtype: what TMA takes the elements for. unpacked: those below a byte take a byte each in shared memory. dims: the
     modes of the tensor that each dimension is made of. box: elements of a copy along each. steps: between elements that
@@ -65,8 +65,8 @@ class NewTensorMap:
 
 
 def reach(gmem: Any, dim: Dim) -> tuple[Any, Any]:
-    """How many elements a dimension reaches over, and how far they are from one another: run-time numbers too. Modes
-    that share a dimension have strides that are multiples of the first one's."""
+    """Return the extent and the stride of a dimension, which may be run-time numbers. Modes that share a dimension have
+    strides that are multiples of the first one's."""
     entries = [(layout.basis_get(e, gmem.shape), layout.basis_get(e, gmem.stride)) for e in dim.modes]
     if not entries:
         return 1, 0

@@ -9,6 +9,7 @@ Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike sh
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -140,6 +141,7 @@ def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
 
 
 _BEGIN: tuple[int, ...] = (0, 0, 0, 0, 1, 0, 0)
+_CHANGES = itertools.count(1)
 
 
 class ThreadClock:
@@ -147,8 +149,9 @@ class ThreadClock:
 
     __slots__ = ("agent", "_base", "_epoch", "own", "pending", "published", "heard", "after", "until")
 
-    changes = 0
-    """Counts changes of any thread's base or epoch."""
+    changed = 0
+    """The number of the latest change of any thread's base or epoch. (No number comes twice, whichever simulations run
+    beside each other.)"""
 
     def __init__(self, agent: int, base: Clock) -> None:
         self.agent, self._base = agent, base
@@ -174,7 +177,7 @@ class ThreadClock:
     @base.setter
     def base(self, base: Clock) -> None:
         self._base = base
-        ThreadClock.changes += 1
+        ThreadClock.changed = next(_CHANGES)
 
     @property
     def epoch(self) -> int:
@@ -183,7 +186,7 @@ class ThreadClock:
     @epoch.setter
     def epoch(self, epoch: int) -> None:
         self._epoch = epoch
-        ThreadClock.changes += 1
+        ThreadClock.changed = next(_CHANGES)
 
     def knows(self, row: int, agent: int, epoch: int) -> bool:
         if agent == self.agent:
@@ -249,7 +252,7 @@ def _learn(threads: list[ThreadClock], more: Callable[[Clock], Clock]) -> None:
         if t._base is not base:
             base, learned = t._base, more(t._base)
         t._base = learned
-    ThreadClock.changes += 1
+    ThreadClock.changed = next(_CHANGES)
 
 
 def fence_each(threads: list[ThreadClock], row: int) -> None:
@@ -274,8 +277,8 @@ class Standing:
 
     def now(self) -> Standing:
         """The same, as it is now."""
-        if self._changes != ThreadClock.changes:
-            self._changes = ThreadClock.changes
+        if self._changes != ThreadClock.changed:
+            self._changes = ThreadClock.changed
             self.bases, self.epochs = [t._base for t in self.clocks], [t._epoch for t in self.clocks]
             self.stamp, self.alike = sum(self.epochs), alike(self.bases)
         return self
@@ -305,7 +308,7 @@ class Gather:
             self.clock = self.clock.join(threads[0].base if rows is None else threads[0].base.only(rows))
             for t in threads:
                 t._epoch += 1
-            ThreadClock.changes += 1
+            ThreadClock.changed = next(_CHANGES)
             return
         for t in threads:
             base = t.base if rows is None else t.base.only(rows)
