@@ -136,6 +136,20 @@ class Rows(Region):
     def nbytes(self) -> int:
         return self.rows.size * self.size
 
+    def part(self, start: int, stop: int) -> Rows:
+        """Some of the pieces."""
+        return Rows(self.rows[start:stop] * self.size, self.size)
+
+    @property
+    def apart(self) -> bool:
+        """Whether no two of them are the same."""
+        rows = np.sort(self.rows)
+        return all_true(rows[1:] != rows[:-1])
+
+    def put(self, shadow: Ids, of_rows: Ids) -> None:
+        """Set each piece to a value of its own."""
+        shadow.reshape(-1, self.size)[self.rows] = of_rows[:, None]
+
     def get(self, shadow: Ids) -> Ids:
         return shadow.reshape(-1, self.size).take(self.rows, 0).ravel()
 

@@ -268,12 +268,14 @@ def fence_each(threads: list[ThreadClock], row: int) -> None:
 
 class Standing:
     """What some threads know at a time: their bases and epochs. stamp: the epochs' sum, which tells of each, for they
-    only grow. alike: whether all have one base."""
+    only grow. alike: whether all have one base. side_by_side: whether their agents' numbers follow each other."""
 
-    __slots__ = ("clocks", "bases", "epochs", "stamp", "alike", "_changes")
+    __slots__ = ("clocks", "bases", "epochs", "stamp", "alike", "side_by_side", "_changes")
 
     def __init__(self, clocks: list[ThreadClock]) -> None:
         self.clocks, self._changes = clocks, -1
+        agents = [t.agent for t in clocks]
+        self.side_by_side = agents[-1] - agents[0] + 1 == len(agents)
 
     def now(self) -> Standing:
         """The same, as it is now."""

@@ -16,7 +16,7 @@ from ...isa.form.machine import Bytes
 from ..ground.access import Brought, Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather, acquire, fence_each, know
 from ..ground.ordering import fence as fence_threads, order
-from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
+from ..ground.report import NOWHERE, DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
 from .barrier import BarrierHandle
 from .inflight import Groups, Op
 from .progress import goes_on, held_at
@@ -35,7 +35,7 @@ class Machine:
     """One issue of one row by `threads`."""
 
     __slots__ = ("run", "row", "case", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
-                 "saved", "op", "map_at", "lay", "brought", "_place")  # fmt: skip
+                 "saved", "op", "map_at", "lay", "brought", "units", "_place")  # fmt: skip
 
     def __init__(
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
@@ -52,6 +52,7 @@ class Machine:
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
         self.lay: tuple[int | str, int] | None = None  # its map's or descriptor's swizzle, and an element's bits, or 0
+        self.units: list[Any] | None = None  # several warps that do it at once
         self._place: Place | None = None
 
     @property
@@ -61,10 +62,22 @@ class Machine:
 
     @property
     def place(self) -> Place:
-        """The user's line that issues this."""
+        """The user's line that issues this, for reports; NOWHERE in runs whose errors are none."""
         if self._place is None:
+            self._place = place_of(sys._getframe(1)) if self.run.reports else NOWHERE
+        return self._place
+
+    @property
+    def line(self) -> Place:
+        """The same, for what depends on it."""
+        if self._place is None or self._place is NOWHERE:
             self._place = place_of(sys._getframe(1))
         return self._place
+
+    @property
+    def key(self) -> Any:
+        """What tells accesses of the same threads at the same time apart."""
+        return self.place if self.run.reports else self.row
 
     def fix_place(self) -> None:
         """Remember the user's line, while the issuing frame is there."""
@@ -78,6 +91,17 @@ class Machine:
         """Some of its threads, at the same line."""
         made = Machine(self.run, self.row, self.threads[start:stop], case=self.case)
         made._place = self.place
+        return made
+
+    def by_units(self, region: Rows) -> list[tuple[Machine, Rows]]:
+        """Each of its units by itself, with its part of the rows that all access."""
+        units = self.units or ()
+        rows = len(region.rows) // len(units)
+        made = []
+        for i, unit in enumerate(units):
+            m = Machine(self.run, self.row, unit.threads, unit, self.case)
+            m.lay, m._place = self.lay, self.place
+            made.append((m, region.part(i * rows, (i + 1) * rows)))
         return made
 
     def describe(self) -> str:
@@ -361,6 +385,8 @@ class Machine:
         return old  # type: ignore[no-any-return]
 
     def tensor_map(self, address: int) -> Any:
+        for _ in self.run.watch.copies_box:
+            self._place = self.line  # a box is copied later
         found = self.run.maps.bind(address, self)
         self.lay = found.map.stated.swizzle, found.map.stated.shared_bits
         return found

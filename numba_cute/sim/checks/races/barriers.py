@@ -102,7 +102,7 @@ class BarrierUse(Check):
             self._comes_to(m, rally, first)
 
     def _comes_to(self, m: Any, rally: Rally, thread: Any) -> None:
-        warp, place = thread.warp, m.place
+        warp, place = thread.warp, m.line
         found, first, at = self._lines.get(warp, (None, None, place))
         if found is not rally:
             self._lines[warp] = rally, thread, place

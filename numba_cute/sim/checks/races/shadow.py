@@ -100,7 +100,7 @@ class History:
     def by_threads(self, m: Any, atomic: str | None = None) -> int:
         """The access of the issuing threads at their current epochs."""
         first = m.threads[0].clock
-        key = (first.agent, len(m.threads), first.epoch, m.place, atomic, m.cta.cluster)
+        key = (first.agent, len(m.threads), first.epoch, m.key, atomic, m.cta.cluster)
         found = self._recent.get(key)
         if found is None:
             lo, n = first.agent, len(m.threads)
