@@ -165,7 +165,8 @@ class Meet:
         self.by = run.thread
         for tell in run.watch.meets:
             tell(self.unit.threads)
-        m = Machine(run, self.row, self.unit.threads, self.unit, self.case)
+        whole = self.convoys[0][0].threads if len(self.convoys) == 1 else self.unit.threads  # of which more is known
+        m = Machine(run, self.row, whole, self.unit, self.case)
         operands = self.row.operands_in(self.case)
         given: Any = self.operands[0]
         if "cta_group" in self.case:

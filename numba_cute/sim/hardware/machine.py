@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
 from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
-from ..ground.access import Brought, Region, Rows
+from ..ground.access import Brought, Region, Rows, rows_of
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather, acquire, fence_each, know
 from ..ground.ordering import fence as fence_threads, order
 from ..ground.report import NOWHERE, DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
@@ -305,16 +305,16 @@ class Machine:
     ) -> Bytes:  # fmt: skip
         if lay is not None:
             self.lay = lay
-        smem, rows = self.cta.smem, Rows(addresses, nbytes)
-        smem.check_rows(addresses, nbytes, self)
+        smem, rows = self.cta.smem, rows_of(addresses, nbytes)
+        smem.check_rows(addresses, rows, self)
         self._check(self.cta, rows, False)
         self.lies(self.cta, rows, False)
         return smem.data.reshape(-1, nbytes).take(rows.rows, 0)  # type: ignore[no-any-return]
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         nbytes = data.shape[1]
-        smem, rows = self.cta.smem, Rows(addresses, nbytes)
-        smem.check_rows(addresses, nbytes, self)
+        smem, rows = self.cta.smem, rows_of(addresses, nbytes)
+        smem.check_rows(addresses, rows, self)
         self._check(self.cta, rows, True)
         self.lies(self.cta, rows, True)
         rows.set(smem.data, data)
@@ -444,7 +444,9 @@ class Machine:
     def _held(self, address: Any, nbytes: int) -> tuple[Any, Region]:
         if isinstance(address, np.ndarray):
             rank = int(address[0]) >> _PEER
-            return self._peer(rank - 1 if rank else None), Rows(address & ((1 << _PEER) - 1), nbytes)
+            if not rank:
+                return self.cta, rows_of(address, nbytes)
+            return self._peer(rank - 1), Rows(address & ((1 << _PEER) - 1), nbytes)
         rank, at = self.owner(address)
         cta = self._peer(rank)
         cta.smem.check(at, nbytes, self)

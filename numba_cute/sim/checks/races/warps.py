@@ -64,13 +64,15 @@ class Warps:
             return False  # nobody has written some of it
         if not self._follows(m, clocks, mine, writers, write):
             return False
+        if write:
+            self.history.settle_tiles(shadow, region)
         readers = _narrow(region.rows(shadow.readers))
         if write:
             if shadow.before is not None and np.count_nonzero(region.rows(shadow.before)):
                 return False
             if np.count_nonzero(readers) and not self._overwrites(m, clocks, mine, readers):
                 return False
-            region.set(shadow.readers, 0)
+            shadow.overwritten(region)
             region.put(shadow.writers, self._bundle(m, known).column)
         elif region.apart:
             self._read(m, known, mine, shadow, region, readers)
@@ -138,6 +140,8 @@ class Warps:
         """Do it for all of them, if all their lanes know of what is there, and no two write to one row; else nothing is
         done."""
         h, known, shadow = self.history, standing_of(m.threads), shadow_of(memory)
+        if write:
+            h.settle_tiles(shadow, region)
         written, read = (distinct(region.get(ids)) for ids in (shadow.writers, shadow.readers))
         apart = region.apart
         if write and (not apart or shadow.before is not None) or 0 in written and memory.poisoned and not write:
@@ -150,7 +154,7 @@ class Warps:
             if not h.ordered(a, m, known.clocks, READS if write and a.group not in (None, CP_ASYNC_GROUP) else row):
                 return False
         if write:
-            region.set(shadow.readers, 0)
+            shadow.overwritten(region)
             region.put(shadow.writers, np.repeat(self._units(m, known), len(region.rows) // len(m.units)))
         elif known.side_by_side:
             h.add_reader(m, shadow, region, self._whole(m, known), known.clocks)
