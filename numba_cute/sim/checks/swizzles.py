@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ...isa.facts.canonical import swizzle_parameters
 from ...layout import Swizzle
-from ..ground.access import Pieces, Rows
+from ..ground.access import Pieces, Region, Rows
 from ..ground.report import Place, SwizzleError
 from ..hardware.together import NotTogether
 from ..hardware.watch import Check
 from .races.shadow import distinct
+from .races.tiles import LEAST, Tiles
 
 _REMEMBERED = 4
 """Addresses that a thread may compute before it uses them."""
@@ -53,6 +54,7 @@ class Swizzles(Check):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self._tags: dict[Any, NDArray[np.int32]] = {}  # by memory: of each byte the number of its writer, 0 of none
+        self._tiles: dict[Any, Tiles] = {}  # by memory: the same of whole ranges
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
         self._computed: dict[Any, dict[Any, _Lay]] = {}  # by thread: its last swizzled addresses
@@ -63,6 +65,7 @@ class Swizzles(Check):
 
     def exits(self, cta: Any) -> None:
         self._tags.pop(cta.smem, None)
+        self._tiles.pop(cta.smem, None)
         self._meant.pop(cta.smem, None)
         self._parts.pop(cta.smem, None)
 
@@ -105,8 +108,9 @@ class Swizzles(Check):
         tags = self._tags.get(memory)
         if tags is None or memory is not m.cta.smem and m.lay is None:  # a peer's, by an address of any origin
             return
-        found = region.get(tags)
-        if not found.any():
+        of_tiles = self._tiles[memory].writers(*region.hull) if region.nbytes >= LEAST else None
+        found = region.get(tags) if of_tiles is None else of_tiles
+        if not (found.any() if of_tiles is None else any(of_tiles)):
             return
         said = self._of_threads(m, region) if issued is None else issued
         if said is not None and not said.swizzle.bits:
@@ -125,17 +129,24 @@ class Swizzles(Check):
             by = self._of_threads(m, region)
         if by is None or m.lay is None and not by.swizzle.bits:
             if memory in self._tags:
-                region.set(self._tags[memory], 0)
+                self._set(memory, region, 0)
             return
         what = m.row.name if m.row is not None else "a store"
-        writer = _Writer(by, f"{what} of {m.describe()}", m.place)
+        writer = _Writer(by, f"{what} of {m.describe()}" if self.run.reports else "", m.place)
         if writer not in self._numbers:
             self._numbers[writer] = len(self._writers)
             self._writers.append(writer)
         tags = self._tags.get(memory)
         if tags is None:
             tags = self._tags[memory] = np.zeros(memory.data.size, np.int32)
-        region.set(tags, self._numbers[writer])
+            self._tiles[memory] = Tiles()
+        self._set(memory, region, self._numbers[writer])
+
+    def _set(self, memory: Any, region: Any, number: int) -> None:
+        """Remember the number of a region's writer."""
+        region.set(self._tags[memory], number)
+        whole = type(region) is Region and region.nbytes >= LEAST
+        self._tiles[memory].wrote(*region.hull, number if whole else None)
 
     def _of_threads(self, m: Any, region: Any) -> _Lay | None:
         """By which swizzle, and for which elements, the threads computed where a region begins; None: by none that they
@@ -178,6 +189,10 @@ class Swizzles(Check):
         return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
+        if type(found) is set:
+            if all(n == 0 or self._writers[n].lay == reader for n in found):  # type: ignore[union-attr]
+                return
+            found = region.get(self._tags[memory])
         for number in sorted(distinct(found)):
             writer = self._writers[number]
             if writer is None or writer.lay == reader:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP
-from .clocks import SMEM, Clock, ThreadClock, alike, distinct_bases
+from .clocks import SMEM, Clock, Standing, ThreadClock, alike, distinct_bases
 from .ordering import together
 
 Ids = NDArray[np.int32]
@@ -70,8 +70,8 @@ class Access:
 
     def to_ask(self, clocks: Sequence[ThreadClock]) -> Iterable[ThreadClock]:
         """Those of some threads, in their order, that may give other answers than the one before."""
-        bases = [t.base for t in clocks]
-        if alike(bases):
+        bases = clocks.now().bases if type(clocks) is Standing else [t.base for t in clocks]
+        if clocks.alike if type(clocks) is Standing else alike(bases):
             if self.hi <= clocks[0].agent or clocks[-1].agent < self.lo:
                 return clocks[:1]
             return [t for i, t in enumerate(clocks) if not i or self._has(t) or self._has(clocks[i - 1])]

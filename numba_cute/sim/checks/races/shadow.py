@@ -17,8 +17,8 @@ import numpy as np
 
 from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
 from ...ground.access import Access, Box, Brought, Ids, Region, Rows, all_true
-from ...ground.clocks import FULL, READS, SMEM, Standing, ThreadClock, distinct_bases
-from ...hardware.together import NotTogether, standing_of
+from ...ground.clocks import FULL, READS, ThreadClock, distinct_bases
+from ...hardware.together import NotTogether
 from .explain import Conflict, constant_written, over_barrier, race, ranges
 from .tiles import LEAST, MOST, Tiles
 
@@ -240,8 +240,8 @@ class History:
         before = [self.access(i) for i in found or () if i != me]
         asked = [(a, need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL) for a in before]
         asked += [(self.access(i), READS) for p in over for i in self.members(p.readers) if i != me]
-        clocks, known = m.clocks(), standing_of(m.threads) if m.issued is None else None
-        if not all(self._surely(a, m, clocks, known, row) for a, row in asked):
+        clocks = m.clocks()
+        if not all(self._surely(a, m, clocks, row) for a, row in asked):
             return False
         if write:
             tiles.overwritten(start, stop)
@@ -254,13 +254,9 @@ class History:
                 self.settle_tiles(shadow, Region(0, shadow.readers.size))
         return True
 
-    def _surely(self, a: Access, m: Any, clocks: Any, known: Standing | None, row: int) -> bool:
-        """Tell whether an access is known to all who issue `m`; it may say no where it is."""
-        if a.constant or a.on is not None and a.group is None:
-            return False
-        if known is not None and known.alike and row < SMEM and a.within(known.bases[0], row):
-            return True
-        return self.ordered(a, m, clocks, row)
+    def _surely(self, a: Access, m: Any, clocks: Any, row: int) -> bool:
+        """Tell whether an access, of no mbarrier and not one that must not be overwritten, is known to who issues `m`."""
+        return not a.constant and (a.on is None or a.group is not None) and self.ordered(a, m, clocks, row)
 
     def settle_tiles(self, shadow: Shadow, region: Region) -> None:
         """Let the bytes of a region say who has read them."""

@@ -57,7 +57,7 @@ class Warps:
         """Do it for all lanes, which know the same of others, if nothing is out of order as far as can be seen so; else
         nothing is done."""
         known, shadow = standing_of(m.threads), shadow_of(memory)
-        clocks, agents = known.clocks, of_threads(m.threads, _agents)
+        clocks, agents = known, of_threads(m.threads, _agents)
         mine = agents[:, None], self._number(m.cta.cluster), known.bases[0].v
         writers = _narrow(region.rows(shadow.writers))
         if memory.poisoned and not write and np.count_nonzero(writers) < writers.size:
@@ -112,7 +112,7 @@ class Warps:
         """Remember that each lane has read its own piece. Those before, of whom it knows, need no more be known."""
         me = self._bundle(m, known)
         if np.count_nonzero(readers) and not all_true(self._knows_readers(readers, mine)):
-            for i, clock in enumerate(known.clocks):
+            for i, clock in enumerate(known):
                 self.history.add_reader(m.alone(i), shadow, region.one(i), me.number + i, [clock])
             return
         region.put(shadow.readers, me.sets)
@@ -151,13 +151,13 @@ class Warps:
         for a, row in asked:
             if a.on is not None and a.group is None or a.constant:  # an mbarrier; what is never to be written
                 return False
-            if not h.ordered(a, m, known.clocks, READS if write and a.group not in (None, CP_ASYNC_GROUP) else row):
+            if not h.ordered(a, m, known, READS if write and a.group not in (None, CP_ASYNC_GROUP) else row):
                 return False
         if write:
             shadow.overwritten(region)
             region.put(shadow.writers, np.repeat(self._units(m, known), len(region.rows) // len(m.units)))
         elif known.side_by_side:
-            h.add_reader(m, shadow, region, self._whole(m, known), known.clocks)
+            h.add_reader(m, shadow, region, self._whole(m, known), known)
         else:
             return False
         return True
@@ -192,7 +192,7 @@ class Warps:
         key = id(m.threads), m.key, known.stamp
         found = self._wholes.get(key)
         if found is None:
-            lo, epochs = known.clocks[0].agent, np.array(known.epochs, np.int32)
+            lo, epochs = known[0].agent, np.array(known.epochs, np.int32)
             found = self._wholes[key] = self.history.add(Access(m, lo, lo + m.lanes, epochs, None, None))
         return found
 

@@ -46,9 +46,9 @@ def _plainly(op: str, left: Any, right: Any, result: DType) -> bool:
     """Tell whether an operator does what Python's does, whatever the rules: nothing negative is divided or shifted
     right, nothing is divided by 0 or shifted out."""
     if op in ("lshift", "rshift"):
-        inside = np.min(right) >= 0 and np.max(right) < result.width
-        return bool(inside and (op == "lshift" or np.min(left) >= 0))
-    return op in ("floordiv", "mod") and bool(np.min(left) >= 0 and np.min(right) > 0)
+        inside = right.min() >= 0 and right.max() < result.width
+        return bool(inside and (op == "lshift" or left.min() >= 0))
+    return op in ("floordiv", "mod") and bool(left.min() >= 0 and right.min() > 0)
 
 
 def _bits(v: Any, dtype: DType) -> Any:
