@@ -154,8 +154,11 @@ class Meet:
         return [t for t, ops in zip(self.unit.threads, self.operands) if ops is None]
 
     def arrive(self, places: list[int], operands: dict[str, Any], convoy: Together | None) -> None:
-        for at in places:
-            self.operands[at] = operands
+        if len(places) == len(self.operands):
+            self.operands = [operands] * len(places)
+        else:
+            for at in places:
+                self.operands[at] = operands
         if convoy is not None:
             self.convoys.append((convoy, places))
         self.arrived += len(places)
@@ -229,7 +232,11 @@ class Meet:
 
     def _scalars(self, kind: str, name: str) -> Any:
         """A scalar operand of convoys."""
-        out: Any = np.empty(len(self.operands), REGISTER[kind])
+        size = len(self.operands)
+        if len(self.convoys) == 1:
+            found = self.convoys[0][0].scalars(kind, self.operands[0][name])  # type: ignore[index]
+            return found if isinstance(found, np.ndarray) else np.full(size, found, REGISTER[kind])
+        out: Any = np.empty(size, REGISTER[kind])
         for f, places in self.convoys:
             value = self.operands[places[0]][name]  # type: ignore[index]
             _put(out, places, f.scalars(kind, value))
@@ -238,6 +245,8 @@ class Meet:
     def _vectors(self, o: Operand) -> Any:
         """A vector operand of convoys."""
         size = o.size(self.case)
+        if len(self.convoys) == 1:
+            return self.convoys[0][0].vectors(o, self.operands[0][o.name], size, self.row)  # type: ignore[index]
         out = np.empty((len(self.operands), size), BITS[o.kind.name])
         for f, places in self.convoys:
             _put(out, places, f.vectors(o, self.operands[places[0]][o.name], size, self.row))  # type: ignore[index]
