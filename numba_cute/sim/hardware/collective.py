@@ -206,7 +206,7 @@ class Meet:
         kind, name = o.kind.name, o.name
         if o.count is None:
             if self.convoys:
-                return self._scalars(kind, name)
+                return self._scalars(kind, name, o.same)
             given = self._alone(name)
             first = given[0]
             if given.count(first) == len(given):
@@ -230,12 +230,12 @@ class Meet:
             )
         return whole
 
-    def _scalars(self, kind: str, name: str) -> Any:
+    def _scalars(self, kind: str, name: str, same: bool) -> Any:
         """A scalar operand of convoys."""
         size = len(self.operands)
         if len(self.convoys) == 1:
             found = self.convoys[0][0].scalars(kind, self.operands[0][name])  # type: ignore[index]
-            return found if isinstance(found, np.ndarray) else np.full(size, found, REGISTER[kind])
+            return found if same or isinstance(found, np.ndarray) else np.full(size, found, REGISTER[kind])
         out: Any = np.empty(size, REGISTER[kind])
         for f, places in self.convoys:
             value = self.operands[places[0]][name]  # type: ignore[index]

@@ -27,8 +27,11 @@ from .together import clocks_of, of_threads, who_waits
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
 
-POLLS, STRONG_POLLS = 64, 8
-"""Reads of one place in a row from which on a thread counts as polling: plain ones, and those with an order."""
+POLLS, STRONG_POLLS, FAST_POLLS = 64, 8, 2
+"""Reads of one place in a row from which on a thread counts as polling: plain ones, those with an order, and these where
+no order of threads is to be told."""
+IN_TURN = 4
+"""Of so many places that are read in turn, with an order, each may be polled."""
 
 
 class Machine:
@@ -159,12 +162,15 @@ class Machine:
         thread.cta.cluster.paused(thread)
         thread.suspend(f"{why}, again and again", on, self)
 
-    def polls(self, address: Any, often: int = POLLS) -> None:
-        """A read: of the same place so `often` in a row it is a loop that waits for others, who get their turn."""
+    def polls(self, address: Any, often: int = POLLS, places: int = 1) -> None:
+        """A read: of the same place, or few `places` in turn, so `often` in a row it is a loop that waits for others, who
+        get their turn."""
         polls = self.run.thread.polls
-        polls[1] = polls[1] + 1 if polls[0] == address else 0
-        polls[0] = address
-        if polls[1] >= often:
+        before = polls.pop(address, -1)
+        if len(polls) >= places:
+            polls.clear()
+        polls[address] = before + 1
+        if before + 1 >= often:
             for tell in self.run.watch.polls:
                 tell(self)
             why = f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads"
@@ -357,7 +363,7 @@ class Machine:
         sem, scope = self.order
         assert sem is not None and scope is not None
         if change is None:
-            self.polls(address, STRONG_POLLS)  # which may let others change what is then read
+            self.polls(address, STRONG_POLLS if self.run.reports else FAST_POLLS, IN_TURN)  # which may let others change what is then read
         if shared:
             owner = self._peer(cta)
             owner.smem.check(address, nbytes, self)
