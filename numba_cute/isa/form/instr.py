@@ -64,9 +64,9 @@ class Instr:
     the body of what a thread (or, with SAME, a warp) issues for several threads at once: EACH one by one, SAME once for
     all of them where their operands are equal (what waits, or does the same twice as once), ARRAY once, with an array
     for a scalar operand and for the result; WARPS, of what a warp issues, once for several warps that name the same
-    lanes, with those of one warp after those of the other. cases: the legal static parameters, each a dict of this row alone; of those
-    that agree in what a caller names, the first is meant. ranges: static parameters that may be any of these numbers
-    where a case has them; the cases hold some. ref: the section's anchor in the PTX ISA.
+    lanes, with those of one warp after those of the other. cases: the legal static parameters, each a dict of this row
+    alone; of those that agree in what a caller names, the first is meant. ranges: static parameters that may be any of
+    these numbers where a case has them; the cases hold some. ref: the section's anchor in the PTX ISA.
 
     A row is known by its identity. What its function and its cases say is read, and checked, when it is first asked
     for: an import of the package declares all rows, and a kernel issues a few.

@@ -42,8 +42,8 @@ def _store(m: Machine, addr: Any, src: Any, rows: int, held: Any, dtype: Any) ->
     m.write_rows(_rows(m, addr, rows), elements.view(np.uint8).reshape(-1, 16))
 
 
-@instr("ldmatrix.sync.aligned.m8n8.x{num}{suffix}.shared::cta.b16 $dst, [$addr];", target="sm_75", issuer=WARP, lanes=WARPS,
-       ref=f"{_REF}-ldmatrix", over=_OVER, defaults={"trans": False})  # fmt: skip
+@instr("ldmatrix.sync.aligned.m8n8.x{num}{suffix}.shared::cta.b16 $dst, [$addr];", target="sm_75",
+       issuer=WARP, lanes=WARPS, ref=f"{_REF}-ldmatrix", over=_OVER, defaults={"trans": False})  # fmt: skip
 def ldmatrix(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, trans: bool) -> Any:
     """Load `num` (1, 2, 4) matrices of 8 by 8 16-bit elements. Lane i gives the address of row i % 8 of matrix i // 8
     (16 bytes, aligned; lanes from 8 * num on are not used). Register r of lane t holds columns 2 * (t % 4) and the
@@ -52,8 +52,8 @@ def ldmatrix(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, trans: bool)
     return _of_warps(m, m.read_rows(_rows(m, addr, 8 * num), 16), held, np.uint16)
 
 
-@instr("stmatrix.sync.aligned.m8n8.x{num}{suffix}.shared::cta.b16 [$addr], $src;", target="sm_90", issuer=WARP, lanes=WARPS,
-       ref=f"{_REF}-stmatrix", over=_OVER, defaults={"trans": False})  # fmt: skip
+@instr("stmatrix.sync.aligned.m8n8.x{num}{suffix}.shared::cta.b16 [$addr], $src;", target="sm_90",
+       issuer=WARP, lanes=WARPS, ref=f"{_REF}-stmatrix", over=_OVER, defaults={"trans": False})  # fmt: skip
 def stmatrix(m: Machine, addr: smem, src: _WORDS, *, num: int, trans: bool) -> None:
     """Store `num` (1, 2, 4) matrices of 8 by 8 16-bit elements: `ldmatrix` the other way. All 32 lanes. Generic
     proxy: a TMA store or wgmma that reads it needs `fence_proxy_async` in each lane first."""
@@ -82,8 +82,8 @@ _BYTES = "sm_100f|sm_110f|sm_120f"
 _B8 = [{"num": n, "regs": 2 * n, "trans": True} for n in (1, 2)]
 
 
-@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8 $dst, [$addr];", target=_BYTES, issuer=WARP, lanes=WARPS,
-       ref=f"{_REF}-ldmatrix", over=_B8)  # fmt: skip
+@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8 $dst, [$addr];", target=_BYTES,
+       issuer=WARP, lanes=WARPS, ref=f"{_REF}-ldmatrix", over=_B8)  # fmt: skip
 def ldmatrix_m16n16_b8(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: int) -> Any:
     """Load `num` (1, 2) 16 by 16 matrices of bytes, transposed. Lane i gives the address of row i % 16 of matrix i //
     16 (16 bytes, aligned; lanes from 16 * num on are not used). Fragment: `fragment_layouts.ldmatrix_m16n16_b8`. All 32
@@ -92,7 +92,8 @@ def ldmatrix_m16n16_b8(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: in
     return _of_warps(m, m.read_rows(_rows(m, addr, 16 * num), 16), held, np.uint8)
 
 
-@instr("stmatrix.sync.aligned.m16n8.x{num}.trans.shared::cta.b8 [$addr], $src;", target=_BYTES, issuer=WARP, lanes=WARPS,
+@instr("stmatrix.sync.aligned.m16n8.x{num}.trans.shared::cta.b8 [$addr], $src;", target=_BYTES,
+       issuer=WARP, lanes=WARPS,
        ref=f"{_REF}-stmatrix", over=[{"num": n, "trans": True} for n in (1, 2, 4)])  # fmt: skip
 def stmatrix_m16n8_b8(m: Machine, addr: smem, src: _WORDS, *, num: int) -> None:
     """Store `num` (1, 2, 4) 16 by 8 matrices of bytes, transposed: 8 rows of 16 bytes each. Lane i gives the address
@@ -109,7 +110,8 @@ def _unpacked(rows: Any, bits: int) -> Any:
 _PACKED = [{"bits": b, "fmt": f} for b, f in ((4, "b4x16_p64"), (6, "b6x16_p32"))]
 
 
-@instr("ldmatrix.sync.aligned.m8n16.x{num}.shared::cta.b8x16.{fmt} $dst, [$addr];", target=_BYTES, issuer=WARP, lanes=WARPS,
+@instr("ldmatrix.sync.aligned.m8n16.x{num}.shared::cta.b8x16.{fmt} $dst, [$addr];", target=_BYTES,
+       issuer=WARP, lanes=WARPS,
        ref=f"{_REF}-ldmatrix", over=[{"num": n, "trans": False, **p} for n in (1, 2, 4) for p in _PACKED])  # fmt: skip
 def ldmatrix_m8n16_unpack(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, bits: int) -> Any:
     """Load `num` (1, 2, 4) 8 by 16 matrices of elements of `bits` (4, 6) bits, each into the low bits of a byte: rows
@@ -119,8 +121,8 @@ def ldmatrix_m8n16_unpack(m: Machine, dst: out(_WORDS), addr: smem, *, num: int,
     return rows.reshape(_warps(m), num, 32).transpose(0, 2, 1).reshape(-1, num)
 
 
-@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8x16.{fmt} $dst, [$addr];", target=_BYTES, issuer=WARP, lanes=WARPS,
-       ref=f"{_REF}-ldmatrix", over=[{**c, **p} for c in _B8 for p in _PACKED])  # fmt: skip
+@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8x16.{fmt} $dst, [$addr];", target=_BYTES,
+       issuer=WARP, lanes=WARPS, ref=f"{_REF}-ldmatrix", over=[{**c, **p} for c in _B8 for p in _PACKED])  # fmt: skip
 def ldmatrix_m16n16_unpack(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: int, bits: int) -> Any:
     """`ldmatrix_m16n16_b8` of elements of `bits` (4, 6) bits, each into the low bits of a byte; a row is 16 packed
     elements and padding up to 16 bytes. All 32 lanes."""

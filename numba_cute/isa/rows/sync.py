@@ -118,8 +118,8 @@ def _source(lane: Any, offset: Any, clamp: Any, mode: str) -> Any:
     return np.where(inside, j, lane)
 
 
-@instr("shfl.sync.{mode}.b32 $got, $value, $offset, $clamp, " + _MASK + ";", target="sm_70", issuer=WARP, lanes=WARPS, ref=_SHFL,
-       over=[{"mode": s} for s in ("idx", "up", "down", "bfly")])  # fmt: skip
+@instr("shfl.sync.{mode}.b32 $got, $value, $offset, $clamp, " + _MASK + ";", target="sm_70",
+       issuer=WARP, lanes=WARPS, ref=_SHFL, over=[{"mode": s} for s in ("idx", "up", "down", "bfly")])  # fmt: skip
 def shfl_sync(
     m: Machine, value: u32, offset: selector, clamp: selector, membermask: _MEMBERS, got: out(u32), *, mode: str
 ) -> Any:
@@ -187,7 +187,8 @@ _UFUNCS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
 _UFUNCS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
-@instr("redux.sync.{op}.{type} $result, $value, " + _MASK + ";", target="sm_80", issuer=WARP, lanes=WARPS, ref=f"{_REF}-redux-sync",
+@instr("redux.sync.{op}.{type} $result, $value, " + _MASK + ";", target="sm_80",
+       issuer=WARP, lanes=WARPS, ref=f"{_REF}-redux-sync",
        over=[{"op": op, "type": t} for op in ("add", "min", "max") for t in ("s32", "u32")]
        + [{"op": op, "type": "b32"} for op in ("and", "or", "xor")])  # fmt: skip
 def redux_sync(m: Machine, value: u32, membermask: _MEMBERS, result: out(u32), *, op: str, type: str) -> Any:
@@ -209,7 +210,8 @@ def _reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
     return ordered[0 if op == "min" else -1]
 
 
-@instr("redux.sync.{op}<abs:.abs><nan:.NaN>.f32 $result, $value, " + _MASK + ";", target="sm_100f", issuer=WARP, lanes=WARPS,
+@instr("redux.sync.{op}<abs:.abs><nan:.NaN>.f32 $result, $value, " + _MASK + ";", target="sm_100f",
+       issuer=WARP, lanes=WARPS,
        over=[{"op": op, "abs": a, "nan": n} for op in ("min", "max") for a in (False, True) for n in (False, True)],
        defaults={"abs": False, "nan": False},
        ref=f"{_REF}-redux-sync")  # fmt: skip
@@ -235,8 +237,8 @@ def match_any(m: Machine, value: _WORD, membermask: _MEMBERS, lanes: out(u32)) -
     return (same << _named(m, membermask).astype(np.uint64)).sum(2).astype(np.uint32).ravel()
 
 
-@instr("match.all.sync.b{width} $lanes|$agreed, $value, " + _MASK + ";", target="sm_70", issuer=WARP, lanes=WARPS, over=_WIDTHS,
-       ref=f"{_REF}-match-sync")  # fmt: skip
+@instr("match.all.sync.b{width} $lanes|$agreed, $value, " + _MASK + ";", target="sm_70",
+       issuer=WARP, lanes=WARPS, over=_WIDTHS, ref=f"{_REF}-match-sync")  # fmt: skip
 def match_all(m: Machine, value: _WORD, membermask: _MEMBERS, lanes: out(u32), agreed: out(pred)) -> Any:
     """(membermask, 1) if all its lanes passed the same `value`, else (0, 0). Those lanes."""
     values = _by_warps(m, membermask, value)

@@ -108,18 +108,18 @@ class Swizzles(Check):
         tags = self._tags.get(memory)
         if tags is None or memory is not m.cta.smem and m.lay is None:  # a peer's, by an address of any origin
             return
-        of_tiles = self._tiles[memory].writers(*region.hull) if region.nbytes >= LEAST else None
-        found = region.get(tags) if of_tiles is None else of_tiles
-        if not (found.any() if of_tiles is None else any(of_tiles)):
+        found = self._tiles[memory].writers(*region.hull) if region.nbytes >= LEAST else None
+        numbers = distinct(region.get(tags)) if found is None else found
+        if not any(numbers):
             return
         said = self._of_threads(m, region) if issued is None else issued
         if said is not None and not said.swizzle.bits:
             return
         reader = lay if m.lay is not None else said
         if reader is not None:
-            self._compare(m, memory, region, found, reader)
+            self._compare(m, memory, region, numbers, reader)
         elif m.lay is None and (m.row is None or isinstance(region, Rows)):  # others take bytes as they lie
-            self._compare(m, memory, region, found, _PLAIN)
+            self._compare(m, memory, region, numbers, _PLAIN)
 
     def _writes(self, m: Any, memory: Any, region: Any, lay: _Lay | None, issued: _Lay | None) -> None:
         by = issued
@@ -146,7 +146,8 @@ class Swizzles(Check):
         """Remember the number of a region's writer."""
         region.set(self._tags[memory], number)
         whole = type(region) is Region and region.nbytes >= LEAST
-        self._tiles[memory].wrote(*region.hull, number if whole else None)
+        start, stop = region.hull
+        self._tiles[memory].wrote(start, stop, number if whole else None)
 
     def _of_threads(self, m: Any, region: Any) -> _Lay | None:
         """By which swizzle, and for which elements, the threads computed where a region begins; None: by none that they
@@ -188,11 +189,11 @@ class Swizzles(Check):
             found = next((lay for (lanes, at), lay in last if at[lanes.index(thread.index)] == address), None)
         return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
-    def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
-        if type(found) is set:
-            if all(n == 0 or self._writers[n].lay == reader for n in found):  # type: ignore[union-attr]
-                return
-            found = region.get(self._tags[memory])
+    def _compare(self, m: Any, memory: Any, region: Any, numbers: set[int], reader: _Lay) -> None:
+        """Compare how a region is read with how its writers, or those of a range around it, have laid it."""
+        if all(w is None or w.lay == reader for w in map(self._writers.__getitem__, numbers)):
+            return
+        found = region.get(self._tags[memory])
         for number in sorted(distinct(found)):
             writer = self._writers[number]
             if writer is None or writer.lay == reader:

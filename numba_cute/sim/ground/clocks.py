@@ -277,9 +277,9 @@ def fence_each(threads: Sequence[ThreadClock], row: int) -> None:
 
 
 class Standing(list[ThreadClock]):
-    """Some threads' clocks, and what they know at a time: their bases and epochs. stamp: the epochs' sum, which tells of
-    each, for they only grow. alike: whether all have one base. side_by_side: whether their agents' numbers follow each
-    other."""
+    """Some threads' clocks, and what they know at a time: their bases and epochs. stamp: the epochs' sum, which tells
+    of each, for they only grow. alike: whether all have one base. side_by_side: whether their agents' numbers follow
+    each other."""
 
     __slots__ = ("agents", "bases", "epochs", "stamp", "alike", "side_by_side", "_changes")
 
@@ -311,7 +311,8 @@ class Gather:
 
     def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
         """Each thread's clock, or only some rows of it; a new epoch of each begins."""
-        first, some = None, []  # threads that are alike
+        first: ThreadClock | None = None
+        some: list[ThreadClock] = []  # threads that are alike
         for t in threads:
             if first is None or t._base is not first._base or t.own != first.own:
                 if some:

@@ -218,8 +218,8 @@ class History:
     def _as_tiles(
         self, m: Any, shadow: Shadow, region: Region, me: int, need: int, write: bool, atomic: Any, remember: bool
     ) -> bool:
-        """Check an access to much of shared memory by whole ranges, and remember it, if all is in order as far as can be
-        seen so; else nothing is done."""
+        """Check an access to much of shared memory by whole ranges, and remember it, if all is in order as far as can
+        be seen so; else nothing is done."""
         if self.run.reports or atomic is not None or not remember or not shadow.memory.poisoned or shadow.updated:
             return False
         plain = type(region) is Region
@@ -255,7 +255,7 @@ class History:
         return True
 
     def _surely(self, a: Access, m: Any, clocks: Any, row: int) -> bool:
-        """Tell whether an access, of no mbarrier and not one that must not be overwritten, is known to who issues `m`."""
+        """Tell whether an access, of no mbarrier and not of what is never written, is known to who issues `m`."""
         return not a.constant and (a.on is None or a.group is not None) and self.ordered(a, m, clocks, row)
 
     def settle_tiles(self, shadow: Shadow, region: Region) -> None:

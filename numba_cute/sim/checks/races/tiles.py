@@ -20,11 +20,15 @@ class Pattern:
 
     __slots__ = ("region", "start", "stop", "readers")
 
+    start: int
+    stop: int
+
     def __init__(self, region: Any) -> None:
         self.region, self.readers = region, 0
         self.start, self.stop = region.hull
 
     def meets(self, start: int, stop: int) -> bool:
+        """Tell whether some of it lies in a range."""
         return self.start < stop and start < self.stop
 
     def part(self) -> Region:
