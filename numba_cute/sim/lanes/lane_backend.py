@@ -54,8 +54,9 @@ class LaneBackend(LaneRegisters):
         named = None
         if row.mask is not None and row.mask in operands:
             named = int(f.common(operands[row.mask])) & FULL_MASK
-        kind = WARP if row.issuer == WARP else row
-        units = f.units(lambda t: t.unit(row.issuer, row.name), kind, named)
+        kind = row.issuer if row.name != "setmaxnreg" else row.name
+        of = _warp if kind == WARP else lambda t: t.unit(row.issuer, row.name)
+        units = f.units(of, kind, named)
         if len(units) > 1 and row.lanes == SAME:
             return f.step(self._issue, f, row, case, operands)
         if len(units) > 1 and row.lanes == WARPS and len({len(u.threads) for u in units}) == 1:
@@ -334,6 +335,8 @@ class LaneBackend(LaneRegisters):
         f = self._convoy
         f.step(f.each, super().printf, fmt, tuple(args))
 
+
+_warp = operator.attrgetter("warp")
 
 _COMPARE: dict[str, Any] = {
     "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
