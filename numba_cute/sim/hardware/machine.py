@@ -60,6 +60,11 @@ class Machine:
         return Order(None, None) if self.row is None else self.row.order(self.case or {})
 
     @property
+    def elected(self) -> int:
+        """The lane that elect.sync names: PTX says no more than that it is always the same, so each seed has its own."""
+        return (self.run.seed or 0) % self.lanes
+
+    @property
     def place(self) -> Place:
         """The user's line that issues this."""
         if self._place is None:
