@@ -60,7 +60,8 @@ class Entry:
     def shown(self):
         """The entry of the results."""
         return {
-            "source": self.source, "seeds": len(self.seeds), "silent_seeds": sum(not text for text in self.loud.values()),
+            "source": self.source,
+            "seeds": len(self.seeds), "silent_seeds": sum(not text for text in self.loud.values()),
             "mutants": len(self.mutants), "wrong": len(self.wrong), "found": sum(self.verdicts.values()),
             "survivors": [t for t, found in self.verdicts.items() if not found],
             "left": [t for t in self.wrong if t not in self.verdicts],

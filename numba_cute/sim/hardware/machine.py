@@ -61,7 +61,7 @@ class Machine:
 
     @property
     def elected(self) -> int:
-        """The lane that elect.sync names: PTX says no more than that it is always the same, so each seed has its own."""
+        """The lane that elect.sync names: always the same, and PTX does not say which, so each seed has its own."""
         return (self.run.seed or 0) % self.lanes
 
     @property
