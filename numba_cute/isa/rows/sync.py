@@ -41,7 +41,7 @@ def _to_lanes(m: Machine, of_warps: Any) -> Any:
 @instr("elect.sync _|$elected, 0xffffffff;", target="sm_90", issuer=WARP, lanes=WARPS, ref=f"{_REF}-elect-sync")
 def elect_sync(m: Machine, elected: out(pred)) -> Any:
     """1 in one lane of the warp, always the same one, 0 in the others. All 32 lanes."""
-    return (np.arange(m.lanes) % 32 == 0).astype(np.uint32)
+    return (np.arange(m.lanes) % 32 == m.elected).astype(np.uint32)
 
 
 @instr("barrier.cta.sync.aligned $id<threads:, $threads>;", target="sm_70", issuer=WARP, lanes=SAME, ref=f"{_REF}-bar")

@@ -198,8 +198,6 @@ def clear(team, found, room):
 def listed(team, xs, held, row, choice, found):
     """Put the k greatest of a row on the list, and at most as many more as there is room for; gives how many. All
     threads of the team."""
-    if cute.const_expr(team.spread.warps == 1):  # the row before may still be read
-        team.meeting.sync()
     clear(team, found, choice.room)
     bound = first_bound(team, xs, held, row, choice, found)
     team.meeting.sync()
@@ -302,7 +300,6 @@ def topk_forward(x, values, indices, softmax, choice, spread):
             order(team, choice, found, count)
             if team.thread < 32:
                 put(team, choice, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
-            team.meeting.sync()
         xs.refill(team, row)
 
 

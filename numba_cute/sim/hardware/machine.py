@@ -61,6 +61,11 @@ class Machine(Asynchronous):
         return Order(None, None) if self.row is None else self.row.order(self.case or {})
 
     @property
+    def elected(self) -> int:
+        """The lane that elect.sync names: always the same, and PTX does not say which, so each seed has its own."""
+        return (self.run.seed or 0) % self.lanes
+
+    @property
     def place(self) -> Place:
         """The user's line that issues this, for reports; NOWHERE in runs whose errors are none."""
         if self._place is None:
