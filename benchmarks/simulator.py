@@ -7,8 +7,8 @@ The kernels are a GEMM in raw instructions (tests/sim/gemm_kernel.py) and exampl
 computed as it runs: 384 threads a CTA, tiles of 128 x 256 x K, two CTAs in a cluster. An operation is an instruction or
 memory access of one thread. "lane by lane" is a run without checks in which the lanes of a warp do not run together.
 
-With all checks, the kernels of simulator_cases.py are timed, and with `--against TREE` in other checkouts, in turns. Two
-are run lane by lane too, as the engine of 2026-11-22 ran all: one of them it cannot run.
+With all checks, the kernels of simulator_cases.py are timed, and with `--against TREE` in other checkouts, in turns.
+Two are run lane by lane too, as the engine of 2026-11-22 ran all: one of them it cannot run.
 """
 
 import json
