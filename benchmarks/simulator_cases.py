@@ -4,8 +4,8 @@
     PYTHONPATH=TREE python benchmarks/simulator_cases.py TREE CASE [alone]
 
 With `alone` the threads of a block do not run together. Prints, as JSON, the CPU seconds of one simulation after a
-small one, and the MiB by which the process grew; or why there is none. What makes the data and the reference is not counted. It
-uses what the head of 2026-11-22 has.
+small one, and the MiB by which the process grew; or why there is none. What makes the data and the reference is not
+counted. It uses what the head of 2026-11-22 has.
 """
 
 import json
