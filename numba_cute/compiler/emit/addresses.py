@@ -15,8 +15,17 @@ def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
     last, by what is constant in them.
 
     LLVM makes one addition of each step from row to row of a tile where it sees pointers; of sums of integers it
-    makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102).
+    makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102). The steps are
+    made in the block of the sum: where a predicate guards each access, LLVM would make those of a row for each of them.
     """
+    block = getattr(value, "parent", None)
+    if getattr(value, "opname", None) != "add" or block is builder.block:
+        return _stepped(builder, value, element, space)
+    with builder.goto_block(block):
+        return _stepped(builder, value, element, space)
+
+
+def _stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
     scalar = element.element if isinstance(element, ir.VectorType) else element
     size = scalar.width // 8 if isinstance(scalar, ir.IntType) else 8 if isinstance(scalar, ir.DoubleType) else 4
     steps, constant = [], 0
