@@ -10,22 +10,33 @@ from typing import Any
 from llvmlite import ir
 
 
+_KEPT = ir.InlineAsm(ir.FunctionType(ir.IntType(64), [ir.IntType(64)]), "mov.b64 $0, $1;", "=l,l")
+"""An address that libNVVM computes once and keeps: it would compute it again in each block that a predicate guards."""
+
+
 def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
     """Make a pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
     last, by what is constant in them.
 
     LLVM makes one addition of each step from row to row of a tile where it sees pointers; of sums of integers it
     makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102). The steps are
-    made in the block of the sum: where a predicate guards each access, LLVM would make those of a row for each of them.
+    made where the sum was: an access in another block is guarded, and others of its row are so by predicates of theirs.
     """
     block = getattr(value, "parent", None)
     if getattr(value, "opname", None) != "add" or block is builder.block:
-        return _stepped(builder, value, element, space)
-    with builder.goto_block(block):
-        return _stepped(builder, value, element, space)
+        pointer, constant = _steps(builder, value, element, space)
+    else:
+        with builder.goto_block(block):
+            pointer, constant = _steps(builder, value, element, space)
+            kept = builder.call(_KEPT, [builder.ptrtoint(pointer, value.type)], attrs=("readnone", "nounwind"))
+            pointer = builder.inttoptr(kept, pointer.type)
+    if constant:
+        pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
+    return builder.bitcast(pointer, element.as_pointer(space))
 
 
-def _stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
+def _steps(builder: Any, value: Any, element: Any, space: int) -> tuple[Any, int]:
+    """Make the pointer of `stepped`, but for what is constant in the address; gives both."""
     scalar = element.element if isinstance(element, ir.VectorType) else element
     size = scalar.width // 8 if isinstance(scalar, ir.IntType) else 8 if isinstance(scalar, ir.DoubleType) else 4
     steps, constant = [], 0
@@ -40,9 +51,7 @@ def _stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
         step, known = _without_constant(builder, step)
         constant += known * scale
         pointer = builder.gep(builder.bitcast(pointer, unit.as_pointer(space)), [step])
-    if constant:
-        pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
-    return builder.bitcast(pointer, element.as_pointer(space))
+    return pointer, constant
 
 
 def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
