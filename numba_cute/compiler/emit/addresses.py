@@ -28,8 +28,9 @@ def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
     else:
         with builder.goto_block(block):
             pointer, constant = _steps(builder, value, element, space)
-            kept = builder.call(_KEPT, [builder.ptrtoint(pointer, value.type)], attrs=("readnone", "nounwind"))
-            pointer = builder.inttoptr(kept, pointer.type)
+            if constant:
+                kept = builder.call(_KEPT, [builder.ptrtoint(pointer, value.type)], attrs=("readnone", "nounwind"))
+                pointer = builder.inttoptr(kept, pointer.type)
     if constant:
         pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
     return builder.bitcast(pointer, element.as_pointer(space))
