@@ -95,8 +95,6 @@ def narrowed(builder: Any, value: Any, width: int) -> Any:
 def mark(builder: Any, call: Any, bounds: tuple[int, int]) -> None:
     """Say in LLVM's IR from what on, and up to what, a call's result is. Not in code that has lines: of some of that
     libNVVM of LLVM 7 then says "Symbol name with unsupported characters" (tests/debug/test_ptx.py)."""
-    if builder.debug_metadata is not None:
-        return
     ends = [call.type(n - (1 << call.type.width) if n > _of_type(call.type)[1] else n) for n in bounds]
     call.set_metadata("range", builder.module.add_metadata(ends))
 
