@@ -9,8 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-
-_KEPT = ir.InlineAsm(ir.FunctionType(ir.IntType(64), [ir.IntType(64)]), "mov.b64 $0, $1;", "=l,l")
+_KEPT = ir.InlineAsm(ir.FunctionType(ir.IntType(64), [ir.IntType(64)]), "", "=l,0")
 """An address that libNVVM computes once and keeps: it would compute it again in each block that a predicate guards."""
 
 
