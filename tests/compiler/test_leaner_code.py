@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that does not compute again what it knows: loops over ranges, addresses under predicates, vectors whose registers
-lie apart, the shape of all blocks; and lines change nothing of it."""
+"""Code that does not compute again what it knows: loops over ranges, addresses under predicates, vectors whose
+registers lie apart, the shape of all blocks; and lines change nothing of it."""
 
 import re
 
@@ -9,8 +9,8 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.compiler.host.offline import ptx_of, taken
 from numba_cute.compiler.ground.target import compiling_for
+from numba_cute.compiler.host.offline import ptx_of, taken
 from numba_cute.isa.form.limits import BlockBounds
 from numba_cute.sim import simulate
 from tests.native import Native
