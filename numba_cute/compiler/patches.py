@@ -199,7 +199,7 @@ PATCHES: tuple[Patch, ...] = (
     ),
     Patch(
         compiler.nvvm.CompilationUnit, "compile", nvvm.hearing_interrupts, digest="cb127374dedda007",
-        why="to answer Ctrl-C while libNVVM compiles its own kernels",
+        why="to answer Ctrl-C while libNVVM compiles its own kernels, and to say which shape all their blocks have",
     ),
     Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",
