@@ -151,7 +151,7 @@ def make_keys_kernel(form):
     @cuda.jit(launch_bounds=(THREADS, 1))
     def dk_dv(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dk, mdK, tma_dv, mdV, lse, dot,
-        keys, query_tiles, pairs, group, heads, batches, section, shift, statistics_rows, scale,
+        keys, query_tiles, group, heads, order, shift, statistics_rows, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -174,7 +174,7 @@ def make_keys_kernel(form):
         pipeline.pipeline_init_wait((cluster, 1))
 
         index = cute.Int32(arch.block_idx()[0]) // cluster
-        pair, head, batch = tile_at(index, pairs, heads, batches, section, False)
+        pair, head, batch = tile_at(index, order, False)
         key_tile = pair * cluster + rank
         first, rounds = rounds_of(pair, shift, query_tiles, group)
         arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
@@ -324,7 +324,7 @@ def make_queries_kernel(form):
     @cuda.jit(launch_bounds=(THREADS, 1))
     def dq(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dq, mdQ, lse, dot,
-        keys, pairs, group, heads, batches, section, shift, statistics_rows, scale,
+        keys, group, heads, order, shift, statistics_rows, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -341,7 +341,7 @@ def make_queries_kernel(form):
         pipeline.pipeline_init_wait((cluster, 1))
 
         index = cute.Int32(arch.block_idx()[0]) // cluster
-        pair, head, batch = tile_at(index, pairs, heads, batches, section, causal)
+        pair, head, batch = tile_at(index, order, causal)
         tile = (pair * cluster + rank) * 2  # of 64 queries: this warpgroup's, and the next one's
         end = max(min(keys, (pair + 1) * (2 * cluster * TILE) + shift), 0) if causal else keys
         blocks = cute.Int32((end + TILE - 1) // TILE)

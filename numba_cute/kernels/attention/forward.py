@@ -64,12 +64,13 @@ def make_kernel(form):
         return cute.domain_offset((first, 0), tensor)
 
     @cuda.jit
-    def tile_of(index, tiles_m, heads, batch, section, splits):
+    def tile_of(index, order, splits):
         """The tile that comes `index`-th, and which part of its keys."""
-        m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+        m, head, b = tile_at(index, order, has_right)
         if cute.const_expr(splits is None):
             return m, head, b, 0
-        return m // splits, head, b, m % splits
+        tile, part = splits.divmod(m)
+        return tile, head, b, part
 
     @cuda.jit
     def blocks_of(m, queries, keys, left, right, part, splits):
@@ -183,11 +184,11 @@ def make_kernel(form):
         return index + ctas, seen
 
     @cuda.jit
-    def seek(index, seen, tickets, told, cu_q, queries, splits, tiles, ctas, tiles_m, heads, batch, section):
-        """From tile `index` on, the first that has queries, as `following` gives it; if none has, `tiles` or more."""
+    def seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas):
+        """From tile `index` on, the first that has queries, as `following` gives it; if none has, `order.tiles` or more."""
         if cute.const_expr(cu_q is not None):
-            while index < tiles:
-                m, _, b, _ = tile_of(index, tiles_m, heads, batch, section, splits)
+            while index < order.tiles:
+                m, _, b, _ = tile_of(index, order, splits)
                 if m * cluster * tile_m < sequence(cu_q, None, b, queries)[1] * pack:
                     break
                 index, seen = following(index, seen, tickets, told, ctas)
@@ -214,7 +215,7 @@ def make_kernel(form):
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
         tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, by_q, by_k,
-        by_v, queries, keys, heads, batch, section, left, right, scale, scale_log2,
+        by_v, queries, keys, order, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -253,10 +254,7 @@ def make_kernel(form):
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()  # what was launched before has written Q, K and V
 
-        tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
-        if cute.const_expr(splits is not None):
-            tiles_m *= splits
-        tiles = tiles_m * heads * batch
+        tiles = order.tiles
         index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
         if warp_idx < 4:
@@ -265,7 +263,8 @@ def make_kernel(form):
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
                 given, drawn = cute.Int32(0), cute.Int32(0)
                 while index < tiles:
-                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
+                    arch.sync_warp()
+                    m, head, b, part = tile_of(index, order, splits)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
                     if m * cluster * tile_m < rows_q * pack:
@@ -310,11 +309,11 @@ def make_kernel(form):
                         )
                         stage = loads_k.acquire_and_advance()
                         load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
-                        for part_of_q in range(groups):
+                        for part_of_q in cute.range(groups, unroll=1):
                             stage = loads_q.acquire_and_advance()
                             at = m * groups + part_of_q
                             cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
-                        for i in range(cute.Int32(1), cute.Int32(end - begin)):
+                        for i in cute.range(cute.Int32(1), cute.Int32(end - begin), unroll=1):
                             stage = loads_k.acquire_and_advance()
                             load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
                             stage = loads_v.acquire_and_advance()
@@ -330,9 +329,10 @@ def make_kernel(form):
                         given += 1
                     else:
                         index += ctas
-                loads_q.tail()
-                loads_k.tail()
-                loads_v.tail()
+                if cute.const_expr(cluster > 1):  # a CTA whose peers have yet to give back its stages stays
+                    loads_q.tail()
+                    loads_k.tail()
+                    loads_v.tail()
 
         else:
             arch.setmaxregister_increase(consumer_registers)
@@ -360,10 +360,9 @@ def make_kernel(form):
                     next_one.arrive()  # the first warpgroup begins
 
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
-            for _ in range(w):
+            for _ in cute.range(w, unroll=1):
                 full_q.advance()
-            order = tiles, ctas, tiles_m, heads, batch, section
-            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, *order)
+            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, order, ctas)
             if index < tiles:
                 stage_k, tile = full_k.wait_and_advance(), full_q.wait()
                 if cute.const_expr(turns):
@@ -375,7 +374,8 @@ def make_kernel(form):
                 warpgroup.wait_group(0)
                 stage_k.release()
                 while True:
-                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
+                    arch.sync_warp()
+                    m, head, b, part = tile_of(index, order, splits)
                     _, rows_q = sequence(cu_q, None, b, queries)
                     _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
@@ -403,7 +403,7 @@ def make_kernel(form):
                             everybody.arrive_and_wait()
 
                     blocks = cute.Int32(end - begin)
-                    for i in range(cute.Int32(1), blocks):
+                    for i in cute.range(cute.Int32(1), blocks, unroll=1):
                         n = cute.Int32(end - 1 - i)
                         stage_k = full_k.wait_and_advance()
                         if cute.const_expr(turns):
@@ -448,7 +448,7 @@ def make_kernel(form):
                     for _ in cute.range_constexpr(groups):
                         full_q.advance()
                     index, seen = following(index, seen, tickets, told, ctas)
-                    index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, *order)
+                    index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas)
                     if index >= tiles:
                         break
 
