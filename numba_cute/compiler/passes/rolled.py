@@ -12,6 +12,10 @@ from numba.cuda.core import ir
 ONCE = "cute.range(unroll=1)"
 """The name of the global that such a loop's `range` becomes."""
 
+_NOTHING = llvm.FunctionType(llvm.VoidType(), ())
+"""The type of an empty assembly, which keeps a round's end a block of its own: where a round ends with an `if`, LLVM has
+both ways go back, and loses what was said."""
+
 
 def headers(blocks: dict[int, Any]) -> dict[int, int]:
     """Return the headers of the loops that say so, each with the block that comes before its first round."""
@@ -52,7 +56,10 @@ class Rolled:
             if header in self._found and self._found[header] != self._labels[id(block)]:
                 if header not in self._nodes:
                     self._nodes[header] = _node(self._lower.module)
-                self._lower.builder.block.terminator.set_metadata("llvm.loop", self._nodes[header])
+                end_of_round = self._lower.builder.block.terminator
+                with self._lower.builder.goto_block(self._lower.builder.block):
+                    self._lower.builder.asm(_NOTHING, "", "", (), True)
+                end_of_round.set_metadata("llvm.loop", self._nodes[header])
 
 
 def _node(module: Any) -> Any:

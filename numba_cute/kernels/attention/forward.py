@@ -19,7 +19,7 @@ from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
 from .form import layouts, multiplies, order_of_p
-from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
+from .schedule import TICKETS, begin_tickets, divided, draw, next_drawn, next_told, tile_at
 
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
@@ -76,29 +76,29 @@ def make_kernel(form):
     def blocks_of(m, queries, keys, left, right, part, splits):
         """The blocks of keys that the queries of tile m see, or a part of them: the first, and the one after the
         last."""
-        shift = keys - queries
+        shift = cute.Int32(keys - queries)
         first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
-        begin, end = 0, keys
+        begin, end = cute.Int32(0), cute.Int32(keys)
         if cute.const_expr(has_right):
-            end = min(keys, last + right + 1)
+            end = cute.Int32(max(min(keys, last + right + 1), 0))
         if cute.const_expr(has_left):
-            begin = max(0, first - left)
-        begin, end = begin // tile_n, (end + tile_n - 1) // tile_n
+            begin = cute.Int32(max(0, first - left))
+        begin, end = divided(begin, tile_n), divided(end + tile_n - 1, tile_n)
         if cute.const_expr(splits is not None):
             begin, end = split.part_of(begin, end, part, splits)
-        end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
-        return cute.Int32(begin), cute.Int32(end)
+        end = max(end, cute.Int32(begin + 1))  # a tile that sees no key has a block, all masked
+        return begin, end
 
     @cuda.jit
     def whole_of(place, queries, keys, left, right):
         """Of the blocks of keys those that a warpgroup's rows, from `place` on, see whole: the first, and the one after
         the last."""
-        begin, end, shift = 0, keys, keys - queries
+        begin, end, shift = cute.Int32(0), cute.Int32(keys), cute.Int32(keys - queries)
         if cute.const_expr(has_right):
-            end = min(keys, place // pack + shift + right + 1)
+            end = cute.Int32(max(min(keys, place // pack + shift + right + 1), 0))
         if cute.const_expr(has_left):
-            begin = max(0, (place + 63) // pack + shift - left)
-        return cute.Int32((begin + tile_n - 1) // tile_n), cute.Int32(end // tile_n)
+            begin = cute.Int32(max(0, (place + 63) // pack + shift - left))
+        return divided(begin + tile_n - 1, tile_n), divided(end, tile_n)
 
     @cuda.jit
     def mask(scores, n, place, column, queries, keys, left, right):
@@ -117,10 +117,11 @@ def make_kernel(form):
     def row_of(place, r, head):
         """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
         of a group that is no power of two some rows are nobody's."""
-        at = place + 8 * r
+        at = cute.Int32(place + 8 * r)
         if cute.const_expr(pack == 1):
             return at, head, True
-        return at // pack, head * group + min(at % pack, group - 1), at % pack < group
+        within = cute.Int32(at % pack)
+        return cute.Int32(at // pack), cute.Int32(head * group + min(within, cute.Int32(group - 1))), within < group
 
     @cuda.jit
     def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
@@ -202,15 +203,15 @@ def make_kernel(form):
         place = own_b if splits is None else (own_b, part)
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
-            query, own_head, there = row_of(m * tile_m + row, r, head)
+            query, own_head, there = row_of(cute.Int32(m * tile_m + row), r, head)
             there = there and query < rows
-            own_row = mO[first + min(query, rows - 1), None, own_head, place]
+            own_row = mO[cute.Int32(first + min(query, cute.Int32(rows - 1))), None, own_head, place]
             if cute.const_expr(splits is None):
                 output.store_row(rO, r, own_row, there, result)
             elif there:
                 split.store_row(rO, r, own_row)
             if there and arch.lane_idx() % 4 == 0:
-                mL[first + query, own_head, place] = lse[r]
+                mL[cute.Int32(first + query), own_head, place] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(

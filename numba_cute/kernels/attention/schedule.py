@@ -53,6 +53,12 @@ def order_of(blocks, heads, batch, section):
 
 
 @cuda.jit
+def divided(x, by):
+    """Divide a number of at least 0, and below 2**32."""
+    return cute.Int32(cute.Uint32(x) // cute.Uint32(by))
+
+
+@cuda.jit
 def tile_at(index, order, longest_first):
     """Give (block, head, batch) of the `index`-th tile of an `Order`. Sections of heads are done one after the other;
     in a section the heads are innermost, and blocks are counted from the last where `longest_first`."""
