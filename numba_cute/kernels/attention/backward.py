@@ -240,9 +240,9 @@ def make_kernel(form):
             arch.mbarrier_init(kv_empty, CONSUMER_WARPS)
             arch.mbarrier_init_fence()
         # In a tile's first round there is no dS of a round before: what stands there is multiplied, and dropped.
-        words = cute.make_tensor(cute.recast_ptr(sdS.iterator, dtype=cute.Int32), cute.make_layout(queries * KEYS))
-        for i in cute.range(tidx, queries * KEYS, THREADS, unroll=1):
-            words[i] = 0
+        words = cute.recast_ptr(sdS.iterator, dtype=cute.Uint32)
+        for i in cute.range(cute.Int32(tidx), queries * KEYS // 4, THREADS, unroll=1):
+            arch.store(words + 4 * i, (0, 0, 0, 0))
         arch.fence_proxy("async.shared", space="cta")
         arch.sync_threads()
         arch.griddepcontrol_launch_dependents()
@@ -293,8 +293,9 @@ def make_kernel(form):
                 key_tile, _, _ = tile_at(tile, order, False)
                 first = first_query_tile(key_tile, shift, query_tiles)
                 rounds = cute.Int32(group * (query_tiles - first))
-                rdK.fill(0.0)
-                rdV.fill(0.0)
+                if causal:  # there may be no round; the first one adds to zeros
+                    rdK.fill(0.0)
+                    rdV.fill(0.0)
                 if rounds > 0:
                     arch.mbarrier_wait(kv_full, turns & 1)
                     turns = cute.Int32(turns + 1)
@@ -311,11 +312,11 @@ def make_kernel(form):
 
                     arch.mbarrier_wait(q_full + stage, phase)
                     warpgroup.fence()
-                    multiply(scores, rS, fK, fQ[None, None, None, stage], True)
+                    multiply(scores, rS, fK, fQ[None, None, None, stage], False)
                     warpgroup.commit_group()
                     if i > 0:
                         arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
-                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], True)
+                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for S, and for dK of the tile before
                     if i > 0:
@@ -333,9 +334,9 @@ def make_kernel(form):
                         publish(out_full + half)
                     rP.store(rS.load().to(dtype))
                     warpgroup.fence()
-                    multiply(scores, rdP, fV, fdO[None, None, None, stage], True)
+                    multiply(scores, rdP, fV, fdO[None, None, None, stage], False)
                     warpgroup.commit_group()
-                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], False)
+                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], causal or i > 0)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
                     rDot = statistics(sDot, stage, place, queries)
@@ -343,7 +344,7 @@ def make_kernel(form):
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
                     rdS.store((p * (dp - rDot.load())).to(dtype))
                     warpgroup.fence()
-                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], False)
+                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], causal or i > 0)
                     warpgroup.commit_group()
                     cute.copy(dS_out, cute.make_tensor(rdS.iterator, ds_held), to_dS[None, None, None, stage])
                     publish(ds_full + stage)
@@ -361,7 +362,7 @@ def make_kernel(form):
                     arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
                     rdQ = back.make_fragment_C(back.partition_shape_C((d, queries)))
                     warpgroup.fence()
-                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], True)
+                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                     warpgroup.commit_group()
                     release(q_empty + (stage ^ 1))
                     warpgroup.wait_group(0)

@@ -261,7 +261,7 @@ def make_keys_kernel(form):
                     q.release()
                     do = do_ready.wait_and_advance()
                     warpgroup.fence()
-                    multiply(to_v, rdV, rP, fdOt[None, None, None, do.index], False)
+                    multiply(to_v, rdV, rP, fdOt[None, None, None, do.index], True)
                     warpgroup.commit_group()
                 warpgroup.wait_group(0)
                 if rounds > 0:
@@ -299,7 +299,7 @@ def make_keys_kernel(form):
                     rdS.store((p * (dp - rDot.load())).to(dtype))
                     q = q_ready.wait_and_advance()
                     warpgroup.fence()
-                    multiply(to_k, rdK, rdS, fQt[None, None, None, q.index], False)
+                    multiply(to_k, rdK, rdS, fQt[None, None, None, q.index], True)
                     warpgroup.commit_group()
                 warpgroup.wait_group(0)
                 if rounds > 0:
@@ -395,10 +395,10 @@ def make_queries_kernel(form):
             for n in range(blocks):
                 k = k_ready.wait_and_advance()
                 warpgroup.fence()
-                multiply(scores, rS, fQ, fK[None, None, None, k.index], True)
+                multiply(scores, rS, fQ, fK[None, None, None, k.index], False)
                 warpgroup.commit_group()
                 v = v_ready.wait_and_advance()
-                multiply(scores, rdP, fdO, fV[None, None, None, v.index], True)
+                multiply(scores, rdP, fdO, fV[None, None, None, v.index], False)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)  # for S, and for dQ of the block before
                 if n > 0:
@@ -417,7 +417,7 @@ def make_queries_kernel(form):
                     s[r, None].store(s[r, None].load() * (dp[r, None].load() - dots[r]))
                 rdS.store(rS.load().to(dtype))
                 warpgroup.fence()
-                multiply(sums, rdQ, rdS, fKt[None, None, None, k.index], False)
+                multiply(sums, rdQ, rdS, fKt[None, None, None, k.index], True)
                 warpgroup.commit_group()
             warpgroup.wait_group(0)
             if blocks > 0:

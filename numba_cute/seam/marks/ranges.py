@@ -29,9 +29,9 @@ def range(
     """Count in a loop at run time, as Python's `range(*args)` does; a kernel's `range` takes the same keywords.
 
     args: stop, or start and stop, or start, stop and step. unroll_full: static; True unrolls the loop while the kernel
-    is compiled, as `range_constexpr`, where args are static ints; where they are not it stays a loop. unroll: 1, static,
-    lets a round stand once in the code; without it the compiler makes copies of the body as it likes. Other numbers,
-    prefetch_stages and vectorize are hints, which are taken and left to the compiler. CuteError: another keyword.
+    is compiled, as `range_constexpr`, where args are static ints; where they are not it stays a loop. unroll: 1,
+    static, lets a round stand once in the code; without it the compiler makes copies of the body as it likes. Other
+    numbers, prefetch_stages and vectorize are hints, which are taken and left to it. CuteError: another keyword.
     """
     try:
         return builtins.range(*args)
