@@ -19,8 +19,8 @@ def make_slot(builder: Any, contents: ir.Type, name: str = "", model: Any = None
 
 
 def make_registers(builder: Any, contents: ir.Type) -> Any:
-    """Return the address of a slot for registers, which hold nothing yet: what Numba makes holds zeros, and accumulators
-    that a multiply begins are set to them by a move each."""
+    """Return the address of a slot for registers, which hold nothing yet: what Numba makes holds zeros, to which
+    accumulators that a multiply begins were set by a move each."""
     with builder.goto_entry_block():
         slot = builder.alloca(contents, name="registers")
     builder.function.__dict__.setdefault(_SLOTS, []).append((None, slot))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that say `unroll=1`: libNVVM makes copies of a loop's body as it likes, of one that waits at barriers too, and is
-told to leave them."""
+"""Loops that say `unroll=1`: libNVVM makes copies of a loop's body as it likes, of one that waits at barriers too, and
+is told to leave them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ONCE = "cute.range(unroll=1)"
 """The name of the global that such a loop's `range` becomes."""
 
 _NOTHING = llvm.FunctionType(llvm.VoidType(), ())
-"""The type of an empty assembly, which keeps a round's end a block of its own: where a round ends with an `if`, LLVM has
-both ways go back, and loses what was said."""
+"""The type of an empty assembly, which keeps a round's end a block of its own: where a round ends with an `if`, LLVM
+has both ways go back, and loses what was said."""
 
 
 def headers(blocks: dict[int, Any]) -> dict[int, int]:

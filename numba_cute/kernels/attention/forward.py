@@ -186,7 +186,7 @@ def make_kernel(form):
 
     @cuda.jit
     def seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas):
-        """From tile `index` on, the first that has queries, as `following` gives it; if none has, `order.tiles` or more."""
+        """From tile `index` on, the first that has queries, as `following` gives it; if none has, one beyond all."""
         if cute.const_expr(cu_q is not None):
             while index < order.tiles:
                 m, _, b, _ = tile_of(index, order, splits)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, SupportsIndex
 
 from numba_cute.seam.ground.error import CuteError
 from numba_cute.seam.ground.naming import shown
@@ -24,7 +24,11 @@ def check_keywords(names: Any) -> None:
 
 @traced
 def range(
-    *args: int, unroll: Any = None, unroll_full: bool = False, prefetch_stages: Any = None, vectorize: Any = None
+    *args: SupportsIndex,
+    unroll: Any = None,
+    unroll_full: bool = False,
+    prefetch_stages: Any = None,
+    vectorize: Any = None,
 ) -> builtins.range:
     """Count in a loop at run time, as Python's `range(*args)` does; a kernel's `range` takes the same keywords.
 
