@@ -34,8 +34,8 @@ class Given(NamedTuple):
     def check(self, c: Any) -> None:
         """Refuse a tensor that does not fit the result `c`, with CuteError."""
         said = f"matmul: the epilogue's {entry.described(self.tensor)} along {self.along!r}"
-        if not getattr(self.tensor, "is_cuda", False):
-            raise CuteError(f"{said} must be on the GPU: .cuda()")
+        if getattr(self.tensor, "device", None) != c.device:
+            raise CuteError(f"{said} must be a tensor on {c.device}, where the result is")
         if self.along == "both":
             same = self.tensor.shape == c.shape and self.tensor.dtype == c.dtype
             if not same or contiguous_along(self.tensor) != contiguous_along(c) or self.tensor.data_ptr() % 16:
