@@ -210,6 +210,11 @@ def _prepared(
     """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, and the
     epilogue's tensors, and what makes such a result."""
     c = _result(a, b, epilogue, out, out_dtype, cut)
+    if out is None and c.shape[-1] * c.element_size() % 16:
+        raise CuteError(
+            f"matmul: b is {entry.described(b)}; rows of the result, of {c.shape[-1]} elements, must be multiples of "
+            f"16 bytes: pad its columns, or give an out= whose rows have room"
+        )
     _check(a, b, c, epilogue.given if epilogue else [])
     dtype, c_dtype = operands_of(a), entry.element_type(c)
     ours = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)
