@@ -157,7 +157,7 @@ def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="b71bea535e572551",
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="332f27bcb42f8cb3",
         why="to give its own functions their passes and typing context",
         reads=(*ssa.LEANS_ON, *lower.LEANS_ON, *rewrites.LEANS_ON),
     ),

@@ -87,6 +87,14 @@ def apart(builder: Any, value: Any, period: int) -> tuple[Any, list[Any]]:
     return functools.reduce(builder.add, rest), beyond
 
 
+def without_constant(builder: Any, value: Any) -> tuple[Any, int]:
+    """Split a sum in what is not constant, and the constant."""
+    terms = list(_terms(value, 1))
+    rest = [t for t in terms if not isinstance(t, ir.Constant)] or [value.type(0)]
+    known = sum(t.constant for t in terms if isinstance(t, ir.Constant))
+    return (functools.reduce(builder.add, rest), known) if known else (value, 0)
+
+
 def _terms(value: Any, period: int) -> Iterator[Any]:
     """Give the terms of a sum; a constant as its part below the period, and the rest."""
     if getattr(value, "opname", None) == "add":

@@ -265,6 +265,13 @@ class Tracer(Regions, Vectors):
         inside = self.ir(swizzle(Number(address.type, rest)), address.type)
         return Number(address.type, functools.reduce(self.builder.add, beyond, inside))
 
+    def without_constant(self, leaf: Any) -> tuple[Any, int]:
+        """Split an integer into a sum of another and a constant."""
+        if self.builder is None or not isinstance(leaf, Number):
+            return leaf, 0
+        rest, known = addresses.without_constant(self.builder, leaf.ir)
+        return Number(leaf.type, rest), known
+
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         if self.builder is None:
             return

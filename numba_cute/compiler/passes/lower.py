@@ -24,10 +24,12 @@ from ..ground.building import building_kernel, kernel
 from ..ground.memory import memory
 from .copied import Copied
 from .definitions import instructions
+from .rolled import Rolled
 from .uses import uses_and_definitions
 
 LEANS_ON = (
-    CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_inst, must_use_alloca,
+    CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_block,
+    CUDALower.lower_inst, must_use_alloca,
 )  # fmt: skip
 """The code of Numba's that this stands for, or that it calls."""
 
@@ -96,6 +98,7 @@ class Lower(CUDALower):
     def lower_function_body(self) -> Any:
         """Lower all; then it is known which objects are of this function's frame."""
         self.library._linking_libraries = _InOrder.fromkeys(self.library._linking_libraries)
+        self._rolled = Rolled(self)
         memory().lowers.append(self)
         try:
             entry = super().lower_function_body()
@@ -104,6 +107,11 @@ class Lower(CUDALower):
         returns.settle(self.function)
         _let_wrap(self.function)
         return entry
+
+    def lower_block(self, block: Any) -> None:
+        """Lower a block, and say of a loop's end how the loop is to be compiled."""
+        super().lower_block(block)
+        self._rolled.mark(block)
 
     def lower_inst(self, inst: Any) -> None:
         """Lower a statement. Of most Numba makes a text first, in case that it prints what it does."""

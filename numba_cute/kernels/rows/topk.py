@@ -293,7 +293,8 @@ def topk_forward(x, values, indices, softmax, choice, spread):
     xs.open(team)
     team.begin()
     xs.start(team)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         held = come(team, xs, row)
         count = listed(team, xs, held, row, choice, found)
         if cute.const_expr(spread.cluster > 1):
@@ -304,6 +305,7 @@ def topk_forward(x, values, indices, softmax, choice, spread):
                 put(team, choice, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
             team.meeting.sync()
         xs.refill(team, row)
+        row = team.following(row)
 
 
 def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
@@ -311,7 +313,8 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
     team = Team.create(spread, dx.shape[0], 1)
     team.begin()
     dvs, vs, at, dxs = [cute.make_tensor(t) for t in (dvalues, values, indices, dx)]
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         real = team.real(row)
         dot = cute.Float32(0)
         if cute.const_expr(softmax):
@@ -327,6 +330,7 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
                     if cute.const_expr(softmax):
                         gradient = cute.Float32(vs[real, i]) * (gradient - dot)
                     dxs[row, column] = gradient
+        row = team.following(row)
 
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N) and (M, k).

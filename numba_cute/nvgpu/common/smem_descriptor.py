@@ -17,7 +17,7 @@ from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chun
 from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
-from ...seam import CuteError, is_exact, known, static
+from ...seam import CuteError, current, is_exact, known, static
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
 from ...tensor.swizzled import by_address
@@ -61,7 +61,14 @@ class SmemDescriptor(Described):
     def word(self) -> Any:
         """Give the 64-bit descriptor."""
         low = known(self.low)
-        return (low if is_exact(low) else Uint64(low)) | (self.high << 32)
+        if is_exact(low):
+            return low | (self.high << 32)
+        split = getattr(current(), "without_constant", None)
+        base, step = (low, 0) if split is None else split(low)
+        word = Uint64(base) | (self.high << 32)
+        return (
+            word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word
+        )  # one addition from block to block, of the whole word
 
 
 @dataclass(frozen=True)
