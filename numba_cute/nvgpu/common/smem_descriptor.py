@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import layout
+from ... import isa, layout
 from ...atoms.op import MmaTraits
 from ...dtypes import DType, Int32, Uint32, Uint64
 from ...isa.facts.bits import WgmmaDescriptor, encode_address
@@ -65,10 +65,8 @@ class SmemDescriptor(Described):
             return low | (self.high << 32)
         split = getattr(current(), "without_constant", None)
         base, step = (low, 0) if split is None else split(low)
-        word = Uint64(base) | (self.high << 32)
-        return (
-            word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word
-        )  # one addition from block to block, of the whole word
+        word = isa.join_words(Uint32(base), Uint32(self.high))
+        return word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word  # from block to block one addition
 
 
 @dataclass(frozen=True)
