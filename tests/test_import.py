@@ -136,4 +136,4 @@ def test_a_types_text_needs_no_xdsl():
     code = (
         "import numba_cute as cute, sys\nprint(cute.make_layout((2, 3)).type, 'xdsl' in sys.modules, dir(cute.ir)[-1])"
     )
-    assert child(code).split() == ['!cute.layout<"(2,3):(1,2)">', "False"]
+    assert child(code).split() == ['!cute.layout<"(2,3):(1,2)">', "False", "to_python"]
