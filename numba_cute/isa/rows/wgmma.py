@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...seam.ground.records import dataclass
 from ..facts import fragment_layouts, fragments
 from ..facts.bits import WgmmaDescriptor
 from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, need_canonical, swizzle_addresses

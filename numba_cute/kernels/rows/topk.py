@@ -291,7 +291,8 @@ def topk_forward(x, values, indices, softmax, choice, spread):
     xs.open(team)
     team.begin()
     xs.start(team)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         held = come(team, xs, row)
         count = listed(team, xs, held, row, choice, found)
         if cute.const_expr(spread.cluster > 1):
@@ -301,6 +302,7 @@ def topk_forward(x, values, indices, softmax, choice, spread):
             if team.thread < 32:
                 put(team, choice, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
         xs.refill(team, row)
+        row = team.following(row)
 
 
 def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
@@ -308,7 +310,8 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
     team = Team.create(spread, dx.shape[0], 1)
     team.begin()
     dvs, vs, at, dxs = [cute.make_tensor(t) for t in (dvalues, values, indices, dx)]
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         real = team.real(row)
         dot = cute.Float32(0)
         if cute.const_expr(softmax):
@@ -324,6 +327,7 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
                     if cute.const_expr(softmax):
                         gradient = cute.Float32(vs[real, i]) * (gradient - dot)
                     dxs[row, column] = gradient
+        row = team.following(row)
 
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N) and (M, k).
@@ -383,7 +387,7 @@ def _gradients(ctx: Any, dvalues: Any, _: Any) -> Any:
 
 
 FORWARD_ENTRY = entry.Operator(
-    "numba_cute::topk", of_rows(topk_work, (True,) * 3), _results, count=2, backward=_gradients, setup_context=_keep
+    "numba_cute::topk", of_rows(topk_work, (True,) * 3, 2), _results, count=2, backward=_gradients, setup_context=_keep
 )  # fmt: skip
 BACKWARD_ENTRY = entry.Operator(
     "numba_cute::topk_backward", of_rows(topk_backward_work, (True,) * 4), _backward_result

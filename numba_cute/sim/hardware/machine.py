@@ -63,7 +63,7 @@ class Machine(Asynchronous):
     @property
     def elected(self) -> int:
         """The lane that elect.sync names: always the same, and PTX does not say which, so each seed has its own."""
-        return (self.run.seed or 0) % self.lanes
+        return (self.run.seed or 0) % min(32, self.lanes)
 
     @property
     def place(self) -> Place:
