@@ -215,7 +215,7 @@ class Tracer(Regions, Vectors):
     def _pointer(self, space: str, address: Any, element: Any) -> Any:
         value = self.ir(address, types.uint32 if space == "smem" else types.uint64)
         if space == "smem":
-            return self.builder.inttoptr(value, element.as_pointer(_SPACES[space]))
+            return addresses.shared(self.builder, value, element, _SPACES[space])
         return addresses.stepped(self.builder, value, element, _SPACES[space])
 
     def load(self, dtype: dtypes.DType, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
@@ -262,7 +262,7 @@ class Tracer(Regions, Vectors):
         rest, beyond = addresses.apart(self.builder, address.ir, period)
         if not beyond:
             return swizzle(address)
-        inside = self.ir(swizzle(Number(address.type, rest)), address.type)
+        inside = addresses.kept(self.builder, self.ir(swizzle(Number(address.type, rest)), address.type))
         return Number(address.type, functools.reduce(self.builder.add, beyond, inside))
 
     def without_constant(self, leaf: Any) -> tuple[Any, int]:
