@@ -15,7 +15,6 @@ import linecache
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -38,6 +37,7 @@ from numba.cuda.core import (
 from numba.cuda.typing import context
 
 from ..seam import CuteError
+from ..seam.ground.records import dataclass
 from . import pipeline
 from .bridge import contexts, devices, typeofs
 from .emit import entry, ranges

@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -14,6 +14,7 @@ from numba.cuda.core.compiler_lock import global_compiler_lock
 
 from ...seam import CuteError
 from ...seam.ground.collecting import seldom
+from ...seam.ground.records import dataclass
 from . import errors, memory
 
 Cluster = tuple[int, int, int]

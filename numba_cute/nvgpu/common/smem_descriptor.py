@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ... import layout
+from ... import isa, layout
 from ...atoms.op import MmaTraits
 from ...dtypes import DType, Int32, Uint32, Uint64
 from ...isa.facts.bits import WgmmaDescriptor, encode_address
@@ -18,6 +17,7 @@ from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
 from ...seam import CuteError, current, is_exact, known, static
+from ...seam.ground.records import dataclass
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
 from ...tensor.swizzled import by_address
@@ -52,7 +52,7 @@ class SmemDescriptor(Described):
 
     def described(self) -> tuple[Any, ...]:
         low = known(self.low)
-        record = Tcgen05Descriptor if self._is_of_tcgen05() else WgmmaDescriptor
+        record = Tcgen05Descriptor if self.high >> 14 & 7 else WgmmaDescriptor  # which alone has a version
         fixed = record.decode(self.high << 32)
         start, leading = (low & 0x3FFF) << 4, (low >> 16 & 0x3FFF) << 4
         fields = f", stride {fixed.stride}, swizzle {fixed.swizzle}>"
@@ -64,16 +64,9 @@ class SmemDescriptor(Described):
         if is_exact(low):
             return low | (self.high << 32)
         split = getattr(current(), "without_constant", None)
-        base, step = (low, 0) if split is None or self._is_of_tcgen05() else split(low)
-        word = Uint64(base) | (self.high << 32)
-        return (
-            word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word
-        )  # one addition from block to block, of the whole word
-
-    def _is_of_tcgen05(self) -> bool:
-        """Say whether the high word is tcgen05's, which alone has a version. Its words lie in uniform registers, where
-        a constant of 64 bits takes two moves more than one of 32."""
-        return bool(self.high >> 14 & 7)
+        base, step = (low, 0) if split is None else split(low)
+        word = isa.join_words(Uint32(base), Uint32(self.high))
+        return word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word  # from block to block one addition
 
 
 @dataclass(frozen=True)
