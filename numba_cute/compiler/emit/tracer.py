@@ -26,6 +26,7 @@ from . import addresses, convert, ranges
 from .leaves import Number, element_ir, held, joined, scalar_type
 from .regions import Regions
 from .vectors import Vectors
+from .waiting import waits
 
 _SPACES = {"generic": 0, "gmem": 1, "smem": 3}
 _LLVM = {"i16": ir.IntType(16), "i32": ir.IntType(32), "i64": ir.IntType(64)}
@@ -162,6 +163,8 @@ class Tracer(Regions, Vectors):
         )
         attrs = _CONSTANT if instr.pure and not args else () if instr.issuer == THREAD else ("convergent",)
         got = self.builder.call(fn, args, attrs=attrs)
+        if instr.waits:
+            waits(got)
         if bounds is not None:
             ranges.mark(self.builder, got, bounds)
         if len(rets) > 1 and self._stored_whole(asm, operands, got):
