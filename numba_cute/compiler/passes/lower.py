@@ -51,8 +51,19 @@ def _let_wrap(function: Any) -> None:
                 inst.flags.remove("nsw")
 
 
+def _of_no_variable(*_: Any, **__: Any) -> None:
+    """Say nothing of a variable."""
+
+
 class Lower(CUDALower):
     """Lowers as Numba does, but lets integers wrap around. All else gives the same in less time."""
+
+    def init(self) -> None:
+        """Prepare to lower. Code with lines alone says nothing of variables: PTX has no place for it, and of what
+        optimisations leave of it libNVVM may make a symbol that it then refuses."""
+        super().init()
+        if self.flags.dbg_directives_only:
+            self.debuginfo.mark_variable = self.debuginfo.update_variable = _of_no_variable
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         """Lower an expression; what is taken from a tuple becomes what the variable is that takes it, where that is
@@ -165,7 +176,7 @@ class Lower(CUDALower):
 
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
-        if isinstance(self.debuginfo, DummyDIBuilder):
+        if isinstance(self.debuginfo, DummyDIBuilder) or self.flags.dbg_directives_only:
             return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
         return super().alloca_lltype(name, lltype, datamodel=datamodel)
 

@@ -57,8 +57,8 @@ class Launch(NamedTuple):
 
 
 def view(array: Any, align: int | None = None) -> Any:
-    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
-    if hasattr(array, "data_ptr"):
+    """A tensor over an array, whose extents are known at run time. One of torch's on a GPU is not kept alive by it."""
+    if getattr(array, "is_cuda", False):
         ptr: Any = cute.make_ptr(
             entry.element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align
         )
@@ -242,8 +242,8 @@ class Passes:
         self.known: OrderedDict[Any, Any] = OrderedDict()
 
     def __call__(self, arrays: Any, work: Any, causal: bool, scale: float) -> None:
-        torch, q = entry.pytorch(), arrays[0]
-        stream = torch.cuda.current_stream(q.device).cuda_stream
+        q = arrays[0]
+        stream = entry.stream_of(q)
         places = [(t.data_ptr(), t.shape, t.stride()) for t in (*arrays, *work)]
         key = (stream, q.device, q.dtype, causal, scale, *places)
         ready = self.known.get(key)
@@ -252,8 +252,9 @@ class Passes:
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            self.known[key] = ready
-        with torch.cuda.device(q.device):
+            if q.is_cuda:  # a simulation's memory is known by its arrays, which are kept
+                self.known[key] = ready
+        with entry.on_device_of(q):
             for launch in ready:
                 launch()
 

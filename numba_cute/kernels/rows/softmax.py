@@ -273,7 +273,7 @@ def _like_both(dy: torch.Tensor, y: torch.Tensor) -> Any:
 
 def _losses(x: torch.Tensor, target: torch.Tensor, ignored: int) -> Any:
     entry.check("cross_entropy", "x", x, dtypes=entry.FLOATS, least_rank=1)
-    entry.check("cross_entropy", "target", target, dtypes=("int64", "int32"), shape=x.shape[:-1], like=x)
+    entry.check("cross_entropy", "target", target, dtypes=("int64", "int32"), shape=x.shape[:-1], last=False, like=x)
     float32 = entry.pytorch().float32
     return x.new_empty(x.shape[:-1], dtype=float32), x.new_empty(x.shape[:-1], dtype=float32)
 
@@ -307,7 +307,7 @@ CROSS_ENTROPY_BACKWARD = entry.Operator(
     of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
 )  # fmt: skip
 CROSS_ENTROPY = entry.Operator(
-    "numba_cute::cross_entropy", of_rows(cross_entropy_work, (True, False, False, False)), _losses, count=2,
+    "numba_cute::cross_entropy", of_rows(cross_entropy_work, (True, False, False, False), 2), _losses, count=2,
     backward=_cross_entropy_gradients, setup_context=_keep_logits,
 )  # fmt: skip
 

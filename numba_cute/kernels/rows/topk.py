@@ -198,8 +198,6 @@ def clear(team, found, room):
 def listed(team, xs, held, row, choice, found):
     """Put the k greatest of a row on the list, and at most as many more as there is room for; gives how many. All
     threads of the team."""
-    if cute.const_expr(team.spread.warps == 1):  # the row before may still be read
-        team.meeting.sync()
     clear(team, found, choice.room)
     bound = first_bound(team, xs, held, row, choice, found)
     team.meeting.sync()
@@ -303,7 +301,6 @@ def topk_forward(x, values, indices, softmax, choice, spread):
             order(team, choice, found, count)
             if team.thread < 32:
                 put(team, choice, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
-            team.meeting.sync()
         xs.refill(team, row)
         row = team.following(row)
 
@@ -390,7 +387,7 @@ def _gradients(ctx: Any, dvalues: Any, _: Any) -> Any:
 
 
 FORWARD_ENTRY = entry.Operator(
-    "numba_cute::topk", of_rows(topk_work, (True,) * 3), _results, count=2, backward=_gradients, setup_context=_keep
+    "numba_cute::topk", of_rows(topk_work, (True,) * 3, 2), _results, count=2, backward=_gradients, setup_context=_keep
 )  # fmt: skip
 BACKWARD_ENTRY = entry.Operator(
     "numba_cute::topk_backward", of_rows(topk_backward_work, (True,) * 4), _backward_result

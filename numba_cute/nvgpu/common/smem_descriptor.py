@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
 from ...seam import CuteError, current, is_exact, known, static
+from ...seam.ground.records import dataclass
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
 from ...tensor.swizzled import by_address
