@@ -5,6 +5,7 @@ import functools
 import gc
 import inspect
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -244,7 +245,7 @@ def test_an_error_in_a_kernel_gives_the_collector_back():
 # ---------------------------------------------------------------- what is remembered
 
 
-def test_inference_remembers_while_one_function_of_a_kernel_is_compiled():
+def test_inference_remembers_while_functions_of_the_same_options_of_a_kernel_are_compiled():
     found, ty = [], cuda.types.int32
 
     def ask():
@@ -253,8 +254,12 @@ def test_inference_remembers_while_one_function_of_a_kernel_is_compiled():
     assert (ask(), ask()) == (1, 2)  # no kernel is compiled
     with building(straight):
         assert (ask(), ask()) == (3, 3)
-        contexts.forget()
+        contexts.begin(SimpleNamespace(values=dict))
+        assert ask() == 3
+        contexts.begin(SimpleNamespace(values=lambda: {"fastmath": True}))
         assert ask() == 4
+        contexts.begin(SimpleNamespace(values=dict))
+        assert ask() == 3
         with building(looping):
             assert ask() == 5
         assert ask() == 6

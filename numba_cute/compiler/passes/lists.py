@@ -102,12 +102,35 @@ class _Lists:
         self._ir, self.made = func_ir, made
         self._begun = {id(v) for vs in made.values() for v in vs if type(v) is ir.Expr and self._begins_list(v)}
         self.any = bool(self._begun)
-        self.names = {n for n, vs in made.items() if all(map(self._may_be_list, vs))} if self.any else set()
+        self.names = {n for n in self._reached() if all(map(self._may_be_list, made[n]))}
         self._leave_lists()
         self._methods = {
             n for n, vs in (made.items() if self.names else ()) for v in vs
             if type(v) is ir.Expr and v.op == "getattr" and v.value.name in self.names
         }  # fmt: skip
+
+    def _reached(self) -> set[str]:
+        """Return the names of lists that begin here, and of all that may be made of them."""
+        of: dict[str, list[str]] = {}
+        todo: list[str] = []
+        for name, values in self.made.items() if self.any else ():
+            for value in values:
+                if type(value) is ir.Var:
+                    of.setdefault(value.name, []).append(name)
+                elif id(value) in self._begun:
+                    todo.append(name)
+                elif type(value) is ir.Expr and value.op in _OPERATORS:
+                    for read in value.list_vars():
+                        of.setdefault(read.name, []).append(name)
+                elif type(value) is ir.Expr and (copied := self._copied(value)) is not None:
+                    of.setdefault(copied.name, []).append(name)
+        found: set[str] = set()
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += of.get(name, ())
+        return found
 
     def _leave_lists(self) -> None:
         """Drop names that are something else too, and then those that are made of them."""
