@@ -82,7 +82,7 @@ static = const_expr
 # By name, the module that has it; "" for a module itself.
 _ON_DEMAND = {
     "autotune": "testing", "compare": "debugging", "debug": "debugging", "kernels": "", "simulate": "sim",
-    "torch_op": "torch_ops", "testing": "",
+    "simulation": "sim", "torch_op": "torch_ops", "testing": "",
 }  # fmt: skip
 
 _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, on_demand=_ON_DEMAND)
@@ -91,7 +91,7 @@ _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, t
 if _typing.TYPE_CHECKING:
     from . import ir as ir, kernels as kernels, sim as sim, testing as testing
     from .debugging import compare as compare, debug as debug
-    from .sim import simulate as simulate
+    from .sim import simulate as simulate, simulation as simulation
     from .testing import autotune as autotune
     from .torch_ops import torch_op as torch_op
 else:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .seam import CuteError
+from .seam.marks.constexpr import LAUNCHER
 
 __all__ = ["torch_op"]
 
@@ -65,6 +66,8 @@ def torch_op(
         schema = _schema(torch, name, function, signature, count, written)
         made = torch.library.custom_op(name, operator, mutates_args=written, device_types=devices, schema=schema)
         made.register_fake(fake or _fake(out))
+        if devices is not None and "cpu" not in devices:
+            made.register_kernel("cpu")(_simulated(name, operator))
         if backward is not None:
             made.register_autograd(backward, setup_context=setup_context or _keeping(torch, signature))
         functools.update_wrapper(made, function)
@@ -116,6 +119,7 @@ def _operator(name: str, function: Any, out: Any, signature: inspect.Signature) 
             bound = signature.bind(*args, **named)
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
+        args = tuple(map(_detached, args))
         results = None if out is None else out(**dict(zip(names, args)))
         written = () if results is None else results if isinstance(results, tuple) else (results,)
         gave = function(*args, *written)
@@ -128,6 +132,27 @@ def _operator(name: str, function: Any, out: Any, signature: inspect.Signature) 
     functools.update_wrapper(operator, function)
     operator.__signature__ = signature  # type: ignore[attr-defined]
     return operator
+
+
+def _detached(x: Any) -> Any:
+    """An argument without autograd, which kernels know nothing of: backward= has the gradients."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_detached, x))
+    return x.detach() if getattr(x, "requires_grad", False) is True else x
+
+
+def _simulated(name: str, operator: Any) -> Any:
+    """The operator for tensors of the CPU, which a simulation takes alone."""
+
+    def simulated(*args: Any, **named: Any) -> Any:
+        if LAUNCHER.get() is None:
+            raise CuteError(
+                f"torch_op: {name} is given tensors of the CPU: give tensors on the GPU (x.cuda()), or call it in "
+                "`with cute.simulation():`, which runs its kernels in the simulator"
+            )
+        return operator(*args, **named)
+
+    return simulated
 
 
 def _schema(

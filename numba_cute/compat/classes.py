@@ -10,7 +10,7 @@ from typing import Any
 
 from ..dtypes import DType
 from ..seam import traced
-from .on_host import replaced
+from ..seam.ground.replaced import replaced
 
 _is_class = inspect.isclass
 

@@ -14,8 +14,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..isa.form.targets import asked, named
+from ..seam.ground.replaced import replaced
 from ..seam.hooks.driver import DRIVER
-from .on_host import replaced
 from .runs import RUN
 from .scaled import is_block_scaled, scaled_mm
 

@@ -4,26 +4,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from cuda.bindings import driver, runtime
 
+from ..seam.ground.replaced import replaced
 from ..seam.hooks.driver import DRIVER
-
-
-@contextmanager
-def replaced(owner: Any, instead: Mapping[str, Any]) -> Iterator[None]:
-    """Have a module's names be others. owner: the module. instead: by name, what stands for them."""
-    before = {name: getattr(owner, name) for name in instead}
-    try:
-        for name, value in instead.items():
-            setattr(owner, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(owner, name, value)
 
 
 class _Allocation:

@@ -3,6 +3,7 @@
 
 from ..isa.form.limits import LaunchWarning
 from ..seam.hooks.engines import COMPILER
+from ..seam.marks.launches import LAUNCHES
 from .host import cudasim
 
 if cudasim.enabled():
@@ -27,6 +28,7 @@ else:
         narrow_division,
         objects,
         operators,
+        range_steps,
         reference,
         sameness,
         struct_operators,
@@ -35,6 +37,7 @@ else:
     )
     from .host.checking import check, likely_wrong
     from .host.cluster import cluster_shape
+    from .host.elsewhere import Taken
     from .host.launching import launch
     from .host.offline import compile
     from .host.tensor_kernels import taking_tensors as taking_tensors
@@ -43,6 +46,7 @@ else:
 
     patches.apply(patches.PATCHES)
     COMPILER.check, COMPILER.likely_wrong = check, likely_wrong
+    LAUNCHES.taken = Taken
 from .host.kernels import dsl_user_op, jit, kernel
 from .host.result import Compiled, MistakeWarning, PerformanceWarning
 

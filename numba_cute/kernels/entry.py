@@ -26,25 +26,33 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numba_cute as cute
+from numba_cute.isa.form.targets import asked
 from numba_cute.seam import CuteError
+from numba_cute.seam.marks.constexpr import LAUNCHER
 
 __all__ = [
     "FLOATS",
     "Operator",
     "Planned",
     "Work",
+    "capturing",
     "check",
+    "check_place",
     "described",
     "element_type",
     "kinds",
     "multiprocessors",
+    "on_device_of",
     "pytorch",
     "refuse_gradients",
     "refuse_tangents",
+    "simulated",
+    "stream_of",
 ]
 
 FLOATS = ("bfloat16", "float16", "float32")
@@ -153,6 +161,36 @@ def _annotation(said: Any) -> Any:
     return eval(said, {"torch": pytorch()}) if isinstance(said, str) else said
 
 
+def simulated() -> Any:
+    """Give the target whose GPU is simulated now (`cute.simulation`); None where launches go to a GPU."""
+    return None if LAUNCHER.get() is None else asked()
+
+
+def check_place(what: str, name: str, x: Any) -> None:
+    """Refuse a tensor of the CPU outside of a simulation. what: the entry. name: the argument. x: it, or None."""
+    if x is not None and not x.is_cuda and simulated() is None:
+        raise CuteError(
+            f"{what}: {name} is {described(x)}; give tensors on the GPU ({name}.cuda()), or call it in "
+            "`with cute.simulation():`, which runs its kernels in the simulator"
+        )
+
+
+def stream_of(x: Any) -> int:
+    """Give the handle of torch's current stream where the tensor `x` lies; 0 in a simulation."""
+    return int(pytorch().cuda.current_stream(x.device).cuda_stream) if x.is_cuda else 0
+
+
+def on_device_of(x: Any) -> AbstractContextManager[Any]:
+    """Make the GPU current on which the tensor `x` lies, as long as the context lasts."""
+    found: AbstractContextManager[Any] = pytorch().cuda.device(x.device) if x.is_cuda else nullcontext()
+    return found
+
+
+def capturing(x: Any) -> bool:
+    """Say whether a CUDA graph is captured where the tensor `x` lies."""
+    return bool(x.is_cuda and pytorch().cuda.is_current_stream_capturing())
+
+
 def _either(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
@@ -190,9 +228,11 @@ def _multiprocessors(index: int) -> int:
 
 
 def multiprocessors(x: Any) -> int:
-    """Count the SMs of the GPU on which `x` lies; for NumPy's arrays, which are simulated, there are 2."""
+    """Count the SMs of the GPU on which `x` lies, or that is simulated; for NumPy's arrays there are 2."""
     device: Any = getattr(x, "device", None)
-    return _multiprocessors(device.index) if getattr(device, "type", None) == "cuda" else 2
+    if getattr(device, "type", None) == "cuda":
+        return _multiprocessors(device.index)
+    return 2 if simulated() is None else cute.utils.HardwareInfo().get_device_multiprocessor_count()
 
 
 @dataclass(frozen=True)
@@ -242,25 +282,21 @@ class Planned:
     """A function of tensors that launches what was planned for their types, shapes, strides, devices and alignment.
 
     plan: `plan(*tensors, *static)` gives a Work, or a function that takes the tensors and launches several. It
-    reads of tensors nothing but what was said. A tensor may be None.
+    reads of tensors nothing but what was said. A tensor may be None. name: of the entry, for messages.
     """
 
-    def __init__(self, plan: Callable[..., Any]) -> None:
-        self.plan = plan
+    def __init__(self, plan: Callable[..., Any], name: str = "kernels") -> None:
+        self.plan, self.name = plan, name
         self.known: dict[Any, Callable[..., None]] = {}
 
     def __call__(self, tensors: Sequence[Any], static: tuple[Any, ...] = ()) -> None:
         """Launch on `tensors`; `static` are the plan's other arguments, which hash."""
-        key = (static, *kinds(tensors))
+        key = (simulated(), static, *kinds(tensors))
         launch = self.known.get(key)
         if launch is None:
+            for t in tensors:
+                check_place(self.name, "a tensor", t)
             made = self.plan(*tensors, *static)
-            if isinstance(made, Work) and not all(t is None or t.is_cuda for t in tensors):
-                there = next(t for t in tensors if t is not None and not t.is_cuda)
-                raise CuteError(
-                    f"kernels: {made.kernel.__name__} gets {described(there)}; give tensors on the GPU (.cuda()), or "
-                    "NumPy's arrays to the plan, whose Work.simulate needs no GPU"
-                )
             launch = made.launcher() if isinstance(made, Work) else made
             if len(self.known) >= MOST:  # the oldest of many shapes
                 self.known.pop(next(iter(self.known)), None)
@@ -288,7 +324,7 @@ class Operator:
         constant: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.name, self.signature, self.backward, self.setup_context = name, signature, backward, setup_context
-        self.planned, self.count = Planned(plan), count
+        self.planned, self.count = Planned(plan, name.removeprefix("numba_cute::")), count
         parameters = inspect.signature(signature).parameters.values()
         self.tensors = sum("Tensor" in str(p.annotation) for p in parameters)
         names = [p.name for p in parameters][: self.tensors]

@@ -15,6 +15,7 @@ from .ground.report import (
     UninitializedReadError,
 )
 from .launch import Simulated, simulate
+from .program import simulation
 from .trace import Trace
 
 
@@ -40,4 +41,5 @@ __all__ = [
     "UninitializedReadError",
     "name_range",
     "simulate",
+    "simulation",
 ]

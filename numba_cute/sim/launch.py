@@ -29,12 +29,14 @@ from ..seam import CuteError
 from ..seam.ground.collecting import seldom
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
-from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
+from ..seam.marks.constexpr import is_host, static_arguments
+from ..seam.marks.launches import launching
 from ..typed.meetings import Meetings
 from .arguments import Arguments
 from .checks import chosen
 from .checks.dependents import SEQUENCE, Sequence
 from .exploring.recorder import Plan, Recorder
+from .given import on_host
 from .ground.report import SimError, SimWarning
 from .ground.user_errors import launch_error, thread_error
 from .hardware import cooperative
@@ -192,12 +194,8 @@ class Simulated:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
         what it launches. CuteError for a kernel."""
         if is_host(self.kernel):
-            token = LAUNCHER.set(self._launch_for)
-            try:
-                with answering_for(self.arch, self.sms), sequence():
-                    return self.kernel(*args, **named)
-            finally:
-                LAUNCHER.reset(token)
+            with self._launches():
+                return self.kernel(*args, **named)
         raise CuteError(
             "simulate(kernel)(…): give the launch configuration, as for Numba's kernels: "
             "simulate(kernel)[grid, block](…)"
@@ -248,6 +246,12 @@ class Simulated:
         """The options of `cuda.jit`; a plain function has none."""
         return getattr(self.kernel, "targetoptions", {})
 
+    @contextmanager
+    def _launches(self) -> Iterator[None]:
+        """Simulate, as this one says, what is launched meanwhile."""
+        with launching(self._launch_for), answering_for(self.arch, self.sms), sequence():
+            yield
+
     def _launch_for(self, kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Simulate a kernel that a host function launches."""
         own = simulate(
@@ -270,7 +274,7 @@ class Simulated:
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
-        args = static_arguments(self.kernel, args, named)
+        args = on_host(static_arguments(self.kernel, args, named))
         self._compiled_too(grid, block, args)
         if any(g % c for g, c in zip(grid, self.cluster)):
             raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
@@ -361,6 +365,7 @@ class Simulated:
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_block if shared else None, self.clustered
+        run.reports = not shared or SEQUENCE.get() is not None  # a later launch's report may name an access of this one
         run.undefined = shared and any(c.backend is not None for c in self.checks)
         run.bounds, run.cooperative = bounds_of(self._options), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback

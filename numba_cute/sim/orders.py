@@ -16,6 +16,7 @@ from ..seam.marks.constexpr import static_arguments
 from .exploring.deviations import explore
 from .exploring.recorder import Plan
 from .exploring.search import Search
+from .given import on_host
 from .ground.report import count
 from .prove.proof import UNCHECKED, Proof, proof
 from .prove.prover import ATOMICS
@@ -69,7 +70,7 @@ class Exploration:
         return partial(self._explore, *self.simulated.configured(config))
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Explored:
-        args = static_arguments(self.simulated.kernel, args, named)
+        args = on_host(static_arguments(self.simulated.kernel, args, named))
         self.simulated._compiled_too(grid, block, args)
         before: Snapshot = []
 

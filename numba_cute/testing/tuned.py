@@ -23,6 +23,7 @@ from ..runtime import from_dlpack
 from ..seam import CuteError, WrongArguments
 from ..seam.ground.names import other_arguments
 from ..seam.ground.naming import described, shown
+from ..seam.marks.constexpr import LAUNCHER
 from ..tensor.tensor import extent
 from . import store
 from .children import Child, reachable
@@ -102,7 +103,10 @@ class Autotuned:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the function on `args` and `named` with the best configuration. What a configuration sets may be given
-        by name too: it then holds, and nothing is measured where that leaves no choice."""
+        by name too: it then holds, and nothing is measured where that leaves no choice. In a `cute.simulation()`, where
+        a time says nothing, it is the first configuration that works: the cheapest, if there is a `cost`."""
+        if self._simulated:
+            return self._first(args, named)[1]
         return self.function(*args, **{**self.tune(*args, **named).best, **named})
 
     def __cute_tuned__(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -113,7 +117,12 @@ class Autotuned:
 
     def tune(self, *args: Any, again: bool = False, **named: Any) -> Tuning:
         """Return what is the fastest for the arguments `args` and `named`: as it is known in this process, as it is
-        kept on disk, or as it is measured now. again: measure, whatever is known."""
+        kept on disk, or as it is measured now. again: measure, whatever is known. In a simulation nothing is measured:
+        it is the first that works."""
+        if self._simulated:
+            return Tuning(
+                self._first(args, named)[0], "simulated", {"function": self._name, "measured": {}, "failed": {}}
+            )
         arguments = self._arguments(args, named)
         key = key_of(self.options.key, arguments)
         given = {n: v for n, v in named.items() if n not in arguments}
@@ -121,6 +130,16 @@ class Autotuned:
         if again or known not in self._known:
             self._known[known] = self._found(args, named, arguments, known, again)
         return self._known[known]
+
+    @property
+    def _simulated(self) -> bool:
+        """Whether launches are not made on a GPU now."""
+        return LAUNCHER.get() is not None and self.options.device is None
+
+    def _first(self, args: Any, named: Any) -> tuple[Any, Any]:
+        """The first configuration that works, and what the function gives with it."""
+        choices = self.candidates(*args, **named)
+        return first_that_works(self._name, choices, lambda c: self.function(*args, **{**c, **named}))
 
     def candidates(self, *args: Any, **named: Any) -> list[Configuration]:
         """Return the configurations that would be measured for the arguments `args` and `named`."""
@@ -288,6 +307,24 @@ def _saved(value: Any) -> Any:
         return _OnHost(value)
     tensor = value if hasattr(value, "element_type") else from_dlpack(value)
     return Saved(*extent(tensor))
+
+
+def first_that_works(
+    name: str, choices: Iterable[Configuration], run: Callable[[Configuration], Any]
+) -> tuple[Configuration, Any]:  # fmt: skip
+    """Return the first of some configurations with which a function runs, and what it gives.
+
+    name: of the function. choices: the configurations. run: runs it with one. CuteError: it runs with none. What the
+    simulator reports of a launch, and internal errors, pass."""
+    failed: dict[str, str] = {}
+    for choice in choices:
+        try:
+            return choice, run(choice)
+        except Exception as e:  # the user's function raises for a configuration that it cannot make
+            if isinstance(e, CuteError) and type(e) is not CuteError:
+                raise
+            failed[text(choice)] = reason(e)
+    raise CuteError(f"autotune: no configuration of {name} works: {_told(failed)}")
 
 
 def _told(failed: dict[str, str]) -> str:

@@ -82,6 +82,15 @@ def test_launches_are_remembered_by_types_shapes_strides_and_alignment():
         return lambda *tensors: launched.append(tensors)
 
     launch = entry.Planned(noted)
+    with cute.simulation():
+        remembered(launch, planned, launched)
+    again = len(planned)
+    with cute.simulation(sms=3):  # another GPU
+        launch((torch.zeros(8), None), (1.0,))
+    assert len(planned) == again + 1
+
+
+def remembered(launch, planned, launched):
     x, y = torch.zeros(8, requires_grad=True), torch.zeros(8)
     launch((x, None), (1.0,))
     launch((y, None), (1.0,))  # as the first
@@ -95,8 +104,11 @@ def test_launches_are_remembered_by_types_shapes_strides_and_alignment():
 @needs_torch
 def test_tensors_of_the_host_are_refused():
     x = torch.zeros(8)
-    with pytest.raises(cute.CuteError, match=r"scaling gets float32 of shape \(8,\) and strides \(1,\) on cpu; give"):
-        entry.Planned(plan)((x, None, x), (2.0,))
+    said = r"scale: a tensor is float32 of shape \(8,\) and strides \(1,\) on cpu; give .*`with cute.simulation\(\):`"
+    with pytest.raises(cute.CuteError, match=said):
+        entry.Planned(plan, "scale")((x, None, x), (2.0,))
+    with cute.simulation():
+        entry.Planned(plan, "scale")((x, None, x), (2.0,))
 
 
 @needs_torch
@@ -154,31 +166,19 @@ def test_no_entry_drops_a_gradient(call):
         GRADIENTLESS[call]()
 
 
-class Simulated(entry.Operator):
-    """Runs where the tensors of torch's are the host's."""
-
-    devices = None
-
-    def __init__(self, name, plan, *args, **named):
-        def simulating(*given):
-            work = plan(*given)
-            return lambda *tensors: work.simulate(*[None if t is None else t.numpy() for t in tensors])
-
-        super().__init__(name, simulating, *args, **named)
-
-
 if torch is not None:
 
     def gradient(ctx, g):
         x, w = ctx.saved_tensors
         return SCALE(g.contiguous(), w, ctx.given["factor"]), None, None
 
-    SCALE = Simulated("numba_cute_tests::entry_scale", plan, scaled, backward=gradient)
-    CONSTANT = Simulated("numba_cute_tests::entry_constant", plan, scaled, backward=gradient, constant=("weight",))
+    SCALE = entry.Operator("numba_cute_tests::entry_scale", plan, scaled, backward=gradient)
+    CONSTANT = entry.Operator("numba_cute_tests::entry_constant", plan, scaled, backward=gradient, constant=("weight",))
 
 
 @needs_torch
 @pytest.mark.slow
+@cute.simulation()
 def test_an_operator_gives_results_and_takes_them():
     x, w = torch.arange(8.0), torch.full((8,), 3.0)
     assert torch.equal(SCALE(x, w, 2.0), 6 * x) and torch.equal(SCALE(x, None, 2.0), 2 * x)
@@ -192,6 +192,7 @@ def test_an_operator_gives_results_and_takes_them():
 
 @needs_torch
 @pytest.mark.slow
+@cute.simulation()
 def test_an_operator_has_gradients_and_is_traced():
     x, w = torch.arange(8.0, requires_grad=True), torch.full((8,), 3.0)
     y = SCALE(x, w, 2.0)

@@ -33,10 +33,11 @@ LEAVING = frozenset({"gemm", "Pieces.put", "Stores.create", "Stores.put", "Store
 
 
 def _hopper(space: dict, options: dict) -> None:
-    """Run it on a tile with a B that stays, then as it is used mostly, and on a tile with a K that CTAs share, launched
-    behind a launch of the same C."""
+    """Run it on a tile with a B that stays, then as it is used mostly, on a tile of more pieces of C than slots, and on
+    a tile with a K that CTAs share, launched behind a launch of the same C."""
     _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, stages=2, kept=4))
     _gemm(space, options, (256, 256, 256), plan.Plan(128, stages=2, slots=2))
+    _gemm(space, options, (256, 256, 64), plan.Plan(256, stages=2, slots=2))
     _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, 2), launches=2)
 
 

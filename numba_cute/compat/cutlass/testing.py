@@ -6,19 +6,17 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...seam import CuteError, InternalError
 from ...testing import (
-    Autotuned,
     JitArguments,
-    Tuning,
-    autotune_jit as _autotune_jit,
+    autotune_jit as autotune_jit,
     benchmark as _benchmark,
     get_workspace_count as _workspaces,
     tune as _tune,
 )  # fmt: skip
+from ...testing.tuned import first_that_works
 from ..runs import RUN
 
 __all__ = [
@@ -54,49 +52,8 @@ def tune(
         return dict(_tune(func, params_dict, kernel_arguments, **named))
     given, names = kernel_arguments or JitArguments(), list(params_dict)
     choices = (dict(zip(names, values)) for values in itertools.product(*params_dict.values()))
-    return dict(_first(names, choices, lambda choice: func(*given.args, **given.kwargs, **choice)())[0])
-
-
-def _first(names: Iterable[str], choices: Iterable[Any], run: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return the first choice with which a user's function runs, and what it gives."""
-    refused: Exception | None = None
-    for choice in choices:
-        try:
-            return choice, run(choice)
-        except InternalError:
-            raise
-        except Exception as e:  # the user's function raises for a combination that it cannot make
-            refused = e
-    raise CuteError(f"tune: no combination of {', '.join(names)} works: {refused}") from refused
-
-
-def autotune_jit(*args: Any, **named: Any) -> Callable[[Callable[..., Any]], Autotuned]:
-    """Decorate a host function with the search for the fastest of its parameters, as `numba_cute.testing.autotune_jit`,
-    whose arguments these are. In a simulated run, where a time says nothing, it takes the first that work."""
-    decorate = _autotune_jit(*args, **named)
-
-    def decorated(function: Callable[..., Any]) -> Autotuned:
-        made = decorate(function)
-        return _Untimed(made.function, made.options)
-
-    return decorated
-
-
-class _Untimed(Autotuned):
-    """Tune a host function, as `Autotuned` does; in a simulated run take the first configuration that works."""
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return super().__call__(*args, **named) if RUN.get() is None else self._chosen(args, named)[1]
-
-    def tune(self, *args: Any, again: bool = False, **named: Any) -> Tuning:
-        if RUN.get() is None:
-            return super().tune(*args, again=again, **named)
-        return Tuning(self._chosen(args, named)[0], "simulated", {"function": self._name, "measured": {}, "failed": {}})
-
-    def _chosen(self, args: Any, named: Any) -> tuple[Any, Any]:
-        """The first configuration that works, and what the function gives with it."""
-        choices = self.candidates(*args, **named)
-        return _first({n for c in choices for n in c}, choices, lambda c: self.function(*args, **{**c, **named}))
+    made = first_that_works(func.__name__, choices, lambda choice: func(*given.args, **given.kwargs, **choice)())
+    return dict(made[0])
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:

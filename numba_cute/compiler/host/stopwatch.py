@@ -13,6 +13,7 @@ from typing import Any
 from cuda.bindings import driver as bindings
 
 from ...seam import CuteError
+from ...seam.marks.constexpr import LAUNCHER
 from . import cudasim
 from .streams import core_stream
 
@@ -86,6 +87,8 @@ class Stopwatch:
     def __init__(self, stream: Any = None) -> None:
         if cudasim.enabled():
             cudasim.unavailable("testing")()
+        if LAUNCHER.get() is not None:
+            raise CuteError("timing: launches are simulated here, and their time says nothing: leave the simulation")
         _use_the_gpu("timing")
         self.stream = handle_of(stream)
         self._given = stream

@@ -64,7 +64,7 @@ class Call:
     def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales):
         """Launch on tensors, wherever they lie."""
         torch, splits = entry.pytorch(), self.options.splits or 1
-        stream = torch.cuda.current_stream(q.device).cuda_stream
+        stream = entry.stream_of(q)
         work = q.new_empty(room(q, v, splits), dtype=torch.float32) if splits > 1 else None
         turned = v.new_empty(turned_shape(v)) if self.narrow else None
         numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in self.aux or aux]
@@ -73,7 +73,7 @@ class Call:
             q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales,
             entry.multiprocessors(q), self.options, *numbers,
         )  # fmt: skip
-        with torch.cuda.device(q.device):
+        with entry.on_device_of(q):
             for kernel, args, grid, block in todo:
                 bound(kernel, grid, block, stream)(*args)
 
@@ -95,7 +95,7 @@ def signature(t):
 def decided(tensors, said):
     """The call for tensors, and for the other arguments, as of `decide`: checked and decided, or remembered."""
     try:
-        key = (*said, *map(signature, tensors))
+        key = (entry.simulated(), *said, *map(signature, tensors))
         found = CALLS.get(key)
     except (AttributeError, TypeError):  # what is no tensor, which is refused, or does not hash
         return decide(tensors, said)
@@ -112,6 +112,7 @@ def decide(tensors, said):
     causal, window, scale, softcap, score, most_queries, splits = said
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
     for name, t in (("q", q), ("k", k), ("v", v)):
+        entry.check_place(WHAT, name, t)
         check_for_tma(name, t)
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)

@@ -16,6 +16,7 @@ from numba_cute.seam import CuteError
 from .. import entry
 from . import backward, backward_parts, backward_tiles, backward_wide
 from .backward import KEYS, Form
+from .schedule import order_of
 
 if TYPE_CHECKING:
     import torch
@@ -56,8 +57,8 @@ class Launch(NamedTuple):
 
 
 def view(array: Any, align: int | None = None) -> Any:
-    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
-    if hasattr(array, "data_ptr"):
+    """A tensor over an array, whose extents are known at run time. One of torch's on a GPU is not kept alive by it."""
+    if getattr(array, "is_cuda", False):
         ptr: Any = cute.make_ptr(
             entry.element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align
         )
@@ -130,18 +131,22 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
         return covering(made, extent)
 
     all_keys, all_queries = key_pairs * cluster * tile, query_pairs * cluster * ALONE
-    numbers = [batch, max(1, L2_BYTES // max(1, rows * (d + width) * 2)) if causal else 1, keys - rows, statistics_rows]
+    section = L2_BYTES // max(1, rows * (d + width) * 2) if causal else 1
+
+    def numbers(counts: Any, pairs: int, heads: int) -> Any:
+        order = order_of(pairs, heads, batch, section)
+        return (*map(cute.Int32, counts), order, *map(cute.Int32, (keys - rows, statistics_rows)), cute.Float32(scale))
+
     of_keys = (
         *map_of(shared, q, d, all_queries), *map_of(load, k, d, all_keys), *map_of(load, v, width, all_keys),
         *map_of(shared, do, width, all_queries), *map_of(put, dk, 64, all_keys), *map_of(put, dv, 64, all_keys),
         logs, dot,
-        *map(cute.Int32, (keys, math.ceil(rows / tile), key_pairs, heads // kv_heads, kv_heads, *numbers)),
-        cute.Float32(scale),
+        *numbers((keys, math.ceil(rows / tile), heads // kv_heads, kv_heads), key_pairs, kv_heads),
     )  # fmt: skip
     of_queries = (
         *map_of(load, q, d, all_queries), *map_of(shared, k, d, all_keys), *map_of(shared, v, width, all_keys),
         *map_of(load, do, width, all_queries), *map_of(put, dq, 64, all_queries), logs, dot,
-        *map(cute.Int32, (keys, query_pairs, heads // kv_heads, heads, *numbers)), cute.Float32(scale),
+        *numbers((keys, heads // kv_heads, heads), query_pairs, heads),
     )  # fmt: skip
     return [
         begin,
@@ -191,14 +196,15 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     tiles = key_tiles * kv_heads * batch
     group = heads // kv_heads
     section = max(1, L2_BYTES // max(1, rows * d * group * 8)) if causal else 1
-    numbers = [keys, query_tiles, key_tiles, group, kv_heads, batch, section, keys - rows]
+    numbers = (*map(cute.Int32, (keys, query_tiles, group, kv_heads)), order_of(key_tiles, kv_heads, batch, section))
     args = (
         *maps,
         flat(logs),
         flat(dot),
         flat(sums),
         flat(drawn),
-        *(cute.Int32(n) for n in numbers),
+        *numbers,
+        cute.Int32(keys - rows),
         cute.Float32(scale),
     )
     return [begin, Launch(backward.make_kernel(form), min(tiles, sms), backward.THREADS, args), end]
@@ -236,8 +242,8 @@ class Passes:
         self.known: OrderedDict[Any, Any] = OrderedDict()
 
     def __call__(self, arrays: Any, work: Any, causal: bool, scale: float) -> None:
-        torch, q = entry.pytorch(), arrays[0]
-        stream = torch.cuda.current_stream(q.device).cuda_stream
+        q = arrays[0]
+        stream = entry.stream_of(q)
         places = [(t.data_ptr(), t.shape, t.stride()) for t in (*arrays, *work)]
         key = (stream, q.device, q.dtype, causal, scale, *places)
         ready = self.known.get(key)
@@ -246,8 +252,9 @@ class Passes:
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            self.known[key] = ready
-        with torch.cuda.device(q.device):
+            if q.is_cuda:  # a simulation's memory is known by its arrays, which are kept
+                self.known[key] = ready
+        with entry.on_device_of(q):
             for launch in ready:
                 launch()
 

@@ -55,6 +55,8 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, read: int) -> floa
     m, n = kernel_extents(c, cut.turned, 1)
     tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n)
     each = cut.sharers * cut.parts
+    if each > sms:
+        return math.inf
     room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly
     rounds = math.ceil(tiles * cut.parts * cut.splits / room)
     k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))

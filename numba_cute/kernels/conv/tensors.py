@@ -92,8 +92,7 @@ def flat(tensors: list[Any], modes: int) -> list[Any]:
 
 def check(what: str, name: str, t: Any) -> None:
     """Refuse a tensor that TMA cannot take. what, name: the entry and the argument. t: the tensor."""
-    if not t.is_cuda:
-        raise CuteError(f"{what}: {name} is {entry.described(t)}; give tensors on the GPU: .cuda()")
+    entry.check_place(what, name, t)
     unit, last = 16 // t.element_size(), t.movedim(1, -1)
     if t.shape[1] % unit:
         raise CuteError(
@@ -122,7 +121,7 @@ def remembered(known: dict[Any, Any], tensors: list[Any], static: tuple[Any, ...
     makes it, and refuses in words what are no tensors."""
     key: Any = None
     try:
-        key = (*static, *entry.kinds(tensors))
+        key = (entry.simulated(), *static, *entry.kinds(tensors))
         found = known.get(key)
     except (AttributeError, TypeError):  # some are no tensors
         found = None

@@ -34,8 +34,8 @@ class Given(NamedTuple):
     def check(self, c: Any) -> None:
         """Refuse a tensor that does not fit the result `c`, with CuteError."""
         said = f"matmul: the epilogue's {entry.described(self.tensor)} along {self.along!r}"
-        if not getattr(self.tensor, "is_cuda", False):
-            raise CuteError(f"{said} must be on the GPU: .cuda()")
+        if getattr(self.tensor, "device", None) != c.device:
+            raise CuteError(f"{said} must be a tensor on {c.device}, where the result is")
         if self.along == "both":
             same = self.tensor.shape == c.shape and self.tensor.dtype == c.dtype
             if not same or contiguous_along(self.tensor) != contiguous_along(c) or self.tensor.data_ptr() % 16:
@@ -51,6 +51,11 @@ def contiguous_along(t: Any) -> int:
     return -1 if t.stride(-1) == 1 else -2
 
 
+def _one_of(tensor: Any) -> Any:
+    """A tensor of one element: one without a mode has one then."""
+    return tensor.reshape(1) if getattr(tensor, "ndim", 1) == 0 else tensor
+
+
 def rows(tensor: Any) -> Given:
     """Read a value for each row of C. tensor: (M,), or (batch, M)."""
     return Given(tensor, "rows")
@@ -63,7 +68,7 @@ def columns(tensor: Any) -> Given:
 
 def one(tensor: Any) -> Given:
     """Read one value, that lies on the device. tensor: of one element."""
-    return Given(tensor, "all")
+    return Given(_one_of(tensor), "all")
 
 
 def matrix(tensor: Any) -> Given:
@@ -73,13 +78,13 @@ def matrix(tensor: Any) -> Given:
 
 def sums(tensor: Any, along: str = "rows") -> Given:
     """Add up a result. tensor: float32; what is added to. along: "rows" for a sum of each row, "columns", or "all"."""
-    return Given(tensor, along, "sum")
+    return Given(_one_of(tensor), along, "sum")
 
 
 def magnitude(tensor: Any, along: str = "all") -> Given:
     """Find a result's greatest magnitude. tensor: float32, which keeps what it has if that is more. along: as for
     `sums`."""
-    return Given(tensor, along, "max")
+    return Given(_one_of(tensor), along, "max")
 
 
 class Epilogue:
@@ -276,7 +281,7 @@ def bias(vector: Any) -> Epilogue:
 
 def scale(factor: Any, along: str = "all") -> Epilogue:
     """Multiply C. factor: a number, or a tensor: of one value, or along "rows" or "columns", of one for each."""
-    return Epilogue(_multiply, factor if isinstance(factor, (int, float)) else Given(factor, along))
+    return Epilogue(_multiply, factor if isinstance(factor, (int, float)) else Given(_one_of(factor), along))
 
 
 def residual(tensor: Any, factor: float = 1.0) -> Epilogue:

@@ -36,7 +36,8 @@ class Vector:
         lane = arch.lane_idx()
         for start in range(0, width, 32):
             index = lane + start
-            source = cute.min(cute.Int32(first + shift + index), cute.Int32(self.values.shape[0] - 1))  # none beyond
+            last = cute.Int32(cute.size(self.values, mode=[0]) - 1)
+            source = cute.min(cute.Int32(first + shift + index), last)  # none beyond
 
             def put(index: Any = index, source: Any = source) -> None:
                 where = (source, place.batch) if cute.rank(self.values) == 2 else source

@@ -107,7 +107,7 @@ def matmul(
     entry.refuse_gradients("matmul", tensors)
     key: Any = None
     try:
-        key = (*entry.kinds(tensors), form, out_dtype, cut)
+        key = (entry.simulated(), *entry.kinds(tensors), form, out_dtype, cut)
         known = _known.get(key)
     except (AttributeError, TypeError):  # some are no tensors, which is refused in words
         known = None
@@ -164,8 +164,7 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
 def _check(a: Any, b: Any, c: Any, given: list[Any]) -> None:
     """What TMA and wgmma want of the tensors, and the epilogue of its own."""
     for name, x in (("a", a), ("b", b), ("out", c)):
-        if not getattr(x, "is_cuda", False):
-            raise CuteError(f"matmul: {name} is {entry.described(x)}; give tensors on the GPU: .cuda()")
+        entry.check_place("matmul", name, x)
         unit = 16 // x.element_size()
         steps = [s for n, s in zip(x.shape, x.stride()) if n > 1]
         inner = {x.stride(-1): -1, x.stride(-2): -2}.get(1)
@@ -197,10 +196,9 @@ class Splits:
         """Give that of the current stream, for a result like `c`; nothing, where nothing is split."""
         if not self.split:
             return ()
-        cuda = entry.pytorch().cuda
-        if cuda.is_current_stream_capturing():  # a graph has its own, which it makes zero
+        if not c.is_cuda or entry.capturing(c):  # a graph has its own, which it makes zero
             return scratch(c, self.counts)
-        stream = cuda.current_stream(c.device).cuda_stream
+        stream = entry.stream_of(c)
         if stream not in self.known:
             self.known[stream] = scratch(c, self.counts)
         return self.known[stream]
@@ -212,6 +210,11 @@ def _prepared(
     """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, and the
     epilogue's tensors, and what makes such a result."""
     c = _result(a, b, epilogue, out, out_dtype, cut)
+    if out is None and c.shape[-1] * c.element_size() % 16:
+        raise CuteError(
+            f"matmul: b is {entry.described(b)}; rows of the result, of {c.shape[-1]} elements, must be multiples of "
+            f"16 bytes: pad its columns, or give an out= whose rows have room"
+        )
     _check(a, b, c, epilogue.given if epilogue else [])
     dtype, c_dtype = operands_of(a), entry.element_type(c)
     ours = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)

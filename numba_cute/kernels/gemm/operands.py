@@ -88,9 +88,9 @@ def load_atom(tensor, layout, tile, ctas=1):
 
 
 def most_clusters(array, ctas):
-    """Count the clusters of `ctas` CTAs that run at once where `array` lies; one in the simulator."""
+    """Count the clusters of `ctas` CTAs that run at once where `array` lies, or that is simulated; of NumPy's: one."""
     if getattr(getattr(array, "device", None), "type", None) != "cuda":
-        return 1
+        return 1 if entry.simulated() is None else utils.HardwareInfo().get_max_active_clusters(ctas)
     return utils.HardwareInfo(array.device.index).get_max_active_clusters(ctas)
 
 
@@ -118,9 +118,9 @@ def counter_of(array):
     if not hasattr(device, "type"):
         return np.zeros(1, np.int32)
     torch = entry.pytorch()
-    if device.type != "cuda" or torch.cuda.is_current_stream_capturing():  # a graph has its own, which it makes zero
+    if device.type != "cuda" or entry.capturing(array):  # a graph has its own, which it makes zero
         return torch.zeros(1, dtype=torch.int32, device=device)
-    key = device, torch.cuda.current_stream(device).cuda_stream
+    key = device, entry.stream_of(array)
     if key not in _counters:
         _counters[key] = torch.zeros(1, dtype=torch.int32, device=device)
     return _counters[key]

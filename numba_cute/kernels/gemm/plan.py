@@ -317,6 +317,8 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
     m, n = kernel_extents(c, cut.turned, spread)
     batches = c.shape[0] if len(c.shape) == 3 else 1
     each, k_tiles = cut.sharers * cut.parts, k_tiles_of(k, dtype)
+    if each > sms:
+        return math.inf
     room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly
     tiles = clusters_of(c, cut, spread) * cut.sharers
     alone = alone_of(tiles, room, cut)

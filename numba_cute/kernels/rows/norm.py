@@ -19,7 +19,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
-from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
+from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, optional, total
 from numba_cute.seam import traced
 
@@ -100,7 +100,8 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
     xs.start(team)
     residuals.start(team)
     w, b = held(team, xs, weight), held(team, xs, bias)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         s = xs.take(team, row, 0)
         if residual is not None:
             s = rounded(s + residuals.take(team, row, 0), residuals.tensor)
@@ -119,6 +120,7 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
         if rstd is not None:
             team.write_one(cute.make_tensor(rstd), row, r)
         finish(team, xs, residuals, weight, bias, w, b, cute.make_tensor(y), row, s, m, r)
+        row = team.following(row)
 
 
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
@@ -137,7 +139,8 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
     dys.start(team)
     more.start(team)
     dw, db = team.zeros(), team.zeros()
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         r = team.read_one(cute.make_tensor(rstd), row)
         h = xs.take(team, row, 0) * r
         if cute.const_expr(centred):
@@ -162,6 +165,7 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
             team.meeting.sync()
             more.refill(team, row)
         team.write(cute.make_tensor(dx), row, g)
+        row = team.following(row)
     if dweight is not None:
         team.leave(cute.make_tensor(dweight), dw, meeting_place)
     if dbias is not None:
@@ -224,7 +228,7 @@ def _forward_plan(x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed:
     ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:  # fmt: skip
         summed = None if residual is None else matrix(summed)
         kept = (mean.view(-1) if saved and centred else None, rstd.view(-1) if saved else None)
-        return matrix(x), matrix(residual), weight, bias, matrix(y), summed, *kept
+        return rows_of(x), rows_of(residual), weight, bias, matrix(y), summed, *kept
 
     launch = forward_work(*given(x, residual, weight, bias, y, summed, mean, rstd), eps, centred).launcher()
     return lambda *tensors: launch(*given(*tensors))
@@ -251,7 +255,7 @@ def _forward_results(
 
 def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dsummed: Any, dx: Any, dweight: Any, dbias: Any,
                    centred: bool, weighted: bool, biased: bool) -> Any:  # fmt: skip
-    work, groups, adding = backward_works(matrix(dy), matrix(x), weight, matrix(dsummed), matrix(dx), centred)
+    work, groups, adding = backward_works(rows_of(dy), rows_of(x), weight, rows_of(dsummed), matrix(dx), centred)
     launch, add, length = work.launcher(), adding.launcher(), x.shape[-1]
     torch = entry.pytorch()
 
@@ -260,7 +264,7 @@ def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dsummed: 
     ) -> None:
         dw = torch.empty((groups, length), dtype=torch.float32, device=x.device) if weighted else None
         db = torch.empty((groups, length), dtype=torch.float32, device=x.device) if biased else None
-        launch(matrix(dy), matrix(x), weight, mean.view(-1) if centred else None, rstd.view(-1), matrix(dsummed),
+        launch(rows_of(dy), rows_of(x), weight, mean.view(-1) if centred else None, rstd.view(-1), rows_of(dsummed),
                matrix(dx), dw, db)  # fmt: skip
         if weighted:
             add(dw, dweight)
@@ -274,13 +278,13 @@ def _backward_results(
     dy: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None, mean: torch.Tensor, rstd: torch.Tensor,
     dsummed: torch.Tensor | None, centred: bool, weighted: bool, biased: bool,
 ) -> Any:  # fmt: skip
-    """Make dx, dweight and dbias."""
+    """Make dx, dweight, and dbias, whose type may be another one than dweight's: it is rounded to that later."""
     line = x.shape[-1:]
-    kind = x.dtype if weight is None else weight.dtype
     return (
-        x.new_empty(x.shape), x.new_empty(line if weighted else (0,), dtype=kind),
-        x.new_empty(line if biased else (0,), dtype=kind),
-    )  # fmt: skip
+        x.new_empty(x.shape),
+        x.new_empty(line if weighted else (0,), dtype=x.dtype if weight is None else weight.dtype),
+        x.new_empty(line if biased else (0,), dtype=entry.pytorch().float32),
+    )
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:

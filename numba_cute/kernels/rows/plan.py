@@ -95,17 +95,28 @@ def matrix(x: Any) -> Any:
         return made
     except (RuntimeError, AttributeError) as e:
         raise CuteError(
-            f"rows: {entry.described(x)} cannot be seen as rows of its last mode: give .contiguous()"
+            f"rows: out is {entry.described(x)}, which cannot be seen as rows of its last mode: give one that is dense"
         ) from e
 
 
-def of_rows(work: Callable[..., entry.Work], matrices: tuple[bool, ...]) -> Callable[..., Any]:
+def rows_of(x: Any) -> Any:
+    """Give `x`, which is read alone, as rows of its last mode: a view, or a copy where its strides allow none."""
+    return x if x is None or len(x.shape) == 2 else x.reshape((-1, x.shape[-1]) if len(x.shape) > 2 else (1, -1))
+
+
+def of_rows(work: Callable[..., entry.Work], matrices: tuple[bool, ...], results: int = 1) -> Callable[..., Any]:
     """Make the plan of an operator that launches `work` on its tensors, each seen as a matrix or, where `matrices` says
-    False, as a line; `work` gets its other arguments too."""
+    False, as a line; `work` gets its other arguments too. results: how many of the tensors, the last, are written."""
+
+    def one(t: Any, is_matrix: bool, is_result: bool) -> Any:
+        if is_matrix:
+            return matrix(t) if is_result else rows_of(t)
+        return t.view(-1) if is_result else t.reshape(-1)
 
     def plan(*given: Any) -> Any:
         def seen(tensors: Any) -> list[Any]:
-            return [matrix(t) if one else t.view(-1) for one, t in zip(matrices, tensors)]
+            last = len(matrices) - results
+            return [one(t, is_matrix, i >= last) for i, (is_matrix, t) in enumerate(zip(matrices, tensors))]
 
         launch = work(*seen(given), *given[len(matrices) :]).launcher()
         return lambda *tensors: launch(*seen(tensors))
@@ -173,7 +184,7 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
         most_stages = 2 if threads * teams == MOST_THREADS else habit.stages  # what is left caches the weights
         stages = min(most_stages, SHARED // (each * resident)) if ring else 0
     share = -(-count // cluster) if cluster > 1 else 0
-    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share)
+    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share, not whole)
     groups = max(1, -(-rows // teams))
     if whole:
         groups = min(groups, resident * _at_once(streams[0], cluster))

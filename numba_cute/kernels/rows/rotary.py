@@ -29,7 +29,8 @@ HEADS = 4
 @static
 class Turning:
     """What is static of a call: elements of a vector, vectors of pairs of a head, heads, those of a thread, whether
-    pairs are neighbours, whether to turn back, and whether elements beyond the pairs are copied."""
+    pairs are neighbours, whether to turn back, how many elements beyond the pairs are copied, and at whose multiples of
+    bytes x's and y's vectors begin."""
 
     vector: int
     columns: int
@@ -38,6 +39,7 @@ class Turning:
     neighbours: bool
     back: bool
     rest: int
+    align: int
 
 
 @traced
@@ -47,8 +49,7 @@ def pairs(head: Any, column: Any, t: Turning) -> Any:
         layout, step = cute.make_layout((2 * t.vector, 1)), 2 * t.vector
     else:
         layout, step = cute.make_layout((t.vector, 2), stride=(1, t.vector * t.columns)), t.vector
-    size = min(16, (2 if t.neighbours else 1) * t.vector * head.element_type.bytes)
-    pointer = cute.make_ptr(head.element_type, head.iterator.toint(), cute.AddressSpace.gmem, size)
+    pointer = cute.make_ptr(head.element_type, head.iterator.toint(), cute.AddressSpace.gmem, t.align)
     return cute.make_tensor(pointer + column * step, layout)
 
 
@@ -110,19 +111,20 @@ def rotary_work(x: Any, cos: Any, sin: Any, positions: Any, y: Any, neighbours: 
     """Give the work of `rotary_kernel` for arrays of torch's or NumPy's, x and y (tokens, heads, D)."""
     half = cos.shape[1]
     vector: int = 16 // min(x.itemsize, cos.itemsize)
-    while vector > 1 and not _suits(vector, half, x, y, cos, sin):
+    side = 2 if neighbours else 1  # vectors of x and y that lie together
+    while vector > 1 and not (half % vector == 0 and _suits(side * vector, x, y) and _suits(vector, cos, sin)):
         vector //= 2
     heads = x.shape[1]
     each = next(e for e in range(HEADS, 0, -1) if heads % e == 0)
     rest = x.shape[2] - 2 * half
-    turning = Turning(vector, half // vector, heads, each, neighbours, back, rest)
+    align = min(16, side * vector * x.itemsize) if _suits(side * vector, x, y) else x.itemsize
+    turning = Turning(vector, half // vector, heads, each, neighbours, back, rest, align)
     items = x.shape[0] * (heads // each) * turning.columns
     return entry.Work(rotary_kernel, max(1, -(-items // THREADS)), THREADS, static=(turning,))
 
 
-def _suits(vector: int, half: int, *arrays: Any) -> bool:
-    if half % vector:
-        return False
+def _suits(vector: int, *arrays: Any) -> bool:
+    """Whether vectors of so many elements begin at multiples of their bytes, or of 16."""
     for a in arrays:
         access = min(16, vector * a.itemsize)
         if not entry.aligned(a) or any(s * a.itemsize % access for s in entry.strides(a)[:-1]):
@@ -130,14 +132,22 @@ def _suits(vector: int, half: int, *arrays: Any) -> bool:
     return True
 
 
-def _tokens(x: Any) -> Any:
-    """x as (tokens, heads, D)."""
-    return x if x.dim() == 3 else x.view(-1, x.shape[-2], x.shape[-1])
+def _tokens(x: Any, written: bool = False) -> Any:
+    """x as (tokens, heads, D): a view, or, where strides allow none, a copy of what is not written."""
+    if x.dim() == 3:
+        return x
+    shape = (-1, x.shape[-2], x.shape[-1])
+    try:
+        return x.view(shape) if written else x.reshape(shape)
+    except RuntimeError:
+        raise CuteError(
+            f"rotary: out is {entry.described(x)}, whose tokens lie in no order: give a dense one"
+        ) from None
 
 
 def _plan(x: Any, cos: Any, sin: Any, positions: Any, y: Any, neighbours: bool, back: bool) -> Any:
     def seen(x: Any, cos: Any, sin: Any, positions: Any, y: Any) -> tuple[Any, Any, Any, Any, Any]:
-        return _tokens(x), cos, sin, None if positions is None else positions.reshape(-1), _tokens(y)
+        return _tokens(x), cos, sin, None if positions is None else positions.reshape(-1), _tokens(y, written=True)
 
     launch = rotary_work(*seen(x, cos, sin, positions, y), neighbours, back).launcher()
     return lambda *tensors: launch(*seen(*tensors))
@@ -150,7 +160,9 @@ def _result(
     entry.check(what, "x", x, dtypes=entry.FLOATS, least_rank=3)
     entry.check(what, "cos", cos, dtypes=entry.FLOATS, rank=2, like=x)
     entry.check(what, "sin", sin, dtypes=(entry.type_name(cos),), shape=cos.shape, like=x)
-    entry.check(what, "positions", positions, dtypes=("int32", "int64"), shape=x.shape[:-2], like=x, optional=True)
+    entry.check(
+        what, "positions", positions, dtypes=("int32", "int64"), shape=x.shape[:-2], last=False, like=x, optional=True
+    )
     if not 0 < 2 * cos.shape[1] <= x.shape[-1]:
         raise CuteError(
             f"rotary: cos is {entry.described(cos)}: it turns {2 * cos.shape[1]} elements of a head, which has "

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of the entries that multiply matrices."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from numba_cute import kernels
+from numba_cute.kernels import gemm
+from numba_cute.kernels.gemm.launches import operands_of
+from numba_cute.kernels.gemm.plan import cuts
+
+from .draw import Draw, Wrong, close, equal
+
+F8 = torch.float8_e4m3fn
+TYPES = (torch.bfloat16, torch.bfloat16, torch.float16, torch.float32, F8, torch.float8_e5m2, torch.int8)
+EXTENTS = (1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 136, 160, 192, 200, 257)
+ACCUMULATED = {F8: 2.0**-12, torch.float8_e5m2: 2.0**-12, torch.float32: 2.0**-10}
+"""What sums of such operands may be off by, in parts of the sums of magnitudes: products and operands are rounded."""
+
+
+STEPS = ("bias", "scale", "rows", "columns", "one", "relu", "silu", "gelu", "exact", "residual", "amax", "total")
+
+
+def multiple(n: int, unit: int) -> int:
+    return max(unit, n // unit * unit)
+
+
+def operand(d: Draw, name: str, shape: tuple[int, ...], kind: torch.dtype, along_k: int) -> torch.Tensor:
+    """An operand, contiguous along one of its last modes; along K (its mode -1 or -2), if it has not 16 bits."""
+    unit = 16 // kind.itemsize
+    if kind == torch.int8:
+        x = torch.randint(-128, 128, shape, generator=d.torch).to(kind)
+    else:
+        x = d.elements(shape, torch.float32).clamp(-300, 300).to(kind)
+    turn = along_k == -2 if kind.itemsize != 2 else d.one_in(2)
+    x = d.laid(name, x.mT if turn else x, unit=unit, broadcast=x.ndim > 2)
+    return d.note(name, x.mT if turn else x)
+
+
+def epilogue(d: Draw, shape: tuple[int, ...], kind: torch.dtype, pairs: bool):
+    """Some steps; gives the Epilogue, its reference, and tensors that it writes with what they must hold."""
+    m, n = shape[-2:]
+    made, steps, checks = None, [], []
+    names = [d.of(*STEPS) for _ in range(d.of(0, 0, 1, 1, 2, 3))]
+    for name in d.note("epilogue", names):
+        vector = lambda k: torch.randn(k, generator=d.torch).to(d.of(torch.float32, torch.bfloat16))  # noqa: E731
+        width = n * 2 if pairs else n
+        if pairs and name in ("residual", "amax", "total", "rows", "one"):
+            continue
+        if name == "bias":
+            v = vector(width)
+            step, exact = gemm.bias(v), lambda x, v=v: x + v.double()
+        elif name in ("scale", "one"):
+            f = torch.tensor([0.75]) if name == "one" else 0.75
+            step, exact = gemm.scale(f), lambda x: x * 0.75
+        elif name in ("rows", "columns"):
+            v = vector(m if name == "rows" else width)
+            step, exact = gemm.scale(v, name), lambda x, v=v, r=name == "rows": x * (v[:, None] if r else v).double()
+        elif name == "residual":
+            if any(s[0] == "residual" for s in steps):
+                continue
+            v = torch.randn(shape, generator=d.torch).to(kind)
+            step, exact = gemm.residual(v, 0.5), lambda x, v=v: x + 0.5 * v.double()
+        elif name in ("amax", "total"):
+            along = d.of("all", "rows", "columns")
+            batch = shape[:-2] if along != "all" else ()
+            held = torch.zeros((*batch, {"all": 1, "rows": m, "columns": n}[along]))
+            step = (gemm.amax if name == "amax" else gemm.total)(held, along)
+
+            def exact(x, held=held, along=along, name=name):
+                over = {"all": tuple(range(x.ndim)), "rows": (-1,), "columns": (-2,)}[along]
+                checks.append((name, held, (x.abs().amax(over) if name == "amax" else x.sum(over)).reshape(held.shape)))
+                return x
+        else:
+            step = {"relu": gemm.relu, "silu": gemm.silu, "gelu": gemm.gelu, "exact": lambda: gemm.gelu("none")}[name]()
+            exact = {
+                "relu": torch.relu, "silu": torch.nn.functional.silu,
+                "gelu": lambda x: torch.nn.functional.gelu(x, approximate="tanh"), "exact": torch.nn.functional.gelu,
+            }[name]  # fmt: skip
+        made = step if made is None else made | step
+        steps.append((name, exact))
+    if pairs:
+        glu = d.note("pairs", d.of("swiglu", "geglu"))
+        step = getattr(gemm, glu)()
+        made = step if made is None else made | step
+        act = torch.nn.functional.silu if glu == "swiglu" else lambda x: torch.nn.functional.gelu(x, approximate="tanh")
+        steps.append((glu, lambda x: act(x[..., :n]) * x[..., n:]))
+    return made, steps, checks
+
+
+def matmul(d: Draw) -> None:
+    kind = d.of(*TYPES)
+    m, n, k = d.of(*EXTENTS), d.of(*EXTENTS), d.of(*EXTENTS, 320, 400)
+    pairs = kind.itemsize == 2 and d.one_in(6)
+    result = torch.float32 if kind == torch.float32 or d.one_in(5) else torch.bfloat16 if kind.itemsize == 1 else kind
+    n = multiple(n, 16 if pairs else 8) if not d.one_in(10) else n
+    batch_a, batch_b = ((), ()) if d.one_in(2) else d.of(((2,), (2,)), ((3,), ()), ((), (2,)), ((1,), (1,)))
+    a = operand(d, "a", (*batch_a, m, k), kind, -1)
+    b = operand(d, "b", (*batch_b, k, n), kind, -2)
+    shape = (*(batch_a or batch_b), m, n // 2 if pairs else n)
+    made, steps, checks = epilogue(d, shape, result, pairs) if kind != torch.int8 else (None, [], [])
+    out, given = None, {}
+    if kind == torch.int8:
+        result = torch.int32
+    elif d.one_in(4):
+        out = d.laid("out", torch.zeros(shape, dtype=result), unit=16 // result.itemsize, broadcast=False)
+        if any(s == "residual" for s, _ in steps) and out.stride() != torch.empty(shape).stride():
+            out = None
+    if out is None and kind != torch.int8:
+        given["out_dtype"] = result
+    if d.one_in(4):
+        found = cuts(torch.empty(shape), k, operands_of(a)) if not pairs and not steps else []
+        given["cut"] = d.note("cut", d.of(*found)) if found else None
+    if a.ndim == 3 and batch_a and batch_b and a.shape[0] != b.shape[0]:
+        return
+    made_of = kernels.matmul(a, b, epilogue=made, out=out, **given)
+    x, y = a.double(), b.double()
+    want = x @ y
+    if kind == torch.int8:
+        return equal("result", made_of, want)
+    size = (x.nan_to_num(0, 0, 0).abs() @ y.nan_to_num(0, 0, 0).abs()).max() + 1e-6
+    add = ACCUMULATED.get(kind, 2.0**-18)
+    for name, exact in steps:
+        before = float(want.abs().nan_to_num(0, 0, 0).max()) + 1e-6
+        want = exact(want)
+        if name in ("silu", "gelu", "swiglu", "geglu"):
+            add += 2.0**-9
+        size = max(float(size) * max(1.0, float(want.abs().nan_to_num(0, 0, 0).max()) / before), before)
+    if bool(torch.isfinite(want).all()) or all(s in ("bias", "scale", "rows", "columns", "relu", "residual", "one")
+                                               for s, _ in steps):  # fmt: skip
+        close("result", made_of, want, size=size, add=add)
+        for name, held, exact in checks:
+            more = math.prod(shape) if name == "total" else 1
+            close(name, held, exact, size=float(size) * more**0.5 * 4, add=add)
+    if out is not None and made_of is not out:
+        raise Wrong("it does not give what it was to write to")
+
+
+def ends_of(d: Draw, groups: int, rows: int, all_rows: bool = False) -> torch.Tensor:
+    cuts_ = sorted(d.of(0, rows, d.random.randint(0, rows)) for _ in range(groups))
+    if all_rows or d.one_in(2):
+        cuts_[-1] = rows
+    return d.note("ends", torch.tensor(cuts_, dtype=torch.int32))
+
+
+def grouped_gemm(d: Draw) -> None:
+    kind = d.of(torch.bfloat16, torch.float16, F8)
+    unit = 16 // kind.itemsize
+    groups, rows = d.of(1, 2, 3, 5), d.of(0, 1, 3, 17, 64, 129, 150, 200)
+    n, k = multiple(d.of(*EXTENTS), 8), d.of(*EXTENTS)
+    a = d.laid("a", d.elements((rows, k), kind), unit=unit)
+    turn = kind.itemsize == 2 and d.one_in(3)
+    b = d.elements((groups, n, k), kind)
+    b = d.laid("b", b.mT if turn else b, unit=unit)
+    b = b.mT if turn else b
+    ends = ends_of(d, groups, rows)
+    d.note("ends are", ends.tolist())
+    kind_c = kind if kind.itemsize == 2 else torch.bfloat16
+    out = d.laid("out", torch.full((rows, n), 7.0).to(kind_c), unit=8, broadcast=False)
+    made = kernels.grouped_gemm(a, b, ends, out=out)
+    want, begin = torch.full((rows, n), 7.0).double(), 0
+    for g, end in enumerate(ends.tolist()):
+        want[begin:end] = a[begin:end].double() @ b[g].double().T
+        begin = max(begin, end)
+    size = float(a.double().nan_to_num(0, 0, 0).abs().max(-1)[0].max() * k * 3 + 1) if rows else 1.0
+    close("result", made, want, size=size, add=ACCUMULATED.get(kind, 2.0**-18))
+
+
+def blockscaled_gemm(d: Draw) -> None:
+    m, n, k = d.of(0, 1, 3, 17, 64, 129, 150), multiple(d.of(*EXTENTS), 8), multiple(d.of(*EXTENTS, 300), 16)
+    groups = d.of(None, None, 1, 2, 3)
+    a = d.laid("a", d.elements((m, k), F8), unit=16)
+    shape = (n, k) if groups is None else (groups, n, k)
+    b = d.laid("b", d.elements(shape, F8), unit=16)
+    blocks_k, blocks_n = -(-k // 128), -(-n // 128)
+    scales = lambda *s: torch.rand(s, generator=d.torch) + 0.5  # noqa: E731
+    scales_a = d.laid("scales_a", scales(m, blocks_k), last=False)
+    scales_b = d.laid("scales_b", scales(*shape[:-2], blocks_n, blocks_k), last=False)
+    ends = None if groups is None else ends_of(d, groups, m, all_rows=True)
+    made = kernels.blockscaled_gemm(a, b, scales_a, scales_b, ends)
+    wide_a = a.double() * scales_a.double().repeat_interleave(128, -1)[:, :k]
+    wide_b = b.double() * (
+        scales_b.double().repeat_interleave(128, -1).repeat_interleave(128, -2)[..., :n, :k]
+    )  # fmt: skip
+    want, begin = torch.zeros((m, n)).double(), 0
+    for g, end in enumerate([m] if ends is None else ends.tolist()):
+        want[begin:end] = wide_a[begin:end] @ (wide_b if groups is None else wide_b[g]).T
+        begin = max(begin, end)
+    size = float(wide_a.nan_to_num(0, 0, 0).abs().max() * k * 4 + 1) if m else 1.0
+    close("result", made, want, size=size, add=2.0**-12)
+
+
+def mixed_gemm(d: Draw) -> None:
+    kind = d.of(torch.bfloat16, torch.float16)
+    m, n, k = d.of(0, 1, 3, 17, 64, 100, 129), multiple(d.of(*EXTENTS), 8), d.of(*EXTENTS, 300)
+    signed = d.one_in(2)
+    w = torch.randint(-8 if signed else 0, 8 if signed else 16, (n, k), generator=d.torch)
+    w = d.laid("w", w.to(torch.int8 if signed else torch.uint8), last=False)
+    blocks = -(-k // 128)
+    scales = d.laid("scales", (torch.rand((n, blocks), generator=d.torch) + 0.1).to(kind), last=False)
+    zeros = None
+    if d.one_in(2):
+        zeros = torch.randint(-8 if signed else 0, 8 if signed else 16, (n, blocks), generator=d.torch)
+        zeros = d.laid("zeros", zeros.to(d.of(w.dtype, torch.int32)), last=False)
+    x = d.laid("x", d.elements((m, k), kind), unit=8)
+    made = kernels.mixed_gemm(x, kernels.int4_weights(w, scales, zeros))
+    wide = lambda t: t.double().repeat_interleave(128, -1)[:, :k]  # noqa: E731
+    weights = (w.double() - (0 if zeros is None else wide(zeros))) * wide(scales)
+    rounded = weights.to(kind).double()
+    want = x.double() @ weights.T
+    if bool(torch.isfinite(want).all()):
+        size = (x.double().abs() @ weights.abs().T).max() if m else torch.tensor(1.0)
+        return close("result", made, want, size=float(size) + 1e-6, add=2.0**-8)
+    finite = torch.isfinite(x.double().sum(-1)) if m else torch.zeros(0, dtype=torch.bool)
+    rows = made[finite]
+    close("rows without NaN", rows, (x.double() @ rounded.T)[finite], size=float(k * 20), add=2.0**-8)
+
+
+CASES = {
+    "matmul": matmul, "grouped_gemm": grouped_gemm, "blockscaled_gemm": blockscaled_gemm, "mixed_gemm": mixed_gemm,
+}  # fmt: skip

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of the entries that work on rows: norms, softmax, cross-entropy, top k, rotary, permutations."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from numba_cute import kernels
+
+from .draw import Draw, Wrong, close, equal, gradients
+
+FLOATS = (torch.bfloat16, torch.float16, torch.float32)
+
+
+def _rows(d: Draw, name: str = "x", shape: tuple[int, ...] | None = None, grad: bool = False):
+    shape = (*d.shape(0, 3), d.length()) if shape is None else shape
+    x = d.laid(name, d.elements(shape, d.of(*FLOATS)))
+    return x.contiguous() if grad and 0 in x.stride() else x
+
+
+def _norm(d: Draw, what: str) -> None:
+    centred, grad = what == "layernorm", d.note("grad", d.one_in(2))
+    x = _rows(d, grad=grad)
+    n = x.shape[-1]
+    line = lambda name: d.laid(name, d.elements((n,), d.of(*FLOATS)))  # noqa: E731
+    weight, bias = line("weight") if d.one_in(2) else None, line("bias") if centred and d.one_in(2) else None
+    residual = _rows(d, "residual", tuple(x.shape), grad) if d.one_in(3) else None
+    eps = d.note("eps", d.of(1e-5, 1e-6, 1e-3))
+
+    def ours(x, *others):
+        given = dict(zip(names, others))
+        b = (given.get("bias"),) if centred else ()
+        return getattr(kernels, what)(x, given.get("weight"), *b, residual=given.get("residual"), eps=eps)
+
+    def exact(x, *others):
+        given = dict(zip(names, others))
+        s = x + given["residual"] if "residual" in given else x
+        if rounded and "residual" in given:
+            s = s + (s.detach().to(residual.dtype).double() - s.detach())
+        c = s - s.mean(-1, keepdim=True) if centred else s
+        y = c / (c.pow(2).mean(-1, keepdim=True) + eps).sqrt()
+        y = y * given["weight"] if "weight" in given else y
+        y = y + given["bias"] if "bias" in given else y
+        return (y, s) if "residual" in given else y
+
+    given = [(k, v) for k, v in (("weight", weight), ("bias", bias), ("residual", residual)) if v is not None]
+    names = [k for k, _ in given]
+    tensors = [x, *[v for _, v in given]]
+    add = 0.0 if residual is None else 2.0**-8  # a sum in 16 bits is what the gradient is taken of
+    rounded = all(bool(torch.isfinite(t).all()) for t in tensors)
+    if grad and all(bool(torch.isfinite(t).all()) for t in tensors) and x.numel() and n > 1:
+        return gradients(d, ours, exact, tensors, add=max(add, 2.0**-9), smooth=residual is None)
+    made, want = ours(*tensors), exact(*[t.double() for t in tensors])
+    made, want = (r if isinstance(r, tuple) else (r,) for r in (made, want))
+    for i, (m, w) in enumerate(zip(made, want)):
+        close(f"result {i}", m, w, add=2.0**-12)
+
+
+def rmsnorm(d: Draw) -> None:
+    _norm(d, "rmsnorm")
+
+
+def layernorm(d: Draw) -> None:
+    _norm(d, "layernorm")
+
+
+def softmax(d: Draw) -> None:
+    x = _rows(d, grad=True)
+    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+        return gradients(d, kernels.softmax, lambda x: x.softmax(-1), [x], add=2.0**-8)
+    out = d.laid("out", torch.empty_like(x), broadcast=False) if d.one_in(3) else None
+    made = kernels.softmax(x, out=out)
+    if out is not None and made is not out:
+        raise Wrong("it does not give what it was to write to")
+    close("softmax", made, x.double().softmax(-1), size=1.0)
+
+
+def cross_entropy(d: Draw) -> None:
+    shape = (*d.shape(0, 3), d.length())
+    x = _rows(d, shape=shape, grad=True)
+    n = shape[-1]
+    target = torch.randint(0, n, shape[:-1], generator=d.torch)
+    ignored = d.note("ignore_index", d.of(-100, 0, n - 1, n + 5))
+    if target.numel() and d.one_in(2):
+        target[torch.rand(target.shape, generator=d.torch) < 0.3] = ignored
+    target = d.laid("target", target.to(d.of(torch.int64, torch.int32)), last=False)
+    reduction = d.note("reduction", d.of("none", "sum", "mean"))
+
+    def ours(x):
+        return kernels.cross_entropy(x, target, ignore_index=ignored, reduction=reduction)
+
+    def exact(x):
+        flat, at = x.reshape(-1, n), target.reshape(-1).long()
+        seen = at != ignored
+        loss = flat.logsumexp(-1) - flat.gather(-1, at.clamp(0, n - 1)[:, None])[:, 0]
+        loss = torch.where(seen, loss, torch.zeros_like(loss)).reshape(target.shape)
+        return loss if reduction == "none" else loss.sum() / (1 if reduction == "sum" else seen.sum())
+
+    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+        if reduction != "mean" or bool((target != ignored).any()):
+            return gradients(d, ours, exact, [x], add=2.0**-8)
+    want = exact(x.double())
+    close("loss", ours(x), want, size=want.abs().nan_to_num(0, 0, 0).max() + 10 if want.numel() else 1.0)
+
+
+def topk(d: Draw) -> None:
+    x = _rows(d, grad=True)
+    n = x.shape[-1]
+    k, soft = d.note("k", min(n, d.of(1, 2, 3, 5, 8, 16, 31, 64, 100, 256))), d.note("softmax", d.one_in(3))
+    order = torch.argsort(
+        torch.where(torch.isnan(x.double()), math.inf, x.double()), dim=-1, descending=True, stable=True
+    )
+    nan = torch.isnan(x)
+    if bool(nan.any()):  # NaN before infinities, each in its place's order
+        key = nan.double() * 2 + (x.double() == math.inf) * 1.0
+        order = order.gather(-1, torch.argsort(key.gather(-1, order), dim=-1, descending=True, stable=True))
+    at = order[..., :k]
+    values = x.double().gather(-1, at)
+    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+        ours = lambda x: kernels.topk(x, k, softmax=soft)[0]  # noqa: E731
+
+        def exact(x):
+            chosen = x.gather(-1, at)
+            return chosen.softmax(-1) if soft else chosen
+
+        return gradients(d, ours, exact, [x], add=2.0**-8)
+    made, places = kernels.topk(x, k, softmax=soft)
+    equal("indices", places, at)
+    if soft:
+        return close("softmax", made, values.softmax(-1), size=1.0)
+    equal("values", made, values)
+
+
+def rotary(d: Draw) -> None:
+    *outer, tokens = (*d.shape(0, 2), d.of(0, 1, 2, 3, 5, 17))
+    heads, dim = d.of(1, 1, 2, 3, 5), d.of(2, 4, 6, 16, 32, 64, 66, 80)
+    x = d.laid("x", d.elements((*outer, tokens, heads, dim), d.of(*FLOATS)))
+    half = d.note("half", d.of(dim // 2, dim // 2, max(1, dim // 4), 1))
+    places = tokens + d.of(0, 0, 3)
+    positions = None
+    if d.one_in(2) and places:
+        positions = torch.randint(0, places, (*outer, tokens), generator=d.torch).to(d.of(torch.int64, torch.int32))
+        positions = d.laid("positions", positions, last=False)
+    kind = d.of(*FLOATS)
+    angles = torch.randn(places, half, generator=d.torch)
+    cos, sin = (d.laid(n, f(angles).to(kind)) for n, f in (("cos", torch.cos), ("sin", torch.sin)))
+    interleaved, inverse = d.note("interleaved", d.one_in(2)), d.note("inverse", d.one_in(2))
+
+    def exact(x):
+        at = torch.arange(tokens).expand(*outer, tokens) if positions is None else positions.long()
+        c, s = cos.double()[at][..., None, :], sin.double()[at][..., None, :] * (-1 if inverse else 1)
+        a, b = (x[..., 0 : 2 * half : 2], x[..., 1 : 2 * half : 2]) if interleaved else (
+            x[..., :half], x[..., half : 2 * half])  # fmt: skip
+        p, q = a * c - b * s, b * c + a * s
+        turned = torch.stack((p, q), -1).flatten(-2) if interleaved else torch.cat((p, q), -1)
+        return torch.cat((turned, x[..., 2 * half :]), -1)
+
+    ours = lambda x: kernels.rotary(x, cos, sin, positions, interleaved=interleaved, inverse=inverse)  # noqa: E731
+    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+        return gradients(d, ours, exact, [x], add=2.0**-9)
+    close(
+        "rotary", ours(x), exact(x.double()), size=x.double().abs().nan_to_num(0, 0, 0).max() * 2 if x.numel() else 1.0
+    )
+
+
+KINDS = (torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.int8, torch.uint8, torch.int16, torch.int32,
+         torch.int64, torch.bool)  # fmt: skip
+
+
+def permute(d: Draw) -> None:
+    modes = d.of(1, 2, 2, 3, 3, 4, 5)
+    shape = [d.of(0, 1, 2, 3, 5, 8, 16, 24, 33, 64, 72, 100) if not d.one_in(12) else 200 for _ in range(modes)]
+    while math.prod(shape) > 20000:
+        shape[shape.index(max(shape))] //= 2
+    kind = d.of(*KINDS)
+    x = torch.randint(-100, 100, tuple(shape), generator=d.torch)
+    x = (x > 0) if kind == torch.bool else x.abs().to(kind) if kind == torch.uint8 else x.to(kind)
+    x = d.laid("x", x, last=False)
+    if d.one_in(6) and modes > 1:
+        m = d.random.randrange(modes)
+        x = d.note("x", x[(slice(None),) * m + (slice(None, None, 2),)])
+    if modes > 1 and d.one_in(4):
+        return equal("transpose", kernels.transpose(x), x.mT)
+    order = d.note("order", d.random.sample(range(modes), modes))
+    given = [m - modes if d.one_in(5) else m for m in order]
+    grad = kind in (torch.float32, torch.float64) and d.note("grad", d.one_in(3))
+    if not grad:
+        return equal("permute", kernels.permute(x, given), x.permute(order))
+    gradients(d, lambda x: kernels.permute(x, given), lambda x: x.permute(order), [x])
+
+
+CASES = {
+    "rmsnorm": rmsnorm, "layernorm": layernorm, "softmax": softmax, "cross_entropy": cross_entropy, "topk": topk,
+    "rotary": rotary, "permute": permute,
+}  # fmt: skip

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One case of one entry, in a simulation; a process of `pool` that runs such."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from typing import Any
+
+import numba_cute as cute
+
+from ..pool import serve
+from . import attention, conv, gemm, rows
+from .draw import Draw, Wrong
+
+CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES}
+
+
+def run(name: str, label: str) -> dict[str, Any]:
+    """Run the case that a label decides. Gives its kind: right, refused, wrong or error; what was drawn, and why."""
+    d, why, kind = Draw(label), "", "right"
+    began = time.process_time()
+    checks, sms = d.note("checks", d.one_in(6)), d.note("sms", d.of(2, 4, 16, 132))
+    try:
+        with cute.simulation(checks=checks, sms=sms):
+            CASES[name](d)
+    except Wrong as e:
+        kind, why = "wrong", str(e)
+    except cute.CuteError as e:
+        told = type(e) is cute.CuteError and re.match(r"\w+( \w+)?: ", str(e))
+        kind, why = ("refused" if told else "error"), f"{type(e).__name__}: {e}"
+    except Exception:
+        kind, why = "error", traceback.format_exc()[-1500:]
+    return {"kind": kind, "why": why, "notes": d.notes, "seconds": time.process_time() - began}
+
+
+if __name__ == "__main__":
+    serve(lambda source: run(*source.split(" ", 1)))
