@@ -352,13 +352,7 @@ def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any])
         return find()
     found = _memory().found
     of, args, kws = asked
-    key = (
-        kind,
-        promotion.followed(),
-        of._code,
-        *[a._code for a in args],
-        *[(name, ty._code) for name, ty in kws.items()],
-    )
+    key = (kind, promotion.followed(), of._code, *[a._code for a in args], *[(n, t._code) for n, t in kws.items()])
     if key not in found:
         try:
             found[key] = find()
