@@ -4,6 +4,7 @@
 import functools
 import gc
 import inspect
+import weakref
 from collections import Counter
 from types import SimpleNamespace
 
@@ -240,6 +241,34 @@ def test_an_error_in_a_kernel_gives_the_collector_back():
     with pytest.raises(cute.CuteError):
         cute.compile(unknown_bound, (np.zeros(4, np.int32), 3))
     assert gc.get_threshold() == before
+
+
+def test_what_was_tried_in_vain_keeps_nothing_of_its_caller():
+    """While types are found, a call is tried that fails until a branch is left out: its frames hold the caller's."""
+
+    @cuda.jit
+    def kernel(x):
+        if cute.const_expr(cute.rank(x) == 2):
+            n = 1
+        else:
+            n = 2
+        cute.arch.cp_async_bulk_wait_group(n)
+
+    class Mine:
+        pass
+
+    def caller(x):
+        mine = Mine()
+        cute.compile(kernel, (x,))
+        return weakref.ref(mine)
+
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        assert caller(cute.runtime.from_dlpack(np.zeros((2, 2), np.float32)))() is None
+    finally:
+        if before:
+            gc.enable()
 
 
 # ---------------------------------------------------------------- what is remembered
