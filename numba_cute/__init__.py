@@ -4,9 +4,9 @@
 import sys as _sys
 import typing as _typing
 
-from .seam.ground.collecting import seldom as _seldom
+from .seam.ground.collecting import staying as _staying
 
-with _seldom:  # what an import makes stays
+with _staying:
     from . import (
         arch as arch,
         experimental as experimental,

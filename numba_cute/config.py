@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from .seam import CuteError
+from .seam.ground.records import dataclass
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Settings:
     """The settings.
 

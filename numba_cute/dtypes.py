@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, overload
 
 import ml_dtypes
@@ -19,6 +18,7 @@ import numpy as np
 from . import seam
 from .seam.ground.element_classes import Element, OfElements, OfKind
 from .seam.ground.names import UnknownName
+from .seam.ground.records import dataclass
 from .seam.guards import element_values
 
 __all__ = [

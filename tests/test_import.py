@@ -130,3 +130,10 @@ def test_an_import_costs_no_more_than_numba_cuda_does():
     runs = [[spent(s) for s in ("pass", "from numba import cuda", "import numba_cute")] for _ in range(8)][1:]
     nothing, cuda, cute = (statistics.median(column) for column in zip(*runs))
     assert cute - cuda <= cuda - nothing, f"{cute - cuda:.3f} s over numba.cuda's {cuda - nothing:.3f} s"
+
+
+def test_a_types_text_needs_no_xdsl():
+    code = (
+        "import numba_cute as cute, sys\nprint(cute.make_layout((2, 3)).type, 'xdsl' in sys.modules, dir(cute.ir)[-1])"
+    )
+    assert child(code).split() == ['!cute.layout<"(2,3):(1,2)">', "False", "to_python"]

@@ -9,7 +9,6 @@ thread, operands that are descriptors) overrides what differs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import seam
@@ -17,6 +16,7 @@ from ..dtypes import DType
 from ..layout import Layout
 from ..layout.int_tuple import same as alike
 from ..seam import CuteError, StaticEnum
+from ..seam.ground.records import dataclass
 from ..tensor.pointer import AddressSpace
 from ..tensor.tensor import Tensor
 from .instructions import Part, instructions

@@ -28,6 +28,7 @@ else:
         narrow_division,
         objects,
         operators,
+        range_steps,
         reference,
         sameness,
         struct_operators,

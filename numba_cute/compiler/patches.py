@@ -15,7 +15,6 @@ import linecache
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -38,6 +37,7 @@ from numba.cuda.core import (
 from numba.cuda.typing import context
 
 from ..seam import CuteError
+from ..seam.ground.records import dataclass
 from . import pipeline
 from .bridge import contexts, devices, typeofs
 from .emit import entry, ranges
@@ -157,7 +157,7 @@ def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="b71bea535e572551",
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="332f27bcb42f8cb3",
         why="to give its own functions their passes and typing context",
         reads=(*ssa.LEANS_ON, *lower.LEANS_ON, *rewrites.LEANS_ON),
     ),
@@ -199,7 +199,7 @@ PATCHES: tuple[Patch, ...] = (
     ),
     Patch(
         compiler.nvvm.CompilationUnit, "compile", nvvm.hearing_interrupts, digest="cb127374dedda007",
-        why="to answer Ctrl-C while libNVVM compiles its own kernels",
+        why="to answer Ctrl-C while libNVVM compiles its own kernels, and to say which shape all their blocks have",
     ),
     Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 
 from ..seam import CuteError, InIR, Int, Leaf, UnknownName, current_or, divisor, static, traced
 from ..seam.ground.naming import shown
+from ..seam.ground.records import dataclass
 from ..seam.guards.kinds import Domain
 from ..seam.marks.of_host import keep_on_host
 from .basis import ScaledBasis, add_coord, checked, is_basis
@@ -50,7 +50,7 @@ def _sound(shape: IntTuple, stride: IntTuple) -> bool:
 
 
 @static
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Layout(InIR):
     """The function from coordinates of `shape` to the inner product with `stride`, a congruent tuple.
 
@@ -144,7 +144,7 @@ class Layout(InIR):
 
 
 @static
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ComposedLayout(InIR):
     """The function c -> inner(offset + outer(c)). inner: a Swizzle, a Layout, or another such function, on the host one
     of Python's too; offset: an index or coordinate; outer: the Layout whose shape and coordinates it has."""

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 from typing import Any
 
 from ..seam import CuteError, InIR, static, traced
+from ..seam.ground.records import dataclass
 from .int_tuple import static_int, whole
 
 __all__ = ["Swizzle", "make_swizzle"]
 
 
 @static
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Swizzle(InIR):
     """S<bits,base,shift>: bit field Z of `bits` bits from bit `base` is xored with field Y, `shift` bits above it
     (below it if `shift` is negative, and then Y is what changes).

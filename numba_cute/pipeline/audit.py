@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from .. import layout
 from ..atoms.copy import copy, copy_atom_call
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..seam import CuteError, is_static
+from ..seam.ground.records import dataclass
 from ..seam.hooks.audits import AUDITS, Code, Step, in_line
 from ..tensor.tensor import Tensor
 from .group import PipelineOp

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
@@ -11,6 +10,7 @@ from ..isa.rows.clc import RESPONSE_BYTES
 from ..isa.rows.special import sreg
 from ..layout import Layout
 from ..seam import CuteError, Int, current, remainder, static, traced
+from ..seam.ground.records import dataclass
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .group import WARP_SIZE, CooperativeGroup, PipelineOp

@@ -8,13 +8,13 @@ lie along N); B's is one for all of the same n.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes, layout
 from ..isa.rows.special import sreg_cluster
 from ..layout import Layout
 from ..seam import CuteError, current, is_static
+from ..seam.ground.records import dataclass
 from ..seam.guards.messages import how_static
 from .known import check_cluster, cluster_size
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
@@ -11,6 +10,7 @@ from ..arch.smem import alloc_smem
 from ..isa.rows.special import sreg
 from ..layout import Layout
 from ..seam import CuteError, Int, current, remainder, static, traced
+from ..seam.ground.records import dataclass
 from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
 from .cluster import Cluster, check_modes, cluster_of

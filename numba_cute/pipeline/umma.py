@@ -8,13 +8,13 @@ The matrix unit signals with `tcgen05.commit`: the warp whose elected lane issue
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ..isa.rows.special import sreg
 from ..isa.rows.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
 from ..layout import Layout
 from ..seam import CuteError, Int, current, static, traced
+from ..seam.ground.records import dataclass
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .cluster import Cluster, check_modes, cluster_of, cluster_rank

@@ -61,6 +61,7 @@ from numba_cute.seam.ground.names import (
     WrongArguments as WrongArguments,
 )
 from numba_cute.seam.ground.packages import is_of_hook as is_of_hook
+from numba_cute.seam.ground.records import dataclass_transform as dataclass_transform
 from numba_cute.seam.marks.constexpr import Constexpr as Constexpr
 from numba_cute.seam.marks.decorators import (
     ArrayView as ArrayView,
@@ -68,7 +69,6 @@ from numba_cute.seam.marks.decorators import (
     after_set as after_set,
     bind_fields as bind_fields,
     const_expr as const_expr,
-    dataclass_transform as dataclass_transform,
     field_names as field_names,
     for_result as for_result,
     is_for_result as is_for_result,

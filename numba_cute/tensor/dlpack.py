@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +14,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..seam import CuteError
+from ..seam.ground.records import dataclass
 from ..seam.hooks.dltensor import DLTensor
 
 

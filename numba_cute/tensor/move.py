@@ -37,7 +37,6 @@ def move(
         if not isinstance(p, Pointer):
             raise CuteError(f"copy: a tensor of coordinates, {text(p)}, has no memory to copy from or to")
     check_writable(dst, "copy")
-    access = access or _access
     for lay in (slayout, dlayout):
         if not seam.is_static(lay.shape):
             raise CuteError(f"copy: shape {lay.shape} must be static; slice a static tile first{how_static(lay.shape)}")
@@ -49,12 +48,17 @@ def move(
     check_formats(src, dst)
     (src, slayout), (dst, dlayout) = by_address(src, slayout), by_address(dst, dlayout)
     width = vector_width(src, slayout, dst, dlayout, limit)
+    spread = 1 if pred or access else _width_in_memory(src, slayout, dst, dlayout, limit)
+    if spread > width:
+        _spread(src, slayout, dst, dlayout, spread, count)
+        return
     if count // width > MOST_INSTRUCTIONS and not seam.computes_on_host():
         raise CuteError(
             f"copy: {count} elements are {count // width} instructions of a thread: copy by tiles in a loop"
         )
     if hoped and width == 1 < count:
         seam.loses(lambda: why_single(src, slayout, dst, dlayout, limit))
+    access = access or _access
     firsts = first_of_vectors(slayout, dlayout, width, count)
     src_offset, dst_offset = _offsets(slayout, firsts), _offsets(dlayout, firsts)
     for n, at in enumerate(firsts):
@@ -64,6 +68,32 @@ def move(
             access(a, b, width)
         else:
             seam.current().when(pred(at), lambda a=a, b=b: access(a, b, width))  # type: ignore[misc]
+
+
+def _width_in_memory(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int) -> int:
+    """Count the elements per access that lie side by side in memory in coordinate order, if the other side are whole
+    registers, which may be any; 1 otherwise."""
+    regs = AddressSpace.rmem
+    if (src.space is regs) is (dst.space is regs) or src.dtype != dst.dtype or src.dtype.width < 32:
+        return 1
+    ptr, lay = (dst, dlayout) if src.space is regs else (src, slayout)
+    width = vector_width(ptr, lay, ptr, lay, limit)
+    count = int(layout.size(lay))
+    return width if first_of_vectors(lay, lay, width, count) == tuple(range(0, count, width)) else 1
+
+
+def _spread(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, width: int, count: int) -> None:
+    """Copy between memory, by `width` elements at once, and registers that do not lie side by side."""
+    indices = tuple(range(count))
+    src_offset, dst_offset = _offsets(slayout, indices), _offsets(dlayout, indices)
+    for first in range(0, count, width):
+        vector = range(first, first + width)
+        if dst.space is AddressSpace.rmem:
+            for i, value in zip(vector, advance(src, src_offset(first)).load_vector(width)):
+                advance(dst, dst_offset(i)).store(value)
+        else:
+            values = tuple(advance(src, src_offset(i)).load() for i in vector)
+            advance(dst, dst_offset(first)).store_vector(values)
 
 
 def filling(ptr: Any, lay: Any, count: int, value: Any) -> tuple[Sequence[int], Callable[[Any], None]]:

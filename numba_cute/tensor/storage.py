@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import inspect
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import layout, seam
@@ -20,6 +19,7 @@ from ..dtypes import DType, Uint8
 from ..layout import ComposedLayout, Layout, Swizzle
 from ..seam import CuteError, Int, static, traced
 from ..seam.ground.names import Named
+from ..seam.ground.records import dataclass
 from ..seam.guards import facade
 from ..seam.guards.messages import how_static
 from ..seam.marks.decorators import annotations_of, check_own_class

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .. import dtypes
 from ..seam import CuteError
 from ..seam.ground.naming import shown
+from ..seam.ground.records import dataclass
 
 
 @dataclass(frozen=True)

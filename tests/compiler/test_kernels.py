@@ -388,7 +388,7 @@ def test_a_launch_says_how_large_blocks_are():
 
     out = np.zeros(64)
     first, second, third = (k.ptx for k in cute.compile(run, out).kernels)
-    assert ".maxntid 64" in first and ".minnctapersm 3" in first
+    assert ".reqntid 64, 1, 1" in first and ".minnctapersm 3" in first
     assert ".maxntid 128" in second and ".minnctapersm" not in second
     assert ".maxntid 64" in third
     cute.simulate(run)(out)

@@ -91,6 +91,22 @@ def test_range_takes_the_keywords_of_the_cute_dsl():
     assert list(cute.range(1, 6, 2, unroll=4)) == [1, 3, 5]
 
 
+@cute.kernel
+def ending_with_an_if(out, n):
+    for i in cute.range(n, unroll=1):
+        if cute.arch.elect_one():
+            out[i] += i + 1
+            cute.arch.atomic_add(out.iterator + 7, cute.Float32(1))
+
+
+def test_a_round_stands_once_in_the_code_where_a_loop_says_so():
+    out = np.zeros(8, np.float32)
+    cute.simulate(ending_with_an_if)[1, 32](from_dlpack(out), 5)
+    assert out.tolist() == [1, 2, 3, 4, 5, 0, 0, 5]
+    ptx = cute.compile(ending_with_an_if, (from_dlpack(out), 5)).ptx
+    assert ptx.count("elect.sync") == 1 and '.pragma "nounroll"' in ptx
+
+
 def test_a_loop_over_numbers_is_numbas():
     @cute.kernel
     def kernel(out):

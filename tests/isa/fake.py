@@ -75,7 +75,7 @@ class Machine:
     cta_rank = 0
 
     def __init__(self, lanes: int = 1, ctas: int = 1) -> None:
-        self.lanes = lanes
+        self.lanes, self.elected = lanes, 0
         self.shared = [np.zeros(1 << 17, np.uint8) for _ in range(ctas)]
         self.memory = np.zeros(4096, np.uint8)
         self.bars: dict[tuple[int, int], Barrier] = {}

@@ -3,10 +3,11 @@
 right kernels in N orders (100), all of them, or those named, beside each other in one pool.
 
 What was found is in benchmarks/results/mutation.json, or PATH, within seconds: kernels that run again have new entries,
-and the others stay. `--rest` runs what an entry says is left. A mutant that takes longer than `--limit` CPU seconds
-is left too."""
+and the others stay. `--rest` runs what an entry says is left, and all of a kernel whose source has changed since. A
+mutant that takes longer than `--limit` CPU seconds is left too."""
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import time
@@ -22,11 +23,15 @@ EVERY = 5
 
 
 class Entry:
-    """What is known of a kernel. mutants: all, by their text. wrong: those that are bugs. verdicts: by its text whether
-    a mutant was found. loud: by its seed what a run of the right kernel said, "" for nothing."""
+    """What is known of a kernel. source: its digest, that of which all else is known. mutants: all, by their text.
+    wrong: those that are bugs. verdicts: by its text whether a mutant was found. loud: by its seed what a run of the
+    right kernel said, "" for nothing."""
 
     def __init__(self, kernel, known, seeds):
         self.name, self.seeds = kernel.name, range(seeds)
+        self.source = hashlib.sha256(kernel.source.encode()).hexdigest()[:16]
+        if known.get("source") != self.source:
+            known = {}
         self.mutants = [str(m) for m in mutants(kernel.source, set(kernel.functions))]
         self.equivalent = {text: why for text in self.mutants if (why := reason(kernel, text))}
         self.wrong = [text for text in self.mutants if text not in self.equivalent]
@@ -55,6 +60,7 @@ class Entry:
     def shown(self):
         """The entry of the results."""
         return {
+            "source": self.source,
             "seeds": len(self.seeds), "silent_seeds": sum(not text for text in self.loud.values()),
             "mutants": len(self.mutants), "wrong": len(self.wrong), "found": sum(self.verdicts.values()),
             "survivors": [t for t, found in self.verdicts.items() if not found],

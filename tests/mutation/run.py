@@ -18,6 +18,8 @@ NOT_TAKEN = "this branch is not taken"
 STORES = "PipelineTmaStore only checks its type"
 KEPT = "B is loaded once, and stays: nobody waits for its release"
 FIRST = "a producer's first wait of a stage passes"
+TMA = "the copies complete the stage: with TMA commit does nothing"
+MORE = "waiting for all groups is slower, and right"
 WAITED = "what is loaded is waited for where it is first used"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
@@ -32,21 +34,21 @@ EQUIVALENT = {
     ("PipelineCpAsync", "without producer.tail()"): OWN,
     ("PipelineCpAsync", "without arch.mbarrier_arrive(pipe.producer_get_barrier(stage))"): NOT_TAKEN,
     ("tensor memory", "without umma.tcgen05_wait_ld()"): WAITED,
-    ("Hopper GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
+    ("Hopper GEMM", "without stage.commit()"): TMA,
     ("Hopper GEMM", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too, and keep it alive",
     ("Hopper GEMM", "without arch.cluster_wait() #3"): "producers of its CTA wait there too, and keep it alive",
     ("Hopper GEMM", "without arch.sync_warp() #2"): NOT_TAKEN,
     ("Hopper GEMM", "CONSUMER_WA: argument 1 +1 #2"): KEPT,
     ("Hopper GEMM", "CONSUMER_WA: argument 1 -1 #2"): KEPT,
     ("Hopper GEMM", "whole.make_producer().acquire_and_advance() does not wait"): FIRST,
-    ("TMA to warps", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
+    ("TMA to warps", "without stage.commit()"): TMA,
     ("threads to threads", "without producer.tail()"): OWN,
     ("TMA to warps", "without producer.tail()"): OWN,
     ("raw GEMM", "without sync.bar_sync(1, 256) #2"): "the second of two: nothing uses the tile after it",
     ("TMA store", "without fence.fence_proxy_async(space='shared::cta') #2"): NOT_TAKEN,
     ("TMA store", "cp_async_bulk_wait_group(n=0, read=True)"): NOT_TAKEN,
-    ("Hopper GEMM", "warpgroup.wait_group(1): argument 0 -1"): "waiting for all groups is slower, and right",
-    ("mixed GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
+    ("Hopper GEMM", "warpgroup.wait_group(1): argument 0 -1"): MORE,
+    ("mixed GEMM", "without stage.commit()"): TMA,
     ("mixed GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): STORES,
     ("Ampere GEMM", "arch.cp_async_wait_group(STAGES - 2): argument 0 -1"): "waiting for more is slower, and right",
     ("Ampere GEMM", "arch.cp_async_wait_group(0)"): "the groups open at the end are empty: all copies were waited for",
@@ -62,6 +64,12 @@ EQUIVALENT = {
     ("Blackwell attention", "without arch.fence_view_async_tmem_load()"): WAITED,
     ("Blackwell attention", "loads_q.acquire_and_advance() does not wait"): FIRST,
     ("Blackwell attention", "tiles.acquire_and_advance() does not wait"): FIRST,
+    ("kernels: grouped GEMM", "without teller.tail()"): OWN,
+    ("kernels: grouped GEMM", "without stage.commit()"): TMA,
+    ("kernels: products", "warpgroup.wait_group(1): argument 0 -1"): MORE,
+    ("kernels: weights of 4 bits", "without stage.commit()"): TMA,
+    ("kernels: weights of 4 bits", "warpgroup.wait_group(1): argument 0 -1"): MORE,
+    ("kernels: weights of 4 bits", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too",
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
 }
 

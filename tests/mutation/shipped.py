@@ -37,6 +37,7 @@ from .mutants import functions_of
 from .source import Kernel
 
 Problem = Callable[[], None]
+SEQUENCE = cute.simulate.sequence
 
 
 def kernel(name: str, module: ModuleType, functions: str, *problems: Problem) -> Kernel:
@@ -96,6 +97,30 @@ def _forget(kernels: list[dict[str, Any]]) -> None:
         made.cache_clear()
 
 
+def _behind(problem: Problem, times: int = 1) -> Problem:
+    """The problem with each launch so often, each begun before the one before it has ended."""
+
+    def run() -> None:
+        simulate, launched = cute.simulate, []
+
+        class After:
+            def __init__(self, kernel: Any, **options: Any) -> None:
+                self.made = partial(simulate, kernel, **options)
+
+            def __getitem__(self, config: Any) -> Callable[..., None]:
+                def launch(*args: Any) -> None:
+                    for _ in range(times):
+                        self.made(pdl=bool(launched))[config](*args)
+                        launched.append(config)
+
+                return launch
+
+        with SEQUENCE(), mock.patch.object(cute, "simulate", After):
+            problem()
+
+    return run
+
+
 def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
@@ -138,8 +163,8 @@ def _groups(*rows: int, n: int, k: int, dtype: Any, cut: Any, scaled: bool = Fal
     return lambda: test_grouped.test_each_group_is_multiplied_by_its_own_matrix(rows, n, k, dtype, cut, how)
 
 
-def _weights(*shape: int, tile_n: int, parts: int = 1, sharers: int = 1) -> Problem:
-    how = test_mixed.cut(tile_n, parts, sharers)
+def _weights(*shape: int, tile_n: int, parts: int = 1, sharers: int = 1, stages: int = 0) -> Problem:
+    how = test_mixed.cut(tile_n, parts, sharers)._replace(stages=stages)
     return lambda: test_mixed.test_weights_are_widened_on_their_way(shape, test_mixed.BF16, how, {})
 
 
@@ -156,6 +181,7 @@ BF16, E4M3 = test_grouped.BF16, test_grouped.E4M3
 PLAIN = _groups(5, 0, 70, n=24, k=24, dtype=BF16, cut=test_grouped.NARROW)
 SHARED = _groups(3, 0, 270, 130, n=264, k=72, dtype=BF16, cut=test_grouped.ROWS)
 SCALED = _groups(130, 3, n=136, k=272, dtype=E4M3, cut=test_grouped.NARROW, scaled=True)
+LONG = _groups(5, n=24, k=400, dtype=BF16, cut=test_grouped.NARROW)
 TWO_HALVES = _groups(130, 3, n=24, k=400, dtype=E4M3, cut=test_grouped.COLUMNS, scaled=True)
 ALONE, CLUSTER, RING = "teams that read again", "a cluster", "warps with a ring"
 
@@ -173,20 +199,23 @@ KERNELS = [
            _top("warps that read again"), _top(CLUSTER)),
     kernel("kernels: boxes", box, "move", _moved),
     kernel("kernels: turns", turn, "turn", _turned),
-    kernel("kernels: grouped GEMM", grouped, "grouped hear tell", PLAIN, SHARED, SCALED),
-    kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, SCALED, TWO_HALVES),
-    kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16),
+    kernel("kernels: grouped GEMM", grouped, "grouped hear tell", PLAIN, SHARED, SCALED,
+           _behind(PLAIN, 2)),
+    kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, LONG, SCALED, TWO_HALVES),
+    kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16, stages=2),
+           _behind(_weights(5, 72, 136, tile_n=16), 2), _weights(20, 200, 264, tile_n=32, sharers=2),
            _weights(20, 200, 264, tile_n=32, parts=2, sharers=2)),
     kernel("kernels: attention", forward, "kernel multiply_scores multiply_values", _attention("packed_of_three"),
-           _attention("causal"), _attention("cluster"), _few("causal"), _narrow("ragged")),
+           _attention("causal"), _attention("cluster"), _few("causal"), _behind(_narrow("ragged"), 2)),
     kernel("kernels: attention's tiles", schedule, "begin_tickets next_drawn next_told", _attention("no_draws"),
            _attention("causal"), _attention("cluster")),
-    kernel("kernels: attention of few", split, "join", _few("causal")),
-    kernel("kernels: attention's values", values, "turn", _narrow("ragged")),
-    kernel("kernels: gradients", backward, "kernel leave load load_rows store", _gradients(40, 72, True, 1),
+    kernel("kernels: attention of few", split, "join", _behind(_few("causal"))),
+    kernel("kernels: attention's values", values, "turn", _behind(_narrow("ragged"), 2)),
+    kernel("kernels: gradients", backward, "kernel leave load load_rows store",
+           _behind(_gradients(40, 72, True, 1)),
            _gradients(150, 200, False, 2)),
-    kernel("kernels: gradients after", backward_parts, "after", _gradients(40, 72, True, 1)),
+    kernel("kernels: gradients after", backward_parts, "after", _behind(_gradients(40, 72, True, 1))),
     kernel("kernels: gradients' tiles", backward_tiles, "publish release", _gradients(40, 72, True, 1),
            _gradients(150, 200, False, 2)),
-    kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put", _wide(192, 128)),
+    kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put", _behind(_wide(192, 128))),
 ]  # fmt: skip

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """mbarriers, named and cluster barriers, threads that do not meet: right kernels silent, broken ones named."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from numba import cuda
@@ -11,6 +13,7 @@ from numba_cute.sim import (
     DeadlockError,
     DivergenceError,
     OutOfBoundsError,
+    RaceError,
     SimError,
     name_range,
     simulate,
@@ -276,6 +279,32 @@ def test_cluster_wait_without_arrive():
 def test_a_cta_outside_the_cluster():
     with pytest.raises(OutOfBoundsError, match="CTA 2 is outside the cluster, which has 2 CTAs"):
         launch(lambda: cluster.mapa(BAR, 2), blocks=2, cluster=2)
+
+
+@pytest.mark.parametrize("met", [True, False])
+def test_any_lane_may_be_elected(met):
+    """Lane 0 writes, and the elected lane arrives: that is one thread by luck, which a seed undoes."""
+
+    def kernel(out):
+        barrier_of(1)
+        place = cuda.shared.array(1, np.int32)
+        if cuda.threadIdx.x < 32:
+            if cuda.threadIdx.x == 0:
+                place[0] = 7
+            if met:
+                cuda.syncwarp()
+            if sync.elect_sync():
+                mbarrier.mbarrier_arrive(BAR)
+        else:
+            mbarrier.mbarrier_wait_parity(BAR, 0)
+            out[cuda.threadIdx.x - 32] = place[0]
+
+    out = np.zeros(32, np.int32)
+    for seed in (None, 0):
+        launch(kernel, out, seed=seed)
+        assert (out == 7).all()
+    with nullcontext() if met else pytest.raises(RaceError, match="place"):
+        launch(kernel, out, seed=5)
 
 
 def test_exactly_one_lane_is_elected():

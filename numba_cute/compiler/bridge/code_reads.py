@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...isa.form.targets import asked
 from ...seam.ground.bytecode import Operation, operations
 from ...seam.ground.packages import package_of
 from ...seam.marks.plain import is_users_module
@@ -49,6 +50,9 @@ _WHERE = frozenset((
     "co_firstlineno", "co_lines", "co_positions", "co_lnotab", "co_linetable", "co_filename", "f_lineno", "tb_lineno",
 ))  # fmt: skip
 """What tells where code stands, which is not what it does."""
+_OF_TARGET = ("numba_cute.utils.hardware_info", "HardwareInfo")
+_STREAM = ("cuda.bindings.driver", "CUstream")
+_OF_PROCESS = frozenset(("getPtr", "from_handle"))
 _CLOCK = frozenset(("today", "now", "utcnow", "fromtimestamp", "utcfromtimestamp", "astimezone", "timestamp"))
 _ON_DISK = frozenset(dir(pathlib.Path)) - frozenset(dir(pathlib.PurePath))
 _PRINTS = ("print", "breakpoint")
@@ -92,7 +96,20 @@ def sees_more(x: Any) -> frozenset[str]:
     cls = x if isinstance(x, type) else type(x)
     if issubclass(cls, pathlib.Path):
         return _ON_DISK
+    if is_stream(x):
+        return _OF_PROCESS
     return _CLOCK if issubclass(cls, (datetime.date, np.datetime64)) else frozenset()
+
+
+def is_stream(x: Any) -> bool:
+    """Say whether an object is a stream as the driver's bindings have it: a number, and an address that is another in
+    each process."""
+    return (type(x).__module__, type(x).__name__) == _STREAM
+
+
+def answers_for_target(cls: Any) -> bool:
+    """Say whether a class of this library tells facts of the target that is compiled for, and asks no GPU for them."""
+    return (cls.__module__, cls.__name__) == _OF_TARGET and asked() is not None
 
 
 def registered(cls: Any) -> tuple[str, ...]:

@@ -375,7 +375,7 @@ def typing_context() -> CuteTypingContext:
     return CuteTypingContext(cuda_target.typing_context)
 
 
-_ALWAYS = (range, pow, operator.pow, operator.ipow, bool, operator.not_)
+_ALWAYS = (range, "getiter", "iternext", pow, operator.pow, operator.ipow, bool, operator.not_)
 """What has this library's implementations for Numba's own types too."""
 
 

@@ -14,7 +14,7 @@ from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import Constexpr
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_users_module
-from ..ground.building import known_launch
+from ..ground.building import known_block, known_launch
 from ..ground.target import current_arch
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
 
@@ -24,7 +24,7 @@ _CONSTANTS = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis),
 
 def setting() -> tuple[Any, ...]:
     """Return what else this library's functions ask: the target, and what is known of the launch."""
-    return current_arch(), known_launch()
+    return current_arch(), known_launch(), known_block()
 
 
 def is_lasting_function(fn: Any) -> bool:

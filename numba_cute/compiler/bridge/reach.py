@@ -37,6 +37,7 @@ from numba.cuda.extending import _Intrinsic
 from numba.cuda.stubs import Stub
 
 from ... import promotion
+from ...isa.form.targets import asked
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.plain import is_users_module
 from . import code_reads
@@ -311,6 +312,9 @@ class Walk(Walking):
         self.tell(cls.__module__, cls.__qualname__)
         if isinstance(cls, abc.ABCMeta):
             self.value(lambda: code_reads.registered(cls))
+        if code_reads.answers_for_target(cls):
+            self.value(lambda: (repr(asked()),))
+            return
         if code_reads.is_known_class(cls):
             if not code_reads.reads_its_arguments(cls.__module__, cls.__name__):
                 raise Unfollowed(f"`{name}` reads or does more than its arguments say")
@@ -380,6 +384,10 @@ class Walk(Walking):
         if any((c.__module__, c.__name__) in _NUMBERS_OF for c in cls.__mro__):
             self._immutable(x, name)
             self._context(cls)
+            return
+        if code_reads.is_stream(x):
+            self.tell(int(x))
+            self._partly(x, name)
             return
         if cls.__module__ in ("typing", "dataclasses", "inspect"):
             self.tell(repr(x) if any("__repr__" in vars(c) for c in cls.__mro__[:-1]) else "")

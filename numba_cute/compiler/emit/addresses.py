@@ -9,14 +9,34 @@ from typing import Any
 
 from llvmlite import ir
 
+_KEPT = ir.InlineAsm(ir.FunctionType(ir.IntType(64), [ir.IntType(64)]), "", "=l,0")
+"""An address that libNVVM computes once and keeps: it would compute it again in each block that a predicate guards."""
+
 
 def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
     """Make a pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
     last, by what is constant in them.
 
     LLVM makes one addition of each step from row to row of a tile where it sees pointers; of sums of integers it
-    makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102).
+    makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102). The steps are
+    made where the sum was: an access in another block is guarded, and others of its row are so by predicates of theirs.
     """
+    block = getattr(value, "parent", None)
+    if getattr(value, "opname", None) != "add" or block is builder.block:
+        pointer, constant = _steps(builder, value, element, space)
+    else:
+        with builder.goto_block(block):
+            pointer, constant = _steps(builder, value, element, space)
+            if constant:
+                kept = builder.call(_KEPT, [builder.ptrtoint(pointer, value.type)], attrs=("readnone", "nounwind"))
+                pointer = builder.inttoptr(kept, pointer.type)
+    if constant:
+        pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
+    return builder.bitcast(pointer, element.as_pointer(space))
+
+
+def _steps(builder: Any, value: Any, element: Any, space: int) -> tuple[Any, int]:
+    """Make the pointer of `stepped`, but for what is constant in the address; gives both."""
     scalar = element.element if isinstance(element, ir.VectorType) else element
     size = scalar.width // 8 if isinstance(scalar, ir.IntType) else 8 if isinstance(scalar, ir.DoubleType) else 4
     steps, constant = [], 0
@@ -31,9 +51,7 @@ def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
         step, known = _without_constant(builder, step)
         constant += known * scale
         pointer = builder.gep(builder.bitcast(pointer, unit.as_pointer(space)), [step])
-    if constant:
-        pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
-    return builder.bitcast(pointer, element.as_pointer(space))
+    return pointer, constant
 
 
 def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
@@ -67,6 +85,14 @@ def apart(builder: Any, value: Any, period: int) -> tuple[Any, list[Any]]:
         return value, []
     rest = [t for t in terms if not _divides(period, t)] or [value.type(0)]
     return functools.reduce(builder.add, rest), beyond
+
+
+def without_constant(builder: Any, value: Any) -> tuple[Any, int]:
+    """Split a sum in what is not constant, and the constant."""
+    terms = list(_terms(value, 1))
+    rest = [t for t in terms if not isinstance(t, ir.Constant)] or [value.type(0)]
+    known = sum(t.constant for t in terms if isinstance(t, ir.Constant))
+    return (functools.reduce(builder.add, rest), known) if known else (value, 0)
 
 
 def _terms(value: Any, period: int) -> Iterator[Any]:

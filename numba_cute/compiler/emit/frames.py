@@ -18,6 +18,15 @@ def make_slot(builder: Any, contents: ir.Type, name: str = "", model: Any = None
     return slot
 
 
+def make_registers(builder: Any, contents: ir.Type) -> Any:
+    """Return the address of a slot for registers, which hold nothing yet: what Numba makes holds zeros, to which
+    accumulators that a multiply begins were set by a move each."""
+    with builder.goto_entry_block():
+        slot = builder.alloca(contents, name="registers")
+    builder.function.__dict__.setdefault(_SLOTS, []).append((None, slot))
+    return slot
+
+
 def slots_of(function: Any) -> list[tuple[Any, Any]]:
     """Return the models and addresses of a function's slots."""
     return function.__dict__.get(_SLOTS, [])  # type: ignore[no-any-return]

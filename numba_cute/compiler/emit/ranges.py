@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir
 
 from ...isa.rows.special import sreg
+from ..ground.building import known_block, known_launch
 from ..ground.memory import memory
 
 _DEPTH = 6
@@ -93,12 +94,23 @@ def narrowed(builder: Any, value: Any, width: int) -> Any:
 
 
 def mark(builder: Any, call: Any, bounds: tuple[int, int]) -> None:
-    """Say in LLVM's IR from what on, and up to what, a call's result is. Not in code that has lines: of some of that
-    libNVVM of LLVM 7 then says "Symbol name with unsupported characters" (tests/debug/test_ptx.py)."""
-    if builder.debug_metadata is not None:
+    """Say in LLVM's IR from what on, and up to what, a call's result is. Not where variables are told to debuggers: of
+    what LLVM 7 makes of some of them libNVVM then says "Symbol name with unsupported characters"."""
+    if builder.debug_metadata is not None and not memory().lowers[-1].flags.dbg_directives_only:
         return
     ends = [call.type(n - (1 << call.type.width) if n > _of_type(call.type)[1] else n) for n in bounds]
     call.set_metadata("range", builder.module.add_metadata(ends))
+
+
+def of_launch(register: str, bounds: tuple[int, int]) -> tuple[int, int]:
+    """Give the bounds of a special register in the kernel that is being compiled: what is known of its blocks."""
+    name, _, axis = register.partition(".")
+    threads, block = known_launch()[1], known_block()
+    if name not in ("tid", "ntid") or not isinstance(threads, int):
+        return bounds
+    most = threads if block is None else block["xyz".index(axis)]
+    least = 0 if name == "tid" else 1 if block is None else most
+    return least, most + (name == "ntid")
 
 
 def of_registers(call_sreg: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
@@ -106,10 +118,14 @@ def of_registers(call_sreg: Callable[[Any, str], Any]) -> Callable[[Any, str], A
     of this library."""
 
     def call(builder: Any, name: str) -> Any:
-        found = call_sreg(builder, name)
         bounds = _registers().get(name) if memory().lowers else None
-        if bounds is not None:
-            mark(builder, found, bounds)
+        if bounds is None:
+            return call_sreg(builder, name)
+        bounds = of_launch(name, bounds)
+        if bounds[1] - bounds[0] == 1:
+            return ir.IntType(32)(bounds[0])
+        found = call_sreg(builder, name)
+        mark(builder, found, bounds)
         return found
 
     return call

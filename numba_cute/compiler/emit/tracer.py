@@ -143,6 +143,9 @@ class Tracer(Regions, Vectors):
         return compiled()
 
     def _call(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> dict[str, list[Any]]:
+        bounds = ranges.of_launch(statics["register"], statics["range"]) if "range" in statics else None
+        if bounds is not None and bounds[1] - bounds[0] == 1:
+            return {"value": [_I32(bounds[0])]}
         asm = instr.assembly(statics, operands)
         inputs: dict[str, list[Any]] = {}
         for o in instr.operands_in(statics):
@@ -159,8 +162,8 @@ class Tracer(Regions, Vectors):
         )
         attrs = _CONSTANT if instr.pure and not args else () if instr.issuer == THREAD else ("convergent",)
         got = self.builder.call(fn, args, attrs=attrs)
-        if "range" in statics:
-            ranges.mark(self.builder, got, statics["range"])
+        if bounds is not None:
+            ranges.mark(self.builder, got, bounds)
         if len(rets) > 1 and self._stored_whole(asm, operands, got):
             return {}
         values = [got] if len(rets) == 1 else [self.builder.extract_value(got, i) for i in range(len(rets))]
@@ -261,6 +264,13 @@ class Tracer(Regions, Vectors):
             return swizzle(address)
         inside = self.ir(swizzle(Number(address.type, rest)), address.type)
         return Number(address.type, functools.reduce(self.builder.add, beyond, inside))
+
+    def without_constant(self, leaf: Any) -> tuple[Any, int]:
+        """Split an integer into a sum of another and a constant."""
+        if self.builder is None or not isinstance(leaf, Number):
+            return leaf, 0
+        rest, known = addresses.without_constant(self.builder, leaf.ir)
+        return Number(leaf.type, rest), known
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         if self.builder is None:

@@ -12,7 +12,7 @@ from numba.cuda import cgutils, types
 from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from . import convert, elementwise
-from .frames import make_slot
+from .frames import make_registers
 from .leaves import Number, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
 from .scalars import Scalars
 
@@ -32,7 +32,7 @@ class Vectors(Scalars):
         if self.builder is None:
             return RegFile(dtype, count)
         array = ir.ArrayType(element_ir(dtype), slots(dtype, count))
-        return RegFile(dtype, count, make_slot(self.builder, array, "registers"))
+        return RegFile(dtype, count, make_registers(self.builder, array))
 
     def _slot(self, regs: Regs, slot: Any) -> Any:
         """Return the address of a slot of a span, which may view the registers as elements of another width."""

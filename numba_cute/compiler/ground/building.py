@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -14,18 +14,26 @@ from numba.cuda.core.compiler_lock import global_compiler_lock
 
 from ...seam import CuteError
 from ...seam.ground.collecting import seldom
+from ...seam.ground.records import dataclass
 from . import errors, memory
 
 Cluster = tuple[int, int, int]
 
 _LAUNCHES: list[tuple[Cluster | None, int | None]] = []
 """Of the kernels being compiled, innermost last: the cluster shape and the most threads of a block; None if unknown."""
+_BLOCKS: list[Any] = []
+"""Of the same kernels: the shape of all their blocks; None if unknown."""
 
 
 def known_launch() -> tuple[Cluster | None, int | None]:
     """Give the cluster shape and the most threads of a block of the kernel that is being compiled (see
     `seam.Backend.known_launch`); None for each that is not known."""
     return _LAUNCHES[-1] if _LAUNCHES else (None, None)
+
+
+def known_block() -> tuple[int, int, int] | None:
+    """Give the shape of every block of the kernel that is being compiled; None if it is not known."""
+    return _BLOCKS[-1] if _BLOCKS else None
 
 
 @dataclass
@@ -101,6 +109,7 @@ class building:
     def __init__(self, py_func: Any, launch_bounds: Any = None) -> None:
         self.py_func = py_func
         self.threads = launch_bounds[0] if isinstance(launch_bounds, tuple) else launch_bounds
+        self.block = getattr(launch_bounds, "block", None)
 
     def __enter__(self) -> None:
         global_compiler_lock.acquire()
@@ -108,6 +117,7 @@ class building:
         if not _LAUNCHES:
             errors.forget()
         _LAUNCHES.append((getattr(self.py_func, "__cute_cluster__", None), self.threads))
+        _BLOCKS.append(self.block)
         _KERNELS.append(Kernel(self.py_func))
         self._warnings = warnings.catch_warnings()
         self._warnings.__enter__()
@@ -119,6 +129,7 @@ class building:
         seldom.__exit__()
         self._warnings.__exit__(kind, error, trace)
         _LAUNCHES.pop()
+        _BLOCKS.pop()
         _KERNELS.pop()
         memory.end()
         global_compiler_lock.release()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -12,7 +13,7 @@ from cuda.pathfinder import DynamicLibNotFoundError
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.error import NvvmSupportError
 
-from .building import building_kernel
+from .building import building_kernel, known_block
 from .tensor_loads import with_waits
 from .within import Within
 
@@ -51,11 +52,12 @@ def standing_in(new: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def hearing_interrupts(compile: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """Make of how Numba has libNVVM compile one that Ctrl-C ends, and whose PTX waits for loads from tensor memory: the
-    main thread waits for another, which is left to itself then. Python hears no signal while it is in a C library."""
+    """Make of how Numba has libNVVM compile one that Ctrl-C ends, and whose PTX waits for loads from tensor memory and
+    says the shape of a kernel's blocks: the main thread waits for another, which is left to itself then. Python hears
+    no signal while it is in a C library."""
 
     def compiled(self: Any) -> bytes:
-        made = heard(self) if building_kernel() else compile(self)
+        made = _of_one_shape(heard(self)) if building_kernel() else compile(self)
         return with_waits(made.decode()).encode() if b"tcgen05.ld." in made else made
 
     def heard(self: Any) -> bytes:
@@ -68,6 +70,15 @@ def hearing_interrupts(compile: Callable[[Any], bytes]) -> Callable[[Any], bytes
         return result.result()
 
     return compiled
+
+
+def _of_one_shape(ptx: bytes) -> bytes:
+    """Say in PTX the shape of all of a kernel's blocks, if it is known, in the place of their most threads. libNVVM
+    could say it, but computes more again then, as if registers were few: 19 instructions more in a GEMM's loop."""
+    block = known_block()
+    if block is None:
+        return ptx
+    return re.sub(rb"^\.maxntid \d+, 1, 1$", b".reqntid %d, %d, %d" % block, ptx, count=1, flags=re.MULTILINE)
 
 
 def _settle(result: Future[bytes], compile: Callable[[Any], bytes], unit: Any) -> None:

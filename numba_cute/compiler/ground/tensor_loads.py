@@ -9,7 +9,9 @@ the load's. All lanes that loaded come there together, as `.sync.aligned` asks."
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ...seam.ground.records import dataclass
 
 _LOAD, _WAIT = "tcgen05.ld.", "tcgen05.wait::ld"
 _REGISTER = re.compile(r"%[a-z]+\d+\b")

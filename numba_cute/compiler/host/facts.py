@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...seam.ground.records import dataclass
 from ..emit.tracer import SMEM_MARK
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from numba import cuda
 
 from ... import seam
+from ...isa.form.limits import BlockBounds
 from ...seam import CuteError, current_or
 from ...seam.ground.backend import RUNNING
 from ...seam.ground.naming import described, shown
@@ -67,25 +68,26 @@ class Kernel:
         own = () if self.__self__ is None else (self.__self__,)
         return Call(self, in_order(self.py_func, (*own, *args), named)[len(own) :])
 
-    def bounded(self, threads: int, blocks: int | None) -> Kernel:
-        """Return the kernel as it is compiled for blocks of so many threads, of which at least so many `blocks` are to
-        be on an SM at once; itself, where its own options say `launch_bounds`."""
-        if self.targetoptions.get("launch_bounds") is not None or not hasattr(self.dispatcher, "targetoptions"):
+    def bounded(self, bounds: tuple[int, ...]) -> Kernel:
+        """Return the kernel as it is compiled for these `launch_bounds`; itself, where its own options say others. Of
+        one that was made so for blocks of a known shape it is what that was made of, for these."""
+        own = self.targetoptions.get("launch_bounds")
+        if own == bounds or not hasattr(self.dispatcher, "targetoptions"):
             return self
-        bounds = (threads,) if blocks is None else (threads, blocks)
-        if not all(isinstance(n, int) for n in bounds):
-            raise CuteError(
-                f"bounded: threads {shown(threads)}, blocks {shown(blocks)} must be integers, blocks or None"
-            )
+        if isinstance(own, BlockBounds):
+            return Kernel(self.dispatcher._cute_unbounded, self.__self__, self._bounded).bounded(bounds)
+        if own is not None:
+            return self
         if bounds not in self._bounded:
             from .disk_cache import KernelCache  # Numba's own simulator has none
 
             options = {**self.targetoptions, "launch_bounds": bounds}
             self._bounded[bounds] = made = type(self.dispatcher)(self.py_func, targetoptions=options)
+            made._cute_unbounded = self.dispatcher
             cache = self.dispatcher._cache
             if cache.cache_path is not None and not isinstance(cache, KernelCache):
                 made.enable_caching()
-        return Kernel(self._bounded[bounds], self.__self__)
+        return Kernel(self._bounded[bounds], self.__self__, self._bounded)
 
     def __getitem__(self, configuration: Any) -> Any:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
@@ -94,7 +96,7 @@ class Kernel:
         except (KeyError, TypeError):
             return self._remembered(configuration, self._configured(configuration))
 
-    def _launch_of(self, bounds: tuple[int, int | None], settings: dict[str, Any]) -> Callable[..., None]:
+    def _launch_of(self, bounds: tuple[int, ...], settings: dict[str, Any]) -> Callable[..., None]:
         """Return what launches the kernel, as `bounded` by `bounds`, with the settings of `cute.launch`: the same each
         time, but for a method, which is its object's."""
         key = (bounds, *settings.values())
@@ -103,7 +105,7 @@ class Kernel:
         except (KeyError, TypeError):
             from .launching import launch  # Numba's own simulator has no launches
 
-            return self._remembered(key, launch(self.bounded(*bounds), **settings))  # type: ignore[no-any-return]
+            return self._remembered(key, launch(self.bounded(bounds), **settings))  # type: ignore[no-any-return]
 
     def _known_launch(self, given: tuple[Any, ...]) -> Any:
         """Return what launched the kernel before, when `Call.launch` was given the same; None if nothing did."""
@@ -167,8 +169,8 @@ class Call:
         launch (sm_90). cooperative, fallback_cluster, preferred_smem_carveout, launch_completion_event,
         launch_completion_event_flags, programmatic_event, programmatic_event_flags,
         programmatic_event_trigger_at_block_start: as for `cute.launch`; the simulator records no event. The kernel is
-        compiled for these bounds (PTX .maxntid, .minnctapersm), unless it was made with `launch_bounds=`. CuteError: as
-        `cute.launch`, and bounds that the launch itself does not keep.
+        compiled for these bounds (PTX .reqntid of `block`, or .maxntid of `max_number_threads`; .minnctapersm), unless
+        it was made with `launch_bounds=`. CuteError: as `cute.launch`, and bounds that the launch itself does not keep.
         """
         launcher = LAUNCHER.get()
         more = (
@@ -188,24 +190,30 @@ class Call:
         options_of(cluster, options)
         where = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
         simulated = {**where, "cooperative": cooperative, "fallback_cluster": fallback_cluster, "pdl": use_pdl}
-        threads = _threads(block)
-        most = threads
-        if max_number_threads is not None:
-            most = _threads(checked_extents("max_number_threads", max_number_threads))
-        if most < threads:
-            raise CuteError(f"launch: block {block} has more threads than max_number_threads {max_number_threads!r}")
+        bounds = _bounds(block, max_number_threads, min_blocks_per_mp)
         if launcher is not None:
-            launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, simulated)
+            launcher(self.kernel.bounded(bounds), self.args, simulated)
             return
         settings = {**where, **options, "stream": stream or 0}
-        launch = self.kernel._launch_of((most, min_blocks_per_mp), settings)
+        launch = self.kernel._launch_of(bounds, settings)
         if type(stream) is int and self.kernel.__self__ is None:
             self.kernel._remembered(("launch", *given), launch)
         launch(*self.args)
 
 
-def _threads(block: Any) -> int:
-    return math.prod((block,) if isinstance(block, int) else block)
+def _bounds(block: Any, most: Any, blocks: int | None) -> tuple[int, ...]:
+    """Return the `launch_bounds` of a launch. most: the largest block that the kernel is to take; None for `block`."""
+    shape = _shape(block)
+    if most is None:
+        return BlockBounds(shape, blocks)
+    threads = math.prod(_shape(checked_extents("max_number_threads", most)))
+    if threads < math.prod(shape):
+        raise CuteError(f"launch: block {block} has more threads than max_number_threads {most!r}")
+    return (threads,) if blocks is None else (threads, blocks)
+
+
+def _shape(extents: Any) -> tuple[int, int, int]:
+    return (*((extents,) if isinstance(extents, int) else extents), 1, 1)[:3]
 
 
 def kernel(function: Any = None, **options: Any) -> Any:

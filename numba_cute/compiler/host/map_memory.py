@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from cuda.bindings import driver as bindings
 
 from ...isa.facts.tensormap_bits import BYTES
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 
 
 @dataclass

@@ -9,11 +9,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from ... import config
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 
 # Notes that mean lost speed: setmaxnreg ignored; wgmma serialised for a call, registers, or code in between.
 SLOW_NOTES = ("C7508", "C7510", "C7511", "C7514", "C7515")

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import functools
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...seam.ground.records import dataclass
 from ...seam.marks.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
 from .waits import Wait, waits

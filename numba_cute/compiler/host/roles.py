@@ -7,12 +7,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 from ...isa.form.limits import check_direction, check_registers, check_setmaxnreg, launched_registers, threads_of
 from ...isa.form.targets import Target
+from ...seam.ground.records import dataclass
 
 _LANES = 128
 _SETMAXNREG = re.compile(r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32 (\d+)$")

@@ -17,11 +17,11 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ... import config
+from ...seam.ground.records import dataclass
 from . import files, locks
 
 MOST_BYTES = 1 << 30

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+
+from ...seam.ground.records import dataclass
 
 _LINE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[0-9T]+\s+)?(\S+)([^;]*);")
 _WAIT = "WARPGROUP.DEPBAR"

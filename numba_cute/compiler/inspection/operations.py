@@ -11,13 +11,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from numba.cuda import types
 from numba.cuda.core import ir
 
 from ... import seam
+from ...seam.ground.records import dataclass
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from .described import described
 from .spelled import spelling

@@ -7,13 +7,14 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
 
+from ...seam.ground.records import dataclass
 from ...seam.guards.kinds import UserFunction
 from ..bridge.leaf_types import Registers, Vector
 from ..bridge.object_types import Value

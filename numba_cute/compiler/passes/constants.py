@@ -7,7 +7,6 @@ A variable is constant where every assignment that reaches the place gives one v
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import enum
 import itertools
 import math
@@ -20,6 +19,7 @@ from numba.cuda.core import ir
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 from ...seam.marks.host_objects import mapping_of
 from ..bridge import tree
 from ..bridge.given_floats import GivenFloat
@@ -55,7 +55,7 @@ class NotConstant(Exception):
     """A variable has no value known before typing."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Judged:
     """What a comparison of floats gives: known to branches and `const_expr`, and a run-time bool to all else, as what
     is computed of floats is."""

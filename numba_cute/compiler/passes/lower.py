@@ -24,10 +24,12 @@ from ..ground.building import building_kernel, kernel
 from ..ground.memory import memory
 from .copied import Copied
 from .definitions import instructions
+from .rolled import Rolled
 from .uses import uses_and_definitions
 
 LEANS_ON = (
-    CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_inst, must_use_alloca,
+    CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, CUDALower.lower_block,
+    CUDALower.lower_inst, must_use_alloca,
 )  # fmt: skip
 """The code of Numba's that this stands for, or that it calls."""
 
@@ -49,8 +51,19 @@ def _let_wrap(function: Any) -> None:
                 inst.flags.remove("nsw")
 
 
+def _of_no_variable(*_: Any, **__: Any) -> None:
+    """Say nothing of a variable."""
+
+
 class Lower(CUDALower):
     """Lowers as Numba does, but lets integers wrap around. All else gives the same in less time."""
+
+    def init(self) -> None:
+        """Prepare to lower. Code with lines alone says nothing of variables: PTX has no place for it, and of what
+        optimisations leave of it libNVVM may make a symbol that it then refuses."""
+        super().init()
+        if self.flags.dbg_directives_only:
+            self.debuginfo.mark_variable = self.debuginfo.update_variable = _of_no_variable
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         """Lower an expression; what is taken from a tuple becomes what the variable is that takes it, where that is
@@ -85,6 +98,7 @@ class Lower(CUDALower):
     def lower_function_body(self) -> Any:
         """Lower all; then it is known which objects are of this function's frame."""
         self.library._linking_libraries = _InOrder.fromkeys(self.library._linking_libraries)
+        self._rolled = Rolled(self)
         memory().lowers.append(self)
         try:
             entry = super().lower_function_body()
@@ -93,6 +107,11 @@ class Lower(CUDALower):
         returns.settle(self.function)
         _let_wrap(self.function)
         return entry
+
+    def lower_block(self, block: Any) -> None:
+        """Lower a block, and say of a loop's end how the loop is to be compiled."""
+        super().lower_block(block)
+        self._rolled.mark(block)
 
     def lower_inst(self, inst: Any) -> None:
         """Lower a statement. Of most Numba makes a text first, in case that it prints what it does."""
@@ -157,7 +176,7 @@ class Lower(CUDALower):
 
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
-        if isinstance(self.debuginfo, DummyDIBuilder):
+        if isinstance(self.debuginfo, DummyDIBuilder) or self.flags.dbg_directives_only:
             return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
         return super().alloca_lltype(name, lltype, datamodel=datamodel)
 

@@ -15,6 +15,7 @@ from ...seam.guards.messages import NO_STATIC_UNROLLING
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
+from .rolled import ONCE
 
 _NAME = "cute.range"
 
@@ -34,8 +35,9 @@ def plain_ranges(func_ir: Any, args: Any) -> bool:
         if function is not seam.range and not (function is builtins.range and call.kws):
             continue
         new = seam.range_constexpr if _is_full(call, place, known) else builtins.range
+        name = ONCE if new is builtins.range and _is_once(call, place, known) else _NAME
         call.kws = ()
-        _before(func_ir.blocks[place.label], inst, call, new)
+        _before(func_ir.blocks[place.label], inst, call, new, name)
         changed = True
     return changed
 
@@ -63,8 +65,17 @@ def _is_full(call: Any, place: Place, known: Constants) -> bool:
         raise located(CuteError(NO_STATIC_UNROLLING), call.loc) from None
 
 
-def _before(block: Any, inst: Any, call: Any, function: Any) -> None:
-    """Let a call be of another function."""
-    name = block.scope.redefine("$numba_cute_range", call.loc)
-    call.func = name
-    block.body.insert(block.body.index(inst), ir.Assign(ir.Global(_NAME, function, call.loc), name, call.loc))
+def _is_once(call: Any, place: Place, known: Constants) -> bool:
+    """Say whether a call of `range` asks for no copies. What is known later, or at run time, is a hint that is not
+    taken."""
+    try:
+        return "unroll" in dict(call.kws) and known.of(dict(call.kws)["unroll"], place) == 1
+    except NotConstant:
+        return False
+
+
+def _before(block: Any, inst: Any, call: Any, function: Any, name: str) -> None:
+    """Let a call be of another function, a global of that name."""
+    var = block.scope.redefine("$numba_cute_range", call.loc)
+    call.func = var
+    block.body.insert(block.body.index(inst), ir.Assign(ir.Global(name, function, call.loc), var, call.loc))

@@ -7,10 +7,10 @@ A record is a frozen dataclass whose fields are made by `bits`. Adding a descrip
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 
 R = TypeVar("R", bound="Record")
 

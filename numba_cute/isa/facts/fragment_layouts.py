@@ -6,7 +6,6 @@ A thread-value layout maps (thread, value) to an element of the tile, as the col
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...layout.layout import Layout, make_layout
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 
 
 @cache

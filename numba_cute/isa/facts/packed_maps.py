@@ -5,12 +5,13 @@ b4x16_p64 and b6x16_p32). sm_100."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ... import dtypes
 from ...dtypes import DType
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 
 CHUNK = 16
 """Elements that lie together: in 16 bytes of shared memory where they are unpacked."""

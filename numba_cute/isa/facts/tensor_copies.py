@@ -4,13 +4,12 @@ elements below a byte are spread over bytes on the way."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ...layout import Layout, make_layout
 from ...layout.pure import pure
+from ...seam.ground.records import dataclass
 from .tensor_memory import lane_stride
 
 QUARTER = 32

@@ -4,8 +4,7 @@ of B that count as zero (PTX ISA, "Matrix Descriptors")."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...seam.ground.records import dataclass
 from .bits import Record, bits
 from .canonical import SWIZZLE_128B_BASE32B
 

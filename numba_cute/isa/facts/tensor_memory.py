@@ -9,11 +9,10 @@ block of lanes and columns; thread-value layouts number its elements lane by lan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...layout import Layout, flatten_to_tuple, make_layout
 from ...layout.pure import pure
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 
 LANES, COLUMNS, WARP_LANES = 128, 512, 32
 LANE = 1 << 16

@@ -5,12 +5,13 @@ API, "Tensor Map Object Management"), checked by their rules."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ... import dtypes
 from ...dtypes import DType
 from ...seam import CuteError, Leaf, tries
+from ...seam.ground.records import dataclass
 from . import packed_maps
 
 SWIZZLE_SPAN = {

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...seam.ground.records import dataclass
 from .kinds import Operand, pred
 
 _NAME = re.compile(r"\$([a-z_]\w*)(?:\[(\d+)\])?")

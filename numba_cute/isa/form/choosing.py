@@ -9,10 +9,10 @@ the case if it is left out."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 from .assembly import conditions_in, statics_in
 from .cases import Cases, Each
 

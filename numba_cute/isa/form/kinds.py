@@ -8,9 +8,11 @@ these through `out`, `inout`, `optional`, `only`, `same`, or `choice` where a st
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
+
+from ...seam.ground.records import dataclass
 
 
 class Role(Enum):

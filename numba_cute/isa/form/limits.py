@@ -70,7 +70,12 @@ def check_block(target: Target, block: Sequence[int], bounds: Any = None) -> Non
         raise CuteError(
             f"block {tuple(block)}: {threads} threads exceed the {target.threads_per_block} of a CTA on {target.name}"
         )
-    most = threads_of(bounds)
+    most, exact = threads_of(bounds), getattr(bounds, "block", None)
+    if exact is not None and (*block, 1, 1)[:3] != exact:
+        raise CuteError(
+            f"block {tuple(block)}: the kernel is compiled for blocks of {exact} alone, as `.launch(block={exact})` "
+            "asked for; launch such blocks, or give `.launch` max_number_threads too"
+        )
     if most is not None and threads > most:
         raise CuteError(
             f"block {tuple(block)}: {threads} threads exceed the {most} for which the kernel is compiled "
@@ -204,6 +209,33 @@ def check_made(made: Any, grid: Any, block: Any, smem: int = 0, cooperative: boo
 
 
 # ---------------------------------------------------------------- registers
+
+
+class BlockBounds(tuple[int, ...]):
+    """`launch_bounds` of a kernel all of whose blocks have one known shape (PTX .reqntid): the threads of a block and,
+    unless that is None, the `blocks` that are to be on an SM at once. block: the shape."""
+
+    block: tuple[int, int, int]
+
+    def __new__(cls, block: tuple[int, int, int], blocks: int | None = None) -> BlockBounds:
+        made = super().__new__(cls, (math.prod(block), *(() if blocks is None else (blocks,))))
+        made.block = block
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BlockBounds) and self.block == other.block and tuple(self) == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.block, *self))
+
+    def __repr__(self) -> str:
+        return f"{tuple(self)!r} of blocks {self.block}"
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.block, blocks_of(self)
 
 
 class MostRegisters(NamedTuple):

@@ -114,6 +114,8 @@ class TensorMemory(Protocol):
 class Machine(Protocol):
     lanes: int
     """How many threads issue together."""
+    elected: int
+    """The lane that elect.sync names."""
     cta_rank: int
     """The rank of the issuing CTA in its cluster."""
     tmem: TensorMemory

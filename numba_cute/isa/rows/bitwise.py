@@ -35,6 +35,13 @@ def prmt(m: Machine, a: u32, b: u32, selector: u32, result: out(u32)) -> int:
     return got
 
 
+@instr("mov.b64 $result, {$low, $high};", target="sm_70", pure=True,
+       ref="data-movement-and-conversion-instructions-mov")  # fmt: skip
+def join_words(m: Machine, low: u32, high: u32, result: out(u64)) -> int:
+    """The 64 bits `high`:`low`. LLVM does not look into it: what is added to the result stays an addition to it."""
+    return high << 32 | low
+
+
 @instr("lop3.b32 $result, $a, $b, $c, {lut};", target="sm_70", pure=True, ref=f"{_LOGIC}-lop3",
        over=[{"lut": i} for i in range(256)])  # fmt: skip
 def lop3(m: Machine, a: u32, b: u32, c: u32, result: out(u32), *, lut: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..form.instr import ACQUIRE, RELAXED, RELEASE, SAME, WARP, instr
+from ..form.instr import ACQUIRE, RELAXED, RELEASE, SAME, WARP, WARPS, instr
 from ..form.kinds import choice, f32, lane_mask, number, optional, out, pred, same, selector, u32, u64
 from ..form.machine import Machine
 
@@ -24,14 +24,24 @@ _UNDEFINED = 0xA5A5A5A5
 
 
 def _named(m: Machine, membermask: Any) -> Any:
-    """The lanes that take part; those beyond the end of the CTA are not there."""
+    """The lanes of a warp that take part; those beyond the end of the CTA are not there."""
     return np.flatnonzero((0xFFFFFFFF if membermask is None else int(membermask)) >> np.arange(32) & 1)[: m.lanes]
 
 
-@instr("elect.sync _|$elected, 0xffffffff;", target="sm_90", issuer=WARP, ref=f"{_REF}-elect-sync")
+def _by_warps(m: Machine, membermask: Any, values: Any) -> Any:
+    """An operand of the lanes that take part, a warp in each row."""
+    return np.asarray(values).reshape(-1, len(_named(m, membermask)))
+
+
+def _to_lanes(m: Machine, of_warps: Any) -> Any:
+    """Give the lanes of each warp what its warp has."""
+    return np.repeat(of_warps, m.lanes // len(of_warps))
+
+
+@instr("elect.sync _|$elected, 0xffffffff;", target="sm_90", issuer=WARP, lanes=WARPS, ref=f"{_REF}-elect-sync")
 def elect_sync(m: Machine, elected: out(pred)) -> Any:
     """1 in one lane of the warp, always the same one, 0 in the others. All 32 lanes."""
-    return (np.arange(m.lanes) == 0).astype(np.uint32)
+    return (np.arange(m.lanes) % 32 == m.elected).astype(np.uint32)
 
 
 @instr("barrier.cta.sync.aligned $id<threads:, $threads>;", target="sm_70", issuer=WARP, lanes=SAME, ref=f"{_REF}-bar")
@@ -108,58 +118,85 @@ def _source(lane: Any, offset: Any, clamp: Any, mode: str) -> Any:
     return np.where(inside, j, lane)
 
 
-@instr("shfl.sync.{mode}.b32 $got, $value, $offset, $clamp, " + _MASK + ";", target="sm_70", issuer=WARP, ref=_SHFL,
-       over=[{"mode": s} for s in ("idx", "up", "down", "bfly")])  # fmt: skip
+@instr("shfl.sync.{mode}.b32 $got, $value, $offset, $clamp, " + _MASK + ";", target="sm_70",
+       issuer=WARP, lanes=WARPS, ref=_SHFL, over=[{"mode": s} for s in ("idx", "up", "down", "bfly")])  # fmt: skip
 def shfl_sync(
     m: Machine, value: u32, offset: selector, clamp: selector, membermask: _MEMBERS, got: out(u32), *, mode: str
 ) -> Any:
     """The `value` of another lane: `offset` itself (idx), lane - offset (up), lane + offset (down), lane ^ offset
     (bfly); that of a lane not in `membermask` is undefined. clamp: bits 0 to 4 the last lane (31; 0 for up), bits 8 to
     12 the segment mask (0: the whole warp). A lane that would read beyond gets its own value. Those lanes."""
-    lanes, values = _named(m, membermask), np.full(32, _UNDEFINED, np.uint32)
-    values[lanes] = np.asarray(value)
-    return values[_source(lanes, offset, clamp, mode)]
+    lanes, own = _named(m, membermask), _by_warps(m, membermask, value)
+    values = np.full((len(own), 32), _UNDEFINED, np.uint32)
+    values[:, lanes] = own
+    source = _source(np.tile(lanes, len(own)), offset, clamp, mode)
+    return values.ravel()[source + np.repeat(np.arange(0, values.size, 32), len(lanes))]
 
 
-@instr("vote.sync.ballot.b32 $lanes, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+@instr(
+    "vote.sync.ballot.b32 $lanes, $flag, " + _MASK + ";",
+    target="sm_70",
+    issuer=WARP,
+    lanes=WARPS,
+    ref=f"{_REF}-vote-sync",
+)
 def vote_ballot(m: Machine, flag: pred, membermask: _MEMBERS, lanes: out(u32)) -> Any:
     """A word with bit i set where lane i of `membermask` passed a true `flag`. Those lanes."""
-    bits = np.asarray(flag).astype(bool).astype(np.uint64) << _named(m, membermask).astype(np.uint64)
-    return np.full(m.lanes, bits.sum(), np.uint32)
+    flags = _by_warps(m, membermask, flag).astype(bool).astype(np.uint64)
+    return _to_lanes(m, (flags << _named(m, membermask).astype(np.uint64)).sum(1).astype(np.uint32))
 
 
-@instr("vote.sync.all.pred $result, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+@instr(
+    "vote.sync.all.pred $result, $flag, " + _MASK + ";",
+    target="sm_70",
+    issuer=WARP,
+    lanes=WARPS,
+    ref=f"{_REF}-vote-sync",
+)
 def vote_all(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
     """Whether every lane of `membermask` passed a true `flag`. Those lanes."""
-    return np.full(m.lanes, np.asarray(flag).astype(bool).all(), np.uint32)
+    return _to_lanes(m, _by_warps(m, membermask, flag).astype(bool).all(1).astype(np.uint32))
 
 
-@instr("vote.sync.any.pred $result, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+@instr(
+    "vote.sync.any.pred $result, $flag, " + _MASK + ";",
+    target="sm_70",
+    issuer=WARP,
+    lanes=WARPS,
+    ref=f"{_REF}-vote-sync",
+)
 def vote_any(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
     """Whether any lane of `membermask` passed a true `flag`. Those lanes."""
-    return np.full(m.lanes, np.asarray(flag).astype(bool).any(), np.uint32)
+    return _to_lanes(m, _by_warps(m, membermask, flag).astype(bool).any(1).astype(np.uint32))
 
 
-@instr("vote.sync.uni.pred $result, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+@instr(
+    "vote.sync.uni.pred $result, $flag, " + _MASK + ";",
+    target="sm_70",
+    issuer=WARP,
+    lanes=WARPS,
+    ref=f"{_REF}-vote-sync",
+)
 def vote_uni(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
     """Whether all lanes of `membermask` passed the same `flag`. Those lanes."""
-    flags = np.asarray(flag).astype(bool)
-    return np.full(m.lanes, (flags == flags[0]).all(), np.uint32)
+    flags = _by_warps(m, membermask, flag).astype(bool)
+    return _to_lanes(m, (flags == flags[:, :1]).all(1).astype(np.uint32))
 
 
 _UFUNCS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
 _UFUNCS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
-@instr("redux.sync.{op}.{type} $result, $value, " + _MASK + ";", target="sm_80", issuer=WARP, ref=f"{_REF}-redux-sync",
+@instr("redux.sync.{op}.{type} $result, $value, " + _MASK + ";", target="sm_80",
+       issuer=WARP, lanes=WARPS, ref=f"{_REF}-redux-sync",
        over=[{"op": op, "type": t} for op in ("add", "min", "max") for t in ("s32", "u32")]
        + [{"op": op, "type": "b32"} for op in ("and", "or", "xor")])  # fmt: skip
 def redux_sync(m: Machine, value: u32, membermask: _MEMBERS, result: out(u32), *, op: str, type: str) -> Any:
     """The `value`s of the lanes of `membermask` reduced: add (modulo 2^32), min, max (as s32 or u32), and, or, xor.
     Those lanes."""
     dtype = np.int32 if type == "s32" else np.uint32
-    words = np.asarray(value).astype(np.int64).astype(np.uint32).view(dtype)
-    return np.full(m.lanes, _UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
+    words = _by_warps(m, membermask, np.asarray(value).astype(np.int64).astype(np.uint32).view(dtype))
+    return _to_lanes(m, _UFUNCS[op].reduce(words, axis=1, dtype=dtype)).view(np.uint32)
 
 
 def _reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
@@ -173,7 +210,8 @@ def _reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
     return ordered[0 if op == "min" else -1]
 
 
-@instr("redux.sync.{op}<abs:.abs><nan:.NaN>.f32 $result, $value, " + _MASK + ";", target="sm_100f", issuer=WARP,
+@instr("redux.sync.{op}<abs:.abs><nan:.NaN>.f32 $result, $value, " + _MASK + ";", target="sm_100f",
+       issuer=WARP, lanes=WARPS,
        over=[{"op": op, "abs": a, "nan": n} for op in ("min", "max") for a in (False, True) for n in (False, True)],
        defaults={"abs": False, "nan": False},
        ref=f"{_REF}-redux-sync")  # fmt: skip
@@ -182,29 +220,31 @@ def redux_sync_f32(
 ) -> Any:
     """The least or greatest of the `value`s of the lanes of `membermask` (op "min", "max"), of their magnitudes with
     `abs`; with `nan` NaN if any is. Those lanes."""
-    return np.full(m.lanes, _reduced_floats(value, op, abs, nan), np.float32)
+    found = [_reduced_floats(own, op, abs, nan) for own in _by_warps(m, membermask, value)]
+    return _to_lanes(m, np.array(found, np.float32))
 
 
 _WORD = choice("width", {32: u32, 64: u64})
 _WIDTHS = [{"width": w} for w in (32, 64)]
 
 
-@instr("match.any.sync.b{width} $lanes, $value, " + _MASK + ";", target="sm_70", issuer=WARP, over=_WIDTHS,
+@instr("match.any.sync.b{width} $lanes, $value, " + _MASK + ";", target="sm_70", issuer=WARP, lanes=WARPS, over=_WIDTHS,
        ref=f"{_REF}-match-sync")  # fmt: skip
 def match_any(m: Machine, value: _WORD, membermask: _MEMBERS, lanes: out(u32)) -> Any:
     """A word with bit i set where lane i of `membermask` passed the same `value` as this one. Those lanes."""
-    values: Any = np.asarray(value)
-    same = (values[:, None] == values[None, :]).astype(np.uint64)
-    return (same << _named(m, membermask).astype(np.uint64)).sum(1).astype(np.uint32)
+    values = _by_warps(m, membermask, value)
+    same = (values[:, :, None] == values[:, None, :]).astype(np.uint64)
+    return (same << _named(m, membermask).astype(np.uint64)).sum(2).astype(np.uint32).ravel()
 
 
-@instr("match.all.sync.b{width} $lanes|$agreed, $value, " + _MASK + ";", target="sm_70", issuer=WARP, over=_WIDTHS,
-       ref=f"{_REF}-match-sync")  # fmt: skip
+@instr("match.all.sync.b{width} $lanes|$agreed, $value, " + _MASK + ";", target="sm_70",
+       issuer=WARP, lanes=WARPS, over=_WIDTHS, ref=f"{_REF}-match-sync")  # fmt: skip
 def match_all(m: Machine, value: _WORD, membermask: _MEMBERS, lanes: out(u32), agreed: out(pred)) -> Any:
     """(membermask, 1) if all its lanes passed the same `value`, else (0, 0). Those lanes."""
-    same = (np.asarray(value) == np.asarray(value)[0]).all()
-    mask = 0xFFFFFFFF if membermask is None else int(membermask)
-    return np.full(m.lanes, mask if same else 0, np.uint32), np.full(m.lanes, same, np.uint32)
+    values = _by_warps(m, membermask, value)
+    same = _to_lanes(m, (values == values[:, :1]).all(1).astype(np.uint32))
+    mask = np.uint32(0xFFFFFFFF if membermask is None else int(membermask))
+    return same * mask, same
 
 
 @instr("activemask.b32 $lanes;", target="sm_70", ref=f"{_REF}-activemask")

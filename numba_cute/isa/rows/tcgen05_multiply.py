@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ... import dtypes
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 from ..facts import tensor_operands as operands
 from ..facts.canonical import CHUNK, MN_MAJOR
 from ..facts.tensor_descriptors import Tcgen05Descriptor, ZeroColumnMask

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...seam.ground.records import dataclass
 from ..facts import fragment_layouts, fragments
 from ..facts.bits import WgmmaDescriptor
 from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, need_canonical, swizzle_addresses
@@ -123,11 +123,13 @@ def _multiply(
 
     def effect() -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaNs are results like others
-            result = (0 + form.sign * (a() @ b().T)).ravel()[index]  # a sum that is zero is +0, seen on an H200
+            product = a() @ b().T
+            sum_ = 0 + (product if form.sign == 1 else form.sign * product)  # which is +0 if it is zero: on an H200 too
+            result = sum_.take(index, mode="wrap")  # of no index beyond the end, faster than by default
             if form.op == "sat":
                 result = result.astype(np.int64)
             if keep:
-                result = result + np.ascontiguousarray(registers).view(form.acc)
+                result += registers.view(form.acc)
             if form.op == "sat":
                 result = np.clip(result, -(1 << 31), (1 << 31) - 1)
             result = result.astype(form.acc, copy=False)

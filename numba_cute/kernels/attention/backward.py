@@ -119,7 +119,7 @@ def make_kernel(form):
     @cuda.jit
     def load(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
-        drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+        drawn, tickets, barriers, start, step, order, query_tiles, group, heads, shift,
     ):  # fmt: skip
         """The work of the warp that loads."""
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6
@@ -127,10 +127,10 @@ def make_kernel(form):
         alone = cute.make_layout(1)
         count, turns = cute.Int32(0), cute.Int32(0)
         tile, given = cute.Int32(start), cute.Int32(0)
-        while tile < tiles:
-            key_tile, head, batch = tile_at(tile, key_tiles, heads, batches, section, False)
+        while tile < order.tiles:
+            key_tile, head, batch = tile_at(tile, order, False)
             first = first_query_tile(key_tile, shift, query_tiles)
-            for member in range(group):
+            for member in cute.range(group, unroll=1):
                 q_head = cute.Int32(head * group + member)
                 gQ = cute.local_tile(mQ[None, None, q_head, batch], (queries, d), (None, 0))
                 gdO = cute.local_tile(mdO[None, None, q_head, batch], (queries, d), (None, 0))
@@ -141,7 +141,7 @@ def make_kernel(form):
                     tma_do, 0, alone, cute.group_modes(sdO, 0, 2), cute.group_modes(gdO, 0, 2)
                 )
                 row = cute.Int32((batch * heads * group + q_head) * query_tiles)
-                for m in range(first, query_tiles):
+                for m in cute.range(first, query_tiles, unroll=1):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
                     place = cute.assume((row + m) * queries, divby=16)
                     load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase)
@@ -154,13 +154,13 @@ def make_kernel(form):
                         load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, kv_full)
                     load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, do_empty, phase)
                     count = cute.Int32(count + 1)
-            tile = next_drawn(draw(drawn), drawn, tiles, step, tickets, told, given)
+            tile = next_drawn(draw(drawn), drawn, order.tiles, step, tickets, told, given)
             given = cute.Int32(given + 1)
 
     @cuda.jit
     def store(
         tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full, out_empty, half, tickets, told,
-        start, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+        start, order, query_tiles, group, heads, shift,
     ):  # fmt: skip
         """The work of the warp that sends on what a warpgroup leaves in its half of sdQ: dQ's parts, dV, dK."""
         place = sdQ.iterator + cute.assume(half * part, divby=256)
@@ -169,12 +169,12 @@ def make_kernel(form):
         alone = cute.make_layout(1)
         times = cute.Int32(0)
         tile, tickets_seen = cute.Int32(start), cute.Int32(0)
-        while tile < tiles:
-            key_tile, head, batch = tile_at(tile, key_tiles, heads, batches, section, False)
+        while tile < order.tiles:
+            key_tile, head, batch = tile_at(tile, order, False)
             first = first_query_tile(key_tile, shift, query_tiles)
-            for member in range(group):
+            for member in cute.range(group, unroll=1):
                 row = cute.Int32(((batch * heads + head) * group + member) * query_tiles)
-                for m in range(first, query_tiles):
+                for m in cute.range(first, query_tiles, unroll=1):
                     arch.mbarrier_wait(out_full, times & 1)
                     if arch.elect_one():
                         to = cute.assume((cute.Int64(row + m) * 2 + half) * part, divby=256)
@@ -200,7 +200,7 @@ def make_kernel(form):
     @cuda.jit(launch_bounds=(THREADS, 1))
     def kernel(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dk, mdK, tma_dv, mdV, lse, dot, dq, drawn,
-        keys, query_tiles, key_tiles, group, heads, batches, section, shift, scale,
+        keys, query_tiles, group, heads, order, shift, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         start, _, _ = arch.block_idx()
@@ -240,12 +240,11 @@ def make_kernel(form):
             arch.mbarrier_init(kv_empty, CONSUMER_WARPS)
             arch.mbarrier_init_fence()
         # In a tile's first round there is no dS of a round before: what stands there is multiplied, and dropped.
-        words = cute.make_tensor(cute.recast_ptr(sdS.iterator, dtype=cute.Int32), cute.make_layout(queries * KEYS))
-        for i in range(tidx, queries * KEYS, THREADS):
-            words[i] = 0
+        words = cute.recast_ptr(sdS.iterator, dtype=cute.Uint32)
+        for i in cute.range(cute.Int32(tidx), queries * KEYS // 4, THREADS, unroll=1):
+            arch.store(words + 4 * i, (0, 0, 0, 0))
         arch.fence_proxy("async.shared", space="cta")
         arch.sync_threads()
-        tiles = cute.Int32(key_tiles * heads * batches)
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
 
@@ -254,14 +253,13 @@ def make_kernel(form):
             if warp_idx == LOAD_WARP:
                 load(
                     tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
-                    drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles,
-                    group, heads, batches, section, shift,
+                    drawn, tickets, barriers, start, step, order, query_tiles, group, heads, shift,
                 )  # fmt: skip
             elif warp_idx <= STORE_WARP + 1:
                 half = warp_idx - STORE_WARP  # of sdQ, the work of a warpgroup
                 store(
                     tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full + half, out_empty + half, half, tickets, told,
-                    start, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+                    start, order, query_tiles, group, heads, shift,
                 )  # fmt: skip
         else:
             arch.setmaxregister_increase(CONSUMER_REGISTERS)
@@ -291,19 +289,20 @@ def make_kernel(form):
             count, turns = cute.Int32(0), cute.Int32(0)
 
             tile, tickets_seen = cute.Int32(start), cute.Int32(0)
-            while tile < tiles:
-                key_tile, _, _ = tile_at(tile, key_tiles, heads, batches, section, False)
+            while tile < order.tiles:
+                key_tile, _, _ = tile_at(tile, order, False)
                 first = first_query_tile(key_tile, shift, query_tiles)
                 rounds = cute.Int32(group * (query_tiles - first))
-                rdK.fill(0.0)
-                rdV.fill(0.0)
+                if causal:  # there may be no round; the first one adds to zeros
+                    rdK.fill(0.0)
+                    rdV.fill(0.0)
                 if rounds > 0:
                     arch.mbarrier_wait(kv_full, turns & 1)
                     turns = cute.Int32(turns + 1)
                 visible = cute.Int32(keys - key_tile * KEYS)
                 # of these keys, the last one that the first query of a tile sees
                 last = cute.Int32(first * queries + shift - key_tile * KEYS)
-                for i in range(rounds):
+                for i in cute.range(rounds, unroll=1):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
                     rS = scores.make_fragment_C(scores.partition_shape_C((KEYS, queries)))
                     rdP = scores.make_fragment_C(scores.partition_shape_C((KEYS, queries)))
@@ -313,11 +312,11 @@ def make_kernel(form):
 
                     arch.mbarrier_wait(q_full + stage, phase)
                     warpgroup.fence()
-                    multiply(scores, rS, fK, fQ[None, None, None, stage], True)
+                    multiply(scores, rS, fK, fQ[None, None, None, stage], False)
                     warpgroup.commit_group()
                     if i > 0:
                         arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
-                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], True)
+                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for S, and for dK of the tile before
                     if i > 0:
@@ -335,9 +334,9 @@ def make_kernel(form):
                         publish(out_full + half)
                     rP.store(rS.load().to(dtype))
                     warpgroup.fence()
-                    multiply(scores, rdP, fV, fdO[None, None, None, stage], True)
+                    multiply(scores, rdP, fV, fdO[None, None, None, stage], False)
                     warpgroup.commit_group()
-                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], False)
+                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], causal or i > 0)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
                     rDot = statistics(sDot, stage, place, queries)
@@ -345,7 +344,7 @@ def make_kernel(form):
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
                     rdS.store((p * (dp - rDot.load())).to(dtype))
                     warpgroup.fence()
-                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], False)
+                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], causal or i > 0)
                     warpgroup.commit_group()
                     cute.copy(dS_out, cute.make_tensor(rdS.iterator, ds_held), to_dS[None, None, None, stage])
                     publish(ds_full + stage)
@@ -363,7 +362,7 @@ def make_kernel(form):
                     arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
                     rdQ = back.make_fragment_C(back.partition_shape_C((d, queries)))
                     warpgroup.fence()
-                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], True)
+                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                     warpgroup.commit_group()
                     release(q_empty + (stage ^ 1))
                     warpgroup.wait_group(0)

@@ -34,10 +34,11 @@ def statistics(sums, stage, place, queries):
     return held
 
 
-def multiply(tiled_mma, acc, a, b, afresh):
-    """Issue the multiplies of a tile, block by block of K. afresh: what is in `acc` does not count."""
+def multiply(tiled_mma, acc, a, b, adds):
+    """Issue the multiplies of a tile, block by block of K. adds: whether to what is in `acc`, which may be known only
+    when it runs."""
     for block in range(cute.size(b, mode=[2])):
-        first = tiled_mma.set(warpgroup.Field.ACCUMULATE, not afresh or block > 0)
+        first = tiled_mma.set(warpgroup.Field.ACCUMULATE, True if block else adds)
         cute.gemm(first, acc, a[None, None, block], b[None, None, block], acc)
 
 

@@ -151,7 +151,7 @@ def make_keys_kernel(form):
     @cuda.jit(launch_bounds=(THREADS, 1))
     def dk_dv(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dk, mdK, tma_dv, mdV, lse, dot,
-        keys, query_tiles, pairs, group, heads, batches, section, shift, statistics_rows, scale,
+        keys, query_tiles, group, heads, order, shift, statistics_rows, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -174,7 +174,7 @@ def make_keys_kernel(form):
         pipeline.pipeline_init_wait((cluster, 1))
 
         index = cute.Int32(arch.block_idx()[0]) // cluster
-        pair, head, batch = tile_at(index, pairs, heads, batches, section, False)
+        pair, head, batch = tile_at(index, order, False)
         key_tile = pair * cluster + rank
         first, rounds = rounds_of(pair, shift, query_tiles, group)
         arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
@@ -261,7 +261,7 @@ def make_keys_kernel(form):
                     q.release()
                     do = do_ready.wait_and_advance()
                     warpgroup.fence()
-                    multiply(to_v, rdV, rP, fdOt[None, None, None, do.index], False)
+                    multiply(to_v, rdV, rP, fdOt[None, None, None, do.index], True)
                     warpgroup.commit_group()
                 warpgroup.wait_group(0)
                 if rounds > 0:
@@ -299,7 +299,7 @@ def make_keys_kernel(form):
                     rdS.store((p * (dp - rDot.load())).to(dtype))
                     q = q_ready.wait_and_advance()
                     warpgroup.fence()
-                    multiply(to_k, rdK, rdS, fQt[None, None, None, q.index], False)
+                    multiply(to_k, rdK, rdS, fQt[None, None, None, q.index], True)
                     warpgroup.commit_group()
                 warpgroup.wait_group(0)
                 if rounds > 0:
@@ -324,7 +324,7 @@ def make_queries_kernel(form):
     @cuda.jit(launch_bounds=(THREADS, 1))
     def dq(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dq, mdQ, lse, dot,
-        keys, pairs, group, heads, batches, section, shift, statistics_rows, scale,
+        keys, group, heads, order, shift, statistics_rows, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -341,7 +341,7 @@ def make_queries_kernel(form):
         pipeline.pipeline_init_wait((cluster, 1))
 
         index = cute.Int32(arch.block_idx()[0]) // cluster
-        pair, head, batch = tile_at(index, pairs, heads, batches, section, causal)
+        pair, head, batch = tile_at(index, order, causal)
         tile = (pair * cluster + rank) * 2  # of 64 queries: this warpgroup's, and the next one's
         end = max(min(keys, (pair + 1) * (2 * cluster * TILE) + shift), 0) if causal else keys
         blocks = cute.Int32((end + TILE - 1) // TILE)
@@ -395,10 +395,10 @@ def make_queries_kernel(form):
             for n in range(blocks):
                 k = k_ready.wait_and_advance()
                 warpgroup.fence()
-                multiply(scores, rS, fQ, fK[None, None, None, k.index], True)
+                multiply(scores, rS, fQ, fK[None, None, None, k.index], False)
                 warpgroup.commit_group()
                 v = v_ready.wait_and_advance()
-                multiply(scores, rdP, fdO, fV[None, None, None, v.index], True)
+                multiply(scores, rdP, fdO, fV[None, None, None, v.index], False)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)  # for S, and for dQ of the block before
                 if n > 0:
@@ -417,7 +417,7 @@ def make_queries_kernel(form):
                     s[r, None].store(s[r, None].load() * (dp[r, None].load() - dots[r]))
                 rdS.store(rS.load().to(dtype))
                 warpgroup.fence()
-                multiply(sums, rdQ, rdS, fKt[None, None, None, k.index], False)
+                multiply(sums, rdQ, rdS, fKt[None, None, None, k.index], True)
                 warpgroup.commit_group()
             warpgroup.wait_group(0)
             if blocks > 0:

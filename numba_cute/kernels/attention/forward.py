@@ -19,7 +19,7 @@ from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
 from .form import layouts, multiplies, order_of_p
-from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
+from .schedule import TICKETS, begin_tickets, divided, draw, next_drawn, next_told, tile_at
 
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
@@ -64,40 +64,41 @@ def make_kernel(form):
         return cute.domain_offset((first, 0), tensor)
 
     @cuda.jit
-    def tile_of(index, tiles_m, heads, batch, section, splits):
+    def tile_of(index, order, splits):
         """The tile that comes `index`-th, and which part of its keys."""
-        m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+        m, head, b = tile_at(index, order, has_right)
         if cute.const_expr(splits is None):
             return m, head, b, 0
-        return m // splits, head, b, m % splits
+        tile, part = splits.divmod(m)
+        return tile, head, b, part
 
     @cuda.jit
     def blocks_of(m, queries, keys, left, right, part, splits):
         """The blocks of keys that the queries of tile m see, or a part of them: the first, and the one after the
         last."""
-        shift = keys - queries
+        shift = cute.Int32(keys - queries)
         first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
-        begin, end = 0, keys
+        begin, end = cute.Int32(0), cute.Int32(keys)
         if cute.const_expr(has_right):
-            end = min(keys, last + right + 1)
+            end = cute.Int32(max(min(keys, last + right + 1), 0))
         if cute.const_expr(has_left):
-            begin = max(0, first - left)
-        begin, end = begin // tile_n, (end + tile_n - 1) // tile_n
+            begin = cute.Int32(max(0, first - left))
+        begin, end = divided(begin, tile_n), divided(end + tile_n - 1, tile_n)
         if cute.const_expr(splits is not None):
             begin, end = split.part_of(begin, end, part, splits)
-        end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
-        return cute.Int32(begin), cute.Int32(end)
+        end = max(end, cute.Int32(begin + 1))  # a tile that sees no key has a block, all masked
+        return begin, end
 
     @cuda.jit
     def whole_of(place, queries, keys, left, right):
         """Of the blocks of keys those that a warpgroup's rows, from `place` on, see whole: the first, and the one after
         the last."""
-        begin, end, shift = 0, keys, keys - queries
+        begin, end, shift = cute.Int32(0), cute.Int32(keys), cute.Int32(keys - queries)
         if cute.const_expr(has_right):
-            end = min(keys, place // pack + shift + right + 1)
+            end = cute.Int32(max(min(keys, place // pack + shift + right + 1), 0))
         if cute.const_expr(has_left):
-            begin = max(0, (place + 63) // pack + shift - left)
-        return cute.Int32((begin + tile_n - 1) // tile_n), cute.Int32(end // tile_n)
+            begin = cute.Int32(max(0, (place + 63) // pack + shift - left))
+        return divided(begin + tile_n - 1, tile_n), divided(end, tile_n)
 
     @cuda.jit
     def mask(scores, n, place, column, queries, keys, left, right):
@@ -116,10 +117,11 @@ def make_kernel(form):
     def row_of(place, r, head):
         """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
         of a group that is no power of two some rows are nobody's."""
-        at = place + 8 * r
+        at = cute.Int32(place + 8 * r)
         if cute.const_expr(pack == 1):
             return at, head, True
-        return at // pack, head * group + min(at % pack, group - 1), at % pack < group
+        within = cute.Int32(at % pack)
+        return cute.Int32(at // pack), cute.Int32(head * group + min(within, cute.Int32(group - 1))), within < group
 
     @cuda.jit
     def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
@@ -183,11 +185,11 @@ def make_kernel(form):
         return index + ctas, seen
 
     @cuda.jit
-    def seek(index, seen, tickets, told, cu_q, queries, splits, tiles, ctas, tiles_m, heads, batch, section):
-        """From tile `index` on, the first that has queries, as `following` gives it; if none has, `tiles` or more."""
+    def seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas):
+        """From tile `index` on, the first that has queries, as `following` gives it; if none has, one beyond all."""
         if cute.const_expr(cu_q is not None):
-            while index < tiles:
-                m, _, b, _ = tile_of(index, tiles_m, heads, batch, section, splits)
+            while index < order.tiles:
+                m, _, b, _ = tile_of(index, order, splits)
                 if m * cluster * tile_m < sequence(cu_q, None, b, queries)[1] * pack:
                     break
                 index, seen = following(index, seen, tickets, told, ctas)
@@ -201,20 +203,20 @@ def make_kernel(form):
         place = own_b if splits is None else (own_b, part)
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
-            query, own_head, there = row_of(m * tile_m + row, r, head)
+            query, own_head, there = row_of(cute.Int32(m * tile_m + row), r, head)
             there = there and query < rows
-            own_row = mO[first + min(query, rows - 1), None, own_head, place]
+            own_row = mO[cute.Int32(first + min(query, cute.Int32(rows - 1))), None, own_head, place]
             if cute.const_expr(splits is None):
                 output.store_row(rO, r, own_row, there, result)
             elif there:
                 split.store_row(rO, r, own_row)
             if there and arch.lane_idx() % 4 == 0:
-                mL[first + query, own_head, place] = lse[r]
+                mL[cute.Int32(first + query), own_head, place] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
         tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, by_q, by_k,
-        by_v, queries, keys, heads, batch, section, left, right, scale, scale_log2,
+        by_v, queries, keys, order, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -253,10 +255,7 @@ def make_kernel(form):
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()  # what was launched before has written Q, K and V
 
-        tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
-        if cute.const_expr(splits is not None):
-            tiles_m *= splits
-        tiles = tiles_m * heads * batch
+        tiles = order.tiles
         index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
         if warp_idx < 4:
@@ -265,7 +264,8 @@ def make_kernel(form):
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
                 given, drawn = cute.Int32(0), cute.Int32(0)
                 while index < tiles:
-                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
+                    arch.sync_warp()
+                    m, head, b, part = tile_of(index, order, splits)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
                     if m * cluster * tile_m < rows_q * pack:
@@ -310,11 +310,11 @@ def make_kernel(form):
                         )
                         stage = loads_k.acquire_and_advance()
                         load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
-                        for part_of_q in range(groups):
+                        for part_of_q in cute.range(groups, unroll=1):
                             stage = loads_q.acquire_and_advance()
                             at = m * groups + part_of_q
                             cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
-                        for i in range(cute.Int32(1), cute.Int32(end - begin)):
+                        for i in cute.range(cute.Int32(1), cute.Int32(end - begin), unroll=1):
                             stage = loads_k.acquire_and_advance()
                             load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
                             stage = loads_v.acquire_and_advance()
@@ -330,9 +330,10 @@ def make_kernel(form):
                         given += 1
                     else:
                         index += ctas
-                loads_q.tail()
-                loads_k.tail()
-                loads_v.tail()
+                if cute.const_expr(cluster > 1):  # a CTA whose peers have yet to give back its stages stays
+                    loads_q.tail()
+                    loads_k.tail()
+                    loads_v.tail()
 
         else:
             arch.setmaxregister_increase(consumer_registers)
@@ -360,10 +361,9 @@ def make_kernel(form):
                     next_one.arrive()  # the first warpgroup begins
 
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
-            for _ in range(w):
+            for _ in cute.range(w, unroll=1):
                 full_q.advance()
-            order = tiles, ctas, tiles_m, heads, batch, section
-            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, *order)
+            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, order, ctas)
             if index < tiles:
                 stage_k, tile = full_k.wait_and_advance(), full_q.wait()
                 if cute.const_expr(turns):
@@ -375,7 +375,8 @@ def make_kernel(form):
                 warpgroup.wait_group(0)
                 stage_k.release()
                 while True:
-                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
+                    arch.sync_warp()
+                    m, head, b, part = tile_of(index, order, splits)
                     _, rows_q = sequence(cu_q, None, b, queries)
                     _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
@@ -403,7 +404,7 @@ def make_kernel(form):
                             everybody.arrive_and_wait()
 
                     blocks = cute.Int32(end - begin)
-                    for i in range(cute.Int32(1), blocks):
+                    for i in cute.range(cute.Int32(1), blocks, unroll=1):
                         n = cute.Int32(end - 1 - i)
                         stage_k = full_k.wait_and_advance()
                         if cute.const_expr(turns):
@@ -448,7 +449,7 @@ def make_kernel(form):
                     for _ in cute.range_constexpr(groups):
                         full_q.advance()
                     index, seen = following(index, seen, tickets, told, ctas)
-                    index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, *order)
+                    index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas)
                     if index >= tiles:
                         break
 

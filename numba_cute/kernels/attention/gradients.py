@@ -16,6 +16,7 @@ from numba_cute.seam import CuteError
 from .. import entry
 from . import backward, backward_parts, backward_tiles, backward_wide
 from .backward import KEYS, Form
+from .schedule import order_of
 
 if TYPE_CHECKING:
     import torch
@@ -130,18 +131,22 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
         return covering(made, extent)
 
     all_keys, all_queries = key_pairs * cluster * tile, query_pairs * cluster * ALONE
-    numbers = [batch, max(1, L2_BYTES // max(1, rows * (d + width) * 2)) if causal else 1, keys - rows, statistics_rows]
+    section = L2_BYTES // max(1, rows * (d + width) * 2) if causal else 1
+
+    def numbers(counts: Any, pairs: int, heads: int) -> Any:
+        order = order_of(pairs, heads, batch, section)
+        return (*map(cute.Int32, counts), order, *map(cute.Int32, (keys - rows, statistics_rows)), cute.Float32(scale))
+
     of_keys = (
         *map_of(shared, q, d, all_queries), *map_of(load, k, d, all_keys), *map_of(load, v, width, all_keys),
         *map_of(shared, do, width, all_queries), *map_of(put, dk, 64, all_keys), *map_of(put, dv, 64, all_keys),
         logs, dot,
-        *map(cute.Int32, (keys, math.ceil(rows / tile), key_pairs, heads // kv_heads, kv_heads, *numbers)),
-        cute.Float32(scale),
+        *numbers((keys, math.ceil(rows / tile), heads // kv_heads, kv_heads), key_pairs, kv_heads),
     )  # fmt: skip
     of_queries = (
         *map_of(load, q, d, all_queries), *map_of(shared, k, d, all_keys), *map_of(shared, v, width, all_keys),
         *map_of(load, do, width, all_queries), *map_of(put, dq, 64, all_queries), logs, dot,
-        *map(cute.Int32, (keys, query_pairs, heads // kv_heads, heads, *numbers)), cute.Float32(scale),
+        *numbers((keys, heads // kv_heads, heads), query_pairs, heads),
     )  # fmt: skip
     return [
         begin,
@@ -191,14 +196,15 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     tiles = key_tiles * kv_heads * batch
     group = heads // kv_heads
     section = max(1, L2_BYTES // max(1, rows * d * group * 8)) if causal else 1
-    numbers = [keys, query_tiles, key_tiles, group, kv_heads, batch, section, keys - rows]
+    numbers = (*map(cute.Int32, (keys, query_tiles, group, kv_heads)), order_of(key_tiles, kv_heads, batch, section))
     args = (
         *maps,
         flat(logs),
         flat(dot),
         flat(sums),
         flat(drawn),
-        *(cute.Int32(n) for n in numbers),
+        *numbers,
+        cute.Int32(keys - rows),
         cute.Float32(scale),
     )
     return [begin, Launch(backward.make_kernel(form), min(tiles, sms), backward.THREADS, args), end]

@@ -12,7 +12,7 @@ from ..entry import element_type
 from . import values
 from .form import Form, atoms, layouts
 from .forward import kernel_of
-from .schedule import section_of
+from .schedule import divisor_of, order_of, section_of
 from .softmax import LOG2_E
 from .split import THREADS, make_join, splits_of
 
@@ -281,7 +281,7 @@ def arguments(
     form = form_of(q, k, v, queries, lengths, options)
     heads, splits = heads_of(q, form), options.splits or 1
     of_tiles = form.cluster * form.tile_m
-    tiles = math.ceil(queries * form.pack / of_tiles) * form.cluster * heads * batch * splits
+    blocks = math.ceil(queries * form.pack / of_tiles) * splits  # those of a cluster count once
     share = form.group if form.pack == 1 else 1  # query heads of the same keys
     several = section_of(keys, form.d + form.dv, form.dtype.width // 8, share)
     section = options.section or (heads if splits > 1 else several if form.cluster == 1 else share)
@@ -289,13 +289,13 @@ def arguments(
     more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink if splits == 1 else None)]
     by = [None if x is None else view(x) for x in scales]
     left, right = min(options.left or 0, keys), min(options.right or 0, queries)  # more changes nothing, nor fits Int32
-    numbers = queries, keys, heads, batch, section, left, right
+    numbers = *map(cute.Int32, (queries, keys)), order_of(blocks, heads, batch, section)
     args = (
         *copies(form, q, k, v, turned), to_rows, to_logs, view(counter), *more, tuple(aux),
-        cute.Int32(splits) if splits > 1 else None, *by, *map(cute.Int32, numbers),
+        divisor_of(splits) if splits > 1 else None, *by, *numbers, *map(cute.Int32, (left, right)),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
-    return kernel_of(form), args, min(tiles, max(sms // form.cluster, 1) * form.cluster), form.threads
+    return kernel_of(form), args, min(blocks * heads * batch, max(sms // form.cluster, 1)) * form.cluster, form.threads
 
 
 def joining(q, v, o, lse, options, lengths, sink, work):

@@ -5,11 +5,13 @@ A warp of each CTA draws the number of its next tile from a counter, and tells t
 numbers in shared memory, with two mbarriers each, by which it is told and heard.
 
     index = block_idx
-    while index < tiles:
-        block, head, batch = tile_at(index, …)
+    while index < order.tiles:
+        block, head, batch = tile_at(index, order, …)
         …                                                      # the warp that draws:   # each other one:
         index = …                                              next_drawn(…, given)     next_told(…, seen)
 """
+
+from typing import Any, NamedTuple
 
 from numba import cuda
 
@@ -20,22 +22,58 @@ L2_BYTES = 32 << 20  # of K and V that a section of heads may take
 TICKETS = 2  # numbers that are told before they are heard
 
 
+class Order(NamedTuple):
+    """What `tile_at` counts and divides by, as `order_of` makes it for a kernel's argument. tiles: all of them. blocks:
+    of a head. sections: those that are whole. per_section: tiles of a section. section, last: heads of a whole section,
+    and of the one after them. heads: of a batch."""
+
+    tiles: Any
+    blocks: Any
+    sections: Any
+    per_section: Any
+    section: Any
+    last: Any
+    heads: Any
+
+
+def divisor_of(n):
+    """A divisor of a kernel's numbers by n; n is no part of the kernel."""
+    return cute.fast_divmod_create_divisor(cute.Int32(n))
+
+
+def order_of(blocks, heads, batch, section):
+    """The order of the tiles of `batch` times `heads` heads, of so many `blocks` each, in sections of so many heads."""
+    every = heads * batch
+    section = max(1, min(section, every))
+    divisors = section * blocks, section, every % section, heads
+    return Order(
+        *map(cute.Int32, (blocks * every, blocks, every // section)),
+        *(divisor_of(max(1, n)) for n in divisors),
+    )
+
+
 @cuda.jit
-def tile_at(index, blocks, heads, batch, section, longest_first):
-    """Give (block, head, batch) of the `index`-th tile. Sections of `section` heads are done one after the other; in a
-    section the heads are innermost, and blocks are counted from the last where `longest_first`."""
-    per_section = cute.Uint32(section * blocks)
-    which = cute.Uint32(cute.Uint32(index) // per_section)
-    rest = cute.Uint32(index - which * per_section)
-    first = cute.Int32(which * section)
-    width = cute.Uint32(min(section, cute.Int32(heads * batch - first)))
-    block = cute.Uint32(rest // width)
-    at = cute.Uint32(first + rest - block * width)
-    of_batch = cute.Uint32(at // cute.Uint32(heads))
-    place = cute.Int32(block)
+def divided(x, by):
+    """Divide a number of at least 0, and below 2**32."""
+    return cute.Int32(cute.Uint32(x) // cute.Uint32(by))
+
+
+@cuda.jit
+def tile_at(index, order, longest_first):
+    """Give (block, head, batch) of the `index`-th tile of an `Order`. Sections of heads are done one after the other;
+    in a section the heads are innermost, and blocks are counted from the last where `longest_first`."""
+    which, rest = order.per_section.divmod(index)
+    whole, full, last = which < order.sections, order.section, order.last
+    width = cute.FastDivmodDivisor(
+        cute.where(whole, full.divisor, last.divisor),
+        cute.where(whole, full.multiplier, last.multiplier),
+        cute.where(whole, full.shift, last.shift),
+    )
+    block, at = width.divmod(rest)
+    of_batch, head = order.heads.divmod(which * full.divisor + at)
     if longest_first:
-        place = blocks - 1 - place
-    return place, cute.Int32(at - of_batch * cute.Uint32(heads)), cute.Int32(of_batch)
+        block = order.blocks - 1 - block
+    return cute.Int32(block), head, of_batch
 
 
 @cuda.jit

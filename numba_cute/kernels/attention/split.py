@@ -42,9 +42,9 @@ def splits_of(tiles, blocks, sms, ragged):
 
 @cuda.jit
 def part_of(begin, end, split, splits):
-    """The `split`-th of `splits` parts of the blocks [begin, end): its first, and the one after its last. Where there
-    is none it is a block beyond all keys, which is neither fetched nor seen."""
-    each = max((end - begin + splits - 1) // splits, LEAST_BLOCKS)
+    """The `split`-th of `splits` parts, a divisor, of the blocks [begin, end): its first, and the one after its last.
+    Where there is none it is a block beyond all keys, which is neither fetched nor seen."""
+    each = max((max(end - begin, 0) + splits.divisor - 1) // splits, LEAST_BLOCKS)
     first = begin + split * each
     if first >= end:
         first, end = BEYOND, BEYOND

@@ -100,7 +100,8 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
     xs.start(team)
     residuals.start(team)
     w, b = held(team, xs, weight), held(team, xs, bias)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         s = xs.take(team, row, 0)
         if residual is not None:
             s = rounded(s + residuals.take(team, row, 0), residuals.tensor)
@@ -119,6 +120,7 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
         if rstd is not None:
             team.write_one(cute.make_tensor(rstd), row, r)
         finish(team, xs, residuals, weight, bias, w, b, cute.make_tensor(y), row, s, m, r)
+        row = team.following(row)
 
 
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
@@ -137,7 +139,8 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
     dys.start(team)
     more.start(team)
     dw, db = team.zeros(), team.zeros()
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         r = team.read_one(cute.make_tensor(rstd), row)
         h = xs.take(team, row, 0) * r
         if cute.const_expr(centred):
@@ -162,6 +165,7 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
             team.meeting.sync()
             more.refill(team, row)
         team.write(cute.make_tensor(dx), row, g)
+        row = team.following(row)
     if dweight is not None:
         team.leave(cute.make_tensor(dweight), dw, meeting_place)
     if dbias is not None:

@@ -184,7 +184,7 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
         most_stages = 2 if threads * teams == MOST_THREADS else habit.stages  # what is left caches the weights
         stages = min(most_stages, SHARED // (each * resident)) if ring else 0
     share = -(-count // cluster) if cluster > 1 else 0
-    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share)
+    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share, not whole)
     groups = max(1, -(-rows // teams))
     if whole:
         groups = min(groups, resident * _at_once(streams[0], cluster))

@@ -86,11 +86,13 @@ def softmax_forward(x, y, spread):
     xs.open(team)
     team.begin()
     xs.start(team)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         powers, most, part = part_of(team, xs, row)
         whole = whole_of(team, most, part)
         xs.refill(team, row)
         finish(team, xs, ys, row, powers, most, whole)
+        row = team.following(row)
 
 
 def product_of(team, ys, dys, row):
@@ -127,12 +129,14 @@ def softmax_backward(dy, y, dx, spread):
     team.begin()
     ys.start(team)
     dys.start(team)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         p, g, part = product_of(team, ys, dys, row)
         dot = team.reduce((part,), added)[0]
         ys.refill(team, row)
         dys.refill(team, row)
         finish_backward(team, ys, dys, cute.make_tensor(dx), row, p, g, dot)
+        row = team.following(row)
 
 
 @traced
@@ -151,7 +155,8 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     xs.open(team)
     team.begin()
     xs.start(team)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         tells = team.thread == 0 and team.rank == 0 and row < team.rows
         at, logit, inside = cute.Int64(ignored), cute.Float32(NAN), False
         if tells:
@@ -172,6 +177,7 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
             losses[row] = cute.Float32(0) if at == ignored else log - logit
             if lse is not None:
                 cute.make_tensor(lse)[row] = log
+        row = team.following(row)
 
 
 def finish_losses(team, xs, dx, row, at, log, scale):
@@ -198,7 +204,8 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
     xs.open(team)
     team.begin()
     xs.start(team)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         target_of_row, log = cute.Int64(targets[team.real(row)]), team.read_one(cute.make_tensor(lse), row)
         scale = team.read_one(cute.make_tensor(dloss), row)
         if target_of_row == ignored:
@@ -207,6 +214,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
             scale = cute.Float32(NAN)  # as the loss is
         at = cute.Int32(target_of_row)
         finish_losses(team, xs, cute.make_tensor(dx), row, at, log, scale)
+        row = team.following(row)
 
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); lse may be None.

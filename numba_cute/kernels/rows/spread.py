@@ -31,7 +31,7 @@ class Spread:
     teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
     again: whether a team has one row alone, which it reads from shared memory once more after the reduction, instead of
     keeping it in registers: more blocks then share an SM. share: vectors of a block in a cluster, where its
-    threads could have more; 0 for as many as they could.
+    threads could have more; 0 for as many as they could. alone: whether there are as many teams as rows.
     """
 
     length: int
@@ -43,6 +43,7 @@ class Spread:
     stages: int = 0
     again: bool = False
     share: int = 0
+    alone: bool = False
 
     @property
     def warps(self) -> int:
@@ -113,6 +114,12 @@ class Team:
             arch.cluster_wait()
         elif cute.const_expr(self.spread.stages > 0):
             arch.sync_threads()
+
+    def following(self, row):
+        """Give the team's row that follows `row`: `end` or more if there is none."""
+        if cute.const_expr(self.spread.alone):
+            return self.end
+        return cute.Int32(row + self.step)
 
     def reduce(self, values, op):
         """Reduce a tuple of Float32 by `op` over the row's threads; all get the result. All threads of the team."""

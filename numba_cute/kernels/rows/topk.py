@@ -198,8 +198,6 @@ def clear(team, found, room):
 def listed(team, xs, held, row, choice, found):
     """Put the k greatest of a row on the list, and at most as many more as there is room for; gives how many. All
     threads of the team."""
-    if cute.const_expr(team.spread.warps == 1):  # the row before may still be read
-        team.meeting.sync()
     clear(team, found, choice.room)
     bound = first_bound(team, xs, held, row, choice, found)
     team.meeting.sync()
@@ -293,7 +291,8 @@ def topk_forward(x, values, indices, softmax, choice, spread):
     xs.open(team)
     team.begin()
     xs.start(team)
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         held = come(team, xs, row)
         count = listed(team, xs, held, row, choice, found)
         if cute.const_expr(spread.cluster > 1):
@@ -302,8 +301,8 @@ def topk_forward(x, values, indices, softmax, choice, spread):
             order(team, choice, found, count)
             if team.thread < 32:
                 put(team, choice, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
-            team.meeting.sync()
         xs.refill(team, row)
+        row = team.following(row)
 
 
 def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
@@ -311,7 +310,8 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
     team = Team.create(spread, dx.shape[0], 1)
     team.begin()
     dvs, vs, at, dxs = [cute.make_tensor(t) for t in (dvalues, values, indices, dx)]
-    for row in range(team.first, team.end, team.step):
+    row = team.first
+    while row < team.end:
         real = team.real(row)
         dot = cute.Float32(0)
         if cute.const_expr(softmax):
@@ -327,6 +327,7 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
                     if cute.const_expr(softmax):
                         gradient = cute.Float32(vs[real, i]) * (gradient - dot)
                     dxs[row, column] = gradient
+        row = team.following(row)
 
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N) and (M, k).

@@ -11,7 +11,6 @@ import dataclasses
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from ... import dtypes
@@ -19,6 +18,7 @@ from ...dtypes import DType
 from ...isa import Instr
 from ...isa.form.cases import Block
 from ...seam import CuteError, part_of
+from ...seam.ground.records import dataclass
 
 TYPES: dict[str, DType] = {t.ptx: t for t in vars(dtypes).values() if isinstance(t, DType)}
 """The element types by the names that PTX has for them."""

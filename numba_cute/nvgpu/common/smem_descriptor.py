@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ... import layout
+from ... import isa, layout
 from ...atoms.op import MmaTraits
 from ...dtypes import DType, Int32, Uint32, Uint64
 from ...isa.facts.bits import WgmmaDescriptor, encode_address
@@ -17,7 +16,8 @@ from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chun
 from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
-from ...seam import CuteError, is_exact, known, static
+from ...seam import CuteError, current, is_exact, known, static
+from ...seam.ground.records import dataclass
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
 from ...tensor.swizzled import by_address
@@ -61,7 +61,12 @@ class SmemDescriptor(Described):
     def word(self) -> Any:
         """Give the 64-bit descriptor."""
         low = known(self.low)
-        return (low if is_exact(low) else Uint64(low)) | (self.high << 32)
+        if is_exact(low):
+            return low | (self.high << 32)
+        split = getattr(current(), "without_constant", None)
+        base, step = (low, 0) if split is None else split(low)
+        word = isa.join_words(Uint32(base), Uint32(self.high))
+        return word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word  # from block to block one addition
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from ... import layout
 from ...layout import Layout, ScaledBasis
+from ...seam.ground.records import dataclass
 from ..common.checks import need
 
 _WHAT = "make_tiled_tma_atom"

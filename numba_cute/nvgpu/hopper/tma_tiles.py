@@ -5,7 +5,7 @@ memory, which the kernel alone knows; the host makes it of the tensor that the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ... import isa, layout, seam
@@ -18,6 +18,7 @@ from ...isa.facts.tensormap import TensorMapRecord
 from ...isa.facts.tensormap_bits import BYTES
 from ...layout import Layout, make_layout
 from ...seam import CuteError
+from ...seam.ground.records import dataclass
 from ...seam.guards.messages import how_static
 from ...tensor.algebra import filter_zeros, group_modes
 from ...tensor.pointer import AddressSpace, Pointer, check_writable

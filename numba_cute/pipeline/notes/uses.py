@@ -5,10 +5,11 @@ waits, releases or advances, by which state, participant or handle."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ...seam.ground.records import dataclass
 from ...seam.guards import facade
 from ...seam.hooks.audits import Code, Step
 from ...seam.source.named_arguments import call_with

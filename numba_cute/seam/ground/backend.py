@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -12,8 +11,10 @@ from typing import Any, Protocol
 from numba_cute.seam.ground.error import CuteError, Signal
 from numba_cute.seam.ground.places import at_line_of
 
+from .records import dataclass
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclass(frozen=True)
 class Regs:
     """`count` elements of one thread's registers, from element `start` of `file`.
 

@@ -42,4 +42,19 @@ class _Seldom:
                 self._before = None
 
 
+class _Staying:
+    """A context in which what is made stays: the collector does not look at it, now or at the end, when it would look
+    through all of it once. What the user froze before stays so."""
+
+    def __enter__(self) -> None:
+        seldom.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        if gc.isenabled() and gc.get_freeze_count() == 0:
+            gc.freeze()
+            gc.unfreeze()  # into the oldest generation, at once
+        seldom.__exit__(*error)
+
+
 seldom = _Seldom()
+staying = _Staying()

@@ -13,9 +13,9 @@ import operator
 import sys
 import types
 import typing
-from dataclasses import dataclass
 from typing import Any
 
+from ...seam.ground.records import dataclass
 from ..ground.error import CuteError
 from ..ground.leaf import Leaf
 from ..ground.naming import article

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...seam.ground.records import dataclass
 from ..ground.error import CuteError
 
 E = TypeVar("E", bound=CuteError)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Step:
     """One statement of a kernel or device function, as the compiler sees it after typing.
 
@@ -38,7 +38,7 @@ class Step:
     calls: Any = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Code:
     """A kernel or device function that is compiled.
 

@@ -8,7 +8,6 @@ compiler has machine code for that, once kernels are launched; until then the fu
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import weakref
 from collections.abc import Callable
@@ -17,13 +16,15 @@ from typing import Any
 from numba_cute.seam.ground.backend import RUNNING
 from numba_cute.seam.ground.names import refuse_arguments
 
+from ...seam.ground.records import dataclass
+
 
 def run(function: Callable[..., Any], *args: Any) -> Any:
     """Return `function(*args)`."""
     return function(*args)
 
 
-@dataclasses.dataclass
+@dataclass
 class Casting:
     """What runs functions of the host, or gives what they would give.
 

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from numba_cute.seam.ground.error import CuteError
+
+from ...seam.ground.records import dataclass
 
 
 def _unread(address: int, nbytes: int) -> Any:
     raise CuteError(f"{nbytes} bytes at {address:#x} lie on a GPU, and there is no driver to read them by")
 
 
-@dataclasses.dataclass
+@dataclass
 class Driver:
     """The questions; as made here, without a driver.
 

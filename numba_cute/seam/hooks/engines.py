@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 from numba_cute.seam.ground.error import CuteError
+
+from ...seam.ground.records import dataclass
 
 
 def _absent(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
@@ -19,7 +20,7 @@ def _unchecked(kernel: Any, args: tuple[Any, ...], arch: str) -> Any:
     return {}
 
 
-@dataclasses.dataclass
+@dataclass
 class Compiler:
     """The question; as made here, without a compiler.
 

@@ -8,7 +8,7 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from numba_cute.seam.ground.backend import current_or
 from numba_cute.seam.ground.error import CuteError
@@ -25,16 +25,9 @@ from numba_cute.seam.ground.names import (
 )
 from numba_cute.seam.ground.naming import shown
 from numba_cute.seam.ground.places import note_operation
+from numba_cute.seam.ground.records import dataclass, dataclass_transform
 
 T = TypeVar("T")
-
-if TYPE_CHECKING:
-    from typing import dataclass_transform as dataclass_transform
-else:  # Python 3.10 has no typing.dataclass_transform, and at run time it does nothing
-
-    def dataclass_transform(**_: Any) -> Callable[[T], T]:
-        return lambda fn: fn
-
 
 HOW_STATIC = (
     "make it static, as a literal, a global or closure variable of the kernel, an extent of a static layout, or an "
@@ -115,7 +108,7 @@ def static(cls: type[T]) -> type[T]:
     """
     cls = says_names(cls)
     if "__dataclass_fields__" not in cls.__dict__:
-        cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
+        cls = dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
     if not hasattr(cls, "__bool__"):
         cls.__bool__ = _truth  # type: ignore[attr-defined]
     for name, sign in (("__lt__", "<"), ("__le__", "<="), ("__gt__", ">"), ("__ge__", ">=")):

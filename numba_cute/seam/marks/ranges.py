@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, SupportsIndex
 
 from numba_cute.seam.ground.error import CuteError
 from numba_cute.seam.ground.naming import shown
@@ -24,13 +24,18 @@ def check_keywords(names: Any) -> None:
 
 @traced
 def range(
-    *args: int, unroll: Any = None, unroll_full: bool = False, prefetch_stages: Any = None, vectorize: Any = None
+    *args: SupportsIndex,
+    unroll: Any = None,
+    unroll_full: bool = False,
+    prefetch_stages: Any = None,
+    vectorize: Any = None,
 ) -> builtins.range:
     """Count in a loop at run time, as Python's `range(*args)` does; a kernel's `range` takes the same keywords.
 
     args: stop, or start and stop, or start, stop and step. unroll_full: static; True unrolls the loop while the kernel
-    is compiled, as `range_constexpr`, where args are static ints; where they are not it stays a loop. unroll,
-    prefetch_stages, vectorize: hints, which are taken and left to the assembler. CuteError: another keyword.
+    is compiled, as `range_constexpr`, where args are static ints; where they are not it stays a loop. unroll: 1,
+    static, lets a round stand once in the code; without it the compiler makes copies of the body as it likes. Other
+    numbers, prefetch_stages and vectorize are hints, which are taken and left to it. CuteError: another keyword.
     """
     try:
         return builtins.range(*args)

@@ -24,7 +24,7 @@ class Boxes(Check):
         """By line and tensor map what is to be warned of; None once a box was inside."""
 
     def copies_box(self, m: Any, of: Any, at: tuple[int, ...], loads: bool, inside: bool) -> None:
-        key = m.place, of.name
+        key = m.line, of.name
         if inside:
             text = self._told.get(key)
             if text is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ground.clocks import FULL, INIT, READS, SMEM
+from ..ground.clocks import FULL, INIT, READS, SMEM, distinct_bases
 from ..ground.report import BarrierError, who
 from ..hardware.watch import Check
 from .races import Races
@@ -30,6 +30,9 @@ def _is_born(bar: Any, m: Any, is_async: bool) -> bool:
     if a.cluster is not m.cta.cluster:
         return True
     rows = [INIT, SMEM] if is_async else [INIT, FULL]
+    bases = distinct_bases(m.clocks())
+    if any(all(a.within(base, row) for base in bases) for row in rows):
+        return True
     return all(any(a.known(t, row) for row in rows) for t in a.to_ask(m.clocks()))
 
 

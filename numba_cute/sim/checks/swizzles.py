@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ...isa.facts.canonical import swizzle_parameters
 from ...layout import Swizzle
-from ..ground.access import Pieces, Rows
+from ..ground.access import Pieces, Region, Rows
 from ..ground.report import Place, SwizzleError
 from ..hardware.together import NotTogether
 from ..hardware.watch import Check
 from .races.shadow import distinct
+from .races.tiles import LEAST, Tiles
 
 _REMEMBERED = 4
 """Addresses that a thread may compute before it uses them."""
@@ -53,6 +54,7 @@ class Swizzles(Check):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self._tags: dict[Any, NDArray[np.int32]] = {}  # by memory: of each byte the number of its writer, 0 of none
+        self._tiles: dict[Any, Tiles] = {}  # by memory: the same of whole ranges
         self._writers: list[_Writer | None] = [None]
         self._numbers: dict[_Writer, int] = {}
         self._computed: dict[Any, dict[Any, _Lay]] = {}  # by thread: its last swizzled addresses
@@ -63,6 +65,7 @@ class Swizzles(Check):
 
     def exits(self, cta: Any) -> None:
         self._tags.pop(cta.smem, None)
+        self._tiles.pop(cta.smem, None)
         self._meant.pop(cta.smem, None)
         self._parts.pop(cta.smem, None)
 
@@ -105,17 +108,18 @@ class Swizzles(Check):
         tags = self._tags.get(memory)
         if tags is None or memory is not m.cta.smem and m.lay is None:  # a peer's, by an address of any origin
             return
-        found = region.get(tags)
-        if not found.any():
+        found = self._tiles[memory].writers(*region.hull) if region.nbytes >= LEAST else None
+        numbers = distinct(region.get(tags)) if found is None else found
+        if not any(numbers):
             return
         said = self._of_threads(m, region) if issued is None else issued
         if said is not None and not said.swizzle.bits:
             return
         reader = lay if m.lay is not None else said
         if reader is not None:
-            self._compare(m, memory, region, found, reader)
+            self._compare(m, memory, region, numbers, reader)
         elif m.lay is None and (m.row is None or isinstance(region, Rows)):  # others take bytes as they lie
-            self._compare(m, memory, region, found, _PLAIN)
+            self._compare(m, memory, region, numbers, _PLAIN)
 
     def _writes(self, m: Any, memory: Any, region: Any, lay: _Lay | None, issued: _Lay | None) -> None:
         by = issued
@@ -125,17 +129,25 @@ class Swizzles(Check):
             by = self._of_threads(m, region)
         if by is None or m.lay is None and not by.swizzle.bits:
             if memory in self._tags:
-                region.set(self._tags[memory], 0)
+                self._set(memory, region, 0)
             return
         what = m.row.name if m.row is not None else "a store"
-        writer = _Writer(by, f"{what} of {m.describe()}", m.place)
+        writer = _Writer(by, f"{what} of {m.describe()}" if self.run.reports else "", m.place)
         if writer not in self._numbers:
             self._numbers[writer] = len(self._writers)
             self._writers.append(writer)
         tags = self._tags.get(memory)
         if tags is None:
             tags = self._tags[memory] = np.zeros(memory.data.size, np.int32)
-        region.set(tags, self._numbers[writer])
+            self._tiles[memory] = Tiles()
+        self._set(memory, region, self._numbers[writer])
+
+    def _set(self, memory: Any, region: Any, number: int) -> None:
+        """Remember the number of a region's writer."""
+        region.set(self._tags[memory], number)
+        whole = type(region) is Region and region.nbytes >= LEAST
+        start, stop = region.hull
+        self._tiles[memory].wrote(start, stop, number if whole else None)
 
     def _of_threads(self, m: Any, region: Any) -> _Lay | None:
         """By which swizzle, and for which elements, the threads computed where a region begins; None: by none that they
@@ -177,7 +189,11 @@ class Swizzles(Check):
             found = next((lay for (lanes, at), lay in last if at[lanes.index(thread.index)] == address), None)
         return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
-    def _compare(self, m: Any, memory: Any, region: Any, found: Any, reader: _Lay) -> None:
+    def _compare(self, m: Any, memory: Any, region: Any, numbers: set[int], reader: _Lay) -> None:
+        """Compare how a region is read with how its writers, or those of a range around it, have laid it."""
+        if all(w is None or w.lay == reader for w in map(self._writers.__getitem__, numbers)):
+            return
+        found = region.get(self._tags[memory])
         for number in sorted(distinct(found)):
             writer = self._writers[number]
             if writer is None or writer.lay == reader:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.instr import CP_ASYNC_GROUP
-from .clocks import SMEM, Clock, ThreadClock, alike, distinct_bases
+from .clocks import SMEM, Clock, Standing, ThreadClock, alike, distinct_bases
 from .ordering import together
 
 Ids = NDArray[np.int32]
@@ -70,8 +70,8 @@ class Access:
 
     def to_ask(self, clocks: Sequence[ThreadClock]) -> Iterable[ThreadClock]:
         """Those of some threads, in their order, that may give other answers than the one before."""
-        bases = [t.base for t in clocks]
-        if alike(bases):
+        bases = clocks.now().bases if type(clocks) is Standing else [t.base for t in clocks]
+        if clocks.alike if type(clocks) is Standing else alike(bases):
             if self.hi <= clocks[0].agent or clocks[-1].agent < self.lo:
                 return clocks[:1]
             return [t for i, t in enumerate(clocks) if not i or self._has(t) or self._has(clocks[i - 1])]
@@ -85,6 +85,8 @@ class Access:
     def within(self, clock: Clock, row: int) -> bool:
         """Tell whether the clock, of any cluster, knows of the access, for the purpose of `row`."""
         v = clock.v if clock.cluster is self.cluster else clock.others.get(self.cluster)
+        if isinstance(self.epoch, int) and self.hi - self.lo == 1:
+            return v is not None and self.hi <= v.shape[1] and bool(v[row, self.lo] >= self.epoch)
         return v is not None and self.hi <= v.shape[1] and bool((v[row, self.lo : self.hi] >= self.epoch).all())
 
     def same_phase(self) -> bool:
@@ -127,14 +129,31 @@ class Region:
 class Rows(Region):
     """Pieces of the same size: `size` bytes at each of `addresses`, which are multiples of `size`."""
 
-    __slots__ = ("rows", "size")
+    __slots__ = ("rows", "size", "aligned", "lasting", "_hull")
 
     def __init__(self, addresses: NDArray[np.int64], size: int) -> None:
         self.rows, self.size = addresses // size, size
+        self.aligned = all_true(self.rows * size == addresses)
+        self.lasting = False  # whether the same accesses come with the same object
+        self._hull: tuple[int, int] | None = None
 
     @property
     def nbytes(self) -> int:
         return self.rows.size * self.size
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Some of the pieces."""
+        return Rows(self.rows[start:stop] * self.size, self.size)
+
+    @property
+    def apart(self) -> bool:
+        """Whether no two of them are the same."""
+        rows = np.sort(self.rows)
+        return all_true(rows[1:] != rows[:-1])
+
+    def put(self, shadow: Ids, of_rows: Ids) -> None:
+        """Set each piece to a value of its own."""
+        shadow.reshape(-1, self.size)[self.rows] = of_rows[:, None]
 
     def get(self, shadow: Ids) -> Ids:
         return shadow.reshape(-1, self.size).take(self.rows, 0).ravel()
@@ -151,7 +170,25 @@ class Rows(Region):
 
     @property
     def hull(self) -> tuple[int, int]:
-        return int(self.rows.min()) * self.size, (int(self.rows.max()) + 1) * self.size
+        if self._hull is None:
+            self._hull = int(self.rows.min()) * self.size, (int(self.rows.max()) + 1) * self.size
+        return self._hull
+
+
+_ROWS: dict[tuple[int, int], tuple[Any, Rows]] = {}
+
+
+def rows_of(addresses: NDArray[np.int64], size: int) -> Rows:
+    """The rows at addresses: the same for the same array, if nobody can write to it."""
+    if addresses.flags.writeable:
+        return Rows(addresses, size)
+    found = _ROWS.get((id(addresses), size))
+    if found is None:
+        if len(_ROWS) >= 8192:
+            _ROWS.clear()
+        found = _ROWS[id(addresses), size] = addresses, Rows(addresses, size)
+        found[1].lasting = True
+    return found[1]
 
 
 class Pieces(Region):
@@ -194,6 +231,12 @@ class Pieces(Region):
         """The piece of one thread."""
         start = int(self.starts[at])
         return Region(start, start + self.size)
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        if isinstance(self._index, slice):
+            return self._index.start, self._index.stop
+        return int(self.starts.min()), int(self.starts.max()) + self.size
 
     def get(self, shadow: Ids) -> Ids:
         found: Ids = self.rows(shadow).ravel()

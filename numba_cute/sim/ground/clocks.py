@@ -232,54 +232,68 @@ def alike(values: list[Any]) -> bool:
 
 def distinct_bases(threads: Sequence[ThreadClock]) -> Iterable[Clock]:
     """What threads know but for what each did itself, once for those that know the same."""
+    if type(threads) is Standing:
+        now = threads.now()
+        return now.bases[:1] if now.alike else set(now.bases)
     bases = [t._base for t in threads]
     return bases[:1] if alike(bases) else set(bases)
 
 
-def acquire(threads: list[ThreadClock], clock: Clock) -> None:
+def acquire(threads: Sequence[ThreadClock], clock: Clock) -> None:
     """Let threads know all that a clock knows."""
     _learn(threads, lambda base: base.join(clock))
 
 
-def know(threads: list[ThreadClock], agent: int, epoch: int, rows: tuple[int, ...]) -> None:
+def know(threads: Sequence[ThreadClock], agent: int, epoch: int, rows: tuple[int, ...]) -> None:
     """Let threads know an epoch of an agent."""
     _learn(threads, lambda base: base.knowing(agent, epoch, rows))
 
 
-def _learn(threads: list[ThreadClock], more: Callable[[Clock], Clock]) -> None:
+def _learn(threads: Sequence[ThreadClock], more: Callable[[Clock], Clock]) -> None:
     base: Any = None
+    changed = False
     for t in threads:
         if t._base is not base:
             base, learned = t._base, more(t._base)
+            changed |= learned is not base
         t._base = learned
+    if changed:
+        ThreadClock.changed = next(_CHANGES)
+
+
+def fence_each(threads: Sequence[ThreadClock], row: int) -> None:
+    """A proxy fence, or that of mbarrier_init, of each of some threads; those that were alike stay so."""
+    own: Any = None
+    base, epoch, then = own, 0, (own, own)
+    for t in threads:
+        if t._base is base and t._epoch == epoch and t.own == own:
+            t.own, t._base = then
+            t._epoch += 1
+            continue
+        own, base, epoch = t.own, t._base, t._epoch
+        t.fence(row)
+        then = t.own, t._base
     ThreadClock.changed = next(_CHANGES)
 
 
-def fence_each(threads: list[ThreadClock], row: int) -> None:
-    """A proxy fence, or that of mbarrier_init, of each of some threads; those that were alike stay so."""
-    last: tuple[Any, ...] = (None, 0, None)
-    for t in threads:
-        before = t.own, t.epoch, t.base
-        t.fence(row)
-        if last[:3] == before:
-            t.own, t.base = last[3:]
-        last = (*before, t.own, t.base)
+class Standing(list[ThreadClock]):
+    """Some threads' clocks, and what they know at a time: their bases and epochs. stamp: the epochs' sum, which tells
+    of each, for they only grow. alike: whether all have one base. side_by_side: whether their agents' numbers follow
+    each other."""
 
+    __slots__ = ("agents", "bases", "epochs", "stamp", "alike", "side_by_side", "_changes")
 
-class Standing:
-    """What some threads know at a time: their bases and epochs. stamp: the epochs' sum, which tells of each, for they
-    only grow. alike: whether all have one base."""
-
-    __slots__ = ("clocks", "bases", "epochs", "stamp", "alike", "_changes")
-
-    def __init__(self, clocks: list[ThreadClock]) -> None:
-        self.clocks, self._changes = clocks, -1
+    def __init__(self, clocks: Iterable[ThreadClock]) -> None:
+        super().__init__(clocks)
+        self._changes = -1
+        self.agents = [t.agent for t in self]
+        self.side_by_side = self.agents[-1] - self.agents[0] + 1 == len(self)
 
     def now(self) -> Standing:
         """The same, as it is now."""
         if self._changes != ThreadClock.changed:
             self._changes = ThreadClock.changed
-            self.bases, self.epochs = [t._base for t in self.clocks], [t._epoch for t in self.clocks]
+            self.bases, self.epochs = [t._base for t in self], [t._epoch for t in self]
             self.stamp, self.alike = sum(self.epochs), alike(self.bases)
         return self
 
@@ -297,24 +311,33 @@ class Gather:
 
     def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
         """Each thread's clock, or only some rows of it; a new epoch of each begins."""
-        threads = list(threads)
-        owns = [t.own for t in threads]
-        if len(threads) > 1 and alike(owns) and alike([t._base for t in threads]):
-            agents, epochs = [t.agent for t in threads], [t._epoch for t in threads]
-            together = agents[-1] - agents[0] + 1 == len(agents)
-            of_rows = [1, 1, *owns[0][SMEM:]]
-            at = slice(agents[0], agents[-1] + 1) if together else agents
-            self._many.append((at, epochs, _only(of_rows, rows)))
-            self.clock = self.clock.join(threads[0].base if rows is None else threads[0].base.only(rows))
-            for t in threads:
-                t._epoch += 1
-            ThreadClock.changed = next(_CHANGES)
-            return
+        first: ThreadClock | None = None
+        some: list[ThreadClock] = []  # threads that are alike
         for t in threads:
-            base = t.base if rows is None else t.base.only(rows)
-            self.clock = self.clock.join(base)
-            self._points.append((t.agent, _only([t.epoch, t.epoch, *t.own[SMEM:]], rows)))
-            t.epoch += 1
+            if first is None or t._base is not first._base or t.own != first.own:
+                if some:
+                    self._add(some, rows)
+                first, some = t, []
+            some.append(t)
+        if some:
+            self._add(some, rows)
+            ThreadClock.changed = next(_CHANGES)
+
+    def _add(self, threads: list[ThreadClock], rows: tuple[int, ...] | None) -> None:
+        """The same of threads that are alike."""
+        base, own = threads[0]._base, threads[0].own
+        self.clock = self.clock.join(base if rows is None else base.only(rows))
+        if len(threads) == 1:
+            (t,) = threads
+            self._points.append((t.agent, _only([t._epoch, t._epoch, *own[SMEM:]], rows)))
+            t._epoch += 1
+            return
+        agents, epochs = [t.agent for t in threads], [t._epoch for t in threads]
+        together = agents[-1] - agents[0] + 1 == len(agents)
+        at = slice(agents[0], agents[-1] + 1) if together else agents
+        self._many.append((at, epochs, _only([1, 1, *own[SMEM:]], rows)))
+        for t in threads:
+            t._epoch += 1
 
     def know(self, agent: int, epoch: int, rows: tuple[int, ...]) -> None:
         """An epoch of what completes asynchronous work."""

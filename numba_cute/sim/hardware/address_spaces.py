@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...isa.form.limits import taken_smem, too_much_smem
 from ...isa.form.machine import Bytes
 from ...seam.hooks.driver import DRIVER
-from ..ground.access import Region
+from ..ground.access import Region, Rows
 from ..ground.clocks import GMEM, SMEM
 from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
 
@@ -100,11 +100,13 @@ class SharedMemory:
                 f"and {self.static} static; the nearest buffer is {self.cta.name(address)}"
             )
 
-    def check_rows(self, addresses: NDArray[np.int64], nbytes: int, machine: Any) -> None:
+    def check_rows(self, addresses: NDArray[np.int64], rows: Rows, machine: Any) -> None:
+        nbytes = rows.size
         if addresses.size:
-            self.check(int(addresses.min()), nbytes, machine)
-            self.check(int(addresses.max()), nbytes, machine)
-            if (addresses % nbytes).any():
+            first, end = rows.hull if rows.aligned else (int(addresses.min()), int(addresses.max()) + nbytes)
+            self.check(first, nbytes, machine)
+            self.check(end - nbytes, nbytes, machine)
+            if not rows.aligned:
                 bad = int(addresses[addresses % nbytes != 0][0])
                 raise OutOfBoundsError(
                     f"misaligned: {machine.describe()} accesses rows of {nbytes} bytes, one at {bad:#x}, which is no "

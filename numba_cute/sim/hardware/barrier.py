@@ -194,7 +194,7 @@ class BarrierHandle:
         for tell in m.run.watch.arrives:
             tell(m, bar)
         m.run.events += 1
-        bar.settle(m.run, f"an arrival at {m.place}" if not bar.pending else "")
+        bar.settle(m.run, f"an arrival at {m.place}" if m.run.reports and not bar.pending else "")
         return token
 
     def arrive_drop(self) -> None:
@@ -242,14 +242,14 @@ class BarrierHandle:
         self._add(bar, tx)
 
     def complete_tx(self, tx: int) -> None:
-        bar = self.live("delivers bytes")
+        bar, m = self.live("delivers bytes"), self.machine
         bar.delivered += tx
-        for tell in self.machine.run.watch.delivers:
-            tell(self.machine, bar)
-        if bar.near is not None and not self.machine.deferred:  # by a thread, not by a copy
+        for tell in m.run.watch.delivers:
+            tell(m, bar)
+        if bar.near is not None and not m.deferred:  # by a thread, not by a copy
             self._publish_fenced(bar)
         self._add(bar, -tx)
-        bar.settle(self.machine.run, f"the bytes of the copy at {self.machine.place}")
+        bar.settle(m.run, f"the bytes of the copy at {m.place}" if m.run.reports and not bar.pending else "")
 
     def _add(self, bar: MBarrier, tx: int) -> None:
         if abs(bar.tx + tx) > MAX_COUNT:

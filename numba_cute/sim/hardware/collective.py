@@ -154,8 +154,11 @@ class Meet:
         return [t for t, ops in zip(self.unit.threads, self.operands) if ops is None]
 
     def arrive(self, places: list[int], operands: dict[str, Any], convoy: Together | None) -> None:
-        for at in places:
-            self.operands[at] = operands
+        if len(places) == len(self.operands):
+            self.operands = [operands] * len(places)
+        else:
+            for at in places:
+                self.operands[at] = operands
         if convoy is not None:
             self.convoys.append((convoy, places))
         self.arrived += len(places)
@@ -165,7 +168,8 @@ class Meet:
         self.by = run.thread
         for tell in run.watch.meets:
             tell(self.unit.threads)
-        m = Machine(run, self.row, self.unit.threads, self.unit, self.case)
+        whole = self.convoys[0][0].threads if len(self.convoys) == 1 else self.unit.threads  # of which more is known
+        m = Machine(run, self.row, whole, self.unit, self.case)
         operands = self.row.operands_in(self.case)
         given: Any = self.operands[0]
         if "cta_group" in self.case:
@@ -202,7 +206,7 @@ class Meet:
         kind, name = o.kind.name, o.name
         if o.count is None:
             if self.convoys:
-                return self._scalars(kind, name)
+                return self._scalars(kind, name, o.same)
             given = self._alone(name)
             first = given[0]
             if given.count(first) == len(given):
@@ -226,9 +230,13 @@ class Meet:
             )
         return whole
 
-    def _scalars(self, kind: str, name: str) -> Any:
+    def _scalars(self, kind: str, name: str, same: bool) -> Any:
         """A scalar operand of convoys."""
-        out: Any = np.empty(len(self.operands), REGISTER[kind])
+        size = len(self.operands)
+        if len(self.convoys) == 1:
+            found = self.convoys[0][0].scalars(kind, self.operands[0][name])  # type: ignore[index]
+            return found if same or isinstance(found, np.ndarray) else np.full(size, found, REGISTER[kind])
+        out: Any = np.empty(size, REGISTER[kind])
         for f, places in self.convoys:
             value = self.operands[places[0]][name]  # type: ignore[index]
             _put(out, places, f.scalars(kind, value))
@@ -237,6 +245,8 @@ class Meet:
     def _vectors(self, o: Operand) -> Any:
         """A vector operand of convoys."""
         size = o.size(self.case)
+        if len(self.convoys) == 1:
+            return self.convoys[0][0].vectors(o, self.operands[0][o.name], size, self.row)  # type: ignore[index]
         out = np.empty((len(self.operands), size), BITS[o.kind.name])
         for f, places in self.convoys:
             _put(out, places, f.vectors(o, self.operands[places[0]][o.name], size, self.row))  # type: ignore[index]

@@ -151,6 +151,7 @@ class Run:
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
         self.clustered = True  # whether the launch names a cluster
+        self.reports = True  # whether its errors are told: those of threads that run together are found again alone
         self.convoy: Any = None  # what makes a convoy of a CTA's threads, if they run together: see launch.may_share
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
         self.seed = seed

@@ -10,32 +10,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
+from ...isa.form.instr import RELEASE, Instr, Order
 from ...isa.form.limits import check_direction, check_setmaxnreg, takes_setmaxnreg
 from ...isa.form.machine import Bytes
-from ..ground.access import Brought, Region, Rows
-from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather, acquire, fence_each, know
+from ..ground.access import Brought, Region, Rows, rows_of
+from ..ground.clocks import GMEM, INIT, SMEM, Gather, acquire, fence_each
 from ..ground.ordering import fence as fence_threads, order
-from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
+from ..ground.report import NOWHERE, DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
+from .asynchronous import PEER, Asynchronous
 from .barrier import BarrierHandle
-from .inflight import Groups, Op
 from .progress import goes_on, held_at
 from .special import special_register
 from .tmem import TensorMemoryHandle
 from .together import clocks_of, of_threads, who_waits
 
-_PEER = 24
-"""shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
+POLLS, STRONG_POLLS, FAST_POLLS = 64, 8, 2
+"""Reads of one place in a row from which on a thread counts as polling: plain ones, those with an order, and these
+where no order of threads is to be told."""
+IN_TURN = 4
+"""Of so many places that are read in turn, with an order, each may be polled."""
 
-POLLS, STRONG_POLLS = 64, 8
-"""Reads of one place in a row from which on a thread counts as polling: plain ones, and those with an order."""
 
-
-class Machine:
+class Machine(Asynchronous):
     """One issue of one row by `threads`."""
 
     __slots__ = ("run", "row", "case", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
-                 "saved", "op", "map_at", "lay", "brought", "_place")  # fmt: skip
+                 "saved", "op", "map_at", "lay", "brought", "units", "_place")  # fmt: skip
 
     def __init__(
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
@@ -52,6 +52,7 @@ class Machine:
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
         self.lay: tuple[int | str, int] | None = None  # its map's or descriptor's swizzle, and an element's bits, or 0
+        self.units: list[Any] | None = None  # several warps that do it at once
         self._place: Place | None = None
 
     @property
@@ -60,11 +61,28 @@ class Machine:
         return Order(None, None) if self.row is None else self.row.order(self.case or {})
 
     @property
+    def elected(self) -> int:
+        """The lane that elect.sync names: always the same, and PTX does not say which, so each seed has its own."""
+        return (self.run.seed or 0) % min(32, self.lanes)
+
+    @property
     def place(self) -> Place:
-        """The user's line that issues this."""
+        """The user's line that issues this, for reports; NOWHERE in runs whose errors are none."""
         if self._place is None:
+            self._place = place_of(sys._getframe(1)) if self.run.reports else NOWHERE
+        return self._place
+
+    @property
+    def line(self) -> Place:
+        """The same, for what depends on it."""
+        if self._place is None or self._place is NOWHERE:
             self._place = place_of(sys._getframe(1))
         return self._place
+
+    @property
+    def key(self) -> Any:
+        """What tells accesses of the same threads at the same time apart."""
+        return self.place if self.run.reports else self.row
 
     def fix_place(self) -> None:
         """Remember the user's line, while the issuing frame is there."""
@@ -78,6 +96,17 @@ class Machine:
         """Some of its threads, at the same line."""
         made = Machine(self.run, self.row, self.threads[start:stop], case=self.case)
         made._place = self.place
+        return made
+
+    def by_units(self, region: Rows) -> list[tuple[Machine, Rows]]:
+        """Each of its units by itself, with its part of the rows that all access."""
+        units = self.units or ()
+        rows = len(region.rows) // len(units)
+        made = []
+        for i, unit in enumerate(units):
+            m = Machine(self.run, self.row, unit.threads, unit, self.case)
+            m.lay, m._place = self.lay, self.place
+            made.append((m, region.part(i * rows, (i + 1) * rows)))
         return made
 
     def describe(self) -> str:
@@ -135,12 +164,15 @@ class Machine:
         thread.cta.cluster.paused(thread)
         thread.suspend(f"{why}, again and again", on, self)
 
-    def polls(self, address: Any, often: int = POLLS) -> None:
-        """A read: of the same place so `often` in a row it is a loop that waits for others, who get their turn."""
+    def polls(self, address: Any, often: int = POLLS, places: int = 1) -> None:
+        """A read: of the same place, or few `places` in turn, so `often` in a row it is a loop that waits for others,
+        who get their turn."""
         polls = self.run.thread.polls
-        polls[1] = polls[1] + 1 if polls[0] == address else 0
-        polls[0] = address
-        if polls[1] >= often:
+        before = polls.pop(address, -1)
+        if len(polls) >= places:
+            polls.clear()
+        polls[address] = before + 1
+        if before + 1 >= often:
             for tell in self.run.watch.polls:
                 tell(self)
             why = f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads"
@@ -207,7 +239,8 @@ class Machine:
             tell(self)
 
     # memory
-    def _peer(self, rank: int | None) -> Any:
+    def peer(self, rank: int | None) -> Any:
+        """A CTA of the cluster, or one's own."""
         if rank is None or rank == self.cta_rank:
             return self.cta
         ctas = self.cta.cluster.ctas
@@ -218,18 +251,18 @@ class Machine:
         return ctas[rank]
 
     def mbar(self, address: int, cta: int | None = None) -> BarrierHandle:
-        owner = self._peer(cta)
+        owner = self.peer(cta)
         if address not in owner.mbarriers:
             owner.smem.check(address, 8, self)
         return BarrierHandle(owner.mbarrier(address), self)
 
     def mapa(self, address: int, cta: int) -> int:
-        rank: int = self._peer(cta).rank
-        return (address & ((1 << _PEER) - 1)) | (rank + 1) << _PEER
+        rank: int = self.peer(cta).rank
+        return (address & ((1 << PEER) - 1)) | (rank + 1) << PEER
 
     def owner(self, cluster_address: int) -> tuple[int, int]:
-        rank = cluster_address >> _PEER
-        return (rank - 1 if rank else self.cta_rank), cluster_address & ((1 << _PEER) - 1)
+        rank = cluster_address >> PEER
+        return (rank - 1 if rank else self.cta_rank), cluster_address & ((1 << PEER) - 1)
 
     def _check(self, owner: Any, region: Region, write: bool, atomic: str | None = None) -> None:
         """Check an access to a CTA's shared memory now; a deferred one was checked when it was issued."""
@@ -247,7 +280,7 @@ class Machine:
 
     def shared(self, rank: int, address: int, nbytes: int, write: bool) -> Bytes:
         """Shared memory of a CTA of the cluster, checked for this access."""
-        owner = self._peer(rank)
+        owner = self.peer(rank)
         owner.smem.check(address, nbytes, self)
         region = Region(address, address + nbytes)
         self._check(owner, region, write)
@@ -281,16 +314,16 @@ class Machine:
     ) -> Bytes:  # fmt: skip
         if lay is not None:
             self.lay = lay
-        smem, rows = self.cta.smem, Rows(addresses, nbytes)
-        smem.check_rows(addresses, nbytes, self)
+        smem, rows = self.cta.smem, rows_of(addresses, nbytes)
+        smem.check_rows(addresses, rows, self)
         self._check(self.cta, rows, False)
         self.lies(self.cta, rows, False)
         return smem.data.reshape(-1, nbytes).take(rows.rows, 0)  # type: ignore[no-any-return]
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         nbytes = data.shape[1]
-        smem, rows = self.cta.smem, Rows(addresses, nbytes)
-        smem.check_rows(addresses, nbytes, self)
+        smem, rows = self.cta.smem, rows_of(addresses, nbytes)
+        smem.check_rows(addresses, rows, self)
         self._check(self.cta, rows, True)
         self.lies(self.cta, rows, True)
         rows.set(smem.data, data)
@@ -333,9 +366,10 @@ class Machine:
         sem, scope = self.order
         assert sem is not None and scope is not None
         if change is None:
-            self.polls(address, STRONG_POLLS)  # which may let others change what is then read
+            often = STRONG_POLLS if self.run.reports else FAST_POLLS
+            self.polls(address, often, IN_TURN)  # which may let others change what is then read
         if shared:
-            owner = self._peer(cta)
+            owner = self.peer(cta)
             owner.smem.check(address, nbytes, self)
             region = Region(address, address + nbytes)
             self._check(owner, region, change is not None, atomic=scope)
@@ -361,115 +395,14 @@ class Machine:
         return old  # type: ignore[no-any-return]
 
     def tensor_map(self, address: int) -> Any:
+        for _ in self.run.watch.copies_box:
+            self._place = self.line  # a box is copied later
         found = self.run.maps.bind(address, self)
         self.lay = found.map.stated.swizzle, found.map.stated.shared_bits
         return found
 
     def map_proxy(self, event: str, address: int | None) -> None:
         self.run.maps.event(event, address, self)
-
-    # asynchronous work
-    def groups(self, kind: str) -> Groups:
-        """The commit groups of this kind that this issue belongs to."""
-        holder = self.unit if kind == WGMMA_GROUP else self.threads[0]
-        found = holder.groups.get(kind)
-        if found is None:
-            found = holder.groups[kind] = self.cta.cluster.inflight.new_groups(kind, self.cta.cluster)
-        return found  # type: ignore[no-any-return]
-
-    def later(
-        self, effect: Callable[[], None], *, bars: list[tuple[Any, int]] | None = None,
-        reads: list[tuple[Any, int]] | None = None, writes: list[tuple[Any, int]] | None = None,
-    ) -> None:  # fmt: skip
-        bars = bars or []
-        for handle, _ in bars:
-            handle.live("names it", asynchronous=True)
-            self.promise(handle.bar)
-        kind = self.row.done_by if self.row else None
-        held = [(*self._held(a, n), True) for a, n in reads or ()]
-        held += [(*self._held(a, n), False) for a, n in writes or ()]
-        self.fix_place()
-        groups = self.groups(kind) if kind not in (None, MBARRIER) else None
-        op = self.op = Op(self, effect, bars, held, groups)
-        if self.run.clocks:
-            op.name_accesses()
-            for tell in self.run.watch.issues:
-                tell(self, op)
-            if self.lanes == 1:
-                self.issued = [self.threads[0].clock.frozen()]
-        inflight = self.cta.cluster.inflight
-        if groups is not None:
-            if self.eager:
-                groups.complete_all()
-            groups.open.append(op)
-        elif kind == MBARRIER:
-            inflight.copies.append(op)
-        if kind is None or self.eager or (self.run.mode == "eager" and kind != CP_ASYNC_GROUP):
-            if kind == MBARRIER:
-                inflight.copies.remove(op)
-            op.complete()
-
-    def promise(self, bar: Any) -> None:
-        """Note that what these threads issue will signal an mbarrier."""
-        bar.will_send(self.threads)
-        for tell in self.run.watch.promises:
-            tell(self, bar)
-
-    def _held(self, address: Any, nbytes: int) -> tuple[Any, Region]:
-        if isinstance(address, np.ndarray):
-            rank = int(address[0]) >> _PEER
-            return self._peer(rank - 1 if rank else None), Rows(address & ((1 << _PEER) - 1), nbytes)
-        rank, at = self.owner(address)
-        cta = self._peer(rank)
-        cta.smem.check(at, nbytes, self)
-        return cta, Region(at, at + nbytes)
-
-    def commit(self, group: str) -> None:
-        self.groups(group).commit()
-
-    def arrive_when_done(self, group: str, barrier: Any, counted: bool) -> None:
-        groups, bar = self.groups(group), barrier.live("arrives")
-        ops, epoch = list(groups), groups.mark()
-        self.fix_place()
-        self.promise(bar)
-        if not counted:
-            barrier.expect_arrival()
-
-        def effect() -> None:
-            for op in ops:
-                op.complete()
-            if bar.near is not None:
-                for agent in groups.agents:
-                    bar.near.know(agent, epoch, (READS, FULL))
-            barrier.arrive(publish=False)
-
-        inflight = self.cta.cluster.inflight
-        inflight.copies.append(Op(self, effect, [], [], None))
-        if self.run.mode == "eager":
-            inflight.copies.pop().complete()
-
-    def wait(self, group: str, pending: int, *, read: bool = False) -> None:
-        groups = self.groups(group)
-        groups.wait(pending, read)
-        if self.run.clocks:
-            epoch = groups.done(pending)
-            agents = groups.agents[:1] if read else groups.agents
-            # cp.async writes through the generic proxy: a fence must follow before the async proxy sees it
-            rows = (READS, FULL) if group == CP_ASYNC_GROUP else (READS, FULL, SMEM, GMEM)
-            for agent in agents if epoch > 0 else ():
-                know(self.own_clocks(), agent, epoch, rows)
-        for tell in self.run.watch.waited:
-            tell(self, group, groups, pending)
-
-    def accumulate(self, registers: Any) -> Any:
-        self.hold(registers, False)
-        return registers
-
-    def hold(self, registers: Any, keeps: bool) -> None:
-        """Registers that a wgmma uses until its group is done; with `keeps` it only reads them."""
-        if not self.eager and self.unit is not None:
-            for tell in self.run.watch.holds:
-                tell(self, registers, keeps)
 
     def fence(self) -> None:
         self.run.events += 1

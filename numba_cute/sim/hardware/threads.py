@@ -38,7 +38,7 @@ class Wait:
 
 
 _MADE: dict[str, Callable[[], Any]] = {
-    "groups": dict, "polls": lambda: [None, 0], "files": dict, "texts": dict, "statics": lambda: (None, 0),
+    "groups": dict, "polls": dict, "files": dict, "texts": dict, "statics": lambda: (None, 0),
     "unwritten": dict, "locals": list, "exits": list, "states": set,
 }  # fmt: skip
 """What a thread has at first, where that is not None."""
@@ -60,7 +60,7 @@ class Thread:
     groups: dict[str, Groups]
     clock: Any  # what it knows (see `clocks`), if a check needs it
     cluster_phase: int | None
-    polls: list[Any]  # what it read last, and how often in a row
+    polls: dict[Any, int]  # what it read last, and how often in a row
     polled: Any  # what the atomic is at that it repeats: (memory, address)
     doubt: Any  # the barrier that it tested last, where that said nothing new, and a note of it
     files: dict[Any, int]  # register files of each kind given so far

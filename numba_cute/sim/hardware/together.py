@@ -40,16 +40,12 @@ def of_threads(threads: list[Any], made: Callable[[list[Any]], Any]) -> Any:
 
 def standing_of(threads: list[Any]) -> Standing:
     """What some threads know now."""
-    return of_threads(threads, _standing).now()  # type: ignore[no-any-return]
+    return of_threads(threads, clocks_of).now()  # type: ignore[no-any-return]
 
 
-def _standing(threads: list[Any]) -> Standing:
-    return Standing(clocks_of(threads))
-
-
-def clocks_of(threads: list[Any]) -> list[Any]:
+def clocks_of(threads: list[Any]) -> Standing:
     """What each thread knows."""
-    return [t.clock for t in threads]
+    return Standing([t.clock for t in threads])
 
 
 def who_waits(run: Any) -> Any:

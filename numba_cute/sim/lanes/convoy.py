@@ -235,7 +235,8 @@ class Convoy:
             here.setdefault(of(t), []).append(t)
         parts: list[Any] = []
         for unit, threads in here.items():
-            if threads == [t for t in unit.threads if _named(t, named)]:
+            all_of_it = unit.threads if named is None else [t for t in unit.threads if named >> t.lane & 1]
+            if threads == all_of_it:
                 parts += [None] * len(threads)
             else:
                 parts += [(threads[0].warp.threads[0].index, _named(t, named)) for t in threads]

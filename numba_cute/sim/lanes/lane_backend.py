@@ -12,25 +12,25 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import Boolean, DType, Float32, Int32, Int64, from_numpy
-from ...isa.form.instr import ARRAY, SAME, THREAD, WARP, WARPGROUP, WGMMA_GROUP, Instr
-from ...isa.form.kinds import Role
+from ...isa.form.instr import ARRAY, SAME, THREAD, WARP, WARPGROUP, WARPS, WGMMA_GROUP, Instr
+from ...isa.form.kinds import Operand, Role
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
 from ..ground.access import Pieces
-from ..hardware.collective import issue_alone, issue_together
+from ..hardware.collective import REGISTER, issue_alone, issue_together
 from ..hardware.machine import Machine
 from ..hardware.pieces import read_pieces, write_pieces
-from ..hardware.together import NotTogether
+from ..hardware.together import NotTogether, let_others_run
 from ..python.arithmetic.elementwise import bits_as
 from ..python.arithmetic.lanes import LaneFile, Lanes, LaneVector, compared
 from ..python.arithmetic.number import Number
 from ..python.arithmetic.traced import join, joined
 from ..python.numba_stand_in import FULL_MASK
 from ..python.values import as_array, cast, type_of
-from .convoy import Convoy
+from .convoy import Convoy, Crew
 from .lane_numbers import elements_of, lanes_cast, numbers_of
 from .lane_registers import LaneRegisters
-from .operands import as_lanes, scalars
+from .operands import as_lanes, lane_results, scalars, vectors
 
 
 class LaneBackend(LaneRegisters):
@@ -54,11 +54,42 @@ class LaneBackend(LaneRegisters):
         named = None
         if row.mask is not None and row.mask in operands:
             named = int(f.common(operands[row.mask])) & FULL_MASK
-        kind = WARP if row.issuer == WARP else row
-        units = f.units(lambda t: t.unit(row.issuer, row.name), kind, named)
+        kind = row.issuer if row.name != "setmaxnreg" else row.name
+        of = _warp if kind == WARP else lambda t: t.unit(row.issuer, row.name)
+        units = f.units(of, kind, named)
         if len(units) > 1 and row.lanes == SAME:
             return f.step(self._issue, f, row, case, operands)
+        if len(units) > 1 and row.lanes == WARPS and len({len(u.threads) for u in units}) == 1:
+            return f.step(self._issue_for_warps, f, units, row, case, operands)
         return f.step(f.by_units, units, self._issue_together, f, row, case, operands)
+
+    def _issue_for_warps(
+        self, f: Convoy, warps: list[Crew], row: Instr, case: dict[str, Any], operands: dict[str, Any]
+    ) -> Any:
+        """Run the body once for several warps."""
+        self._reads_operands(f, row, operands)
+        m = Machine(self.run, row, f.threads, case=case)
+        m.units = [w.threads[0].warp for w in warps]
+        values = {
+            o.name: self._of_lanes(f, row, o, o.size(case), operands[o.name])
+            for o in row.operands_in(case)
+            if o.reads and o.name in operands
+        }
+        outs = row.perform(m, case, values)
+        if outs is not None:
+            outs = lane_results(f, row, case, operands, list(outs) if isinstance(outs, tuple) else [outs])
+        self._wrote_operands(f, row, operands)
+        let_others_run(self.run.thread, row.name, None)
+        return outs
+
+    @staticmethod
+    def _of_lanes(f: Convoy, row: Instr, o: Operand, size: int, value: Any) -> Any:
+        """An operand as an array of the lanes'; what all lanes of a warp must give alike may be one number."""
+        if o.count is not None:
+            return vectors(f, o, value, size, row)
+        found = scalars(o.kind.name, value)
+        same = o.same or o.role is Role.LANES or isinstance(found, np.ndarray)
+        return found if same else np.full(len(f.threads), found, REGISTER[o.kind.name])
 
     def _issue_together(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         if self.run.undefined and row.done_by == WGMMA_GROUP:
@@ -304,6 +335,8 @@ class LaneBackend(LaneRegisters):
         f = self._convoy
         f.step(f.each, super().printf, fmt, tuple(args))
 
+
+_warp = operator.attrgetter("warp")
 
 _COMPARE: dict[str, Any] = {
     "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,

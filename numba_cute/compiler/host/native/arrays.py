@@ -8,12 +8,12 @@ import ctypes
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from .... import seam
+from ....seam.ground.records import dataclass
 from ....seam.hooks.dltensor import DLTensor
 from ....seam.marks.constexpr import Constexpr
 from ...bridge import tree

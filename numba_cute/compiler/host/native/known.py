@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from .... import config, seam
 from ....seam.ground.packages import LIBRARY
+from ....seam.ground.records import dataclass
 from ....seam.hooks.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
 from ...bridge.exact import exact, is_exact
 from ...bridge.holdings import MISSING
@@ -336,7 +337,7 @@ class Moulds:
         return made
 
 
-@dataclasses.dataclass
+@dataclass
 class _Described:
     """Of an array that attributes describe: where it begins, on a GPU."""
 

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from ....seam.ground.records import dataclass
 
 COOPERATIVE, CLUSTER, SERIALISED, PROGRAMMATIC_EVENT = 2, 4, 6, 7
 PREFERRED_CLUSTER, COMPLETION_EVENT, CARVEOUT = 11, 12, 14

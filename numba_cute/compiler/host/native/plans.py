@@ -7,7 +7,7 @@ import ctypes
 import enum
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -17,6 +17,7 @@ from numba.cuda.np.numpy_support import as_dtype
 
 from ....dtypes import DType, Scalar
 from ....seam import StaticEnum
+from ....seam.ground.records import dataclass
 from ....seam.marks.constexpr import Constexpr
 from ....seam.marks.host_objects import as_argument, is_snapshot
 from ...bridge import tree

@@ -41,6 +41,9 @@ class Races(BarrierUse):
         self, m: Any, memory: Any, region: Region, write: bool, atomic: str | None = None, asynchronous: bool = False,
         remember: bool = True,
     ) -> None:  # fmt: skip
+        if m.units is not None:
+            self._warps.check_units(m, memory, region, write)
+            return
         if m.unit is None and m.lanes > 1 and not m.deferred:
             self._warps.check(m, memory, region, write)
             return

@@ -9,7 +9,7 @@ from ...ground.access import Region
 from ...ground.clocks import READS, distinct_bases
 from ...ground.report import BarrierError, DivergenceError, Place, who
 from ...hardware.barrier import Rally
-from ...hardware.together import of_threads
+from ...hardware.together import of_threads, standing_of
 from ...hardware.watch import Check
 from .shadow import History
 
@@ -50,9 +50,9 @@ class BarrierUse(Check):
         self._uses(m, bar, "arrives")
 
     def sees_phase(self, m: Any, bar: Any) -> None:
-        asked = bar.phase and not m.deferred
+        asked = self.run.reports and bar.phase and not m.deferred  # doubts are words of reports
         knew = [b for b in distinct_bases(m.clocks()) if b.at(READS, bar.agent) >= bar.phase] if asked else ()
-        for t in m.threads:
+        for t in m.threads if self.run.reports else ():
             t.doubt = self._known_before(m, bar, t) if t.clock.base in knew else None
         self._uses(m, bar, "waits")
 
@@ -70,7 +70,7 @@ class BarrierUse(Check):
 
     def _uses(self, m: Any, bar: Any, how: str) -> None:
         if not m.deferred:
-            epochs = [t.clock.epoch for t in m.threads]
+            epochs = standing_of(m.threads).epochs
             self._users[bar][m.threads[0].clock.agent, m.lanes] = m.threads, epochs, m.place, how
 
     # named barriers
@@ -102,7 +102,7 @@ class BarrierUse(Check):
             self._comes_to(m, rally, first)
 
     def _comes_to(self, m: Any, rally: Rally, thread: Any) -> None:
-        warp, place = thread.warp, m.place
+        warp, place = thread.warp, m.line
         found, first, at = self._lines.get(warp, (None, None, place))
         if found is not rally:
             self._lines[warp] = rally, thread, place

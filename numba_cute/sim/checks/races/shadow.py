@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
-from ...ground.access import Access, Box, Brought, Ids, Region, all_true
+from ...ground.access import Access, Box, Brought, Ids, Region, Rows, all_true
 from ...ground.clocks import FULL, READS, ThreadClock, distinct_bases
 from ...hardware.together import NotTogether
 from .explain import Conflict, constant_written, over_barrier, race, ranges
+from .tiles import LEAST, MOST, Tiles
 
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
@@ -30,7 +31,7 @@ KEPT_ATOMICS = 4
 class Shadow:
     """The shadow of one memory, which names its addresses: a CTA's, or an allocation of global memory."""
 
-    __slots__ = ("memory", "writers", "readers", "updated", "before")
+    __slots__ = ("memory", "writers", "readers", "updated", "before", "tiles")
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
@@ -38,6 +39,13 @@ class Shadow:
         self.readers: Ids = np.zeros(memory.data.nbytes, np.int32)  # a set: reads, and atomics before the last one
         self.updated = False  # whether such atomics may be among the readers
         self.before: Any = None  # which bytes clusters have read that are forgotten (see `retired`), if there are any
+        self.tiles: Tiles | None = None  # what is looked at as a whole (see `History.tiles_of`)
+
+    def overwritten(self, region: Any) -> None:
+        """Nobody has read a region since it was written, which is now, not as a whole."""
+        region.set(self.readers, 0)
+        if self.tiles is not None:
+            self.tiles.wrote(*region.hull)
 
 
 def distinct(ids: Ids) -> set[int]:
@@ -100,7 +108,7 @@ class History:
     def by_threads(self, m: Any, atomic: str | None = None) -> int:
         """The access of the issuing threads at their current epochs."""
         first = m.threads[0].clock
-        key = (first.agent, len(m.threads), first.epoch, m.place, atomic, m.cta.cluster)
+        key = (first.agent, len(m.threads), first.epoch, m.key, atomic, m.cta.cluster)
         found = self._recent.get(key)
         if found is None:
             lo, n = first.agent, len(m.threads)
@@ -174,6 +182,10 @@ class History:
         me = self.by_threads(m, atomic) if by is None else by.number
         is_async = m.row is not None and m.row.proxy == ASYNC
         need = memory.fence_row if is_async else FULL
+        if self._as_tiles(m, shadow, region, me, need, write, atomic, remember):
+            return
+        if write:
+            self.settle_tiles(shadow, region)
         writers = region.get(shadow.writers)
         for i in distinct(writers):
             if i == 0:
@@ -202,6 +214,62 @@ class History:
             self._overwrite(shadow, region, me, atomic)
         elif remember:
             self.add_reader(m, shadow, region, me, clocks)
+
+    def _as_tiles(
+        self, m: Any, shadow: Shadow, region: Region, me: int, need: int, write: bool, atomic: Any, remember: bool
+    ) -> bool:
+        """Check an access to much of shared memory by whole ranges, and remember it, if all is in order as far as can
+        be seen so; else nothing is done."""
+        if self.run.reports or atomic is not None or not remember or not shadow.memory.poisoned or shadow.updated:
+            return False
+        plain = type(region) is Region
+        if region.nbytes < LEAST or not plain and (write or not isinstance(region, Rows) or not region.lasting):
+            return False
+        shadow.tiles = tiles = shadow.tiles or Tiles()
+        start, stop = region.hull
+        found = tiles.writers(start, stop)
+        if found is None and (not write or np.count_nonzero(shadow.writers[start:stop])):
+            return False
+        over = [*tiles.within(start, stop)] if write else []
+        if (
+            any(p.start < start and stop < p.stop for p in over)
+            or write
+            and np.count_nonzero(shadow.readers[start:stop])
+        ):
+            return False
+        before = [self.access(i) for i in found or () if i != me]
+        asked = [(a, need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL) for a in before]
+        asked += [(self.access(i), READS) for p in over for i in self.members(p.readers) if i != me]
+        clocks = m.clocks()
+        if not all(self._surely(a, m, clocks, row) for a, row in asked):
+            return False
+        if write:
+            tiles.overwritten(start, stop)
+            tiles.wrote(start, stop, me)
+            shadow.writers[start:stop] = me
+        else:
+            pattern = tiles.pattern((start, stop) if plain else region, region)
+            pattern.readers = self._with(pattern.readers, me, m, clocks)
+            if len(tiles.patterns) > MOST:
+                self.settle_tiles(shadow, Region(0, shadow.readers.size))
+        return True
+
+    def _surely(self, a: Access, m: Any, clocks: Any, row: int) -> bool:
+        """Tell whether an access, of no mbarrier and not of what is never written, is known to who issues `m`."""
+        return not a.constant and (a.on is None or a.group is not None) and self.ordered(a, m, clocks, row)
+
+    def settle_tiles(self, shadow: Shadow, region: Region) -> None:
+        """Let the bytes of a region say who has read them."""
+        if shadow.tiles is None or not shadow.tiles.patterns:
+            return
+        for key, p in [*shadow.tiles.patterns.items()]:
+            if p.meets(*region.hull):
+                del shadow.tiles.patterns[key]
+                part = p.part()
+                readers = part.get(shadow.readers).copy()
+                for s in distinct(readers):
+                    readers[readers == s] = self.set_of({*self.members(s), *self.members(p.readers)})
+                part.set(shadow.readers, readers)
 
     def _write_the_same(self, m: Any, memory: Any, region: Region, error: Exception) -> None:
         """Take a plain write after an unordered one for none if its values are those that are there."""
@@ -269,9 +337,10 @@ class History:
             before = {i for s in distinct(region.get(shadow.readers)) for i in self.members(s)}
             kept = self._latest(before | wrote)
             shadow.updated |= bool(kept)
+            shadow.overwritten(region)
             region.set(shadow.readers, self.set_of(kept))
         else:
-            region.set(shadow.readers, 0)
+            shadow.overwritten(region)
         region.set(shadow.writers, me)
 
     def _latest(self, accesses: set[int]) -> frozenset[int]:

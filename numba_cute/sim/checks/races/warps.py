@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....isa.form.instr import CP_ASYNC_GROUP
-from ...ground.access import Access, Pieces, all_true
+from ...ground.access import Access, Pieces, Rows, all_true
 from ...ground.clocks import FULL, READS, Standing
+from ...hardware.machine import Machine
 from ...hardware.together import InTurn, of_threads, standing_of
-from .shadow import Bundle, History, Shadow, shadow_of
+from .shadow import Bundle, History, Shadow, distinct, shadow_of
 
 Column = NDArray[np.int32]
 FEW = 8
@@ -34,6 +35,7 @@ class Warps:
         self._numbers: dict[Any, int] = {}  # of clusters
         self._bundles: dict[Any, Bundle] = {}
         self._wholes: dict[Any, int] = {}
+        self._of_units: dict[Any, Any] = {}
 
     def check(self, m: Any, memory: Any, region: Any, write: bool) -> None:
         """Check an access of all of `m`'s threads, and remember it. region: their pieces, or one place for all."""
@@ -55,24 +57,26 @@ class Warps:
         """Do it for all lanes, which know the same of others, if nothing is out of order as far as can be seen so; else
         nothing is done."""
         known, shadow = standing_of(m.threads), shadow_of(memory)
-        clocks, agents = known.clocks, of_threads(m.threads, _agents)
+        clocks, agents = known, of_threads(m.threads, _agents)
         mine = agents[:, None], self._number(m.cta.cluster), known.bases[0].v
         writers = _narrow(region.rows(shadow.writers))
         if memory.poisoned and not write and np.count_nonzero(writers) < writers.size:
             return False  # nobody has written some of it
         if not self._follows(m, clocks, mine, writers, write):
             return False
+        if write:
+            self.history.settle_tiles(shadow, region)
         readers = _narrow(region.rows(shadow.readers))
         if write:
             if shadow.before is not None and np.count_nonzero(region.rows(shadow.before)):
                 return False
             if np.count_nonzero(readers) and not self._overwrites(m, clocks, mine, readers):
                 return False
-            region.set(shadow.readers, 0)
+            shadow.overwritten(region)
             region.put(shadow.writers, self._bundle(m, known).column)
         elif region.apart:
             self._read(m, known, mine, shadow, region, readers)
-        elif agents[-1] - agents[0] + 1 == len(agents):
+        elif known.side_by_side:
             self.history.add_reader(m, shadow, region, self._whole(m, known), clocks)
         else:
             return False
@@ -108,7 +112,7 @@ class Warps:
         """Remember that each lane has read its own piece. Those before, of whom it knows, need no more be known."""
         me = self._bundle(m, known)
         if np.count_nonzero(readers) and not all_true(self._knows_readers(readers, mine)):
-            for i, clock in enumerate(known.clocks):
+            for i, clock in enumerate(known):
                 self.history.add_reader(m.alone(i), shadow, region.one(i), me.number + i, [clock])
             return
         region.put(shadow.readers, me.sets)
@@ -124,13 +128,56 @@ class Warps:
         known = (v[row].take(of) >= epochs) & (self._clusters.take(accesses) == cluster)
         return known if all_true(known) else (known | (of == agents)) & (self._clusters.take(accesses) == cluster)
 
+    # whole warps
+    def check_units(self, m: Any, memory: Any, region: Any, write: bool) -> None:
+        """Check an access by several warps, each as one, to as many rows, and remember it."""
+        self.history.settle()
+        if shadow_of(memory).updated or not self._units_at_once(m, memory, region, write):
+            for unit, rows in m.by_units(region):
+                self.history.check(unit, memory, rows, write)
+
+    def _units_at_once(self, m: Any, memory: Any, region: Rows, write: bool) -> bool:
+        """Do it for all of them, if all their lanes know of what is there, and no two write to one row; else nothing is
+        done."""
+        h, known, shadow = self.history, standing_of(m.threads), shadow_of(memory)
+        if write:
+            h.settle_tiles(shadow, region)
+        written, read = (distinct(region.get(ids)) for ids in (shadow.writers, shadow.readers))
+        apart = region.apart
+        if write and (not apart or shadow.before is not None) or 0 in written and memory.poisoned and not write:
+            return False
+        asked = [(h.access(i), FULL) for i in written - {0}]
+        asked += [(h.access(i), READS) for s in read for i in h.members(s)] if write else []
+        for a, row in asked:
+            if a.on is not None and a.group is None or a.constant:  # an mbarrier; what is never to be written
+                return False
+            if not h.ordered(a, m, known, READS if write and a.group not in (None, CP_ASYNC_GROUP) else row):
+                return False
+        if write:
+            shadow.overwritten(region)
+            region.put(shadow.writers, np.repeat(self._units(m, known), len(region.rows) // len(m.units)))
+        elif known.side_by_side:
+            h.add_reader(m, shadow, region, self._whole(m, known), known)
+        else:
+            return False
+        return True
+
+    def _units(self, m: Any, known: Standing) -> Any:
+        """The accesses of `m`'s units, at their current epochs."""
+        key = id(m.threads), m.key, known.stamp
+        found = self._of_units.get(key)
+        if found is None:
+            made = [Machine(m.run, m.row, unit.threads, unit, m.case) for unit in m.units]
+            found = self._of_units[key] = np.array([self.history.by_threads(u) for u in made], np.int32)
+        return found
+
     # what is remembered
     def _number(self, cluster: Any) -> int:
         return self._numbers.setdefault(cluster, len(self._numbers) + 1)
 
     def _bundle(self, m: Any, known: Standing) -> Bundle:
         """The access of each lane at its current epoch."""
-        key = id(m.threads), m.place, known.stamp  # what is kept keeps the threads
+        key = id(m.threads), m.key, known.stamp  # what is kept keeps the threads
         found = self._bundles.get(key)
         if found is None:
             found = self._bundles[key] = self.history.bundle(m, known.epochs)
@@ -142,10 +189,10 @@ class Warps:
 
     def _whole(self, m: Any, known: Standing) -> int:
         """The access of all lanes as one, of whom each is to be known: for places that several read."""
-        key = id(m.threads), m.place, known.stamp
+        key = id(m.threads), m.key, known.stamp
         found = self._wholes.get(key)
         if found is None:
-            lo, epochs = known.clocks[0].agent, np.array(known.epochs, np.int32)
+            lo, epochs = known[0].agent, np.array(known.epochs, np.int32)
             found = self._wholes[key] = self.history.add(Access(m, lo, lo + m.lanes, epochs, None, None))
         return found
 
@@ -153,7 +200,7 @@ class Warps:
         """Forget those from these numbers on, and all clusters."""
         self._agents[accesses:], self._epochs[accesses:], self._clusters[accesses:] = -1, 0, 0
         self._alone[sets:] = 0
-        for known in (self._numbers, self._bundles, self._wholes):
+        for known in (self._numbers, self._bundles, self._wholes, self._of_units):
             known.clear()
 
     def _grow(self, more: int) -> None:
