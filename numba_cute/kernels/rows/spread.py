@@ -66,6 +66,11 @@ class Spread:
         return self.length - self.part * (self.cluster - 1)
 
     @property
+    def each(self) -> int:
+        """Vectors that a thread takes at a time where it goes through a row in a loop: they divide its own."""
+        return 2 - self.vectors % 2
+
+    @property
     def whole(self) -> bool:
         """Whether all vectors of all threads are there."""
         full = self.vector * self.threads * self.vectors
