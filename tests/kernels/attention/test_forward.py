@@ -172,8 +172,8 @@ def test_exponentials_run_beside_the_products():
     kernel, args, _, _ = plan.arguments(q, q, q, q, lse, np.zeros(1, np.int32), 1, options)
     compiled = cute.compile(kernel, args, arch="sm_90a")
     beside = [w.beside for w, last in zip(compiled.waits[1:], compiled.waits) if (last.pending, w.pending) == (1, 0)]
-    assert [b["MUFU.EX2"] for b in beside if b["MUFU.EX2"] >= 16], beside
-    assert [b["STG"] for b in beside if b["STG"] > 1], beside  # rows of O beside the next tile's first scores
+    assert any(b.get("MUFU.EX2", 0) >= 16 for b in beside), beside
+    assert any(b.get("STG", 0) > 1 for b in beside), beside  # rows of O beside the next tile's first scores
     assert compiled.resources.group_registers == (24, 240) and not compiled.notes
 
 
