@@ -9,9 +9,10 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.kernels.attention import entry, plan
+from numba_cute.kernels.attention import entry, plan, schedule
 from numba_cute.kernels.attention.form import Form
 from numba_cute.kernels.attention.plan import Lengths, Options
+from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from ...compiler.casts import Array, casts, python_only
@@ -103,6 +104,24 @@ def test_a_score_is_asked_of_queries_and_keys_that_there_are():
     want = p / p.sum(1, keepdims=True) @ v[0, :, 0].astype(np.float64)
     assert np.abs(o[0, :, 0].astype(np.float64) - want).max() < 0.02 and not o[1].astype(np.float32).any()
     np.testing.assert_allclose(lse[0, 0], np.log(p.sum(1)), atol=1e-3)
+
+
+@cute.kernel
+def finding(found, order):
+    i, _, _ = cute.arch.block_idx()
+    found[i, 0], found[i, 1], found[i, 2] = schedule.tile_at(i, order, True)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 2, 4), (1, 1, 1, 9)], ids=str)
+def test_each_tile_is_found_once_section_by_section(sizes):
+    blocks, heads, batch, section = sizes
+    order = schedule.order_of(*sizes)
+    found = np.full((blocks * heads * batch, 3), -1, np.int32)
+    cute.simulate(finding)[len(found), 1](from_dlpack(found), order)
+    firsts = range(0, heads * batch, section)
+    sections = [range(first, min(first + section, heads * batch)) for first in firsts]
+    want = [(b, h % heads, h // heads) for of in sections for b in reversed(range(blocks)) for h in of]
+    assert list(map(tuple, found.tolist())) == want
 
 
 @pytest.mark.parametrize("longest", [2**40, 9])
