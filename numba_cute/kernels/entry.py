@@ -43,6 +43,7 @@ __all__ = [
     "capturing",
     "check",
     "check_place",
+    "check_target",
     "described",
     "element_type",
     "kinds",
@@ -146,7 +147,7 @@ def check(
     if shape is not None and not _fits(tuple(x.shape), shape):
         extents = ", ".join("any" if n is None else str(n) for n in shape)
         refuse(f"; its shape must be ({extents}{',' if len(shape) == 1 else ''})")
-    if last and len(x.shape) and x.shape[-1] > 1 and strides(x)[-1] != 1:
+    if last and len(x.shape) and x.shape[-1] > 1 and 0 not in x.shape and strides(x)[-1] != 1:
         refuse(f"; its last mode must be contiguous: give {name}.contiguous()")
     if like is not None and getattr(x, "device", None) != getattr(like, "device", None):
         refuse(f", and the first argument is on {like.device}: give {name}.to({str(like.device)!r})")
@@ -175,6 +176,26 @@ def check_place(what: str, name: str, x: Any) -> None:
         )
 
 
+def check_target(what: str, x: Any) -> None:
+    """Refuse tensors that lie on no Hopper GPU, for kernels that multiply by wgmma. what: the entry. x: a tensor, or an
+    array of NumPy's, which may be compiled for."""
+    if not hasattr(x, "is_cuda"):
+        return
+    target = simulated()
+    name = f"sm_{_capability(x.device.index)}" if x.is_cuda else target.name if target is not None else ""
+    if name not in ("", "sm_90a"):
+        raise CuteError(
+            f"{what}: its kernel is for Hopper GPUs (H100, H200: sm_90a), and this is {name}: use PyTorch's own there"
+        )
+
+
+@functools.cache
+def _capability(index: int) -> str:
+    """The compute capability of a GPU, as names of targets have it; of Hopper with its "a"."""
+    major, minor = pytorch().cuda.get_device_capability(index)
+    return f"{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
+
+
 def stream_of(x: Any) -> int:
     """Give the handle of torch's current stream where the tensor `x` lies; 0 in a simulation."""
     return int(pytorch().cuda.current_stream(x.device).cuda_stream) if x.is_cuda else 0
@@ -196,8 +217,15 @@ def _either(names: Sequence[str]) -> str:
 
 
 def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
-    """Refuse tensors, or None, that have tangents: no kernel is differentiated in forward mode. what: the entry."""
+    """Refuse tensors, or None, that have tangents, or are of `torch.func`: no kernel is differentiated in forward mode,
+    or mapped. what: the entry."""
     torch = pytorch()
+    for t in tensors:
+        if isinstance(t, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(t):
+            raise CuteError(
+                f"{what}: a tensor of shape {tuple(t.shape)} is one of torch.func's (vmap, grad, …), of which there is "
+                "nothing here: call it with tensors, whole batches of them, and take gradients by backward()"
+            )
     forward = torch.autograd.forward_ad
     if forward._current_level < 0:
         return
@@ -212,14 +240,14 @@ def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
 def refuse_gradients(what: str, tensors: Sequence[Any]) -> None:
     """Refuse tensors, or None, of which autograd wants gradients, or which have tangents. what: the entry, which has
     no derivative."""
+    if "torch" in sys.modules:
+        refuse_tangents(what, tensors)
     for t in tensors:
         if getattr(t, "requires_grad", False) and pytorch().is_grad_enabled():
             raise CuteError(
                 f"{what}: {described(t)} requires a gradient, and there is none for it: give x.detach(), or call it "
                 "under torch.no_grad()"
             )
-    if "torch" in sys.modules:
-        refuse_tangents(what, tensors)
 
 
 @functools.cache
@@ -324,7 +352,8 @@ class Operator:
         constant: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.name, self.signature, self.backward, self.setup_context = name, signature, backward, setup_context
-        self.planned, self.count = Planned(plan, name.removeprefix("numba_cute::")), count
+        self.what = name.partition("::")[2]
+        self.planned, self.count = Planned(plan, self.what), count
         parameters = inspect.signature(signature).parameters.values()
         self.tensors = sum("Tensor" in str(p.annotation) for p in parameters)
         names = [p.name for p in parameters][: self.tensors]
@@ -344,7 +373,8 @@ class Operator:
 
         def run(*args: Any) -> None:
             inputs, results = args[: len(own)], args[len(own) :]
-            self.planned((*inputs[: self.tensors], *results), tuple(inputs[self.tensors :]))
+            static = (tuple(x) if isinstance(x, list) else x for x in inputs[self.tensors :])  # as torch has sequences
+            self.planned((*inputs[: self.tensors], *results), tuple(static))
 
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         results = [inspect.Parameter(f"result_{i}", kind, annotation=torch.Tensor) for i in range(self.count)]
@@ -352,9 +382,16 @@ class Operator:
         run.__signature__ = inspect.Signature(whole)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in whole}
         made = cute.torch_op(
-            self.name, out=out, backward=self.backward, setup_context=self.setup_context, devices=self.devices
-        )
+            self.name, out=out, backward=self.backward or self._no_backward, setup_context=self.setup_context,
+            devices=self.devices,
+        )  # fmt: skip
         return made(run)
+
+    def _no_backward(self, ctx: Any, *gradients: Any) -> NoReturn:
+        """Refuse to give gradients."""
+        of = self.what.removesuffix("_backward")
+        which = "no second derivative" if of != self.what else "no derivative"
+        raise CuteError(f"{of}: there is {which} of it: give it x.detach(), or call it under torch.no_grad()")
 
     def __call__(self, *args: Any, into: Sequence[Any] | None = None) -> Any:
         """Call the entry with all of the operator's arguments; gives its results.
@@ -364,14 +401,14 @@ class Operator:
         """
         torch = pytorch()
         if into is not None and not isinstance(into, (tuple, list)):
-            raise CuteError(f"{self.name}: out={into!r:.60} must be the tensors to write to, in their order")
+            raise CuteError(f"{self.what}: out={into!r:.60} must be the tensors to write to, in their order")
         if not torch.compiler.is_compiling():
-            refuse_tangents(self.name, args[: self.tensors])
-            refuse_gradients(self.name, [args[i] for i in self.constant] + list(into or ()))
+            refuse_tangents(self.what, args[: self.tensors])
+            refuse_gradients(self.what, [args[i] for i in self.constant] + list(into or ()))
         if torch.compiler.is_compiling() or self._watched(torch, args):
             if into is not None and any(t is not None for t in into):
                 raise CuteError(
-                    f"{self.name}: out is given, and a gradient is asked for or torch.compile runs: leave out=, or "
+                    f"{self.what}: out is given, and a gradient is asked for or torch.compile runs: leave out=, or "
                     "call it under torch.no_grad()"
                 )
             return self.made(*args)
@@ -380,7 +417,7 @@ class Operator:
         written = results if several else (results,)
         if into is not None:
             if len(into) != len(written):
-                raise CuteError(f"{self.name}: out has {len(into)} tensors, and there are {len(written)} results")
+                raise CuteError(f"{self.what}: out has {len(into)} tensors, and there are {len(written)} results")
             written = tuple(self._given(i, made, given) for i, (made, given) in enumerate(zip(written, into)))
         self.planned((*args[: self.tensors], *written), tuple(args[self.tensors :]))
         return written if several else written[0]
@@ -401,5 +438,5 @@ class Operator:
         """What is written to in place of `made`: `given`, if it is as large."""
         if given is None:
             return made
-        check(self.name, f"out[{place}]", given, dtypes=(type_name(made),), shape=tuple(made.shape), like=made)
+        check(self.what, f"out[{place}]", given, dtypes=(type_name(made),), shape=tuple(made.shape), like=made)
         return given

@@ -111,6 +111,21 @@ def test_tensors_of_the_host_are_refused():
         entry.Planned(plan, "scale")((x, None, x), (2.0,))
 
 
+HOW = {
+    "softmax": lambda: kernels.softmax(bf16(2, 8)),
+    "matmul": lambda: kernels.matmul(bf16(8, 8), bf16(8, 8)),
+    "conv2d": lambda: kernels.conv2d(images(1, 8, 4, 4), images(8, 8, 1, 1)),
+    "flash_attention": lambda: kernels.flash_attention(*[bf16(1, 8, 1, 64)] * 3),
+}
+
+
+@needs_torch
+@pytest.mark.parametrize("name", HOW)
+def test_each_entry_says_how_tensors_of_the_host_are_taken(name):
+    with pytest.raises(cute.CuteError, match=rf"{name}: .*call it in `with cute.simulation\(\):`"):
+        HOW[name]()
+
+
 @needs_torch
 def test_derivatives_that_there_are_not_are_refused():
     x, w = torch.zeros(8), torch.zeros(8, requires_grad=True)

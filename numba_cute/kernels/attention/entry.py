@@ -113,6 +113,7 @@ def decide(tensors, said):
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
     for name, t in (("q", q), ("k", k), ("v", v)):
         entry.check_place(WHAT, name, t)
+        entry.check_target(WHAT, t)
         check_for_tma(name, t)
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)
@@ -151,9 +152,11 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
         )
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
-    batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     int32 = {"dtypes": ("int32",), "like": q, "optional": True}
     entry.check(WHAT, "cu_seqlens_q", cu_q, rank=1, **int32)
+    if cu_q is not None and not cu_q.shape[0]:
+        raise CuteError(f"{WHAT}: cu_seqlens_q is empty; it must have one more element than there are sequences")
+    batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     entry.check(WHAT, "cu_seqlens_k", cu_k, shape=(batch + 1,), **int32)
     entry.check(WHAT, "seqused_k", used, shape=(batch,), **int32)
     entry.check(WHAT, "page_table", pages, shape=(batch, None), **int32)

@@ -265,6 +265,7 @@ PASSES = Passes()
 def planned(*given: Any) -> Any:
     """What computes the gradients of such tensors, as of `run`."""
     *tensors, causal, scale = given
+    entry.check_target(WHAT, given[1])
     for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
         if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
             raise CuteError(

@@ -93,6 +93,7 @@ def flat(tensors: list[Any], modes: int) -> list[Any]:
 def check(what: str, name: str, t: Any) -> None:
     """Refuse a tensor that TMA cannot take. what, name: the entry and the argument. t: the tensor."""
     entry.check_place(what, name, t)
+    entry.check_target(what, t)
     unit, last = 16 // t.element_size(), t.movedim(1, -1)
     if t.shape[1] % unit:
         raise CuteError(

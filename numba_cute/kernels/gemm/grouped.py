@@ -234,6 +234,7 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     if 0 in (rows, groups, n):
         return lambda *tensors: None
     what = "grouped_gemm" if scales_a is None else "blockscaled_gemm"
+    entry.check_target(what, a)
     check_rows(what, a=a, b=b, out=c)
     cut = cut or cut_of(rows, groups, n)
     tile_n, (cluster_m, cluster_n), draws = cut

@@ -210,6 +210,7 @@ def _prepared(
     """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, and the
     epilogue's tensors, and what makes such a result."""
     c = _result(a, b, epilogue, out, out_dtype, cut)
+    entry.check_target("matmul", a)
     if out is None and c.shape[-1] * c.element_size() % 16:
         raise CuteError(
             f"matmul: b is {entry.described(b)}; rows of the result, of {c.shape[-1]} elements, must be multiples of "

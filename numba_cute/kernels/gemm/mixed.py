@@ -335,6 +335,7 @@ def plan(x, words, factors, c, middle, n, cut=None):
     where factors have no zero points, on BASE. n: N. cut: a Cut, or None for the one that is thought best."""
     if 0 in c.shape:
         return lambda *tensors: None
+    entry.check_target("mixed_gemm", x)
     check_rows("mixed_gemm", x=x, out=c)
     (row_tiles, _, _), (_, blocks, kinds, _) = words.shape, factors.shape
     if cut is None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -265,8 +266,14 @@ def sums_of(dtype: Any) -> Any:
 
 
 def kernel_of(cut: Plan) -> Any:
-    """Give the kernel with the cluster of a cut."""
-    return cute.cluster_shape(cut.sharers, cut.parts)(gemm)
+    """Give the kernel with the cluster of a cut: one for all cuts with that cluster, so that nothing is compiled
+    twice."""
+    return _clustered(cut.sharers, cut.parts)
+
+
+@functools.cache
+def _clustered(sharers: int, parts: int) -> Any:
+    return cute.cluster_shape(sharers, parts)(gemm)
 
 
 # ---------------------------------------------------------------- which cut

@@ -40,7 +40,7 @@ def plan(x: Any, y: Any, order: Sequence[int]) -> Any:
 
 def result(x: torch.Tensor, order: list[int]) -> torch.Tensor:
     """Give the tensor that x, permuted, is written to."""
-    entry.check("permute", "x", x, last=False)
+    entry.check("permute", "x", x, least_rank=1, last=False)
     if sorted(order) != list(range(len(x.shape))):
         raise CuteError(
             f"permute: order is {tuple(order)}, and x has {len(x.shape)} modes; "
@@ -49,14 +49,24 @@ def result(x: torch.Tensor, order: list[int]) -> torch.Tensor:
     return x.new_empty([x.shape[m] for m in order])
 
 
-PERMUTE = entry.Operator("numba_cute::permute", plan, result)
+def keep(ctx: Any, inputs: Any, output: Any) -> None:
+    """Keep the order."""
+    ctx.order = inputs[1]
+
+
+def gradients(ctx: Any, dy: Any) -> Any:
+    """Permute the gradient back."""
+    return PERMUTE(dy, tuple(map(ctx.order.index, range(len(ctx.order))))), None
+
+
+PERMUTE = entry.Operator("numba_cute::permute", plan, result, backward=gradients, setup_context=keep)
 
 
 def permute(x: torch.Tensor, order: Sequence[int], *, out: torch.Tensor | None = None) -> torch.Tensor:
     """Copy x with its modes in another order, contiguous.
 
     x: a tensor on the GPU, of any strides. order: for each mode of the result, the mode of x that it is. out: where to
-    write it. Raises CuteError for an order that is none.
+    write it. Raises CuteError for an order that is none. With gradients, and under torch.compile.
     """
     modes = len(x.shape)
     return PERMUTE(x, tuple(m + modes if m < 0 else m for m in order), into=(out,))
@@ -65,7 +75,7 @@ def permute(x: torch.Tensor, order: Sequence[int], *, out: torch.Tensor | None =
 def transpose(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """Copy x with its last two modes exchanged, contiguous.
 
-    x: a tensor on the GPU of two modes or more, of any strides. out: where to write it.
+    x: a tensor on the GPU of two modes or more, of any strides. out: where to write it. With gradients.
     """
     entry.check("transpose", "x", x, least_rank=2, last=False)
     modes = len(x.shape)

@@ -21,7 +21,7 @@ from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
 from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, optional, total
-from numba_cute.seam import traced
+from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
     import torch
@@ -241,6 +241,8 @@ def _forward_results(
     """Check the arguments, and make y, summed, mean and rstd; what is not asked for has no elements."""
     what = "layernorm" if centred else "rmsnorm"
     entry.check(what, "x", x, dtypes=entry.FLOATS, least_rank=1)
+    if not x.shape[-1]:
+        raise CuteError(f"{what}: the rows of x, {entry.described(x)}, have no elements; give some")
     entry.check(what, "residual", residual, dtypes=entry.FLOATS, shape=x.shape, like=x, optional=True)
     for name, line in (("weight", weight), ("bias", bias)):
         entry.check(what, name, line, dtypes=entry.FLOATS, shape=x.shape[-1:], like=x, optional=True)

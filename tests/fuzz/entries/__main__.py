@@ -4,8 +4,8 @@
     python -m tests.fuzz.entries --count 2000 --seed 0 --jobs 2
     python -m tests.fuzz.entries --only topk --case 17 --seed 0     one case again, with its errors
 
-What an entry refuses in words is counted apart. --folder gets a line of JSON for each case that is neither right nor
-refused; --record writes benchmarks/results/fuzz_entries.json.
+What an entry refuses in words is counted apart. --folder gets a line of JSON for each case, and in a file of their own
+those that are neither right nor refused, with what was drawn; --record writes benchmarks/results/fuzz_entries.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEIGHTS |= dict.fromkeys(("rmsnorm", "layernorm", "softmax", "cross_entropy", "r
 """Cases for one of another entry: more of those with many options, and of those that take little time."""
 
 
-def programs(names: list[str], seed: int, count: int) -> Any:
+def programs(names: list[str], seed: str, count: int) -> Any:
     """Yield labels and sources of so many cases, over all entries in turn."""
     turns = [n for n in names for _ in range(WEIGHTS.get(n, 1))]
     mixed = random.Random(seed)
@@ -41,7 +41,7 @@ def programs(names: list[str], seed: int, count: int) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", default="0")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="names of entries, with commas between")
     parser.add_argument("--case", default="", help="of --only: the number of a case, which is run here")
@@ -61,9 +61,12 @@ def main() -> None:
     seconds: Counter[str] = Counter()
     given.folder.mkdir(parents=True, exist_ok=True)
     refused: Counter[str] = Counter()
-    with (given.folder / f"seed_{given.seed}.jsonl").open("a") as file:
+    files = given.folder / f"seed_{given.seed}.jsonl", given.folder / f"all_{given.seed}.jsonl"
+    with files[0].open("a") as file, files[1].open("a") as every:
         for found in pool.run_all(programs(names, given.seed, given.count), given.jobs, COMMAND, given.seconds):
             name = found["label"].split()[0]
+            every.write(json.dumps([found["label"], found["kind"], str(found.get("why", ""))[:200]]) + "\n")
+            every.flush()
             kinds[name][found["kind"]] += 1
             seconds[name] += found.get("seconds", 0.0)
             if found["kind"] == "refused":

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from typing import Any
 
 import torch
 
-import numba_cute as cute
 from numba_cute import kernels
 
 from .draw import Draw, close, gradients
@@ -44,64 +45,80 @@ def _dims(d: Draw, narrow: bool = False) -> tuple[int, int]:
     return d.of((64, 64), (64, 64), (128, 128), *(() if narrow else ((192, 128), (256, 256), (64, 128), (128, 64))))
 
 
-@cute.seam.traced
-def sloped(s, batch, head, query, key, slope):
-    return s + slope
+@dataclasses.dataclass
+class Sequences:
+    """q, k and v of a call, and what it is told of their lengths; of each sequence the queries, and its keys and
+    values. packed: whether the rows of q are of several sequences."""
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    named: dict[str, Any]
+    queries: list[int]
+    of_k: list[Any]
+    packed: bool
 
 
-def flash_attention(d: Draw) -> None:
-    narrow = d.one_in(6)
-    kind = F8 if narrow else d.of(torch.bfloat16, torch.float16)
-    dim, dim_v = _dims(d, narrow)
-    kv_heads, group = d.of(1, 1, 2), d.of(1, 1, 2, 3, 4)
-    heads, batch = kv_heads * group, d.of(1, 1, 2, 3)
-    unit = 16 // kind.itemsize
-    fill = lambda name, *shape: d.laid(name, torch.randn(shape, generator=d.torch).to(kind), unit=unit)  # noqa: E731
-    how = d.note("lengths", d.of("all", "all", "all", "used", "cu_q", "cu", "pages") if not narrow else
-                 d.of("all", "used"))  # fmt: skip
-    lengths_q = [d.of(0, 1, 2, 7, 33, 64, 70) if how in ("cu", "cu_q") else 0 for _ in range(batch)]
-    rows = d.of(0, 1, 1, 3, 16, 40, 64, 65, 100)
-    keys = d.of(0, 1, 2, 16, 33, 64, 72, 130, 200) if how != "all" or not d.one_in(8) else 0
-    keys = keys or d.of(0, 1, 50)
-    named = {}
-    q_shape = (sum(lengths_q), heads) if how in ("cu", "cu_q") else (batch, rows, heads)
-    q = fill("q", *q_shape, dim)
-    lengths_q = lengths_q if how in ("cu", "cu_q") else [rows] * batch
-    lengths_k = [keys] * batch
-    if how in ("cu", "cu_q"):
-        starts = [0]
-        for n in lengths_q:
-            starts.append(starts[-1] + n)
-        named |= {"cu_seqlens_q": torch.tensor(starts, dtype=torch.int32), "max_seqlen_q": max(lengths_q)}
+def int32(*numbers: int) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.int32)
+
+
+def starts(lengths: list[int]) -> list[int]:
+    return [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+
+
+def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_heads: int) -> Sequences:
+    batch, unit, narrow = d.of(1, 1, 2, 3), 16 // kind.itemsize, kind == F8
+
+    def fill(name: str, *shape: int) -> torch.Tensor:
+        return d.laid(name, torch.randn(shape, generator=d.torch).to(kind), unit=unit)
+
+    def both(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return fill("k", *shape, kv_heads, dims[0]), fill("v", *shape, kv_heads, dims[1])
+
+    how = d.note("lengths", d.of("all", "used") if narrow else d.of("all", "all", "all", "used", "cu_q", "cu", "pages"))
+    named: dict[str, Any] = {}
+    keys = d.of(0, 1, 2, 16, 33, 50, 64, 72, 130, 200)
+    packed = how in ("cu", "cu_q")
+    if packed:
+        queries = [d.of(0, 1, 2, 7, 33, 64, 70) for _ in range(batch)]
+        named |= {"cu_seqlens_q": int32(*starts(queries)), "max_seqlen_q": max(queries)}
+    else:
+        queries = [d.of(0, 1, 1, 3, 16, 40, 64, 65, 100)] * batch
+    q = fill("q", *((sum(queries),) if packed else (batch, queries[0])), heads, dims[0])
     if how == "cu":
-        lengths_k = [d.of(0, 1, 8, 33, 64, 100) for _ in range(batch)]
-        ends = [sum(lengths_k[:i]) for i in range(batch + 1)]
-        named["cu_seqlens_k"] = torch.tensor(ends, dtype=torch.int32)
-        k, v = fill("k", sum(lengths_k), kv_heads, dim), fill("v", sum(lengths_k), kv_heads, dim_v)
+        lengths = [d.of(0, 1, 8, 33, 64, 100) for _ in range(batch)]
+        ends = starts(lengths)
+        named["cu_seqlens_k"] = int32(*ends)
+        k, v = both(sum(lengths))
         of_k = [(k[b:e], v[b:e]) for b, e in zip(ends, ends[1:])]
     elif how == "pages":
         page = d.of(8, 16, 64)
         count = -(-max(keys, 1) // page)
-        pages = d.random.sample(range(batch * count + 2), batch * count)
-        k, v = fill("k", batch * count + 2, page, kv_heads, dim), fill("v", batch * count + 2, page, kv_heads, dim_v)
-        table = torch.tensor(pages, dtype=torch.int32).reshape(batch, count)
-        lengths_k = [d.random.randint(0, keys) for _ in range(batch)]
-        named |= {"page_table": table, "seqused_k": torch.tensor(lengths_k, dtype=torch.int32)}
+        k, v = both(batch * count + 2, page)
+        table = int32(*d.random.sample(range(batch * count + 2), batch * count)).reshape(batch, count)
+        lengths = [d.random.randint(0, keys) for _ in range(batch)]
+        named |= {"page_table": table, "seqused_k": int32(*lengths)}
         of_k = [
-            tuple(x[t.long()].reshape(-1, kv_heads, x.shape[-1])[:n] for x in (k, v)) for t, n in zip(table, lengths_k)
+            tuple(x[t.long()].reshape(-1, kv_heads, x.shape[-1])[:n] for x in (k, v)) for t, n in zip(table, lengths)
         ]
     else:
-        k, v = fill("k", batch, keys, kv_heads, dim), fill("v", batch, keys, kv_heads, dim_v)
+        k, v = both(batch, keys)
+        lengths = [keys] * batch
         if how == "used":
-            lengths_k = [d.random.randint(0, keys) for _ in range(batch)]
-            named["seqused_k"] = torch.tensor(lengths_k, dtype=torch.int32)
-            if not narrow:  # what lies behind is anything
-                k, v = k.clone(), v.clone()
-                for x in (k, v):
-                    for i, n in enumerate(lengths_k):
-                        x[i, n:] = math.nan
-        of_k = [(k[i, :n], v[i, :n]) for i, n in enumerate(lengths_k)]
-    options = {}
+            lengths = [d.random.randint(0, keys) for _ in range(batch)]
+            named["seqused_k"] = int32(*lengths)
+            k, v = (x if narrow else x.clone() for x in (k, v))
+            for x in () if narrow else (k, v):  # what lies behind is anything
+                for i, n in enumerate(lengths):
+                    x[i, n:] = math.nan
+        of_k = [(k[i, :n], v[i, :n]) for i, n in enumerate(lengths)]
+    d.note("keys", lengths), d.note("queries", queries)
+    return Sequences(q, k, v, named, queries, of_k, packed)
+
+
+def options_of(d: Draw, heads: int) -> dict[str, Any]:
+    options: dict[str, Any] = {}
     if d.one_in(2):
         options["causal"] = True
     elif d.one_in(3):
@@ -112,22 +129,26 @@ def flash_attention(d: Draw) -> None:
         options["sink"] = torch.randn(heads, generator=d.torch)
     if d.one_in(4):
         options["scale"] = 0.2
-    splits = d.of(0, 0, 1, 2, 3)
-    d.note("options", list(options.items())), d.note("keys", lengths_k), d.note("queries", lengths_q)
-    o, lse = kernels.flash_attention(q, k, v, **options, **named, num_splits=splits, return_lse=True)
-    sink = options.pop("sink", None)
+    return d.note("options", options)
+
+
+def flash_attention(d: Draw) -> None:
+    narrow = d.one_in(6)
+    kind, dims = F8 if narrow else d.of(torch.bfloat16, torch.float16), _dims(d, narrow)
+    kv_heads, group = d.of(1, 1, 2), d.of(1, 1, 2, 3, 4)
+    s, options = sequences(d, kind, dims, kv_heads * group, kv_heads), options_of(d, kv_heads * group)
+    splits = d.note("splits", d.of(0, 0, 1, 2, 3))
+    o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
+    exact = options | ({"sink": options["sink"].double()} if "sink" in options else {})
     begin = 0
-    for i, (n, (ki, vi)) in enumerate(zip(lengths_q, of_k)):
-        packed = how in ("cu", "cu_q")
-        qi = q[begin : begin + n] if packed else q[i]
-        want, logs = attend(
-            qi.double(), ki.double(), vi.double(), **options, sink=None if sink is None else sink.double()
-        )
-        got, got_logs = (o[begin : begin + n], lse[:, begin : begin + n]) if packed else (o[i], lse[i])
+    for i, (n, (k, v)) in enumerate(zip(s.queries, s.of_k)):
+        of = slice(begin, begin + n)
         begin += n
-        size = float(vi.double().abs().max()) if vi.numel() else 1.0
+        q, got, logs = (s.q[of], o[of], lse[:, of]) if s.packed else (s.q[i], o[i], lse[i])
+        want, want_logs = attend(q.double(), k.double(), v.double(), **exact)
+        size = float(v.double().abs().max()) if v.numel() else 1.0
         close(f"O of sequence {i}", got, want, size=size, add=2.0**-4 if narrow else 2.0**-8)
-        close(f"lse of sequence {i}", got_logs, logs, size=4.0, add=3e-3 if narrow else 2.0**-12)
+        close(f"lse of sequence {i}", logs, want_logs, size=4.0, add=3e-3 if narrow else 2.0**-12)
 
 
 def attention_gradients(d: Draw) -> None:

@@ -37,8 +37,9 @@ def _norm(d: Draw, what: str) -> None:
     def exact(x, *others):
         given = dict(zip(names, others))
         s = x + given["residual"] if "residual" in given else x
-        if rounded and "residual" in given:
-            s = s + (s.detach().to(residual.dtype).double() - s.detach())
+        if "residual" in given:  # it is summed in Float32, and rounded
+            to = s.detach().float().to(residual.dtype).double()
+            s = torch.where(torch.isfinite(to), s + (to - s.detach()), s)
         c = s - s.mean(-1, keepdim=True) if centred else s
         y = c / (c.pow(2).mean(-1, keepdim=True) + eps).sqrt()
         y = y * given["weight"] if "weight" in given else y
@@ -49,7 +50,6 @@ def _norm(d: Draw, what: str) -> None:
     names = [k for k, _ in given]
     tensors = [x, *[v for _, v in given]]
     add = 0.0 if residual is None else 2.0**-8  # a sum in 16 bits is what the gradient is taken of
-    rounded = all(bool(torch.isfinite(t).all()) for t in tensors)
     if grad and all(bool(torch.isfinite(t).all()) for t in tensors) and x.numel() and n > 1:
         return gradients(d, ours, exact, tensors, add=max(add, 2.0**-9), smooth=residual is None)
     made, want = ours(*tensors), exact(*[t.double() for t in tensors])

@@ -21,7 +21,8 @@ def run(name: str, label: str) -> dict[str, Any]:
     """Run the case that a label decides. Gives its kind: right, refused, wrong or error; what was drawn, and why."""
     d, why, kind = Draw(label), "", "right"
     began = time.process_time()
-    checks, sms = d.note("checks", d.one_in(6)), d.note("sms", d.of(2, 4, 16, 132))
+    checks = d.note("checks", d.one_in(60 if "attention" in name else 8))  # which there take eight times as long
+    sms = d.note("sms", d.of(2, 4, 16, 132))
     try:
         with cute.simulation(checks=checks, sms=sms):
             CASES[name](d)
