@@ -8,6 +8,7 @@ computed as it runs: 384 threads a CTA, tiles of 128 x 256 x K, two CTAs in a cl
 memory access of one thread. "lane by lane" is a run without checks in which the lanes of a warp do not run together.
 
 With all checks, the kernels of simulator_cases.py are timed, and with `--against TREE` in other checkouts, in turns.
+Two are run lane by lane too, as the engine of 2026-11-22 ran all: one of them it cannot run.
 """
 
 import json
@@ -25,7 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 import numba_cute as cute  # noqa: E402
 from benchmarks import harness, simulator_cases  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
-from benchmarks.simulator_cases import CASES  # noqa: E402
+from benchmarks.simulator_cases import ALONE, CASES  # noqa: E402
 from numba_cute.sim import Trace, launch  # noqa: E402
 from tests.sim.gemm_kernel import run  # noqa: E402
 
@@ -90,12 +91,14 @@ def in_turns(trees, repeat, limit):
                 if "lacks" not in best:
                     ran = in_tree(tree, name, limit)
                     found[name][label] = min(best, ran, key=lambda r: r.get("seconds", 0)) if best else ran
+    for name in ALONE:
+        found[name]["lane by lane"] = in_tree(ROOT, name, limit, "alone")
     return found
 
 
-def in_tree(tree, name, limit):
+def in_tree(tree, name, limit, *how):
     """One case, by a process of its own that imports what lies in `tree`."""
-    command = [sys.executable, str(Path(simulator_cases.__file__)), str(tree), name]
+    command = [sys.executable, str(Path(simulator_cases.__file__)), str(tree), name, *how]
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     try:
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=limit)

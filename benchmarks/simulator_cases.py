@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels whose simulation with all checks is timed; `benchmarks.simulator --against` runs this file with older trees.
 
-    PYTHONPATH=TREE python benchmarks/simulator_cases.py TREE CASE
+    PYTHONPATH=TREE python benchmarks/simulator_cases.py TREE CASE [alone]
 
-Prints, as JSON, the CPU seconds of one simulation after a small one, and the MiB by which the process grew; or why
-there is none. What makes the data and the reference is not counted. It uses what the head of 2026-11-22 has.
+With `alone` the threads of a block do not run together. Prints, as JSON, the CPU seconds of one simulation after a
+small one, and the MiB by which the process grew; or why there is none. What makes the data and the reference is not
+counted. It uses what the head of 2026-11-22 has.
 """
 
 import json
@@ -159,12 +160,20 @@ CASES = {
 }
 
 
+ALONE = ("GEMM, tiles of 128x256x512, 2 CTAs", "attention, 256x256x128")
+"""Cases that are timed lane by lane too."""
+
+
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def main(tree, name):
+def main(tree, name, how=""):
     sys.path[:0] = [tree, str(Path(tree) / "examples")]
+    if how == "alone":
+        from numba_cute.sim import launch
+
+        launch.may_share = lambda *_: False
     case, args, small = CASES[name]
     try:
         case(*small)  # imports, and what the front end judges once

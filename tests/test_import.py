@@ -133,7 +133,5 @@ def test_an_import_costs_no_more_than_numba_cuda_does():
 
 
 def test_a_types_text_needs_no_xdsl():
-    code = (
-        "import numba_cute as cute, sys\nprint(cute.make_layout((2, 3)).type, 'xdsl' in sys.modules, dir(cute.ir)[-1])"
-    )
-    assert child(code).split() == ['!cute.layout<"(2,3):(1,2)">', "False", "to_python"]
+    code = "import numba_cute as cute, sys\nprint(cute.make_layout((2, 3)).type, 'xdsl' in sys.modules)"
+    assert child(code).split() == ['!cute.layout<"(2,3):(1,2)">', "False"]

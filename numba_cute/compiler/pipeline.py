@@ -71,7 +71,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
         return pipelines
     _read(state)
     mark(state.func_id, state.flags)
-    contexts.forget()
+    contexts.begin(state.flags)
     state.typingctx = contexts.typing_context()
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
     _replace(pipelines, CUDATranslateBytecode, ReadCode)

@@ -4,7 +4,9 @@
 import functools
 import gc
 import inspect
+import weakref
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -241,10 +243,38 @@ def test_an_error_in_a_kernel_gives_the_collector_back():
     assert gc.get_threshold() == before
 
 
+def test_what_was_tried_in_vain_keeps_nothing_of_its_caller():
+    """While types are found, a call is tried that fails until a branch is left out: its frames hold the caller's."""
+
+    @cuda.jit
+    def kernel(x):
+        if cute.const_expr(cute.rank(x) == 2):
+            n = 1
+        else:
+            n = 2
+        cute.arch.cp_async_bulk_wait_group(n)
+
+    class Mine:
+        pass
+
+    def caller(x):
+        mine = Mine()
+        cute.compile(kernel, (x,))
+        return weakref.ref(mine)
+
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        assert caller(cute.runtime.from_dlpack(np.zeros((2, 2), np.float32)))() is None
+    finally:
+        if before:
+            gc.enable()
+
+
 # ---------------------------------------------------------------- what is remembered
 
 
-def test_inference_remembers_while_one_function_of_a_kernel_is_compiled():
+def test_inference_remembers_while_functions_of_the_same_options_of_a_kernel_are_compiled():
     found, ty = [], cuda.types.int32
 
     def ask():
@@ -253,8 +283,12 @@ def test_inference_remembers_while_one_function_of_a_kernel_is_compiled():
     assert (ask(), ask()) == (1, 2)  # no kernel is compiled
     with building(straight):
         assert (ask(), ask()) == (3, 3)
-        contexts.forget()
+        contexts.begin(SimpleNamespace(values=dict))
+        assert ask() == 3
+        contexts.begin(SimpleNamespace(values=lambda: {"fastmath": True}))
         assert ask() == 4
+        contexts.begin(SimpleNamespace(values=dict))
+        assert ask() == 3
         with building(looping):
             assert ask() == 5
         assert ask() == 6

@@ -125,3 +125,21 @@ def test_lines_change_no_instruction(kernel, args):
         plain, lined = (ptx_of(function, types, {**options, "lineinfo": on}, cc)[1] for on in (False, True))
     of = lambda ptx: re.findall(r"^\t(?!\.)\S.*;", re.sub(r"_ZN\w+_param", "", ptx), re.MULTILINE)  # noqa: E731
     assert ".loc" in lined and of(plain) == of(lined)
+
+
+@cuda.jit(device=True)
+def come(bar, phase):
+    cute.arch.mbarrier_wait(bar, phase)
+
+
+@pytest.mark.parametrize("waits", [cute.arch.mbarrier_wait, come], ids=["at once", "in a function"])
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_a_loop_that_waits_stands_once(waits, arch):
+    @cuda.jit
+    def kernel(n, out):
+        bar = cute.utils.SmemAllocator().allocate_array(cute.Int64, 4, 8)
+        for i in range(n):
+            waits(bar + (i & 3), i & 1)
+            out[i] = i
+
+    assert cute.compile(kernel, 8, np.zeros(8, np.int32), arch=arch).ptx.count("mbarrier.try_wait") == 1

@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,6 +28,7 @@ from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
 from ... import promotion
 from ...seam import CuteError, InternalError, is_struct_class
+from ...seam.ground.collecting import staying
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
@@ -123,8 +124,8 @@ def _of_one_class() -> Iterator[None]:
 class CuteTypingContext(CUDATypingContext):
     """A view of Numba's typing context: the same state, with this library's templates before Numba's own.
 
-    Inference asks for most calls and attributes twice or more, and lowering asks again: while one function of a kernel
-    is compiled, what was found for a function and arguments of some types is remembered (`_Memory`).
+    Inference asks for most calls and attributes twice or more, and lowering asks again: while the functions of a kernel
+    are compiled, what was found for a function and arguments of some types is remembered (`_Memory`).
     """
 
     def __init__(self, shared: CUDATypingContext) -> None:
@@ -316,11 +317,18 @@ _NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
 
 
 class _Memory:
-    """What was found while one function was compiled. kernel: the kernel that it is, or is a part of. found: by kind of
-    the question, and the numbers that Numba gives to types."""
+    """What was found while a kernel's functions of the same options were compiled. kernel: that kernel. found: by kind
+    of the question, and the numbers that Numba gives to types. others: by other options, what was found for them."""
 
     def __init__(self, kernel: Any = None) -> None:
-        self.kernel, self.found = kernel, {}  # type: ignore[var-annotated]
+        self.kernel, self.options = kernel, ()
+        self.found: dict[Any, Any] = {}
+        self._others: dict[Any, dict[Any, Any]] = {}
+
+    def turn_to(self, options: tuple[Any, ...]) -> None:
+        """Go on with what was found for functions of some options."""
+        self._others[self.options] = self.found
+        self.options, self.found = options, self._others.get(options, {})
 
 
 def _has_list(args: Any) -> bool:
@@ -331,8 +339,9 @@ _MEMORIES = [_Memory()]
 
 
 def _memory() -> _Memory:
-    if _MEMORIES[-1].kernel is not kernel():
-        _MEMORIES[-1] = _Memory(kernel())
+    current = kernel() if building_kernel() else None
+    if current is None or _MEMORIES[-1].kernel is not current:
+        _MEMORIES[-1] = _Memory(current)
     return _MEMORIES[-1]
 
 
@@ -343,13 +352,7 @@ def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any])
         return find()
     found = _memory().found
     of, args, kws = asked
-    key = (
-        kind,
-        promotion.followed(),
-        of._code,
-        *[a._code for a in args],
-        *[(name, ty._code) for name, ty in kws.items()],
-    )
+    key = (kind, promotion.followed(), of._code, *[a._code for a in args], *[(n, t._code) for n, t in kws.items()])
     if key not in found:
         try:
             found[key] = find()
@@ -363,9 +366,9 @@ def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any])
     return found[key]
 
 
-def forget() -> None:
-    """Begin another function: its options may be others than those of the last."""
-    _MEMORIES[-1] = _Memory()
+def begin(flags: Any) -> None:
+    """Begin another function, whose options may be others than those of the last."""
+    _memory().turn_to(tuple(map(repr, flags.values().items())))
 
 
 @functools.cache
@@ -464,7 +467,8 @@ def refreshing(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
             seen = _SEEN.get(self)
             if seen is not None and not seen.grew():
                 return
-        refresh(self)
+        with staying if building_kernel() and self not in _SEEN else nullcontext():  # what is loaded first stays
+            refresh(self)
         if building_kernel():
             _SEEN[self] = _Registries(self)
 

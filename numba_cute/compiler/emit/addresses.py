@@ -9,8 +9,30 @@ from typing import Any
 
 from llvmlite import ir
 
-_KEPT = ir.InlineAsm(ir.FunctionType(ir.IntType(64), [ir.IntType(64)]), "", "=l,0")
-"""An address that libNVVM computes once and keeps: it would compute it again in each block that a predicate guards."""
+
+def kept(builder: Any, value: Any) -> Any:
+    """Return an integer as LLVM is to compute it once, and keep it: it takes it for the result of an assembly."""
+    if isinstance(value, ir.Constant):
+        return value
+    kind = "l" if value.type.width == 64 else "r"
+    empty = ir.InlineAsm(ir.FunctionType(value.type, [value.type]), "", f"={kind},0")
+    return builder.call(empty, [value], attrs=("readnone", "nounwind"))
+
+
+def shared(builder: Any, value: Any, element: Any, space: int) -> Any:
+    """Make a pointer of a 32-bit address of shared memory: a constant is stepped on by last, and so is part of the
+    instruction. The address is small, so that it is the same sum of signed numbers in 64 bits."""
+    op: str | None = getattr(value, "opname", None)
+    operands: tuple[Any, ...] = getattr(value, "operands", ())
+    constant = getattr(operands[1], "constant", None) if op == "add" else None
+    if type(constant) is not int or not -_NEAR < constant < _NEAR:
+        return builder.inttoptr(value, element.as_pointer(space))
+    pointer = builder.inttoptr(builder.sext(operands[0], ir.IntType(64)), ir.IntType(8).as_pointer(space))
+    return builder.bitcast(builder.gep(pointer, [ir.IntType(64)(constant)]), element.as_pointer(space))
+
+
+_NEAR = 1 << 24
+"""Constants below it are part of an instruction."""
 
 
 def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
@@ -28,8 +50,7 @@ def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
         with builder.goto_block(block):
             pointer, constant = _steps(builder, value, element, space)
             if constant:
-                kept = builder.call(_KEPT, [builder.ptrtoint(pointer, value.type)], attrs=("readnone", "nounwind"))
-                pointer = builder.inttoptr(kept, pointer.type)
+                pointer = builder.inttoptr(kept(builder, builder.ptrtoint(pointer, value.type)), pointer.type)
     if constant:
         pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
     return builder.bitcast(pointer, element.as_pointer(space))
@@ -108,12 +129,17 @@ def _terms(value: Any, period: int) -> Iterator[Any]:
 
 def _divides(period: int, value: Any) -> bool:
     """Say whether a value is known to be a multiple of `period`, a power of two (so that wrapping does no harm)."""
+    return _power_in(value) % period == 0
+
+
+def _power_in(value: Any) -> int:
+    """Return a power of two that divides a value, the greatest that is known; 0 of 0."""
     if isinstance(value, ir.Constant):
-        return isinstance(value.constant, int) and value.constant % period == 0
+        return int(value.constant & -value.constant) if isinstance(value.constant, int) else 1
     op: str | None = getattr(value, "opname", None)
     operands: tuple[Any, ...] = getattr(value, "operands", ())
     if op == "mul":
-        return any(isinstance(x, ir.Constant) and _divides(period, x) for x in operands)
+        return _power_in(operands[0]) * _power_in(operands[1])
     if op == "shl" and isinstance(operands[1], ir.Constant):
-        return bool((1 << operands[1].constant) % period == 0)
-    return op in ("sext", "zext", "trunc") and _divides(period, operands[0])
+        return _power_in(operands[0]) << int(operands[1].constant)
+    return _power_in(operands[0]) if op in ("sext", "zext", "trunc") else 1

@@ -26,6 +26,7 @@ from . import addresses, convert, ranges
 from .leaves import Number, element_ir, held, joined, scalar_type
 from .regions import Regions
 from .vectors import Vectors
+from .waiting import waits
 
 _SPACES = {"generic": 0, "gmem": 1, "smem": 3}
 _LLVM = {"i16": ir.IntType(16), "i32": ir.IntType(32), "i64": ir.IntType(64)}
@@ -162,6 +163,8 @@ class Tracer(Regions, Vectors):
         )
         attrs = _CONSTANT if instr.pure and not args else () if instr.issuer == THREAD else ("convergent",)
         got = self.builder.call(fn, args, attrs=attrs)
+        if instr.waits:
+            waits(got)
         if bounds is not None:
             ranges.mark(self.builder, got, bounds)
         if len(rets) > 1 and self._stored_whole(asm, operands, got):
@@ -215,7 +218,7 @@ class Tracer(Regions, Vectors):
     def _pointer(self, space: str, address: Any, element: Any) -> Any:
         value = self.ir(address, types.uint32 if space == "smem" else types.uint64)
         if space == "smem":
-            return self.builder.inttoptr(value, element.as_pointer(_SPACES[space]))
+            return addresses.shared(self.builder, value, element, _SPACES[space])
         return addresses.stepped(self.builder, value, element, _SPACES[space])
 
     def load(self, dtype: dtypes.DType, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
@@ -262,7 +265,7 @@ class Tracer(Regions, Vectors):
         rest, beyond = addresses.apart(self.builder, address.ir, period)
         if not beyond:
             return swizzle(address)
-        inside = self.ir(swizzle(Number(address.type, rest)), address.type)
+        inside = addresses.kept(self.builder, self.ir(swizzle(Number(address.type, rest)), address.type))
         return Number(address.type, functools.reduce(self.builder.add, beyond, inside))
 
     def without_constant(self, leaf: Any) -> tuple[Any, int]:

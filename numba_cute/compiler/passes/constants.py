@@ -75,6 +75,9 @@ class _RunTime(seam.Signal):
     """A run-time part was computed with: no error, which somebody would put into words."""
 
 
+_FAULTY = (*FAULTS, _RunTime)
+
+
 class _Unknown:
     """A run-time part of an argument that is otherwise known."""
 
@@ -99,15 +102,18 @@ class Constants:
         self._definitions, self.args = Definitions(blocks), args
         self._told = {} if told is None else told
         self._found: dict[Place, Any] = {}
+        self._open: list[Place] = []
+        self._doubted: set[Place] = set()
 
     def of(self, var: Any, use: Place) -> Any:
         """Return the value of a variable that the statement at `use` reads; NotConstant if it has none."""
         places = self._definitions.reaching(var.name, use)
         if not places:
             raise NotConstant
-        first, *others = (self._assigned(p) for p in places)
-        if not all(_same(first, x) for x in others):
-            raise NotConstant
+        first = self._assigned(places[0])
+        for place in places[1:]:
+            if not _same(first, self._assigned(place)):
+                raise NotConstant
         return first
 
     def is_of_float(self, call: Any, place: Place) -> bool:
@@ -118,13 +124,16 @@ class Constants:
         """Find the value that the assignment at a place gives, if it has one: statement by statement, so that none is
         found through a long chain of others."""
         if place not in self._found:
-            with contextlib.suppress(NotConstant):
-                self._assigned(place)
+            self._find(place)
 
     def given(self, expr: Any, place: Place) -> Any:
         """Return the value of the expression that the assignment at a place gives, as `of_expr`."""
-        found = self._found.get(place, NotConstant)
-        return self.of_expr(expr, place) if found is NotConstant else found  # one in a circle may be known by now
+        found = self._found.get(place, self)
+        if found is self or place in self._doubted:  # one in a circle may be known by now
+            return self.of_expr(expr, place)
+        if found is NotConstant:
+            raise NotConstant
+        return found
 
     def assignment(self, var: Any, use: Place) -> tuple[Any, Place] | None:
         """Return the right-hand side of the one assignment whose value the statement at `use` reads, and its place;
@@ -165,10 +174,23 @@ class Constants:
         """Return the value that the assignment at a place gives."""
         found = self._found.get(place, self)
         if found is self:  # it was not looked for
-            self._found[place] = NotConstant  # while it is: what depends on itself may change
-            found = self._found[place] = self._right_hand_side(self._definitions.at(place).value, place)
+            found = self._find(place)
+        elif found is NotConstant and place in self._open:
+            self._doubted.update(self._open)
         if found is NotConstant:
             raise NotConstant
+        return found
+
+    def _find(self, place: Place) -> Any:
+        """Look for the value that the assignment at a place gives; NotConstant if it has none."""
+        self._found[place] = NotConstant  # while it is looked for: what depends on itself may change
+        self._open.append(place)
+        try:
+            found = self._found[place] = self._right_hand_side(self._definitions.at(place).value, place)
+        except NotConstant:
+            return NotConstant
+        finally:
+            self._open.pop()
         return found
 
     def _right_hand_side(self, node: Any, place: Place) -> Any:
@@ -190,9 +212,12 @@ class Constants:
         evaluate = _EVALUATORS.get(node.op)
         if evaluate is None:
             raise NotConstant
+        find = of or self.of
         try:
-            return evaluate(node, lambda var: (of or self.of)(var, place))
-        except (*FAULTS, _RunTime):
+            return evaluate(node, lambda var: find(var, place))
+        except NotConstant:
+            raise
+        except _FAULTY:
             raise NotConstant from None
 
     def _argument(self, index: int) -> Any:

@@ -17,6 +17,7 @@ from ...seam import CuteError
 from ..bridge.shared_arrays import SharedArray
 from ..ground.errors import located
 from ..ground.refusals import kind
+from .rounds import letting_go
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -25,7 +26,8 @@ class TypeInference(NopythonTypeInference):
 
     def run_pass(self, state: Any) -> bool:
         try:
-            done = bool(super().run_pass(state))
+            with letting_go():
+                done = bool(super().run_pass(state))
             _refuse_nones(state)
             return done
         except NumbaTypeError:  # all may be typed, and then only the result's type is refused

@@ -102,21 +102,38 @@ class _Lists:
         self._ir, self.made = func_ir, made
         self._begun = {id(v) for vs in made.values() for v in vs if type(v) is ir.Expr and self._begins_list(v)}
         self.any = bool(self._begun)
-        self.names = {n for n, vs in made.items() if all(map(self._may_be_list, vs))} if self.any else set()
-        self._leave_lists()
+        self._find_names()
         self._methods = {
             n for n, vs in (made.items() if self.names else ()) for v in vs
             if type(v) is ir.Expr and v.op == "getattr" and v.value.name in self.names
         }  # fmt: skip
 
-    def _leave_lists(self) -> None:
-        """Drop names that are something else too, and then those that are made of them."""
+    def _made_of(self) -> dict[str, list[str]]:
+        """Return by name what is made of it, if it is a list: copies, slices, sums."""
         of: dict[str, list[str]] = {}
-        for name in self.names:
-            for value in (v for v in self.made[name] if id(v) not in self._begun):
-                copied = self._copied(value) if type(value) is ir.Expr else value
-                for read in value.list_vars() if copied is None else [copied]:
+        for name, values in self.made.items() if self.any else ():
+            for value in values:
+                if type(value) is ir.Expr and value.op in _OPERATORS:
+                    reads = value.list_vars()
+                else:
+                    read = self._copied(value) if type(value) is ir.Expr else value
+                    reads = [read] if type(read) is ir.Var else []
+                for read in reads:
                     of.setdefault(read.name, []).append(name)
+        return of
+
+    def _find_names(self) -> None:
+        """Find the lists that begin here and what is made of them, but for what is something else too, and what is made
+        of that."""
+        of = self._made_of()
+        found: set[str] = set()
+        todo = [n for n, vs in (self.made.items() if self.any else ()) for v in vs if id(v) in self._begun]
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += of.get(name, ())
+        self.names: set[str] = {n for n in found if all(map(self._may_be_list, self.made[n]))}
         todo = list(self.names)
         while todo:
             name = todo.pop()

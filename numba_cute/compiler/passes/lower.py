@@ -17,6 +17,7 @@ from numba.cuda.lowering import CUDALower
 from ..bridge import returns
 from ..bridge.object_types import Value
 from ..bridge.values import abstract
+from ..emit import waiting
 from ..emit.frames import make_slot
 from ..emit.tracer import Tracer
 from ..ground.asserting import mark_raised
@@ -102,16 +103,19 @@ class Lower(CUDALower):
         memory().lowers.append(self)
         try:
             entry = super().lower_function_body()
+            self._rolled.mark()
         finally:
             memory().lowers.pop()
+        waiting.settle(self.function)
         returns.settle(self.function)
         _let_wrap(self.function)
         return entry
 
     def lower_block(self, block: Any) -> None:
-        """Lower a block, and say of a loop's end how the loop is to be compiled."""
+        """Lower a block, and note what it became."""
+        before = len(self.function.blocks)
         super().lower_block(block)
-        self._rolled.mark(block)
+        self._rolled.lowered(block, before)
 
     def lower_inst(self, inst: Any) -> None:
         """Lower a statement. Of most Numba makes a text first, in case that it prints what it does."""

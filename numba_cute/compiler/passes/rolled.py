@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that say `unroll=1`: libNVVM makes copies of a loop's body as it likes, of one that waits at barriers too, and
-is told to leave them."""
+"""Loops that say `unroll=1`, and those that wait at barriers: libNVVM makes copies of a loop's body as it likes, and is
+told to leave them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 from llvmlite import ir as llvm
 from numba.cuda.core import ir
+from numba.cuda.core.analysis import compute_cfg_from_blocks
+
+from ..emit.waiting import is_waiting
 
 ONCE = "cute.range(unroll=1)"
 """The name of the global that such a loop's `range` becomes."""
@@ -42,24 +45,37 @@ def _of(expr: Any) -> str | None:
 
 
 class Rolled:
-    """The loops of a function that is lowered which say so. lower: what lowers it."""
+    """The loops of a function that is lowered which say so, and those that wait in a round. lower: what lowers it."""
 
     def __init__(self, lower: Any) -> None:
-        self._lower, self._found = lower, headers(lower.func_ir.blocks)
-        self._labels = {id(block): label for label, block in lower.func_ir.blocks.items()} if self._found else {}
-        self._nodes: dict[int, Any] = {}
+        self._lower, blocks = lower, lower.func_ir.blocks
+        self._found = headers(blocks)
+        self._labels = {id(block): label for label, block in blocks.items()}
+        self._loops = tuple(compute_cfg_from_blocks(blocks).loops().values())
+        self._made: dict[int, list[Any]] = {}
 
-    def mark(self, block: Any) -> None:
-        """Say it of a block that was just lowered, if it begins another round."""
+    def lowered(self, block: Any, before: int) -> None:
+        """Note the LLVM blocks of a block that was just lowered. before: how many the function had."""
+        if self._loops:
+            label = self._labels[id(block)]
+            self._made[label] = [self._lower.blkmap[label], *self._lower.function.blocks[before:]]
+
+    def mark(self) -> None:
+        """Say it at the ends of these loops' rounds, once all is lowered."""
+        for loop in self._loops:
+            made = [block for label in loop.body for block in self._made.get(label, ())]
+            if loop.header in self._found or is_waiting(made):
+                header, node = self._lower.blkmap[loop.header], _node(self._lower.module)
+                for block in made:
+                    self._say(block, header, node)
+
+    def _say(self, block: Any, header: Any, node: Any) -> None:
+        """Say it of a block that begins another round."""
         end = block.terminator
-        for header in end.get_targets() if self._found and isinstance(end, (ir.Jump, ir.Branch)) else ():
-            if header in self._found and self._found[header] != self._labels[id(block)]:
-                if header not in self._nodes:
-                    self._nodes[header] = _node(self._lower.module)
-                end_of_round = self._lower.builder.block.terminator
-                with self._lower.builder.goto_block(self._lower.builder.block):
-                    self._lower.builder.asm(_NOTHING, "", "", (), True)
-                end_of_round.set_metadata("llvm.loop", self._nodes[header])
+        if end is not None and header in end.operands:
+            with self._lower.builder.goto_block(block):
+                self._lower.builder.asm(_NOTHING, "", "", (), True)
+            end.set_metadata("llvm.loop", node)
 
 
 def _node(module: Any) -> Any:

@@ -7,8 +7,10 @@ asks for the same types gives the same. One that failed is typed again: what was
 
 from __future__ import annotations
 
+import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.cuda import types, utils
@@ -29,9 +31,26 @@ def asking_once(propagate: Callable[[Any, Any], list[Exception]]) -> Callable[[A
         rounds: _Rounds | None = vars(self).get("cute_rounds")
         if rounds is None:
             rounds = self.cute_rounds = _Rounds(typeinfer)
-        return rounds.next()
+            _INFERERS.append(typeinfer)
+        return rounds.next(typeinfer)
 
     return propagated
+
+
+_INFERERS: list[Any] = []
+
+
+@contextmanager
+def letting_go() -> Iterator[None]:
+    """Drop what an inference holds when it is done: a function of Numba's in it names itself, and so all of it would
+    wait for the garbage collector."""
+    before = len(_INFERERS)
+    try:
+        yield
+    finally:
+        for inferer in _INFERERS[before:]:
+            vars(inferer).clear()
+        del _INFERERS[before:]
 
 
 class _Asked(TypeVarMap):
@@ -55,33 +74,32 @@ class _Rounds:
     their types when it was done."""
 
     def __init__(self, inferer: Any) -> None:
-        self._inferer = inferer
         self._variables = inferer.typevars = _Asked(inferer.typevars, inferer.context)
         self._constraints = inferer.constraints.constraints
         self._seen: list[list[tuple[Any, Any]] | None] = [None] * len(self._constraints)
 
-    def next(self) -> list[Exception]:
-        """Go through one more round; gives its errors."""
+    def next(self, inferer: Any) -> list[Exception]:
+        """Go through one more round; gives its errors. inferer: the same each time, which holds this one."""
         errors: list[Exception] = []
         heard: list[tuple[Any, list[Any]]] = []
         with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always", self._inferer.warnings._category)
+            warnings.simplefilter("always", inferer.warnings._category)
             for at, constraint in enumerate(self._constraints):
-                error = self._error_of(at, constraint)
+                error = self._error_of(inferer, at, constraint)
                 if error is not None:
                     errors.append(error)
                 if warned:
                     heard.append((constraint.loc, warned[:]))
                     warned.clear()
         for loc, found in heard:
-            with self._inferer.warnings.catch_warnings(filename=loc.filename, lineno=loc.line):
+            with inferer.warnings.catch_warnings(filename=loc.filename, lineno=loc.line):
                 for w in found:
                     warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
         return errors
 
-    def _error_of(self, at: int, constraint: Any) -> Exception | None:
+    def _error_of(self, inferer: Any, at: int, constraint: Any) -> Exception | None:
         """Type a statement, unless it asks for what it asked for before; gives its error."""
-        if type(constraint) is Propagate and self._assign(constraint):
+        if type(constraint) is Propagate and self._assign(inferer, constraint):
             return None
         seen = self._seen[at]
         if seen is not None:
@@ -92,21 +110,30 @@ class _Rounds:
                 return None
         asked: list[Any] = []
         self._variables.asked = asked
-        error = _run(constraint, self._inferer)
+        error = _run(constraint, inferer)
         # a recursive call's type is told by others; what failed may be compiled, having been traced in vain
         again = error is not None or any(isinstance(v.type, types.RecursiveCall) for v in asked)
         self._seen[at] = None if again else [(v, v.type) for v in dict.fromkeys(asked)]
         return error
 
-    def _assign(self, constraint: Any) -> bool:
+    def _assign(self, inferer: Any, constraint: Any) -> bool:
         """Give a variable the type of another, as most statements do; False if their types must be joined."""
         to, given = self._variables[constraint.dst], self._variables[constraint.src].type
         if given is not None and to.type is not given:
             if to.type is not None or to.locked:
                 return False
             to.type, to.define_loc = given, constraint.loc
-        self._inferer.refine_map[constraint.dst] = constraint
+        inferer.refine_map[constraint.dst] = constraint
         return True
+
+
+def _let_go(error: BaseException) -> None:
+    """Drop what the frames hold that an error came through, whose text is all that is kept: Numba keeps the error in a
+    variable of one of them, and so all that was compiled, and the user's frames, would wait for the collector."""
+    at: BaseException | None = error
+    while at is not None:
+        traceback.clear_frames(at.__traceback__)
+        at = at.__cause__ or at.__context__
 
 
 def _run(constraint: Any, inferer: Any) -> Exception | None:
@@ -119,6 +146,7 @@ def _run(constraint: Any, inferer: Any) -> Exception | None:
         found = e
     except TypingError as e:
         found = utils.chain_exception(TypingError(str(e), loc=constraint.loc, highlighting=False), e)
+        _let_go(e)
     return found
 
 

@@ -22,6 +22,7 @@ from ..ground.faults import is_numbas
 from ..ground.refusals import refusal
 from .constants import FAULTS, NotConstant
 from .definitions import Place, instructions
+from .rounds import letting_go
 from .ssa import in_ssa_form
 
 
@@ -76,7 +77,9 @@ class TypedConstants:
         func_ir.blocks = rename_labels(func_ir.blocks)
         func_ir.blocks = in_ssa_form(func_ir.blocks)
         assigned = {i.target.name: i.value for i in instructions(func_ir.blocks) if isinstance(i, ir.Assign)}
-        typed = self._typed(func_ir)
+        with letting_go():
+            typed = self._typed(func_ir)
+        func_ir.blocks.clear()
         return {use: {n: self._type(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}
 
     def _typed(self, func_ir: Any) -> Any:

@@ -97,6 +97,11 @@ class Instr:
         self.ranges, self.defaults = dict(ranges), dict(defaults)
         self._over = over
 
+    @property
+    def waits(self) -> bool:
+        """Whether it is a loop of its own until something has come."""
+        return " bra " in self.ptx
+
     def __getattr__(self, name: str) -> Any:
         """What is not read yet."""
         if name not in Instr.__annotations__:

@@ -110,12 +110,13 @@ def product_of(team, ys, dys, row):
 
 
 def finish_backward(team, ys, dys, dx, row, p, g, dot):
-    """Store a row's gradients: of what is in registers, or of the rows in shared memory, some vectors at a time."""
+    """Store a row's gradients: of what is in registers, or of the rows in shared memory, some vectors at a time, by a
+    loop, so that no registers hold those of several rounds."""
     if ys.kept is None:
         team.write(dx, row, p * (g - dot))
     else:
-        for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
-            count = min(CHUNK, team.spread.vectors - first)
+        count = team.spread.each
+        for first in cute.range(0, team.spread.vectors, count, unroll=1):
             p, g = team.read_some(ys.kept, row, 0, first, count), team.read_some(dys.kept, row, 0, first, count)
             team.put_some(team.at(dx, row), row, p * (g - dot), first, count)
 

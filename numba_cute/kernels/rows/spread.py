@@ -66,6 +66,11 @@ class Spread:
         return self.length - self.part * (self.cluster - 1)
 
     @property
+    def each(self) -> int:
+        """Vectors that a thread takes at a time where it goes through a row in a loop: they divide its own."""
+        return 2 - self.vectors % 2
+
+    @property
     def whole(self) -> bool:
         """Whether all vectors of all threads are there."""
         full = self.vector * self.threads * self.vectors
@@ -97,6 +102,7 @@ class Team:
         blocks, _, _ = arch.grid_dim()
         smem = cute.utils.SmemAllocator()
         team, threads, cluster = tidx // spread.threads, spread.threads, spread.cluster
+        team = arch.make_warp_uniform(team) if threads >= 32 else team  # or each shuffle stands twice in the code
         beside = team % (32 // threads) if threads < 32 else 0  # teams before this one in its warp
         meeting = Meeting.create(
             smem, 0 if spread.warps == 1 else team, teams=1 if spread.warps == 1 else spread.teams, warps=spread.warps,

@@ -281,13 +281,15 @@ class Standing(list[ThreadClock]):
     of each, for they only grow. alike: whether all have one base. side_by_side: whether their agents' numbers follow
     each other."""
 
-    __slots__ = ("agents", "bases", "epochs", "stamp", "alike", "side_by_side", "_changes")
+    __slots__ = ("bases", "epochs", "stamp", "alike", "_changes")
 
     def __init__(self, clocks: Iterable[ThreadClock]) -> None:
         super().__init__(clocks)
         self._changes = -1
-        self.agents = [t.agent for t in self]
-        self.side_by_side = self.agents[-1] - self.agents[0] + 1 == len(self)
+
+    @property
+    def side_by_side(self) -> bool:
+        return self[-1].agent - self[0].agent + 1 == len(self)
 
     def now(self) -> Standing:
         """The same, as it is now."""

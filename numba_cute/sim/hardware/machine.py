@@ -118,6 +118,8 @@ class Machine(Asynchronous):
 
     def own_clocks(self) -> Any:
         """The clocks of its threads."""
+        if self.lanes == 1:
+            return [self.threads[0].clock]
         return of_threads(self.threads, clocks_of)
 
     def acquire(self, clock: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from ..ground.report import SimError
@@ -13,30 +14,34 @@ from ..ground.report import SimError
 def special_register(run: Any, t: Any, name: str) -> int:
     """One special register of one thread (PTX ISA, "Special Registers"), or what its instruction `activemask` gives."""
     name, _, axis = name.partition(".")
-    d = "xyz".index(axis) if axis in ("x", "y", "z") else 0
-    cta = t.cta
-    shape = cta.cluster.shape
-    if name in _BY_AXIS:
-        return int(_BY_AXIS[name](run, t)[d])
-    fixed = {
-        "laneid": t.lane, "warpid": t.index // 32, "nwarpid": len(cta.warps), "smid": cta.rank,
-        "nsmid": cta.cluster.size,
-        "cluster_ctarank": cta.rank, "cluster_nctarank": shape[0] * shape[1] * shape[2],
-        "dynamic_smem_size": cta.smem.dynamic, "total_smem_size": cta.smem.taken,
-        "activemask": 1 << t.lane,
-        "lanemask_lt": (1 << t.lane) - 1, "lanemask_eq": 1 << t.lane, "clock": run.tick() & 0xFFFFFFFF,
-    }  # fmt: skip
-    if name in fixed:
-        return int(fixed[name])
-    if name == "clock64":
-        return run.tick()  # type: ignore[no-any-return]
-    if name == "globaltimer":
-        return time.time_ns()
-    if name == "gridid":
-        return run.serial  # type: ignore[no-any-return]
-    raise SimError(f"special register {name!r}: the simulator has {', '.join([*_BY_AXIS, *fixed])}")
+    of_axis = _BY_AXIS.get(name)
+    if of_axis is not None:
+        return int(of_axis(run, t)["xyz".index(axis) if axis in ("x", "y", "z") else 0])
+    run.tick()  # time passes
+    found = _PLAIN.get(name)
+    if found is None:
+        raise SimError(f"special register {name!r}: the simulator has {', '.join([*_BY_AXIS, *_PLAIN])}")
+    return int(found(run, t))
 
 
+_PLAIN: dict[str, Callable[[Any, Any], int]] = {
+    "laneid": lambda run, t: t.lane,
+    "warpid": lambda run, t: t.index // 32,
+    "nwarpid": lambda run, t: len(t.cta.warps),
+    "smid": lambda run, t: t.cta.rank,
+    "nsmid": lambda run, t: t.cta.cluster.size,
+    "cluster_ctarank": lambda run, t: t.cta.rank,
+    "cluster_nctarank": lambda run, t: prod(t.cta.cluster.shape),
+    "dynamic_smem_size": lambda run, t: t.cta.smem.dynamic,
+    "total_smem_size": lambda run, t: t.cta.smem.taken,
+    "activemask": lambda run, t: 1 << t.lane,
+    "lanemask_lt": lambda run, t: (1 << t.lane) - 1,
+    "lanemask_eq": lambda run, t: 1 << t.lane,
+    "clock": lambda run, t: run.clock & 0xFFFFFFFF,
+    "clock64": lambda run, t: run.tick(),
+    "globaltimer": lambda run, t: time.time_ns(),
+    "gridid": lambda run, t: run.serial,
+}
 _BY_AXIS: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {
     "tid": lambda run, t: t.tid,
     "ntid": lambda run, t: run.block,

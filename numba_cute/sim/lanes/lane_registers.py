@@ -36,6 +36,7 @@ class LaneRegisters(SimBackend):
         else:
             f.go_on_apart()
             whole = len(f.units(_register_unit, "registers")) > 1
+            whole = whole or len(f.threads) == len(_register_unit(f.threads[0]).threads)
         if whole:  # all of each unit is here, and shares its registers with nobody else
             first, last = f.lanes[0], f.lanes[-1]
             file = LaneFile(new_slab(dtype, count, last - first + 1), first)

@@ -13,6 +13,7 @@ UNIT = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-22}
 
 SPREADS = {
     "a part of a warp": (Spread(60, 4, 8, 2, 4), 5, 1),
+    "a row each": (Spread(60, 4, 8, 2, 4, alone=True), 5, 2),
     "warps": (Spread(512, 8, 32, 2, 4), 6, 2),
     "warps with a ring": (Spread(256, 8, 32, 1, 4, 1, 2), 11, 1),
     "several warps, ragged, with a ring": (Spread(1000, 8, 64, 2, 2, 1, 2), 7, 1),

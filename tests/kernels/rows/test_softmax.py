@@ -40,6 +40,18 @@ CASES = [
 ]
 
 
+LENGTHS = (1000, 4096, 8192, 12000, 16384, 65536)
+"""Of a row in registers, in shared memory, and in a cluster's; of whole vectors for all threads, and not."""
+
+
+@pytest.mark.parametrize("length", [n if n == 16384 else pytest.param(n, marks=pytest.mark.slow) for n in LENGTHS])
+@pytest.mark.parametrize("dtype", [BF16, pytest.param(F32, marks=pytest.mark.slow)])
+def test_no_plan_of_the_gradients_spills_registers(length, dtype):
+    x = np.zeros((8, length), dtype)
+    made = softmax.softmax_backward_work(x, x, x).compile(x, x, x)
+    assert (made.resources.spill_stores, made.resources.spill_loads, made.resources.local) == (0, 0, 0)
+
+
 @pytest.mark.parametrize("name, dtype", CASES)
 def test_every_spread_is_right_in_the_simulator(rng, name, dtype):
     spread, rows, groups = SPREADS[name]

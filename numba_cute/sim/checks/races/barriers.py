@@ -70,7 +70,7 @@ class BarrierUse(Check):
 
     def _uses(self, m: Any, bar: Any, how: str) -> None:
         if not m.deferred:
-            epochs = standing_of(m.threads).epochs
+            epochs = standing_of(m.threads).epochs if m.lanes > 1 else [m.threads[0].clock.epoch]
             self._users[bar][m.threads[0].clock.agent, m.lanes] = m.threads, epochs, m.place, how
 
     # named barriers
