@@ -63,8 +63,7 @@ class SmemDescriptor(Described):
         low, backend = known(self.low), current_or(None)
         if is_exact(low) or backend is None:
             return (low if is_exact(low) else Uint64(low)) | (self.high << 32)
-        split = getattr(backend, "without_constant", None)
-        base, step = (low, 0) if split is None else split(low)
+        base, step = backend.either(lambda: backend.without_constant(low), lambda: (low, 0))
         word = isa.join_words(Uint32(base), Uint32(self.high))
         return word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word  # from block to block one addition
 
