@@ -74,7 +74,7 @@ EQUIVALENT = {
     ("kernels: weights of 4 bits", "without arch.sync_warp()"): MET,
     ("kernels: attention", "without loads_q.tail()"): OWN,
     ("kernels: attention", "without loads_k.tail()"): "the tail of V waits for later releases of the same warps",
-    ("kernels: attention", "without mine.arrive_and_wait() #2"): "it leaves the barrier empty, and nobody comes after it",
+    ("kernels: attention", "without mine.arrive_and_wait() #2"): "nobody comes to that barrier later",
     ("kernels: attention", "warpgroup.wait_group(1): argument 0 -1"): MORE,
     ("kernels: attention's tiles", "without arch.sync_warp()"): MET,
     ("kernels: gradients' tiles", "without arch.sync_warp()"): "elect.sync, which follows, is issued by the whole warp",

@@ -67,7 +67,8 @@ HABITS: dict[tuple[int, bool], dict[str, Any]] = {
     (256, False): {"turns": True},
 }  # fmt: skip
 """What was best on an H200, by the greater head dimension, and by whether a query's keys end on a side: `turns` and
-`cluster` and `stages` of the form (False, 1 and 2 for what is not here), and `keys`, the most of a tile (176, or 128)."""
+`cluster` and `stages` of the form (False, 1 and 2 for what is not here), and `keys`, the most of a
+tile (176, or 128)."""
 
 
 def smem_of(form):
