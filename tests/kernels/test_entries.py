@@ -134,6 +134,20 @@ def test_a_second_derivative_is_refused_when_it_is_asked_for():
         kernels.grouped_gemm(normal(8, 16, grad=True), normal(1, 8, 16), int32(8)).sum().backward()
 
 
+@pytest.mark.slow
+def test_the_gradient_of_the_logs_of_sums_is_refused():
+    q, k = normal(1, 8, 1, 64, grad=True), normal(1, 8, 1, 64)
+    o, lse = kernels.flash_attention(q, k, k, return_lse=True)
+    with pytest.raises(cute.CuteError, match=r"a gradient of the logs of the sums is asked for.*lse.detach\(\)"):
+        (o.sum() + lse.sum()).backward()
+
+
+def test_the_tuned_gemm_takes_each_cut():
+    a, b, c = normal(8, 64), normal(8, 64), torch.zeros(8, 8, dtype=BF16)
+    gemm.launches.tuned(a, b, c, cute.BFloat16)()
+    assert (c.double() - a.double() @ b.double().T).abs().max() < 0.2
+
+
 HOPPERS = {
     "matmul": lambda: kernels.matmul(normal(8, 16), normal(16, 8)),
     "grouped_gemm": lambda: kernels.grouped_gemm(normal(8, 16), normal(1, 8, 16), int32(8)),

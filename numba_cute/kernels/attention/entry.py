@@ -261,11 +261,17 @@ def keep(ctx, inputs, output):
     """Keep what the gradients need."""
     *tensors, ctx.causal, ctx.scale = inputs
     ctx.save_for_backward(*tensors, *output)
-    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)
 
 
-def gradients(ctx, do, _):
-    """The gradients of q, k and v, which have none."""
+def gradients(ctx, do, dlse):
+    """The gradients of q, k and v, which have none; the logs of the sums have no gradient."""
+    if dlse is not None:
+        raise CuteError(
+            f"{WHAT}: a gradient of the logs of the sums is asked for, which there is not: give lse.detach()"
+        )
+    if do is None:
+        return (None,) * 5
     entry.refuse_gradients("attention_backward", (do, *ctx.saved_tensors))
     return *attention_backward(do.contiguous(), *ctx.saved_tensors, causal=ctx.causal, scale=ctx.scale), None, None
 

@@ -105,7 +105,7 @@ def groups(outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: i
     for tile_n, sharers, count in itertools.product((256, 192, 128, 64), (1, 2), counts):
         each = tile_n if channels > tile_n else unit
         padded = -(-channels // each) * each
-        if not fits(tile_n // unit, (padded // unit, *taps)) or (sharers == 2 and outs <= TILE_M):
+        if not fits(tile_n // unit, (padded // unit, *taps)) or sharers > min(sms, math.ceil(outs / TILE_M)):
             continue
         columns = padded * math.prod(taps)
         tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count

@@ -76,10 +76,10 @@ def sms_here() -> int:
     makes_launch=True,
 )
 def tuned(a: Any, b: Any, c: Any, dtype: Any, tile_n: int = 256, sharers: int = 2, parts: int = 1, splits: int = 1,
-          turned: bool = False, stages: int = 0, slots: int = 0, tail: bool = False) -> Any:  # fmt: skip
+          turned: bool = False, stages: int = 0, slots: int = 0, tail: bool = False, kept: int = 0) -> Any:  # fmt: skip
     """Prepare a launch, cut as measurements find best; `tuned.tune(a, b, c, dtype)` shows them. a, b, c, dtype: as of
     `arguments`. The others: those of a Plan."""
-    return launch_of(a, b, c, dtype, Plan(tile_n, sharers, parts, splits, turned, stages, slots, tail))
+    return launch_of(a, b, c, dtype, Plan(tile_n, sharers, parts, splits, turned, stages, slots, tail, kept))
 
 
 # ---------------------------------------------------------------- PyTorch's entry
