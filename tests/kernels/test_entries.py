@@ -148,6 +148,15 @@ def test_the_tuned_gemm_takes_each_cut():
     assert (c.double() - a.double() @ b.double().T).abs().max() < 0.2
 
 
+@pytest.mark.parametrize("order", ["rows", "columns"])
+def test_a_cut_that_32_bits_have_not_is_refused(order):
+    out = torch.zeros(8, 8)
+    with pytest.raises(cute.CuteError, match="a result of 32 bits must be contiguous along the kernel's columns"):
+        kernels.matmul(
+            normal(8, 16), normal(16, 8), out=out if order == "rows" else out.T, cut=gemm.Plan(64, 1, turned=True)
+        )
+
+
 HOPPERS = {
     "matmul": lambda: kernels.matmul(normal(8, 16), normal(16, 8)),
     "grouped_gemm": lambda: kernels.grouped_gemm(normal(8, 16), normal(1, 8, 16), int32(8)),
@@ -183,6 +192,12 @@ def test_a_permutation_has_gradients_and_is_traced():
 
 def test_a_kernel_is_compiled_once_for_all_extents_of_a_cluster():
     assert gemm.plan.kernel_of(gemm.Plan(64, 1)) is gemm.plan.kernel_of(gemm.Plan(128, 1, stages=4))
+
+
+def test_zeros_of_either_sign_are_equal():
+    x = torch.tensor([[-1.0, -0.0, 0.0, -0.0, 1.0]])
+    values, places = kernels.topk(x, 4)
+    assert places.tolist() == [[4, 1, 2, 3]] and not values[0, 1:].any()
 
 
 def test_infinities_and_nan_stay_where_they_are():
