@@ -205,6 +205,10 @@ FILES = {
         f"blackwell fp16_gemm_{n}": File(f"{_T}fp16_gemm_{n}.py", "sm_100a", "--mnk 256,256,128")
         for n in ("0", "1", "3", "3_1", "5")
     },
+    **{
+        f"blackwell nvfp4_gemm_{n}": File(f"{_T}nvfp4_gemm_{n}.py", "sm_100a", "--mnkl 256,256,256,1")
+        for n in ("0", "1")
+    },
     "blackwell dense_gemm": File(_B + "dense_gemm.py", "sm_100a", f"--mnkl 256,256,128,1 {_F16}"),
     "blackwell dense_gemm_persistent, 1 CTA": File(
         _B + "dense_gemm_persistent.py", "sm_100a", f"--mnkl 256,256,128,1 {_F16}"

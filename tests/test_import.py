@@ -122,14 +122,14 @@ def test_the_simulator_runs_where_nothing_of_posix_is(tmp_path):
 
 @pytest.mark.slow
 def test_an_import_costs_no_more_than_numba_cuda_does():
-    """In CPU time: 0.62 of it when this was written. At most 0.4 s over it are promised, where it takes 0.4."""
+    """In CPU time: 0.62 of it when this was written. At most 0.3 s over it are promised, where it takes 0.4."""
 
     def spent(statement):
         return float(child(statement + "\nimport time\nprint(time.process_time())", PYTHONDONTWRITEBYTECODE=""))
 
     runs = [[spent(s) for s in ("pass", "from numba import cuda", "import numba_cute")] for _ in range(8)][1:]
     nothing, cuda, cute = (statistics.median(column) for column in zip(*runs))
-    assert cute - cuda <= cuda - nothing, f"{cute - cuda:.3f} s over numba.cuda's {cuda - nothing:.3f} s"
+    assert cute - cuda <= 0.75 * (cuda - nothing), f"{cute - cuda:.3f} s over numba.cuda's {cuda - nothing:.3f} s"
 
 
 def test_a_types_text_needs_no_xdsl():

@@ -185,6 +185,7 @@ class Shadows(Check):
     """Keeps the runs of launches, whose shadows of memory know who wrote last."""
 
     name, summary = "shadows", "keeps runs for `cute.compare`"
+    lines = True
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)

@@ -365,7 +365,8 @@ class Simulated:
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_block if shared else None, self.clustered
-        run.reports = not shared or SEQUENCE.get() is not None  # a later launch's report may name an access of this one
+        # a later launch's report may name an access of this one
+        run.reports = not shared or SEQUENCE.get() is not None or any(c.lines for c in self.checks)
         run.undefined = shared and any(c.backend is not None for c in self.checks)
         run.bounds, run.cooperative = bounds_of(self._options), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback

@@ -46,7 +46,7 @@ class Kernel:
         self.dispatcher, self.__self__ = dispatcher, this
         self._bounded: dict[Any, Any] = {} if bounded is None else bounded
         self._launches: dict[Any, Any] = {}
-        if hasattr(dispatcher, "recompile"):  # Numba's own simulator has none
+        if hasattr(dispatcher, "recompile") and not hasattr(dispatcher, "_cute_unbounded"):  # CUDASIM's have none
             dispatcher._cute_bounded = self._bounded
         self.py_func = getattr(dispatcher, "py_func", None) or dispatcher.fn
         functools.update_wrapper(self, self.py_func)

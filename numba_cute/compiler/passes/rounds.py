@@ -43,13 +43,13 @@ _INFERERS: list[Any] = []
 @contextmanager
 def letting_go() -> Iterator[None]:
     """Drop what an inference holds when it is done: a function of Numba's in it names itself, and so all of it would
-    wait for the garbage collector."""
+    wait for the garbage collector. An error is told by what it came out of (see `origins`)."""
     before = len(_INFERERS)
     try:
         yield
-    finally:
         for inferer in _INFERERS[before:]:
             vars(inferer).clear()
+    finally:
         del _INFERERS[before:]
 
 

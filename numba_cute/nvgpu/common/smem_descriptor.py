@@ -16,7 +16,7 @@ from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chun
 from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import Layout
 from ...layout.pure import pure
-from ...seam import CuteError, current, is_exact, known, static
+from ...seam import CuteError, current_or, is_exact, known, static
 from ...seam.ground.records import dataclass
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.printing import Described
@@ -60,11 +60,10 @@ class SmemDescriptor(Described):
 
     def word(self) -> Any:
         """Give the 64-bit descriptor."""
-        low = known(self.low)
-        if is_exact(low):
-            return low | (self.high << 32)
-        split = getattr(current(), "without_constant", None)
-        base, step = (low, 0) if split is None else split(low)
+        low, backend = known(self.low), current_or(None)
+        if is_exact(low) or backend is None:
+            return (low if is_exact(low) else Uint64(low)) | (self.high << 32)
+        base, step = backend.either(lambda: backend.without_constant(low), lambda: (low, 0))
         word = isa.join_words(Uint32(base), Uint32(self.high))
         return word + Uint64(step & 0xFFFFFFFFFFFFFFFF) if step else word  # from block to block one addition
 

@@ -34,8 +34,9 @@ def range(
 
     args: stop, or start and stop, or start, stop and step. unroll_full: static; True unrolls the loop while the kernel
     is compiled, as `range_constexpr`, where args are static ints; where they are not it stays a loop. unroll: 1,
-    static, lets a round stand once in the code; without it the compiler makes copies of the body as it likes. Other
-    numbers, prefetch_stages and vectorize are hints, which are taken and left to it. CuteError: another keyword.
+    static, lets a round stand once in the code; without it the compiler makes copies of a body as it likes, unless that
+    waits at an mbarrier. Other numbers, prefetch_stages and vectorize are hints, which are taken and left to it.
+    CuteError: another keyword.
     """
     try:
         return builtins.range(*args)

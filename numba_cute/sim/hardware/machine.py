@@ -24,7 +24,7 @@ from .special import special_register
 from .tmem import TensorMemoryHandle
 from .together import clocks_of, of_threads, who_waits
 
-POLLS, STRONG_POLLS, FAST_POLLS = 64, 8, 2
+POLLS, STRONG_POLLS, FAST_POLLS = 64, 8, 1
 """Reads of one place in a row from which on a thread counts as polling: plain ones, those with an order, and these
 where no order of threads is to be told."""
 IN_TURN = 4

@@ -17,8 +17,8 @@ class Check:
 
     name: what `simulate(checks=)` calls it. summary: what it finds, for docs/simulator.md. needs: the checks without
     which it cannot work. clocks: whether threads must know what others have done (`Thread.clock`). sequences: whether
-    it has something to say in a sequence of launches only. backend: a subclass of `SimBackend` that answers the
-    kernel's traced code while the check is on.
+    it has something to say in a sequence of launches only. lines: whether it needs accesses' lines of a run without
+    errors. backend: a subclass of `SimBackend` that answers the kernel's traced code while the check is on.
     """
 
     name: ClassVar[str]
@@ -26,6 +26,7 @@ class Check:
     needs: ClassVar[tuple[type[Check], ...]] = ()
     clocks: ClassVar[bool] = False
     sequences: ClassVar[bool] = False
+    lines: ClassVar[bool] = False
     backend: ClassVar[Any] = None
 
     def __init__(self, run: Any) -> None:

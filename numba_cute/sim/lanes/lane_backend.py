@@ -54,7 +54,7 @@ class LaneBackend(LaneRegisters):
         named = None
         if row.mask is not None and row.mask in operands:
             named = int(f.common(operands[row.mask])) & FULL_MASK
-        kind = row.issuer if row.name != "setmaxnreg" else row.name
+        kind = WARP if row.issuer == WARP else row
         of = _warp if kind == WARP else lambda t: t.unit(row.issuer, row.name)
         units = f.units(of, kind, named)
         if len(units) > 1 and row.lanes == SAME:

@@ -231,11 +231,7 @@ class History:
         if found is None and (not write or np.count_nonzero(shadow.writers[start:stop])):
             return False
         over = [*tiles.within(start, stop)] if write else []
-        if (
-            any(p.start < start and stop < p.stop for p in over)
-            or write
-            and np.count_nonzero(shadow.readers[start:stop])
-        ):
+        if write and (np.count_nonzero(shadow.readers[start:stop]) or any(p.around(start, stop) for p in over)):
             return False
         before = [self.access(i) for i in found or () if i != me]
         asked = [(a, need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL) for a in before]

@@ -31,6 +31,10 @@ class Pattern:
         """Tell whether some of it lies in a range."""
         return self.start < stop and start < self.stop
 
+    def around(self, start: int, stop: int) -> bool:
+        """Tell whether it goes on at both sides of a range."""
+        return self.start < start and stop < self.stop
+
     def part(self) -> Region:
         """What has not been written since."""
         r = self.region
@@ -79,7 +83,8 @@ class Tiles:
         return found
 
     def overwritten(self, start: int, stop: int) -> None:
-        """A range is written in one, so that whoever read it is known to whoever comes after that."""
+        """A range is written in one, so that whoever read it is known to whoever comes after that. No pattern is
+        `around` it."""
         for key, p in [*self.patterns.items()]:
             if p.meets(start, stop):
                 if p.start < start:

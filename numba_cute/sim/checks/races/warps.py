@@ -35,7 +35,7 @@ class Warps:
         self._numbers: dict[Any, int] = {}  # of clusters
         self._bundles: dict[Any, Bundle] = {}
         self._wholes: dict[Any, int] = {}
-        self._of_units: dict[Any, Any] = {}
+        self._of_units: dict[Any, tuple[list[Any], Any]] = {}
 
     def check(self, m: Any, memory: Any, region: Any, write: bool) -> None:
         """Check an access of all of `m`'s threads, and remember it. region: their pieces, or one place for all."""
@@ -164,12 +164,13 @@ class Warps:
 
     def _units(self, m: Any, known: Standing) -> Any:
         """The accesses of `m`'s units, at their current epochs."""
-        key = id(m.threads), m.key, known.stamp
+        key = id(m.threads), m.key, known.stamp  # what is kept keeps the threads
         found = self._of_units.get(key)
         if found is None:
             made = [Machine(m.run, m.row, unit.threads, unit, m.case) for unit in m.units]
-            found = self._of_units[key] = np.array([self.history.by_threads(u) for u in made], np.int32)
-        return found
+            numbers = np.array([self.history.by_threads(u) for u in made], np.int32)
+            found = self._of_units[key] = m.threads, numbers
+        return found[1]
 
     # what is remembered
     def _number(self, cluster: Any) -> int:
