@@ -71,6 +71,13 @@ class Number(enum.IntEnum):
     TWO = 2
 
 
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    a: object
+    b: object
+
+
 @static
 class Holds:
     """An object of the user's that never changes."""
@@ -327,10 +334,10 @@ OBJECTS = {
 for _name, _pair in OBJECTS.items():
     for _form, _of in {
         "alone": lambda v: (v,),
-        "in_a_tuple": lambda v: ((v, 1),),
+        "in_a_tuple": lambda v: ((v, 1),), "in_a_named_tuple": lambda v: (Pair(v, 1),),
         "held": lambda v: (Holds(v),),
     }.items():
-        if _name in ("member",) and _form == "in_a_tuple":
+        if _name == "member" and "tuple" in _form:
             continue
 
         @made(f"object_{_name}_{_form}")

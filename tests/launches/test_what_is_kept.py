@@ -29,7 +29,7 @@ from numba_cute.seam import static
 from tests.compiler.casts import Array, Host
 from tests.compiler.noting import launches, packed, planned
 
-from .cases import Data, Frozen, Holds, HoldsMore, Plain, _closing, _gives, tensor
+from .cases import Data, Frozen, Holds, HoldsMore, Pair, Plain, _closing, _gives, tensor
 from .gpu import CONTEXT, a_gpu
 from .of_arrays import array
 from .slow import casts
@@ -41,6 +41,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def takes_one(a):
     arch.thread_idx()
+
+
+@pytest.mark.parametrize("value", [cute.Int32(3), cute.fast_divmod_create_divisor(cute.Int32(3))], ids=type)
+@pytest.mark.parametrize("tuple_of", [lambda *x: x, Pair])
+def test_tuples_are_launched_in_machine_code(value, tuple_of):
+    with a_gpu(), casts():
+        site = cute.kernel(takes_one)[1, 32]
+        for _ in range(6):
+            site(tuple_of(value, 1))
+        assert sum(p.launched for p in site._site.plans) >= 3
 
 
 DIFFERENT = [

@@ -16,6 +16,8 @@ from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from ...compiler.casts import Array, casts, python_only
+from ...launches.gpu import a_gpu
+from ...launches.slow import casts as kept
 from . import reference
 
 __all__ = ["casts"]
@@ -219,6 +221,26 @@ def test_launches_are_made_anew_for_tensors_elsewhere(casts):
         assert kernel is wanted and [grid, block] == size
         assert [x.iterator.address for x in args[6:8]] == [o.data_ptr(), lse.data_ptr()] and args == want
     assert len(ran) == 1
+
+
+@pytest.mark.filterwarnings("ignore::numba.cuda.core.errors.NumbaPerformanceWarning")
+def test_a_launch_like_the_last_is_made_in_machine_code():
+    at = iter(range(1 << 24, 2 << 24, 1 << 20))
+
+    def array(name, *shape):
+        strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+        made = Array(next(at), shape, strides, dtype=f"torch.{name}")
+        made.view.code, made.view.bits = {"bfloat16": (4, 16), "float32": (2, 32), "int32": (0, 32)}[name]
+        return made
+
+    tensors = *(array("bfloat16", 2, 256, 4, 64) for _ in range(4)), array("float32", 2, 4, 256), array("int32", 1)
+    with a_gpu(), kept():
+        for _ in range(6):
+            ((kernel, args, grid, block),) = entry.launches(*tensors, *[None] * 10, 132, Options(0.1, None, 0))
+            launch = entry.bound(kernel, grid, block, 5)
+            launch(*args)
+        entry.bound.cache_clear()
+    assert sum(plan.launched for plan in launch._site.plans) >= 3
 
 
 def test_tiles_take_the_room_that_there_is():

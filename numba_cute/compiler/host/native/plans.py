@@ -144,6 +144,11 @@ def _itemsize(dtype: Any) -> int:
     return int(bits) // 8 if bits else int(as_dtype(dtype).itemsize)
 
 
+def _is_plain_tuple(x: Any) -> bool:
+    """Say whether a tuple, or one with named fields, holds its items alone."""
+    return type(x) is tuple or (hasattr(x, "_fields") and not hasattr(x, "__dict__"))
+
+
 def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, Callable[[Any], Any]]],
          function: Any = None) -> Plan | None:  # fmt: skip
     """Make the plan of a launch that was made; None if its arguments are of kinds that machine code does not know.
@@ -264,8 +269,8 @@ class _Maker:
             self.held(given, a, t, here)
         elif isinstance(a, Constexpr):
             self.static(given, a, t, here)
-        elif isinstance(t, types.BaseTuple) and type(given) is tuple and type(a) is tuple:
-            me = self.step(words.TUPLE, *here, tuple, A=len(given))
+        elif isinstance(t, types.BaseTuple) and type(given) is type(a) and _is_plain_tuple(a):
+            me = self.step(words.TUPLE, *here, type(a), A=len(given))
             for i, (g, x, u) in enumerate(zip(given, a, t, strict=True)):
                 self.argument(g, x, u, me, i)
         elif given is not a:
