@@ -334,7 +334,8 @@ OBJECTS = {
 for _name, _pair in OBJECTS.items():
     for _form, _of in {
         "alone": lambda v: (v,),
-        "in_a_tuple": lambda v: ((v, 1),), "in_a_named_tuple": lambda v: (Pair(v, 1),),
+        "in_a_tuple": lambda v: ((v, 1),),
+        "in_a_named_tuple": lambda v: (Pair(v, 1),),
         "held": lambda v: (Holds(v),),
     }.items():
         if _name == "member" and "tuple" in _form:
