@@ -142,7 +142,7 @@ def _detached(x: Any) -> Any:
 
 
 def _simulated(name: str, operator: Any) -> Any:
-    """The operator for tensors of the CPU, which a simulation takes alone."""
+    """Give the operator for tensors of the CPU, which a simulation takes alone."""
 
     def simulated(*args: Any, **named: Any) -> Any:
         if LAUNCHER.get() is None:

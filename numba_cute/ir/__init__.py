@@ -18,7 +18,7 @@ else:
     _HOMES |= dict.fromkeys(("to_host", "to_kernel", "to_python"), "kernels")
 
     def __getattr__(name: str) -> object:
-        """What stands on xDSL, loaded when it is asked for."""
+        """Load what stands on xDSL when it is asked for."""
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         try:

@@ -191,7 +191,7 @@ def check_target(what: str, x: Any) -> None:
 
 @functools.cache
 def _capability(index: int) -> str:
-    """The compute capability of a GPU, as names of targets have it; of Hopper with its "a"."""
+    """Give the compute capability of a GPU, as names of targets have it; of Hopper with its "a"."""
     major, minor = pytorch().cuda.get_device_capability(index)
     return f"{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
 

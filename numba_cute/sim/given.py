@@ -48,7 +48,7 @@ class _Memory:
 
 
 def _array(tensor: Any) -> Any:
-    """A NumPy array over the memory of one of torch's."""
+    """View the memory of one of torch's as a NumPy array."""
     dtype = _BY_NAME.get(str(tensor.dtype).removeprefix("torch."))
     if dtype is None:  # which the compiler's front end refuses
         return tensor

@@ -133,11 +133,11 @@ class Autotuned:
 
     @property
     def _simulated(self) -> bool:
-        """Whether launches are not made on a GPU now."""
+        """Say whether launches are made elsewhere than on a GPU now."""
         return LAUNCHER.get() is not None and self.options.device is None
 
     def _first(self, args: Any, named: Any) -> tuple[Any, Any]:
-        """The first configuration that works, and what the function gives with it."""
+        """Give the first configuration that works, and what the function gives with it."""
         choices = self.candidates(*args, **named)
         return first_that_works(self._name, choices, lambda c: self.function(*args, **{**c, **named}))
 

@@ -99,7 +99,7 @@ class Instr:
 
     @property
     def waits(self) -> bool:
-        """Whether it is a loop of its own until something has come."""
+        """Tell whether it is a loop of its own until something has come."""
         return " bra " in self.ptx
 
     def __getattr__(self, name: str) -> Any:

@@ -38,7 +38,7 @@ def prmt(m: Machine, a: u32, b: u32, selector: u32, result: out(u32)) -> int:
 @instr("mov.b64 $result, {$low, $high};", target="sm_70", pure=True,
        ref="data-movement-and-conversion-instructions-mov")  # fmt: skip
 def join_words(m: Machine, low: u32, high: u32, result: out(u64)) -> int:
-    """The 64 bits `high`:`low`. LLVM does not look into it: what is added to the result stays an addition to it."""
+    """Join the 64 bits `high`:`low`. LLVM does not look into it: what is added to that stays an addition."""
     return high << 32 | low
 
 

@@ -20,7 +20,7 @@ _REF = "warp-level-matrix-instructions"
 
 
 def _rows(m: Machine, addr: Any, rows: int) -> Any:
-    """The rows of 16 bytes to which the first `rows` lanes of each warp point."""
+    """Give the rows of 16 bytes to which the first `rows` lanes of each warp point."""
     return np.asarray(addr).astype(np.int64).reshape(_warps(m), -1)[:, :rows].ravel()
 
 
@@ -29,7 +29,7 @@ def _warps(m: Machine) -> int:
 
 
 def _of_warps(m: Machine, rows: Any, held: Any, dtype: Any) -> Any:
-    """What each lane gets of its warp's rows: the elements `held`. Shape (lanes, words)."""
+    """Give what each lane gets of its warp's rows: the elements `held`. Shape (lanes, words)."""
     elements = rows.view(dtype).reshape(_warps(m), -1)[:, held]
     return elements.reshape(-1, held.shape[1]).view(np.uint32)
 

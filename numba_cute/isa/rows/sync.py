@@ -24,7 +24,7 @@ _UNDEFINED = 0xA5A5A5A5
 
 
 def _named(m: Machine, membermask: Any) -> Any:
-    """The lanes of a warp that take part; those beyond the end of the CTA are not there."""
+    """Give the lanes of a warp that take part; those beyond the end of the CTA are not there."""
     return np.flatnonzero((0xFFFFFFFF if membermask is None else int(membermask)) >> np.arange(32) & 1)[: m.lanes]
 
 

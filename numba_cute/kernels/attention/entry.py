@@ -265,7 +265,7 @@ def keep(ctx, inputs, output):
 
 
 def gradients(ctx, do, dlse):
-    """The gradients of q, k and v, which have none; the logs of the sums have no gradient."""
+    """Give the gradients of q, k and v, which have none; the logs of the sums have no gradient."""
     if dlse is not None:
         raise CuteError(
             f"{WHAT}: a gradient of the logs of the sums is asked for, which there is not: give lse.detach()"

@@ -37,12 +37,12 @@ class Order(NamedTuple):
 
 
 def divisor_of(n):
-    """A divisor of a kernel's numbers by n; n is no part of the kernel."""
+    """Prepare a divisor of a kernel's numbers by n; n is no part of the kernel."""
     return cute.fast_divmod_create_divisor(cute.Int32(n))
 
 
 def order_of(blocks, heads, batch, section):
-    """The order of the tiles of `batch` times `heads` heads, of so many `blocks` each, in sections of so many heads."""
+    """Give the order of the tiles of `batch` times `heads` heads, of so many `blocks` each, by sections of heads."""
     every = heads * batch
     section = max(1, min(section, every))
     divisors = section * blocks, section, every % section, heads

@@ -42,7 +42,7 @@ def splits_of(tiles, blocks, sms, ragged):
 
 @cuda.jit
 def part_of(begin, end, split, splits):
-    """The `split`-th of `splits` parts, a divisor, of the blocks [begin, end): its first, and the one after its last.
+    """Give the `split`-th of `splits` parts, a divisor, of blocks [begin, end): its first, and the one after its last.
     Where there is none it is a block beyond all keys, which is neither fetched nor seen."""
     each = max((max(end - begin, 0) + splits.divisor - 1) // splits, LEAST_BLOCKS)
     first = begin + split * each

@@ -52,7 +52,7 @@ def contiguous_along(t: Any) -> int:
 
 
 def _one_of(tensor: Any) -> Any:
-    """A tensor of one element: one without a mode has one then."""
+    """View a tensor of one element: one without a mode has one then."""
     return tensor.reshape(1) if getattr(tensor, "ndim", 1) == 0 else tensor
 
 

@@ -124,7 +124,7 @@ def rotary_work(x: Any, cos: Any, sin: Any, positions: Any, y: Any, neighbours: 
 
 
 def _suits(vector: int, *arrays: Any) -> bool:
-    """Whether vectors of so many elements begin at multiples of their bytes, or of 16."""
+    """Say whether vectors of so many elements begin at multiples of their bytes, or of 16."""
     for a in arrays:
         access = min(16, vector * a.itemsize)
         if not entry.aligned(a) or any(s * a.itemsize % access for s in entry.strides(a)[:-1]):

@@ -147,7 +147,7 @@ class Rows(Region):
 
     @property
     def apart(self) -> bool:
-        """Whether no two of them are the same."""
+        """Say whether no two of them are the same."""
         rows = np.sort(self.rows)
         return all_true(rows[1:] != rows[:-1])
 
@@ -179,7 +179,7 @@ _ROWS: dict[tuple[int, int], tuple[Any, Rows]] = {}
 
 
 def rows_of(addresses: NDArray[np.int64], size: int) -> Rows:
-    """The rows at addresses: the same for the same array, if nobody can write to it."""
+    """Give the rows at addresses: the same for the same array, if nobody can write to it."""
     if addresses.flags.writeable:
         return Rows(addresses, size)
     found = _ROWS.get((id(addresses), size))

@@ -326,7 +326,7 @@ class Gather:
             ThreadClock.changed = next(_CHANGES)
 
     def _add(self, threads: list[ThreadClock], rows: tuple[int, ...] | None) -> None:
-        """The same of threads that are alike."""
+        """Do the same for threads that are alike."""
         base, own = threads[0]._base, threads[0].own
         self.clock = self.clock.join(base if rows is None else base.only(rows))
         if len(threads) == 1:

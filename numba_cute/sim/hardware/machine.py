@@ -62,7 +62,7 @@ class Machine(Asynchronous):
 
     @property
     def elected(self) -> int:
-        """The lane that elect.sync names: always the same, and PTX does not say which, so each seed has its own."""
+        """Give the lane that elect.sync names: always one, and PTX does not say which, so each seed has its own."""
         return (self.run.seed or 0) % min(32, self.lanes)
 
     @property
@@ -81,7 +81,7 @@ class Machine(Asynchronous):
 
     @property
     def key(self) -> Any:
-        """What tells accesses of the same threads at the same time apart."""
+        """Give what tells accesses of the same threads at the same time apart."""
         return self.place if self.run.reports else self.row
 
     def fix_place(self) -> None:

@@ -36,7 +36,7 @@ class Pattern:
         return self.start < start and stop < self.stop
 
     def part(self) -> Region:
-        """What has not been written since."""
+        """Give what has not been written since."""
         r = self.region
         if (self.start, self.stop) == r.hull:
             return r  # type: ignore[no-any-return]
@@ -73,11 +73,11 @@ class Tiles:
             self.written.append((start, stop, who))
 
     def within(self, start: int, stop: int) -> Iterator[Pattern]:
-        """The patterns that meet a range."""
+        """Give the patterns that meet a range."""
         return (p for p in self.patterns.values() if p.meets(start, stop))
 
     def pattern(self, key: Any, region: Region) -> Pattern:
-        """The pattern of a region that is read; what was read of it before is taken for read now."""
+        """Give the pattern of a region that is read; what was read of it before is taken for read now."""
         found = self.patterns.setdefault(key, Pattern(region))
         found.start, found.stop = region.hull
         return found

@@ -163,7 +163,7 @@ class Warps:
         return True
 
     def _units(self, m: Any, known: Standing) -> Any:
-        """The accesses of `m`'s units, at their current epochs."""
+        """Note the accesses of `m`'s units, at their current epochs."""
         key = id(m.threads), m.key, known.stamp  # what is kept keeps the threads
         found = self._of_units.get(key)
         if found is None:

@@ -27,7 +27,7 @@ def binary(op: str, result: DType, a: Any, b: Any, x: DType, y: DType) -> Any:
 
 @functools.cache
 def _how(op: str, result: DType, x: DType, y: DType) -> Any:
-    """What computes an operator of two types; None if NumPy cannot."""
+    """Give what computes an operator of two types; None if NumPy cannot."""
     if x in _FLOATS or y in _FLOATS:
         return functools.partial(_of_floats, op, result, x) if x is y else None
     if not (_is_whole(x) and _is_whole(y)):
