@@ -57,7 +57,7 @@ class Launch(NamedTuple):
 
 
 def view(array: Any, align: int | None = None) -> Any:
-    """Make a tensor over an array, whose extents are known at run time. One of torch's on a GPU does not live on by it."""
+    """View an array as a tensor whose extents are known at run time; it keeps no tensor of torch's on a GPU alive."""
     if getattr(array, "is_cuda", False):
         ptr: Any = cute.make_ptr(
             entry.element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align
