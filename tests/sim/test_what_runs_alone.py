@@ -6,7 +6,10 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch
+from numba_cute.kernels.gemm import launches
+from numba_cute.kernels.gemm.plan import Plan
 from numba_cute.sim.lanes.replayable import uses_library
+from numba_cute.sim.launch import Simulated
 
 from .test_convoys import branches, hand_over, launched, local_arrays, plain_kernels_too, tensors  # noqa: F401
 
@@ -73,3 +76,12 @@ def test_what_the_host_holds_is_read_by_lanes_together(rng):
 def test_python_on_plain_numbers_runs_lane_by_lane():
     assert not uses_library(branches) and not uses_library(local_arrays)
     assert uses_library(tensors) and uses_library(hand_over)
+
+
+def test_a_gemm_of_16_bits_runs_together(monkeypatch):
+    """Its results leave by stmatrix, of registers that hold two elements each."""
+    ways, once = [], Simulated._once
+    monkeypatch.setattr(Simulated, "_once", lambda self, *args: ways.append(args[-1]) or once(self, *args))
+    a, b, c = (np.ones(shape, cute.BFloat16.numpy) for shape in ((128, 64), (64, 64), (128, 64)))
+    launches.simulate(a, b, c, cute.BFloat16, Plan(64, 1, stages=2))
+    assert (c == 64).all() and ways == [True]

@@ -37,8 +37,9 @@ def vectors(f: Any, o: Operand, value: Any, size: int, row: Instr) -> Any:
     if isinstance(value, Regs):
         if type(value.start) is Lanes:
             return np.stack([vector(o, v, size, row) for v in f.column(value)])
-        check_size(o, value.count, size, row)
-        return spans(f, value, BITS[kind])
+        found = spans(f, value, BITS[kind])
+        check_size(o, found.shape[1], size, row)
+        return found
     check_size(o, len(value), size, row)
     out = np.empty((len(f.threads), size), BITS[kind])
     for i, v in enumerate(value):
