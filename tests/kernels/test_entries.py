@@ -18,7 +18,6 @@ from ..fuzz.entries import worker  # noqa: E402  (it needs torch)
 
 BF16, F8 = torch.bfloat16, torch.float8_e4m3fn
 SLOW = pytest.mark.slow
-QUICK = ("rmsnorm", "softmax", "cross_entropy", "rotary", "permute", "matmul", "grouped_gemm")
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +27,9 @@ def simulated():
         yield
 
 
-@pytest.mark.parametrize("label", [0, *[pytest.param(i, marks=SLOW) for i in range(1, 6)]])
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else SLOW) for n in worker.CASES])
+@SLOW
+@pytest.mark.parametrize("label", range(6))
+@pytest.mark.parametrize("name", worker.CASES)
 def test_random_cases_are_right(name, label):
     found = worker.run(name, f"suite-{label}")
     assert found["kind"] in ("right", "refused"), found
@@ -58,6 +58,7 @@ def test_rotary_takes_heads_at_odd_places(interleaved):
     assert (made - torch.view_as_real(turned)).abs().max() < 0.02
 
 
+@SLOW
 def test_gradients_of_a_bias_are_of_its_type():
     x, weight, bias = normal(3, 31), normal(31), normal(31, dtype=torch.float32, grad=True)
     kernels.layernorm(x, weight, bias).backward(torch.full((3, 31), 1.001, dtype=BF16))
@@ -125,6 +126,7 @@ def test_what_is_not_taken_is_refused_by_name(words):
         REFUSED[words]()
 
 
+@SLOW
 def test_a_second_derivative_is_refused_when_it_is_asked_for():
     x = normal(2, 8, dtype=torch.float32, grad=True)
     (first,) = torch.autograd.grad(kernels.softmax(x).pow(2).sum(), x, create_graph=True)
@@ -134,7 +136,7 @@ def test_a_second_derivative_is_refused_when_it_is_asked_for():
         kernels.grouped_gemm(normal(8, 16, grad=True), normal(1, 8, 16), int32(8)).sum().backward()
 
 
-@pytest.mark.slow
+@SLOW
 def test_the_gradient_of_the_logs_of_sums_is_refused():
     q, k = normal(1, 8, 1, 64, grad=True), normal(1, 8, 1, 64)
     o, lse = kernels.flash_attention(q, k, k, return_lse=True)
@@ -142,10 +144,20 @@ def test_the_gradient_of_the_logs_of_sums_is_refused():
         (o.sum() + lse.sum()).backward()
 
 
+@SLOW
 def test_the_tuned_gemm_takes_each_cut():
     a, b, c = normal(8, 64), normal(8, 64), torch.zeros(8, 8, dtype=BF16)
     gemm.launches.tuned(a, b, c, cute.BFloat16)()
     assert (c.double() - a.double() @ b.double().T).abs().max() < 0.2
+
+
+@pytest.mark.parametrize("order", ["rows", "columns"])
+def test_a_cut_that_32_bits_have_not_is_refused(order):
+    out = torch.zeros(8, 8)
+    with pytest.raises(cute.CuteError, match="a result of 32 bits must be contiguous along the kernel's columns"):
+        kernels.matmul(
+            normal(8, 16), normal(16, 8), out=out if order == "rows" else out.T, cut=gemm.Plan(64, 1, turned=True)
+        )
 
 
 HOPPERS = {
@@ -173,6 +185,7 @@ def test_rows_are_of_every_gpu(arch):
         assert torch.allclose(kernels.softmax(x), x.softmax(-1), atol=1e-6)
 
 
+@SLOW
 def test_a_permutation_has_gradients_and_is_traced():
     x, weight = normal(3, 4, 5, dtype=torch.float32, grad=True), normal(5, 3, 4, dtype=torch.float32)
     (kernels.permute(x, (2, 0, -2)) * weight).sum().backward()
@@ -185,6 +198,13 @@ def test_a_kernel_is_compiled_once_for_all_extents_of_a_cluster():
     assert gemm.plan.kernel_of(gemm.Plan(64, 1)) is gemm.plan.kernel_of(gemm.Plan(128, 1, stages=4))
 
 
+def test_zeros_of_either_sign_are_equal():
+    x = torch.tensor([[-1.0, -0.0, 0.0, -0.0, 1.0]])
+    values, places = kernels.topk(x, 4)
+    assert places.tolist() == [[4, 1, 2, 3]] and not values[0, 1:].any()
+
+
+@SLOW
 def test_infinities_and_nan_stay_where_they_are():
     x = normal(3, 40, dtype=torch.float32)
     x[0, 3], x[1, 5] = math.nan, math.inf

@@ -16,12 +16,12 @@ class Form(NamedTuple):
     dtype: of Q, K, V and O; of e4m3, O is bfloat16, and V lies as `values` has it. d, dv: head dimensions of Q and
     K, and of V and O. group: query heads that share the keys and values of one. tile_m, tile_n: queries and keys of
     a tile. left, right: whether a query's window of keys ends on that side. turns: whether the warpgroups take
-    turns: 0 no, 1 in issuing, 2 in S = Q K^T. draws: whether a CTA that is done draws the next tile from a counter,
-    or takes every so manieth. pack: query heads of a group whose rows lie side by side in a tile, all, up to a
-    power of two, or 1. page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or
-    None. q_stages: tiles of Q in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and
-    values: each fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and
-    of V, in shared memory.
+    turns in S = Q K^T. draws: whether a CTA that is done draws the next tile from a counter, or takes every so
+    manieth. pack: query heads of a group whose rows lie side by side in a tile, all, up to a power of two, or 1.
+    page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or None. q_stages:
+    tiles of Q in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and values: each
+    fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in
+    shared memory.
     """
 
     dtype: cute.DType
@@ -32,7 +32,7 @@ class Form(NamedTuple):
     tile_n: int
     left: bool = False
     right: bool = False
-    turns: int = 1
+    turns: bool = True
     draws: bool = False
     pack: int = 1
     page: int = 0

@@ -414,10 +414,8 @@ def make_kernel(form):
                         stage_v = full_v.wait_and_advance()
                         warpgroup.fence()
                         multiply_values(rP, tV, rO, stage_v.index, i > 1)
-                        if cute.const_expr(turns == 1):
-                            next_one.arrive()
                         warpgroup.wait_group(1)
-                        if cute.const_expr(turns == 2):
+                        if cute.const_expr(turns):
                             next_one.arrive()
                         stage_k.release()
                         if n == begin:

@@ -33,7 +33,7 @@ class Options(NamedTuple):
     score: Any = None
     most_queries: int | None = None
     tile: tuple[int, int] | None = None
-    turns: int | None = None
+    turns: bool | None = None
     draws: bool | None = None
     pack: int | None = None
     q_stages: int | None = None
@@ -62,12 +62,13 @@ SMEM = cute.target("sm_90a").smem_per_block - 512  # bytes that a CTA may have, 
 MOST_STAGES = {16: 8, 8: 4}  # by the bits of an element
 
 HABITS: dict[tuple[int, bool], dict[str, Any]] = {
-    (64, False): {"turns": 2}, (64, True): {"turns": 2},
+    (64, False): {"turns": True}, (64, True): {"turns": True},
     (128, False): {"keys": 160},
-    (256, False): {"turns": 2},
+    (256, False): {"turns": True},
 }  # fmt: skip
 """What was best on an H200, by the greater head dimension, and by whether a query's keys end on a side: `turns` and
-`cluster` and `stages` of the form (0, 1 and 2 for what is not here), and `keys`, the most of a tile (176, or 128)."""
+`cluster` and `stages` of the form (False, 1 and 2 for what is not here), and `keys`, the most of a
+tile (176, or 128)."""
 
 
 def smem_of(form):
@@ -78,7 +79,7 @@ def smem_of(form):
 def habit_of(form):
     """What of `HABITS` is for a form. That of 8 bits has more room, and takes turns alike."""
     found = HABITS.get((max(form.d, form.dv), form.left or form.right), {})
-    return {"turns": 2 if max(form.d, form.dv) <= 64 else 0} if form.narrow else found
+    return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
 
 
 def tile_of(form, few=False):
@@ -167,13 +168,13 @@ def form_of(q, k, v, queries, lengths, options):
         page=k.shape[1] if lengths.pages is not None else 0, score=options.score,
     )  # fmt: skip
     habit = habit_of(form)
-    turns = habit.get("turns", 0) if options.turns is None else options.turns
+    turns = habit.get("turns", False) if options.turns is None else options.turns
     form = form._replace(stages=options.stages or habit.get("stages", 2))
     small = pack_of(queries, form.group, 64) if options.pack is None else options.pack
     few = queries * small <= 64 if options.tile is None else options.tile[0] == 64
     tile_m, tile_n = options.tile or tile_of(form._replace(q_stages=2 if few else 1), few)
     pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
-    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=0 if few else turns)
+    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=turns and not few)
     alike = all(x is None for x in lengths) and not form.left and not form.right
     share = alike and not few and (options.splits or 1) == 1 and math.ceil(queries * pack / tile_m) % 2 == 0
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster

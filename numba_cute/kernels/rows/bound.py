@@ -68,8 +68,8 @@ def least(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @traced
 def keys_of(values: Any) -> Any:
-    """Make Int32 of a vector of Float32, which are ordered as these are, NaN above all."""
-    bits = values.bitcast(cute.Int32)
+    """Make Int32 of a vector of Float32, which are ordered as these are, NaN above all; -0 is 0."""
+    bits = (values + 0.0).bitcast(cute.Int32)
     return cute.where(values != values, NAN_KEY, bits ^ ((bits >> 31) & 0x7FFFFFFF))
 
 

@@ -112,7 +112,8 @@ def matmul(d: Draw) -> None:
     if out is None and kind != torch.int8:
         given["out_dtype"] = result
     if d.one_in(4):
-        found = cuts(torch.empty(shape), k, operands_of(a)) if not pairs and not steps else []
+        width = 8 * result.itemsize
+        found = cuts(torch.empty(shape), k, operands_of(a), None, width) if not pairs and not steps else []
         given["cut"] = d.note("cut", d.of(*found)) if found else None
     if a.ndim == 3 and batch_a and batch_b and a.shape[0] != b.shape[0]:
         return
