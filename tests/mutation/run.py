@@ -20,7 +20,6 @@ KEPT = "B is loaded once, and stays: nobody waits for its release"
 FIRST = "a producer's first wait of a stage passes"
 TMA = "the copies complete the stage: with TMA commit does nothing"
 MORE = "waiting for all groups is slower, and right"
-MET = "the warp has met at an instruction that it issues together"
 WAITED = "what is loaded is waited for where it is first used"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
@@ -71,13 +70,10 @@ EQUIVALENT = {
     ("kernels: weights of 4 bits", "without stage.commit()"): TMA,
     ("kernels: weights of 4 bits", "warpgroup.wait_group(1): argument 0 -1"): MORE,
     ("kernels: weights of 4 bits", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too",
-    ("kernels: weights of 4 bits", "without arch.sync_warp()"): MET,
     ("kernels: attention", "without loads_q.tail()"): OWN,
     ("kernels: attention", "without loads_k.tail()"): "the tail of V waits for later releases of the same warps",
     ("kernels: attention", "without mine.arrive_and_wait() #2"): "nobody comes to that barrier later",
     ("kernels: attention", "warpgroup.wait_group(1): argument 0 -1"): MORE,
-    ("kernels: attention's tiles", "without arch.sync_warp()"): MET,
-    ("kernels: gradients' tiles", "without arch.sync_warp()"): "elect.sync, which follows, is issued by the whole warp",
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
 }
 
