@@ -317,8 +317,8 @@ _NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
 
 
 class _Memory:
-    """What was found while a kernel's functions of the same options were compiled. kernel: that kernel. found: by kind
-    of the question, and the numbers that Numba gives to types. others: by other options, what was found for them."""
+    """Remembers what was found while a kernel's functions were compiled. kernel: the kernel. options: those of the
+    function that is compiled now. found: the answers for these options, by kind of question and types."""
 
     def __init__(self, kernel: Any = None) -> None:
         self.kernel, self.options = kernel, ()

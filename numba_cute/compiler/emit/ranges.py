@@ -14,7 +14,7 @@ from ..ground.building import known_block, known_launch
 from ..ground.memory import memory
 
 _DEPTH = 6
-"""How many instructions back `known` looks."""
+"""`known` looks at no more than so many instructions in a chain."""
 
 
 def known(value: Any, depth: int = _DEPTH) -> tuple[int, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a function waits until something has come: instructions that do, and calls of functions with such."""
+"""Note which functions wait: those with an instruction that waits, or that call such a function."""
 
 from __future__ import annotations
 

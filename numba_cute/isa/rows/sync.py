@@ -29,7 +29,7 @@ def _named(m: Machine, membermask: Any) -> Any:
 
 
 def _by_warps(m: Machine, membermask: Any, values: Any) -> Any:
-    """An operand of the lanes that take part, a warp in each row."""
+    """Give an operand of the lanes that take part, a warp in each row."""
     return np.asarray(values).reshape(-1, len(_named(m, membermask)))
 
 

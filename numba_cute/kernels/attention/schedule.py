@@ -23,7 +23,7 @@ TICKETS = 2  # numbers that are told before they are heard
 
 
 class Order(NamedTuple):
-    """What `tile_at` counts and divides by, as `order_of` makes it for a kernel's argument. tiles: all of them. blocks:
+    """Holds the numbers that `tile_at` counts and divides by; `order_of` makes one. tiles: all of them. blocks:
     of a head. sections: those that are whole. per_section: tiles of a section. section, last: heads of a whole section,
     and of the one after them. heads: of a batch."""
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function that is compiled does with the pipelines that it makes or is given: which step acquires, commits,
-waits, releases or advances, by which state, participant or handle."""
+"""Read how a compiled function uses its pipelines: which step acquires, commits, waits, releases or advances, by which
+state, participant or handle."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Handle:
 
 @dataclass(frozen=True)
 class Event:
-    """What a step does with a pipeline. place, handle: whose stage it is. by: the device function that does it."""
+    """Says how a step uses a pipeline. place, handle: whose stage it is. by: the device function that does it."""
 
     kind: str
     pipe: Pipe

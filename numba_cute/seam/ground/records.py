@@ -63,7 +63,7 @@ def showing(fields, recursive):
 
 
 class _Factory:
-    """What stands in a signature for a default that is made for each object."""
+    """Stands in a signature for a default that is made for each object."""
 
     def __repr__(self) -> str:
         return "<factory>"

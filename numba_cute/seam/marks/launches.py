@@ -15,7 +15,7 @@ __all__ = ["LAUNCHES", "launching"]
 
 @dataclasses.dataclass
 class Launches:
-    """What this asks of the compiler. taken: have each launch of the program ask `LAUNCHER` while the context lasts."""
+    """Holds what the compiler does here. taken: have each launch ask `LAUNCHER` while the context lasts."""
 
     taken: Callable[[], AbstractContextManager[Any]] = nullcontext
 
