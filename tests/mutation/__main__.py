@@ -2,9 +2,10 @@
 """`python -m tests.mutation [--seeds N] [--jobs N] [--rest] [--out PATH] [kernel ...]`: judge all mutants and run the
 right kernels in N orders (100), all of them, or those named, beside each other in one pool.
 
-What was found is in benchmarks/results/mutation.json, or PATH, within seconds: kernels that run again have new entries,
-and the others stay. `--rest` runs what an entry says is left, and all of a kernel whose source has changed since. A
-mutant that takes longer than `--limit` CPU seconds is left too."""
+A kernel whose right source fails is not judged: all its mutants would be "found". What was found is in
+benchmarks/results/mutation.json, or PATH, within seconds: kernels that run again have new entries, and the others stay.
+`--rest` runs what an entry says is left, and all of a kernel whose source has changed since. A mutant that takes longer
+than `--limit` CPU seconds is left too."""
 
 import argparse
 import hashlib
@@ -24,8 +25,8 @@ EVERY = 5
 
 class Entry:
     """What is known of a kernel. source: its digest, that of which all else is known. mutants: all, by their text.
-    wrong: those that are bugs. verdicts: by its text whether a mutant was found. loud: by its seed what a run of the
-    right kernel said, "" for nothing."""
+    wrong: those that are bugs. verdicts: by its text the class of what was raised for a mutant, "" for nothing. loud:
+    by its seed what a run of the right kernel said, "" for nothing."""
 
     def __init__(self, kernel, known, seeds):
         self.name, self.seeds = kernel.name, range(seeds)
@@ -39,8 +40,7 @@ class Entry:
         self.loud = dict.fromkeys(sorted(ran & {*self.seeds}), "") | {
             int(s): t for s, t in known.get("loud", {}).items()
         }
-        left, survivors = known.get("left", self.wrong), known.get("survivors", ())
-        self.verdicts = {t: t not in survivors for t in self.wrong if t not in left}
+        self.verdicts = {t: said for t, said in known.get("said", {}).items() if t in self.wrong}
         self.seconds = known.get("CPU seconds", 0.0)
 
     def work(self, limit):
@@ -62,8 +62,8 @@ class Entry:
         return {
             "source": self.source,
             "seeds": len(self.seeds), "silent_seeds": sum(not text for text in self.loud.values()),
-            "mutants": len(self.mutants), "wrong": len(self.wrong), "found": sum(self.verdicts.values()),
-            "survivors": [t for t, found in self.verdicts.items() if not found],
+            "mutants": len(self.mutants), "wrong": len(self.wrong), "found": sum(map(bool, self.verdicts.values())),
+            "survivors": [t for t, said in self.verdicts.items() if not said], "said": self.verdicts,
             "left": [t for t in self.wrong if t not in self.verdicts],
             "seeds left": [s for s in self.seeds if s not in self.loud],
             "loud": {s: text for s, text in self.loud.items() if text},
@@ -88,12 +88,17 @@ def main():
     written = 0.0
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
         work = [piece for entry in entries.values() for piece in entry.work(args.limit)]
+        right = [(silent, name, None) for name in dict.fromkeys(name for _, name, *_ in work)]
+        fails = {name: said for _, name, _, said, _ in pool.imap_unordered(at_work, right) if said}
+        work = [piece for piece in work if piece[1] not in fails]
         for task, name, *found in pool.imap_unordered(at_work, sorted(work, key=lambda w: w[0] is silent)):
             entries[name].add(task, *found)
             if time.monotonic() - written > EVERY:
                 write(args.out, known, entries)
                 written = time.monotonic()
     write(args.out, known, entries)
+    for name, said in fails.items():
+        print(f"{name}: not judged, it fails: {said}", flush=True)
     for entry in entries.values():
         shown = entry.shown()
         print(f"{entry.name}: silent over {shown['silent_seeds']} seeds; {shown['found']} of {shown['wrong']} wrong "

@@ -82,16 +82,17 @@ def orders(seed: Any) -> dict[str, Any]:
     return {} if seed is None else {"seed": seed}
 
 
-def found(kernel: Kernel, mutant: Mutant, at: int) -> bool:
+def found(kernel: Kernel, mutant: Mutant, at: int) -> str:
+    """Run the mutant of this number in several orders: the class of what is raised, "" if nothing is."""
     space = mutant.load(f"mutant_{at}_of_{kernel.name.replace(' ', '_')}.py", vars(kernel.module))
     for seed in SEEDS:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 kernel.run(space, orders(seed))
-        except (Exception, SystemExit):  # whatever it is: the unmutated kernel gives none
-            return True
-    return False
+        except (Exception, SystemExit) as e:  # whatever it is: the unmutated kernel gives none
+            return type(e).__name__
+    return ""
 
 
 def reason(kernel: Kernel, mutant: str) -> str:
@@ -113,7 +114,7 @@ class Unfinished(BaseException):
     """The time of a mutant is up. No `Exception`: that would be one of the mutant's."""
 
 
-def judged(kernel: Kernel, at: int, limit: int) -> bool | None:
+def judged(kernel: Kernel, at: int, limit: int) -> str | None:
     """`found` for the mutant of this number; None after so many CPU seconds."""
 
     def stop(*_: Any) -> None:
@@ -130,7 +131,7 @@ def judged(kernel: Kernel, at: int, limit: int) -> bool | None:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def silent(kernel: Kernel, seed: int) -> str:
+def silent(kernel: Kernel, seed: int | None) -> str:
     """Run the right kernel in one order: "" if it passes without a word, or what is said."""
     try:
         with warnings.catch_warnings():

@@ -33,8 +33,8 @@ def rows_of(rng, rows, length, dtype):
 
 
 def chosen(x, k):
-    """The columns of the greatest k: NaN first, of equal ones the first, 0.0 before -0.0."""
-    f = x.astype(np.float32)
+    """The columns of the greatest k: NaN first, of equal ones the first; zeros of either sign are equal."""
+    f = x.astype(np.float32) + 0.0
     order = f.view(np.int32) ^ ((f.view(np.int32) >> 31) & 0x7FFFFFFF)
     order = np.where(np.isnan(f), 2**31 - 1, order).astype(np.int64)
     return np.argsort(-order, 1, kind="stable")[:, :k]
