@@ -91,7 +91,7 @@ def main():
         right = [(silent, name, None) for name in dict.fromkeys(name for _, name, *_ in work)]
         fails = {name: said for _, name, _, said, _ in pool.imap_unordered(at_work, right) if said}
         work = [piece for piece in work if piece[1] not in fails]
-        for task, name, *found in pool.imap_unordered(at_work, sorted(work, key=lambda w: w[0] is silent)):
+        for task, name, *found in pool.imap_unordered(at_work, sorted(work, key=by_seed)):
             entries[name].add(task, *found)
             if time.monotonic() - written > EVERY:
                 write(args.out, known, entries)
@@ -103,6 +103,12 @@ def main():
         shown = entry.shown()
         print(f"{entry.name}: silent over {shown['silent_seeds']} seeds; {shown['found']} of {shown['wrong']} wrong "
               f"mutants found; survivors {shown['survivors']}; said {shown['loud']}", flush=True)  # fmt: skip
+
+
+def by_seed(piece):
+    """Order the work: mutants first, then all kernels by the first seed, by the second, and so on."""
+    task, _, at, *_ = piece
+    return (1, at) if task is silent else (0, 0)
 
 
 def write(path, known, entries):

@@ -48,8 +48,8 @@ def _attention(space: dict, options: dict) -> None:
 
 ROLES = frozenset({"kernel", "epilogue", "next_static", "next_dynamic"})
 KERNELS = [
-    Kernel("Blackwell GEMM", GEMM, ROLES, _gemm(blackwell_gemm.Plan(1, (1, 1), False), (384, 128, 64), 1)),
-    Kernel("Blackwell GEMM of pairs", GEMM, ROLES, _gemm(blackwell_gemm.Plan(2, (2, 2), True), (256, 512, 64), 1)),
-    Kernel("Blackwell block-scaled GEMM", SCALED, frozenset({"kernel"}), _scaled),
-    Kernel("Blackwell attention", ATTENTION, frozenset({"kernel", "softmax", "scale", "leave"}), _attention),
+    Kernel("Blackwell GEMM", GEMM, ROLES, (_gemm(blackwell_gemm.Plan(1, (1, 1), False), (384, 128, 64), 1),)),
+    Kernel("Blackwell GEMM of pairs", GEMM, ROLES, (_gemm(blackwell_gemm.Plan(2, (2, 2), True), (256, 512, 64), 1),)),
+    Kernel("Blackwell block-scaled GEMM", SCALED, frozenset({"kernel"}), (_scaled,)),
+    Kernel("Blackwell attention", ATTENTION, frozenset({"kernel", "softmax", "scale", "leave"}), (_attention,)),
 ]

@@ -2,6 +2,7 @@
 """The project's right kernels, by source, and how each is run on a small problem."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,16 +33,7 @@ AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_
 LEAVING = frozenset({"gemm", "Pieces.put", "Stores.create", "Stores.put", "Stores.tail"})
 
 
-def _hopper(space: dict, options: dict) -> None:
-    """Run it on a tile with a B that stays, then as it is used mostly, on a tile of more pieces of C than slots, and on
-    a tile with a K that CTAs share, launched behind a launch of the same C."""
-    _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, stages=2, kept=4))
-    _gemm(space, options, (256, 256, 256), plan.Plan(128, stages=2, slots=2))
-    _gemm(space, options, (256, 256, 64), plan.Plan(256, stages=2, slots=2))
-    _gemm(space, options, (128, 64, 256), plan.Plan(64, 1, 2), launches=2)
-
-
-def _gemm(space: dict, options: dict, shape: tuple, cut: plan.Plan, launches: int = 1) -> None:
+def _gemm(shape: tuple, cut: plan.Plan, launches: int, space: dict, options: dict) -> None:
     a, b, c = gemm_host.problem(*shape, cute.BFloat16)
     args, grid = plan.arguments(a, b, c, cute.BFloat16, 1, cut)
     kernel = cute.cluster_shape(cut.sharers, cut.parts)(space["gemm"])
@@ -49,6 +41,14 @@ def _gemm(space: dict, options: dict, shape: tuple, cut: plan.Plan, launches: in
         for i in range(launches):
             cute.simulate(kernel, pdl=i > 0, **options)[grid, HOPPER.THREADS](*args)
     gemm_host.check(a, b, c)
+
+
+OF_HOPPER = (
+    partial(_gemm, (128, 64, 256), plan.Plan(64, 1, stages=2, kept=4), 1),  # a B that stays
+    partial(_gemm, (256, 256, 256), plan.Plan(128, stages=2, slots=2), 1),
+    partial(_gemm, (256, 256, 64), plan.Plan(256, stages=2, slots=2), 1),  # more pieces of C than slots
+    partial(_gemm, (128, 64, 256), plan.Plan(64, 1, 2), 2),  # a K that CTAs share, behind a launch of the same C
+)
 
 
 def _mixed(space: dict, options: dict) -> None:
@@ -174,25 +174,25 @@ def _copies(space: dict, options: dict) -> None:
 
 
 KERNELS = [
-    Kernel("Hopper GEMM", HOPPER, frozenset({"gemm", "Pieces.put"}), _hopper),
-    Kernel("mixed GEMM", MIXED, LEAVING, _mixed),
-    Kernel("raw GEMM", gemm_kernel, frozenset({"produce", "consume", "epilogue", "gemm"}), _raw),
-    Kernel("threads to threads", test_pipelines, frozenset({"threads_kernel"}), _threads),
-    Kernel("TMA to warps", test_pipelines, frozenset({"tma_kernel"}), _tma),
-    Kernel("named barriers", test_pipelines, frozenset({"take_turns"}), _turns),
-    Kernel("TMA store", memory, frozenset({"store"}), _store),
-    Kernel("bulk copies", memory, frozenset({"pipeline"}), _copies),
-    Kernel("Ampere GEMM", AMPERE, frozenset({"gemm"}), _ampere),
-    Kernel("transpose", transpose, frozenset({"transpose"}), _transpose),
-    Kernel("reduce", reduce, frozenset({"root_mean_square"}), _reduce),
-    Kernel("elementwise", elementwise, frozenset({"add"}), _elementwise),
-    Kernel("PipelineTmaAsync", pipelines, frozenset({"tma"}), _pipe_tma),
-    Kernel("PipelineAsync", pipelines, frozenset({"threads"}), _pipe_threads),
-    Kernel("PipelineTmaStore", pipelines, frozenset({"stored"}), _pipe_store),
-    Kernel("PipelineOrder", pipelines, frozenset({"ordered"}), _pipe_order),
-    Kernel("PipelineCpAsync", pipelines, frozenset({"copied"}), _pipe_cp_async),
-    Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), _matrix_unit),
-    Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), _multicast),
+    Kernel("Hopper GEMM", HOPPER, frozenset({"gemm", "Pieces.put"}), OF_HOPPER),
+    Kernel("mixed GEMM", MIXED, LEAVING, (_mixed,)),
+    Kernel("raw GEMM", gemm_kernel, frozenset({"produce", "consume", "epilogue", "gemm"}), (_raw,)),
+    Kernel("threads to threads", test_pipelines, frozenset({"threads_kernel"}), (_threads,)),
+    Kernel("TMA to warps", test_pipelines, frozenset({"tma_kernel"}), (_tma,)),
+    Kernel("named barriers", test_pipelines, frozenset({"take_turns"}), (_turns,)),
+    Kernel("TMA store", memory, frozenset({"store"}), (_store,)),
+    Kernel("bulk copies", memory, frozenset({"pipeline"}), (_copies,)),
+    Kernel("Ampere GEMM", AMPERE, frozenset({"gemm"}), (_ampere,)),
+    Kernel("transpose", transpose, frozenset({"transpose"}), (_transpose,)),
+    Kernel("reduce", reduce, frozenset({"root_mean_square"}), (_reduce,)),
+    Kernel("elementwise", elementwise, frozenset({"add"}), (_elementwise,)),
+    Kernel("PipelineTmaAsync", pipelines, frozenset({"tma"}), (_pipe_tma,)),
+    Kernel("PipelineAsync", pipelines, frozenset({"threads"}), (_pipe_threads,)),
+    Kernel("PipelineTmaStore", pipelines, frozenset({"stored"}), (_pipe_store,)),
+    Kernel("PipelineOrder", pipelines, frozenset({"ordered"}), (_pipe_order,)),
+    Kernel("PipelineCpAsync", pipelines, frozenset({"copied"}), (_pipe_cp_async,)),
+    Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), (_matrix_unit,)),
+    Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), (_multicast,)),
     *blackwell.KERNELS,
     *shipped.KERNELS,
 ]

@@ -74,11 +74,11 @@ def _attention(space, options):
 
 
 KERNELS = [
-    Kernel("Hopper GEMM", HOPPER, frozenset(), _hopper),
-    Kernel("mixed GEMM", MIXED, frozenset(), _mixed),
-    Kernel("Ampere GEMM", AMPERE, frozenset(), _ampere),
-    Kernel("Blackwell GEMM", blackwell.GEMM, frozenset(), _blackwell),
-    Kernel("Hopper attention", forward, frozenset(), _attention),
+    Kernel("Hopper GEMM", HOPPER, frozenset(), (_hopper,)),
+    Kernel("mixed GEMM", MIXED, frozenset(), (_mixed,)),
+    Kernel("Ampere GEMM", AMPERE, frozenset(), (_ampere,)),
+    Kernel("Blackwell GEMM", blackwell.GEMM, frozenset(), (_blackwell,)),
+    Kernel("Hopper attention", forward, frozenset(), (_attention,)),
 ]
 
 

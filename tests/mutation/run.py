@@ -4,13 +4,14 @@
 import signal
 import time
 import warnings
+from itertools import product
 from typing import Any
 
 from .kernels import KERNELS
 from .mutants import Mutant, mutants
 from .source import Kernel
 
-SEEDS = (None, *range(7))
+SEEDS = range(7)
 
 # (kernel, what the mutant's description holds, or ends with if there is a $): why the mutant is no bug.
 OWN = "only its own CTA uses its barriers, and that has not exited"
@@ -83,13 +84,13 @@ def orders(seed: Any) -> dict[str, Any]:
 
 
 def found(kernel: Kernel, mutant: Mutant, at: int) -> str:
-    """Run the mutant of this number in several orders: the class of what is raised, "" if nothing is."""
+    """Run the mutant of this number, in the usual order, then in others: the class of what is raised, or ""."""
     space = mutant.load(f"mutant_{at}_of_{kernel.name.replace(' ', '_')}.py", vars(kernel.module))
-    for seed in SEEDS:
+    for problem, seed in (*((p, None) for p in kernel.problems), *product(kernel.problems, SEEDS)):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                kernel.run(space, orders(seed))
+                problem(space, orders(seed))
         except (Exception, SystemExit) as e:  # whatever it is: the unmutated kernel gives none
             return type(e).__name__
     return ""
@@ -132,11 +133,14 @@ def judged(kernel: Kernel, at: int, limit: int) -> str | None:
 
 
 def silent(kernel: Kernel, seed: int | None) -> str:
-    """Run the right kernel in one order: "" if it passes without a word, or what is said."""
+    """Run the right kernel: "" if it passes without a word, or what is said. seed: of the order in which it runs one of
+    its problems, each seed the next one; None for all of them in the usual order."""
+    problems = kernel.problems
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            kernel.run(vars(kernel.module), orders(seed))
+            for problem in problems if seed is None else [problems[seed % len(problems)]]:
+                problem(vars(kernel.module), orders(seed))
     except (Exception, SystemExit) as e:  # all of them are wanted in the table
         return f"{type(e).__name__}: {e}"
     return ""

@@ -37,6 +37,7 @@ from .mutants import functions_of
 from .source import Kernel
 
 Problem = Callable[[], None]
+BF16, E4M3 = test_grouped.BF16, test_grouped.E4M3
 SEQUENCE = cute.simulate.sequence
 
 
@@ -52,15 +53,14 @@ def kernel(name: str, module: ModuleType, functions: str, *problems: Problem) ->
             names |= {t.id for t in top.targets if isinstance(t, ast.Name)}
     methods = [f for f in mutated if "." in f]
 
-    def run(space: dict, options: dict) -> None:
+    def run(problem: Problem, space: dict, options: dict) -> None:
         with (
             _as_in(space, module, names, methods),
             mock.patch.object(cute, "simulate", partial(cute.simulate, **options)),
         ):
-            for problem in problems:
-                problem()
+            problem()
 
-    return Kernel(name, module, frozenset(mutated), run)
+    return Kernel(name, module, frozenset(mutated), tuple(partial(run, problem) for problem in problems))
 
 
 @contextmanager
@@ -137,6 +137,13 @@ def _attention(case: str) -> Problem:
     return partial(test_forward.test_it_agrees_with_float64_in_the_simulator, case)
 
 
+def _many_tiles() -> None:
+    """One CTA has more tiles, each of one block of keys, than tickets and stages of Q."""
+    q, k, v = test_forward.random(test_forward.BF16, (1, 20, 7, 64), (1, 40, 1, 64), (1, 40, 1, 64))
+    o, lse = test_forward.simulate(q, k, v, test_forward.ALL, test_forward.BF16, (1, 7, 20), **test_forward.SMALL)
+    test_forward.reference.check(o, lse, *test_forward.batched(q, k, v))
+
+
 def _few(case: str) -> Problem:
     return partial(test_decode.test_parts_join_to_what_float64_gives_in_the_simulator, case)
 
@@ -163,9 +170,15 @@ def _groups(*rows: int, n: int, k: int, dtype: Any, cut: Any, scaled: bool = Fal
     return lambda: test_grouped.test_each_group_is_multiplied_by_its_own_matrix(rows, n, k, dtype, cut, how)
 
 
-def _weights(*shape: int, tile_n: int, parts: int = 1, sharers: int = 1, stages: int = 0) -> Problem:
+def _weights(*shape: int, tile_n: int, parts: int = 1, sharers: int = 1, stages: int = 0, room: int = 132) -> Problem:
+    """Weights of 4 bits on so many clusters."""
     how = test_mixed.cut(tile_n, parts, sharers)._replace(stages=stages)
-    return lambda: test_mixed.test_weights_are_widened_on_their_way(shape, test_mixed.BF16, how, {})
+
+    def run() -> None:
+        with mock.patch.object(mixed, "most_clusters", lambda *_: room):
+            test_mixed.test_weights_are_widened_on_their_way(shape, test_mixed.BF16, how, {})
+
+    return run
 
 
 def _turned() -> None:
@@ -177,7 +190,6 @@ def _moved() -> None:
     test_permute.simulated(*test_permute.BOXED[0], kernel=box.move)
 
 
-BF16, E4M3 = test_grouped.BF16, test_grouped.E4M3
 PLAIN = _groups(5, 0, 70, n=24, k=24, dtype=BF16, cut=test_grouped.NARROW)
 SHARED = _groups(3, 0, 270, 130, n=264, k=72, dtype=BF16, cut=test_grouped.ROWS)
 SCALED = _groups(130, 3, n=136, k=272, dtype=E4M3, cut=test_grouped.NARROW, scaled=True)
@@ -203,12 +215,15 @@ KERNELS = [
            _behind(PLAIN, 2)),
     kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, LONG, SCALED, TWO_HALVES),
     kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16, stages=2),
+           _weights(50, 72, 120, tile_n=16, stages=2, room=1), _weights(20, 72, 264, tile_n=16, stages=2, room=1),
            _behind(_weights(5, 72, 136, tile_n=16), 2), _weights(20, 200, 264, tile_n=32, sharers=2),
            _weights(20, 200, 264, tile_n=32, parts=2, sharers=2)),
-    kernel("kernels: attention", forward, "kernel multiply_scores multiply_values", _attention("packed_of_three"),
+    kernel("kernels: attention", forward, "kernel multiply_scores multiply_values", _many_tiles,
+           _attention("packed_of_three"),
            _attention("causal"), _attention("cluster"), _few("causal"), _behind(_narrow("ragged"), 2),
            partial(test_forward.test_what_lies_behind_the_last_key_is_not_seen, 0)),
-    kernel("kernels: attention's tiles", schedule, "begin_tickets next_drawn next_told", _attention("no_draws"),
+    kernel("kernels: attention's tiles", schedule, "begin_tickets next_drawn next_told", _many_tiles,
+           _attention("no_draws"),
            _attention("causal"), _attention("cluster")),
     kernel("kernels: attention of few", split, "join", _behind(_few("causal"))),
     kernel("kernels: attention's values", values, "turn", _behind(_narrow("ragged"), 2)),

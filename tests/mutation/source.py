@@ -13,13 +13,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Kernel:
-    """A module's kernel. functions: where its synchronisation stands. run(space, options): run it as the module's
-    names in `space` define it, and compare its result."""
+    """A module's kernel. functions: where its synchronisation stands. problems: each runs it as the module's names in
+    `space` define it, `problem(space, options)`, and compares its result; the quickest first."""
 
     name: str
     module: Any
     functions: frozenset[str]
-    run: Callable[[dict, dict], None]
+    problems: tuple[Callable[[dict, dict], None], ...]
+
+    def run(self, space: dict, options: dict) -> None:
+        """Run all problems."""
+        for problem in self.problems:
+            problem(space, options)
 
     @property
     def source(self) -> str:
