@@ -138,9 +138,12 @@ def _attention(case: str) -> Problem:
 
 
 def _many_tiles() -> None:
-    """One CTA has more tiles, each of one block of keys, than tickets and stages of Q."""
+    """One CTA has more tiles, each of one block of keys, than tickets and stages, and more stages than tickets: no
+    stage's barrier orders what a ticket's should."""
     q, k, v = test_forward.random(test_forward.BF16, (1, 20, 7, 64), (1, 40, 1, 64), (1, 40, 1, 64))
-    o, lse = test_forward.simulate(q, k, v, test_forward.ALL, test_forward.BF16, (1, 7, 20), **test_forward.SMALL)
+    o, lse = test_forward.simulate(
+        q, k, v, test_forward.ALL, test_forward.BF16, (1, 7, 20), pack=1, q_stages=2, stages=4, tile=(128, 64)
+    )
     test_forward.reference.check(o, lse, *test_forward.batched(q, k, v))
 
 
