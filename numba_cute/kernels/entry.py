@@ -220,6 +220,8 @@ def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
     """Refuse tensors, or None, that have tangents, or are of `torch.func`: no kernel is differentiated in forward mode,
     or mapped. what: the entry."""
     torch = pytorch()
+    if torch.compiler.is_compiling():  # which cannot ask this: there vmap is right, if slow, and grad is an error
+        return
     for t in tensors:
         if isinstance(t, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(t):
             raise CuteError(

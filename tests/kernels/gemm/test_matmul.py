@@ -184,7 +184,7 @@ def test_what_does_not_fit_is_refused_in_words(torch):
         matmul(a[:, 1:57], b[:56])
     with pytest.raises(CuteError, match="its shape must be"):
         matmul(a, b, epilogue=bias(torch.zeros(63, device="cuda")))
-    with pytest.raises(CuteError, match="on the GPU"):
+    with pytest.raises(CuteError, match="on cpu along 'columns' must be a tensor on cuda"):
         matmul(a, b, epilogue=bias(torch.zeros(64)))
     with pytest.raises(CuteError, match="a is int 3; give a tensor"):
         matmul(3, b)
