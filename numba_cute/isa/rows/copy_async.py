@@ -29,8 +29,8 @@ _CASES = [
 ]
 
 
-# With a policy ptxas 12.4 to 13.3 take registers that nobody has set for an address that is a sum with a uniform one, on
-# sm_90 and later. So it is one that they cannot take apart: bit 31 of the mask of the lanes below is always 0.
+# With a policy, ptxas 12.4 to 13.3 take registers that nobody has set for an address that is a sum with a uniform one,
+# on sm_90 and later. So it is one that they cannot take apart: bit 31 of the mask of the lanes below is always 0.
 _WHOLE = "{ .reg .b32 dst; mov.u32 dst, %lanemask_lt; shr.u32 dst, dst, 31; or.b32 dst, dst, $dst; "
 
 
