@@ -228,7 +228,7 @@ def gemm(
                 m, n, layer = work.tile_idx
                 batch, split = share_of(layer, splits)
                 first_k, end_k = part_of_k(k_tiles, split, splits, part, parts)
-                for k in range(first_k, end_k):
+                for k in range(cute.Int32(first_k), cute.Int32(end_k)):
                     cute.range_push("acquire", k)
                     stage = producer.acquire_and_advance()
                     cute.range_pop()
