@@ -47,9 +47,9 @@ from .hardware.schedule import Choices
 from .hardware.stuck import watched
 from .hardware.threads import Thread
 from .hardware.tma_table import TensorMaps
-from .hardware.together import NotTogether
+from .hardware.together import NotTogether, ToBeWarnedOf
 from .hardware.watch import Check
-from .lanes.convoy import whole_block
+from .lanes.convoy import beginning
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
@@ -79,13 +79,13 @@ def simulate(
 
     kernel: a @cuda.jit kernel; a plain Python function, which is not typed as a kernel is; or what launches some, a
     function, method or object that `cute.jit` marks. cluster: CTAs of a cluster, an int or up to three (None: its own).
-    seed: None for a fixed order of threads; an int permutes it, and copies then complete at random. arch: the target
-    whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
-    default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
-    checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); the names of some
-    (see `sim.checks`), or names after a "-", as "-exits": all but these. trace: a `sim.Trace`, which collects counters
-    and a timeline. compile: True to compile the kernel for `arch` too, before each launch, or another target for that:
-    what libNVVM and the assembler refuse.
+    seed: None for a fixed order of threads; an int permutes warps, of 8 the multiples single threads, and copies then
+    complete at random. arch: the target whose instructions the kernel may use. async_mode: when copies and wgmma
+    happen: "lazy" (at the last moment; the default without a seed), "eager" (at once) or "random" (the default with
+    one). progress: show a bar over clusters. checks: True for all; False for none (only barriers, bounds and deadlocks,
+    as fast as can be); the names of some (see `sim.checks`), or names after a "-", as "-exits": all but these. trace: a
+    `sim.Trace`, which collects counters and a timeline. compile: True to compile the kernel for `arch` too, before each
+    launch, or another target for that: what libNVVM and the assembler refuse.
     cooperative, fallback_cluster: as for `cute.launch`: a grid of which no GPU of the target holds all CTAs at once is
     refused; clusters have the shape `cluster` where the target has such, else the other, and with a seed either.
     prove: raise a SimError, with the two steps, if another order of threads and copies could do something else than
@@ -327,29 +327,35 @@ class Simulated:
         fn, args = taken(self.kernel, args)
         shares = may_share(self, block, seed, deviations) and uses_library(fn)
         read = replayable(fn, args) if shares else None
-        if read is not None:
-            held: Snapshot = [] if before is None else before
-            try:
-                run = self._once(grid, block, smem, args, meetings, seed, deviations, held, True)
-                if not read.restore():
-                    return run
-                why: Exception = NotTogether("the kernel changes what the host holds")
-            except Exception as e:  # reports are of single lanes, so that errors too are found one by one
-                read.restore()
-                why = e
+        if read is None:
+            return self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
+        held: Snapshot = [] if before is None else before
+        try:
+            run = self._once(grid, block, smem, args, meetings, seed, deviations, held, True)
+            if not read.restore():
+                return run
+            why: Exception = NotTogether("the kernel changes what the host holds")
+        except Exception as e:  # reports are of single lanes, so that errors too are found one by one
+            read.restore()
+            why = e
+        restore(held)
+        held.clear()
+        run = self._once(grid, block, smem, args, meetings, seed, deviations, held, False)
+        if isinstance(why, SimError):  # only in the order in which they ran together: one that a GPU may take
             restore(held)
-            held.clear()
-            run = self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
-            if is_fault(why):
-                warnings.warn(f"{fn.__name__}: {TOGETHER_FAILED} ({why!r})", SimWarning, stacklevel=4)
-            return run
-        return self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
+            self._once(grid, block, smem, args, meetings, seed, deviations, None, True, reports=True)
+        for text in why.texts if isinstance(why, ToBeWarnedOf) and not run.suspicions else ():
+            warnings.warn(text, SimWarning, stacklevel=4)
+        if is_fault(why):
+            warnings.warn(f"{fn.__name__}: {TOGETHER_FAILED} ({why!r})", SimWarning, stacklevel=4)
+        return run
 
     def _once(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
         meetings: Meetings, seed: int | None, deviations: Any, before: Snapshot | None, shared: bool,
+        reports: bool = False,
     ) -> Run:  # fmt: skip
-        """One run. shared: lanes run together."""
+        """One run. shared: lanes run together. reports: what they do wrong is told, and not found again one by one."""
         fn = python_function(self.kernel)
         memory = GlobalMemory(before)
         maps = TensorMaps(memory)
@@ -364,9 +370,9 @@ class Simulated:
         run.plan, run.trace = plan, self.trace
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
-        run.convoy, run.clustered = whole_block if shared else None, self.clustered
+        run.convoy, run.clustered = beginning if shared else None, self.clustered
         # a later launch's report may name an access of this one
-        run.reports = not shared or SEQUENCE.get() is not None or any(c.lines for c in self.checks)
+        run.reports = not shared or reports or SEQUENCE.get() is not None or any(c.lines for c in self.checks)
         run.undefined = shared and any(c.backend is not None for c in self.checks)
         run.bounds, run.cooperative = bounds_of(self._options), self.cooperative
         run.fallback = None if self.fallback == self.cluster else self.fallback
@@ -393,7 +399,7 @@ class Simulated:
 
             cooperative.execute((following for _ in self._shown(run.to_start)), start)
         if shared and run.suspicions:
-            raise NotTogether("what is to be warned of is found lane by lane")
+            raise ToBeWarnedOf(list(dict.fromkeys(run.suspicions)))
         arguments.give_back()
         enough_smem(run.smem, run.smem_need)
         check_written(memory, {n: a for n, a in zip(names, args) if n in self.outputs}, fn.__name__)

@@ -10,16 +10,17 @@ from ..seam import CuteError
 from ..seam.hooks.recording import recording
 from .ground.report import in_library
 from .ground.user_errors import innermost
+from .hardware.schedule import orders_lanes
 from .hardware.together import NotTogether
 from .orders import PROOFS, PROVES
 
 
 def may_share(s: Any, block: tuple[int, int, int], seed: int | None, deviations: Any) -> bool:
     """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be counted of each lane's
-    steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
+    steps, the order is one of warps, and nobody looks on (a debugger wants a number to be a number)."""
     looked_at = s.trace is not None or recording() is not None or sys.gettrace() is not None or _debugged()
     told = looked_at or to_be_proved(s)
-    return not told and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+    return not told and not orders_lanes(seed) and deviations is None and block[0] * block[1] * block[2] > 1
 
 
 def _debugged() -> bool:

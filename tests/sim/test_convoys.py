@@ -32,7 +32,7 @@ import hopper_gemm  # noqa: E402
 def launched(kernel, grid, block, args, smem=0, **options):
     """Run it, without checks if none are asked for; gives the run."""
     simulated = simulate(kernel, **{"checks": False, **options})
-    return simulated.once(*simulated.configured((grid, block, 0, smem)), tuple(args), None)
+    return simulated.once(*simulated.configured((grid, block, 0, smem)), tuple(args), simulated.seed)
 
 
 @pytest.fixture(autouse=True)
@@ -411,8 +411,25 @@ def test_lanes_that_part_all_the_time_go_on_one_by_one(rng):
     np.testing.assert_array_equal(out, 8 * np.arange(256))
 
 
-@pytest.mark.parametrize("options", [{"seed": 1}, {"trace": cute.sim.Trace()}], ids=lambda o: next(iter(o)))
-def test_orders_and_traces_are_of_single_lanes(options):
+def comes(out):
+    """Which warp came first, second, …"""
+    if cuda.threadIdx.x % 32 == 0:
+        out[cuda.atomic.add(out, 8, 1)] = cuda.threadIdx.x // 32
+
+
+def test_seeds_order_warps_whose_lanes_run_together():
+    orders = set()
+    for seed in (1, 2, 3, 4):
+        x, y, out = np.arange(256, dtype=np.float32), np.zeros(256, np.float32), np.zeros(9, np.int32)
+        assert launched(tensors, 1, 256, (x, y), seed=seed).shared
+        assert launched(comes, 1, 256, (out,), seed=seed).shared
+        assert sorted(out[:8]) == list(range(8)) and y.any()
+        orders.add(tuple(out[:8]))
+    assert len(orders) > 2
+
+
+@pytest.mark.parametrize("options", [{"seed": 8}, {"trace": cute.sim.Trace()}], ids=lambda o: next(iter(o)))
+def test_some_orders_and_traces_are_of_single_lanes(options):
     simulated = simulate(branches, **{"checks": False, **options})
     assert not launch.may_share(simulated, (32, 1, 1), simulated.seed, None)
 

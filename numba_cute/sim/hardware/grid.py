@@ -274,7 +274,8 @@ class Cluster:
         run, self.scheduler, self._start = self.run, greenlet.getcurrent(), start
         run.cluster = self
         for cta in self.ctas if run.shared else ():
-            self.spawn(run.convoy(self, cta.threads))
+            for threads in [cta.threads] if run.seed is None else [w.threads for w in cta.warps]:
+                self.spawn(run.convoy(self, threads))
         for thread in self.threads if not run.shared else ():
             thread.greenlet = greenlet(start(thread))
         try:

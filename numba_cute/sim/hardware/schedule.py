@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which ready thread runs next. A thread runs until it must wait, so that an order of the steps between barriers is
-all that a schedule decides; the same seed (or the same choices) gives the same run."""
+all that a schedule decides; the same seed (or the same choices) gives the same run. Where lanes run together (see
+`lanes`), one thread stands for them all."""
 
 from __future__ import annotations
 
@@ -11,6 +12,16 @@ from typing import Any
 
 AGAIN = 1 / 2
 """How often, with a seed, a thread that pauses goes on among the others, and not after them."""
+
+
+OF_LANES = 8
+"""Of so many seeds one permutes single threads, and the others warps."""
+
+
+def orders_lanes(seed: int | None) -> bool:
+    """Tell whether a seed permutes single threads. Orders of warps alone are those that a GPU has most, and their lanes
+    can run together."""
+    return seed is not None and seed % OF_LANES == 0
 
 
 class InOrder:

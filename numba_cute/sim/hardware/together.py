@@ -15,6 +15,15 @@ class NotTogether(Exception):
     """Lanes do what they can only do one by one: the launch runs again that way."""
 
 
+class ToBeWarnedOf(NotTogether):
+    """What a run of lanes together is to be warned of, which is found lane by lane. texts: the warnings, for an order
+    in which that finds nothing."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__("what is to be warned of is found lane by lane")
+        self.texts = texts
+
+
 class InTurn(NotTogether):
     """Lanes write where the order among them counts, to one place: each is to write when its access is checked."""
 

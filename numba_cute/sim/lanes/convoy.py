@@ -414,8 +414,9 @@ class Convoy:
         self._compute_for(Crew([t for t in self.threads if t.index in kept]))
 
 
-def whole_block(cluster: Any, threads: list[Any]) -> Convoy:
-    """All threads of a CTA, at the kernel's start."""
+def beginning(cluster: Any, threads: list[Any]) -> Convoy:
+    """Make the convoy of some threads of a CTA at the kernel's start: all of them, or, where an order of warps is asked
+    for, those of a warp."""
     return Convoy(cluster, threads, threads, Log())
 
 

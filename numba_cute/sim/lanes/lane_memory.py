@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -166,6 +166,10 @@ class LaneArray(Apart):
     def of(self, thread: Any) -> Any:
         """The array of one thread."""
         return self.data[thread.index - self.first]
+
+    def __cute_view__(self) -> NoReturn:
+        """What a tensor of it would begin at."""
+        raise NotTogether("a tensor of local arrays")
 
     def _at(self, at: Any) -> tuple[Any, Any]:
         """The convoy, and the index of one element in each lane."""

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """`prove`: one run speaks for all orders of threads and copies, or says which two steps could change places."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from numba import cuda
 
 import numba_cute as cute
 from numba_cute.isa.rows import mbarrier
-from numba_cute.sim import DeadlockError, SimError, simulate
+from numba_cute.sim import DeadlockError, SimError, launch as sim_launch, simulate
 from numba_cute_pytest import _Proved
 
 from .programs import judged, judged_rounds
@@ -129,8 +131,15 @@ def test_what_another_order_may_change_is_told_by_its_two_steps(kernel, says):
         simulate(kernel, checks=False, prove=True)[1, 128, 0, SMEM](np.zeros(4, np.int32))
 
 
+def test_what_warps_meet_together_is_told_though_lane_by_lane_all_ends_well():
+    with pytest.raises(DeadlockError, match="2 of 2 arrivals missing"):
+        simulate(two_producers, checks=False)[1, 128, 0, SMEM](np.zeros(4, np.int32))
+    with mock.patch.object(sim_launch, "may_share", lambda *_: False):
+        simulate(two_producers, checks=False)[1, 128, 0, SMEM](np.zeros(4, np.int32))
+
+
 def test_an_order_that_hangs_is_refused_though_the_usual_one_ends():
-    simulate(two_producers, checks=False)[1, 128, 0, SMEM](np.zeros(4, np.int32))
+    simulate(never_released, checks=False)[1, 128, 0, SMEM](np.zeros(4, np.int32))
     with pytest.raises(DeadlockError):
         for seed in range(40):
             simulate(skips_a_phase, checks=False, seed=seed)[1, 128, 0, SMEM](np.zeros(4, np.int32))
@@ -207,7 +216,7 @@ def test_each_launch_of_a_host_function_is_proved():
 
 
 def test_the_plugins_option_proves_each_launch_of_a_test():
-    launch = simulate(two_producers, checks=False)[1, 128, 0, SMEM]
+    launch = simulate(never_released, checks=False)[1, 128, 0, SMEM]
     around_a_test = _Proved().pytest_runtest_protocol()
     next(around_a_test)
     with pytest.raises(SimError, match="not proved"):
