@@ -8,7 +8,6 @@ warpgroups take turns in issuing, so that one's softmax runs beside the other's 
 """
 
 import functools
-import math
 
 from numba import cuda
 
@@ -40,7 +39,6 @@ def make_kernel(form):
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
-    may_be_empty = has_left or has_right or score is not None
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
 
     @cuda.jit
@@ -386,14 +384,14 @@ def make_kernel(form):
                     place = cute.Int32(m * tile_m + row)
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
-                        highest[r], total[r] = -math.inf, 0
+                        highest[r], total[r] = softmax.lowest(own_log2), 0
                     if end - begin == 1:
                         full_q.release()
                     if cute.const_expr(score is not None):
                         change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
-                    softmax.raise_maxima(scores, highest, total, factor, own_log2, True, cute.Float32(grown))
-                    softmax.exponentials(scores, highest, total, own_log2, True, cute.Float32(offset))
+                    softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
+                    softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
                     rP.store(as_p.load().to(dtype))
                     if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
                         if end * tile_n > rows_k:  # there is something behind the last key
@@ -425,10 +423,8 @@ def make_kernel(form):
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
-                        moved = softmax.raise_maxima(
-                            scores, highest, total, factor, own_log2, may_be_empty, cute.Float32(grown)
-                        )
-                        softmax.exponentials(scores, highest, total, own_log2, may_be_empty, cute.Float32(offset))
+                        moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
+                        softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
                         warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
                         stage_v.release()
                         rP.store(as_p.load().to(dtype))
