@@ -195,19 +195,18 @@ def make_kernel(form):
 
     @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):
-        """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
+        """Write a thread's rows of O, times `factor`, and the logs of their sums."""
         first, rows = sequence(cu_q, None, b, queries)
         own_b = 0 if cu_q is not None else b
         place = own_b if splits is None else (own_b, part)
-        softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
             query, own_head, there = row_of(cute.Int32(m * tile_m + row), r, head)
             there = there and query < rows
             own_row = mO[cute.Int32(first + min(query, cute.Int32(rows - 1))), None, own_head, place]
             if cute.const_expr(splits is None):
-                output.store_row(rO, r, own_row, there, result)
+                output.store_row(rO, r, factor[r], own_row, there, result)
             elif there:
-                split.store_row(rO, r, own_row)
+                split.store_row(rO, r, factor[r], own_row)
             if there and arch.lane_idx() % 4 == 0:
                 mL[cute.Int32(first + query), own_head, place] = lse[r]
 
@@ -387,12 +386,6 @@ def make_kernel(form):
                         highest[r], total[r] = softmax.lowest(own_log2), 0
                     if end - begin == 1:
                         full_q.release()
-                    if cute.const_expr(score is not None):
-                        change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
-                    mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
-                    softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
-                    softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
-                    rP.store(as_p.load().to(dtype))
                     if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
                         if end * tile_n > rows_k:  # there is something behind the last key
                             stage_v = full_v.wait()
@@ -400,10 +393,23 @@ def make_kernel(form):
                             masks.clear_behind(sV[None, None, stage_v.index], beyond, tidx - 128, 128 * groups)
                             arch.fence_proxy("async.shared", space="cta")
                             everybody.arrive_and_wait()
+                    if cute.const_expr(score is not None):
+                        change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
+                    mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
 
-                    blocks = cute.Int32(end - begin)
-                    for i in cute.range(cute.Int32(1), blocks, unroll=1):
-                        n = cute.Int32(end - 1 - i)
+                    n, adds = cute.Int32(end - 1), False
+                    while True:
+                        moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
+                        softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
+                        warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
+                        if adds:
+                            stage_v.release()
+                        rP.store(as_p.load().to(dtype))
+                        if moved and adds:
+                            softmax.scale_rows(rO, factor)
+                        if n == begin:
+                            break
+                        n = cute.Int32(n - 1)
                         stage_k = full_k.wait_and_advance()
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
@@ -411,7 +417,8 @@ def make_kernel(form):
                         multiply_scores(tQ, tK, rS, full_q.state.index, stage_k.index)
                         stage_v = full_v.wait_and_advance()
                         warpgroup.fence()
-                        multiply_values(rP, tV, rO, stage_v.index, i > 1)
+                        multiply_values(rP, tV, rO, stage_v.index, adds)
+                        adds = True
                         warpgroup.wait_group(1)
                         if cute.const_expr(turns):
                             next_one.arrive()
@@ -423,13 +430,6 @@ def make_kernel(form):
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
-                        moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
-                        softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
-                        warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
-                        stage_v.release()
-                        rP.store(as_p.load().to(dtype))
-                        if moved:
-                            softmax.scale_rows(rO, factor)
 
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
@@ -450,7 +450,7 @@ def make_kernel(form):
                     # the last P V, and the first Q K^T of the next tile, beside which O leaves
                     stage_v = full_v.wait_and_advance()
                     warpgroup.fence()
-                    multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                    multiply_values(rP, tV, rO, stage_v.index, adds)
                     stage_k, tile = full_k.wait_and_advance(), full_q.wait()
                     if cute.const_expr(turns):
                         mine.arrive_and_wait()
@@ -466,7 +466,7 @@ def make_kernel(form):
 
                 stage_v = full_v.wait_and_advance()
                 warpgroup.fence()
-                multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                multiply_values(rP, tV, rO, stage_v.index, adds)
                 warpgroup.wait_group(0)
                 stage_v.release()
                 leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
