@@ -444,32 +444,34 @@ def make_kernel(form):
                         full_q.advance()
                     index, seen = following(index, seen, tickets, told, ctas)
                     index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas)
-                    if index >= tiles:
-                        break
+                    more = index < tiles
 
-                    # the last P V, and the first Q K^T of the next tile, beside which O leaves
+                    # The last P V, and the first Q K^T of the next tile, beside which O leaves. After the last tile
+                    # Q K^T is of what stands in shared memory, and dropped: in a branch it would serialise the rest.
                     stage_v = full_v.wait_and_advance()
                     warpgroup.fence()
                     multiply_values(rP, tV, rO, stage_v.index, adds)
-                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
-                    if cute.const_expr(turns):
-                        mine.arrive_and_wait()
+                    at_q, at_k = w, cute.Int32(0)
+                    if more:
+                        full_k.wait()
+                        full_q.wait()
+                        at_q, at_k = full_q.state.index, full_k.state.index
+                        if cute.const_expr(turns):
+                            mine.arrive_and_wait()
                     warpgroup.fence()
-                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    multiply_scores(tQ, tK, rS, at_q, at_k)
                     if cute.const_expr(turns):
-                        next_one.arrive()
+                        if more:
+                            next_one.arrive()
                     warpgroup.wait_group(1)
                     stage_v.release()
                     leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
                     warpgroup.wait_group(0)
-                    stage_k.release()
+                    if not more:
+                        break
+                    full_k.release()
+                    full_k.advance()
 
-                stage_v = full_v.wait_and_advance()
-                warpgroup.fence()
-                multiply_values(rP, tV, rO, stage_v.index, adds)
-                warpgroup.wait_group(0)
-                stage_v.release()
-                leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival
