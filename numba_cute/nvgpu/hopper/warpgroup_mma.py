@@ -228,8 +228,8 @@ def wait_group(group: int, after: Tensor | TensorSSA | None = None) -> None:
     after: a vector or a tensor in registers, of 32-bit elements: the wait does not begin before these are known, so
     that what they are made of runs beside the multiplies. Without it the assembler may begin the wait earlier: it
     moves it up over arithmetic. A few numbers that depend on all the rest do, as the sums of a softmax. It costs a
-    comparison and a branch. Raises CuteError unless `group` is a static number in the range, and for an `after` that
-    is neither."""
+    comparison and an instruction that is skipped. Raises CuteError unless `group` is a static number in the range, and
+    for an `after` that is neither."""
     most = isa.wgmma_wait_group.cases[-1]["n"]
     if type(group) is not int or not 0 <= group <= most:
         raise CuteError(
