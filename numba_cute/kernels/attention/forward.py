@@ -305,21 +305,23 @@ def make_kernel(form):
                             cute.group_modes(pV, 0, 2),
                             cute.group_modes(gV, 0, 2),
                         )
-                        stage = loads_k.acquire_and_advance()
-                        load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
-                        for part_of_q in cute.range(groups, unroll=1):
-                            stage = loads_q.acquire_and_advance()
-                            at = m * groups + part_of_q
-                            cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
-                        for i in cute.range(cute.Int32(1), cute.Int32(end - begin), unroll=1):
-                            stage = loads_k.acquire_and_advance()
-                            load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
-                            stage = loads_v.acquire_and_advance()
-                            load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, end - i, rows_k)
-                        if cute.const_expr(draws):
-                            drawn = draw(counter)
-                        stage = loads_v.acquire_and_advance()
-                        load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, begin, rows_k)
+                        blocks = cute.Int32(end - begin)
+                        for i in cute.range(blocks + 1, unroll=1):  # V's blocks follow K's
+                            n = cute.Int32(end - 1 - i)
+                            if i < blocks:
+                                stage = loads_k.acquire_and_advance()
+                                load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, n, rows_k)
+                            if i == 0:
+                                for part_of_q in cute.range(groups, unroll=1):
+                                    stage = loads_q.acquire_and_advance()
+                                    at = m * groups + part_of_q
+                                    cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
+                            else:
+                                if cute.const_expr(draws):
+                                    if i == blocks:
+                                        drawn = draw(counter)
+                                stage = loads_v.acquire_and_advance()
+                                load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, n + 1, rows_k)
                     elif cute.const_expr(draws):
                         drawn = draw(counter)
                     if cute.const_expr(draws):
