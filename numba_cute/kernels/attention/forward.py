@@ -265,7 +265,7 @@ def make_kernel(form):
                     m, head, b, part = tile_of(index, order, splits)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
-                    if m * cluster * tile_m < rows_q * pack:
+                    if cute.const_expr(cu_q is None) or m * cluster * tile_m < rows_q * pack:
                         m = m * cluster + rank
                         begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                         kv_head = head // heads_of_tile
@@ -353,7 +353,7 @@ def make_kernel(form):
             column = cute.Int32(thread % 4 * 2)
 
             mine = pipeline.NamedBarrier(TURN + w, 256)
-            next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
+            next_one = pipeline.NamedBarrier(cute.where(w < groups - 1, TURN + 1 + w, TURN), 256)
             everybody = pipeline.NamedBarrier(CLEARED, 128 * groups)
             if cute.const_expr(turns):
                 if w == groups - 1:
