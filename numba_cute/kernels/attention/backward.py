@@ -33,7 +33,7 @@ from .backward_tiles import (
     statistics,
     turned,
 )
-from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
+from .schedule import TICKETS, begin_tickets, divided, draw, next_drawn, next_told, tile_at
 
 KEYS = 128  # of a CTA: 64 for each of its two warpgroups that multiply
 STAGES = 2  # of Q and dO, and of dS
@@ -86,10 +86,11 @@ def make_kernel(form):
 
     @cuda.jit
     def first_query_tile(key_tile, shift, query_tiles):
-        """The first tile of queries that sees a tile of keys: query i sees the keys up to i + shift."""
+        """The first tile of queries that sees a tile of keys: query i sees the keys up to i + shift. Keys that none
+        sees have the last tile, all masked."""
         if causal:
-            hidden = cute.Uint32(max(key_tile * KEYS - shift, 0)) // cute.Uint32(queries)
-            return min(cute.Int32(hidden), query_tiles)
+            hidden = divided(max(cute.Int32(key_tile * KEYS - shift), cute.Int32(0)), queries)
+            return min(hidden, cute.Int32(query_tiles - 1))
         return cute.Int32(0)
 
     @cuda.jit
@@ -293,12 +294,8 @@ def make_kernel(form):
                 key_tile, _, _ = tile_at(tile, order, False)
                 first = first_query_tile(key_tile, shift, query_tiles)
                 rounds = cute.Int32(group * (query_tiles - first))
-                if causal:  # there may be no round; the first one adds to zeros
-                    rdK.fill(0.0)
-                    rdV.fill(0.0)
-                if rounds > 0:
-                    arch.mbarrier_wait(kv_full, turns & 1)
-                    turns = cute.Int32(turns + 1)
+                arch.mbarrier_wait(kv_full, turns & 1)
+                turns = cute.Int32(turns + 1)
                 visible = cute.Int32(keys - key_tile * KEYS)
                 # of these keys, the last one that the first query of a tile sees
                 last = cute.Int32(first * queries + shift - key_tile * KEYS)
@@ -336,7 +333,7 @@ def make_kernel(form):
                     warpgroup.fence()
                     multiply(scores, rdP, fV, fdO[None, None, None, stage], False)
                     warpgroup.commit_group()
-                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], causal or i > 0)
+                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], i > 0)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
                     rDot = statistics(sDot, stage, place, queries)
@@ -344,7 +341,7 @@ def make_kernel(form):
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
                     rdS.store((p * (dp - rDot.load())).to(dtype))
                     warpgroup.fence()
-                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], causal or i > 0)
+                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], i > 0)
                     warpgroup.commit_group()
                     cute.copy(dS_out, cute.make_tensor(rdS.iterator, ds_held), to_dS[None, None, None, stage])
                     publish(ds_full + stage)
@@ -357,19 +354,18 @@ def make_kernel(form):
                             last = cute.Int32(first * queries + shift - key_tile * KEYS)
 
                 warpgroup.wait_group(0)
-                if rounds > 0:
-                    stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
-                    arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
-                    rdQ = back.make_fragment_C(back.partition_shape_C((d, queries)))
-                    warpgroup.fence()
-                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
-                    warpgroup.commit_group()
-                    release(q_empty + (stage ^ 1))
-                    warpgroup.wait_group(0)
-                    release(kv_empty)
-                    arch.mbarrier_wait(out_empty + half, stage)
-                    cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
-                    publish(out_full + half)
+                stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
+                arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
+                rdQ = back.make_fragment_C(back.partition_shape_C((d, queries)))
+                warpgroup.fence()
+                multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
+                warpgroup.commit_group()
+                release(q_empty + (stage ^ 1))
+                warpgroup.wait_group(0)
+                release(kv_empty)
+                arch.mbarrier_wait(out_empty + half, stage)
+                cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
+                publish(out_full + half)
                 leave(rdV.load().to(dtype), sdQ, half, thread, out_full, out_empty, count)
                 leave((rdK.load() * scale).to(dtype), sdQ, half, thread, out_full, out_empty, count + 1)
                 tile = next_told(tickets, told, tickets_seen)
