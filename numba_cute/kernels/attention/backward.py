@@ -144,7 +144,7 @@ def make_kernel(form):
                 row = cute.Int32((batch * heads * group + q_head) * query_tiles)
                 for m in cute.range(first, query_tiles, unroll=1):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
-                    place = cute.assume((row + m) * queries, divby=16)
+                    place = cute.assume(cute.Int32(row + m) * queries, divby=16)
                     load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase)
                     if member == 0 and m == first:
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
@@ -178,7 +178,7 @@ def make_kernel(form):
                 for m in cute.range(first, query_tiles, unroll=1):
                     arch.mbarrier_wait(out_full, times & 1)
                     if arch.elect_one():
-                        to = cute.assume((cute.Int64(row + m) * 2 + half) * part, divby=256)
+                        to = cute.assume(cute.Int64(cute.Int32(row + m) * 2 + half) * part, divby=256)
                         cute.copy(add, mine, cute.make_tensor(dq.iterator + to, cute.make_layout(part)))
                         arch.cp_async_bulk_commit_group()
                         arch.cp_async_bulk_wait_group(0, read=True)
@@ -204,8 +204,7 @@ def make_kernel(form):
         keys, query_tiles, group, heads, order, shift, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
-        start, _, _ = arch.block_idx()
-        step, _, _ = arch.grid_dim()
+        start, step = cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0])
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
         if warp_idx == 0:
             cpasync.prefetch_descriptor(tma_q)
@@ -350,7 +349,7 @@ def make_kernel(form):
                     count = cute.Int32(count + 1)
                     if causal:
                         last = cute.Int32(last + queries)
-                        if last == query_tiles * queries + shift - key_tile * KEYS:  # the next head begins
+                        if last == cute.Int32(query_tiles * queries + shift - key_tile * KEYS):  # the next head begins
                             last = cute.Int32(first * queries + shift - key_tile * KEYS)
 
                 warpgroup.wait_group(0)
