@@ -336,9 +336,12 @@ def make_kernel(form):
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
                     rDot = statistics(sDot, stage, place, queries)
-                    p = cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32)
+                    p = cute.make_rmem_tensor(by_column, cute.Float32)
+                    p.store(cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32))
+                    for e in cute.range_constexpr(queries // 4):  # registers have room for as many as they are
+                        p[e] = s[e]
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
-                    rdS.store((p * (dp - rDot.load())).to(dtype))
+                    rdS.store((p.load() * (dp - rDot.load())).to(dtype))
                     warpgroup.fence()
                     multiply(sums, rdK, rdS, fQt[None, None, None, stage], i > 0)
                     warpgroup.commit_group()
