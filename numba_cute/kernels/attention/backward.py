@@ -101,7 +101,7 @@ def make_kernel(form):
             leaving.outer,
         )
         out = cute.make_tiled_copy_S(store_sums, cute.make_tiled_copy_C_atom(store_sums, one_of_sums))
-        to_out = out.get_slice(cute.Int32(thread % 128)).partition_D(sOut)
+        to_out = out.get_slice(thread).partition_D(sOut)
         rounded = cute.make_rmem_tensor(cute.shape(to_out), dtype)
         rounded.store(total)
         arch.mbarrier_wait(out_empty + half, count & 1 ^ 1)
@@ -263,9 +263,9 @@ def make_kernel(form):
                 )  # fmt: skip
         else:
             arch.setmaxregister_increase(CONSUMER_REGISTERS)
-            half = cute.Int32((warp_idx - 4) // 4)
-            thread, lane = cute.Int32(tidx - 128), cute.Int32(tidx % 32)
-            first_row = cute.Int32(thread // 32 * 16 + lane // 4)  # of the keys; the second one is 8 further on
+            half = arch.make_warp_uniform(divided(warp_idx, 4) - 1)
+            thread, lane = cute.Int32(tidx % 128), cute.Int32(tidx % 32)  # of the warpgroup, of the warp
+            first_row = cute.Int32((warp_idx - 4) * 16 + lane // 4)  # of the keys; the second one is 8 further on
             place = cute.Int32(lane % 4)  # this thread's columns are 8 j + 2 place and the next
             of_half = cute.Int32(half * 128)
             s_mma, sum_mma, back_mma = scores.get_slice(of_half), sums.get_slice(of_half), back.get_slice(of_half)
@@ -276,10 +276,10 @@ def make_kernel(form):
             fKt = back.make_fragment_A(back_mma.partition_A(turned(sK)))
             fdS = back.make_fragment_B(back_mma.partition_B(sdS))
             dS_out = cute.make_tiled_copy_S(store_ds, cute.make_tiled_copy_C_atom(store_ds, scores))
-            to_dS = dS_out.get_slice(thread).partition_D(turned(sdS))
+            to_dS = dS_out.get_slice(of_half + thread).partition_D(turned(sdS))
             ds_held = cute.make_layout(cute.shape(to_dS[None, None, None, 0]))
             mine = cute.make_tensor(
-                sdQ.iterator + cute.assume(half * part + 4 * (thread % 128), divby=4),
+                sdQ.iterator + cute.assume(half * part + 4 * thread, divby=4),
                 cute.make_layout((4, held // 4), stride=(1, 512)),
             )
             mine_layout = cute.make_layout((4, held // 4))
@@ -298,7 +298,8 @@ def make_kernel(form):
                 visible = cute.Int32(keys - key_tile * KEYS)
                 # of these keys, the last one that the first query of a tile sees
                 last = cute.Int32(first * queries + shift - key_tile * KEYS)
-                for i in cute.range(rounds, unroll=1):
+                i, left = cute.Int32(0), rounds
+                while True:
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
                     rS = scores.make_fragment_C(scores.partition_shape_C((KEYS, queries)))
                     rdP = scores.make_fragment_C(scores.partition_shape_C((KEYS, queries)))
@@ -318,7 +319,8 @@ def make_kernel(form):
                     if i > 0:
                         release(q_empty + (stage ^ 1))
                     if visible < KEYS or (causal and last < KEYS - 1):
-                        leave_out(rS, last + 2 * place - first_row, visible - first_row, queries, causal)
+                        seen, there = cute.Int32(last + 2 * place - first_row), cute.Int32(visible - first_row)
+                        leave_out(rS, seen, there, queries, causal)
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, stage, place, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
@@ -354,8 +356,10 @@ def make_kernel(form):
                         last = cute.Int32(last + queries)
                         if last == cute.Int32(query_tiles * queries + shift - key_tile * KEYS):  # the next head begins
                             last = cute.Int32(first * queries + shift - key_tile * KEYS)
+                    i, left = cute.Int32(i + 1), cute.Int32(left - 1)
+                    if left == 0:
+                        break
 
-                warpgroup.wait_group(0)
                 stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
                 arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
                 rdQ = back.make_fragment_C(back.partition_shape_C((d, queries)))
