@@ -109,11 +109,12 @@ def make_kernel(form):
         publish(out_full + half)
 
     @cuda.jit
-    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, empty, phase):
-        """Load a tile of Q or dO, and a number of each of its queries, to a stage when it is empty."""
+    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, empty, phase, more):
+        """Load a tile of Q or dO, and a number of each of its queries, to a stage when it is empty. more: bytes that
+        come beside."""
         arch.mbarrier_wait(empty + stage, phase ^ 1)
         if arch.elect_one():
-            arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries)
+            arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries + more)
             load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
         cute.copy(tma, of, to[None, stage], tma_bar_ptr=full + stage)
 
@@ -124,7 +125,7 @@ def make_kernel(form):
     ):  # fmt: skip
         """The work of the warp that loads."""
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6
-        kv_full, kv_empty, told = barriers + 14, barriers + 15, barriers + 16
+        kv_empty, told = barriers + 14, barriers + 15
         alone = cute.make_layout(1)
         count, turns = cute.Int32(0), cute.Int32(0)
         tile, given = cute.Int32(start), cute.Int32(0)
@@ -145,15 +146,15 @@ def make_kernel(form):
                 for m in cute.range(first, query_tiles, unroll=1):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
                     place = cute.assume(cute.Int32(row + m) * queries, divby=16)
-                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase)
-                    if member == 0 and m == first:
+                    begins = member == 0 and m == first  # the tile of keys, which comes with its first queries
+                    more = 2 * k_bytes if begins else 0
+                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase, more)
+                    if begins:
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
-                        if arch.elect_one():
-                            arch.mbarrier_arrive_and_expect_tx(kv_full, 2 * k_bytes)
-                        load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, kv_full)
-                        load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, kv_full)
-                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, do_empty, phase)
+                        load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, q_full + stage)
+                        load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, q_full + stage)
+                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, do_empty, phase, 0)
                     count = cute.Int32(count + 1)
             tile = next_drawn(draw(drawn), drawn, order.tiles, step, tickets, told, given)
             given = cute.Int32(given + 1)
@@ -222,10 +223,10 @@ def make_kernel(form):
         sLse = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sLse")
         sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sDot")
         tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(TICKETS), 16, None, "tickets")
-        barriers = smem.allocate_array(cute.Int64, 20, name="barriers")
+        barriers = smem.allocate_array(cute.Int64, 19, name="barriers")
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6  # of each stage
         ds_full, out_full, out_empty = barriers + 8, barriers + 10, barriers + 12  # out: of each half of sdQ
-        kv_full, kv_empty, told = barriers + 14, barriers + 15, barriers + 16
+        kv_empty, told = barriers + 14, barriers + 15
         if tidx == 0:
             for i in cute.range_constexpr(2):
                 arch.mbarrier_init(q_full + i, 1)
@@ -236,7 +237,6 @@ def make_kernel(form):
                 arch.mbarrier_init(out_full + i, CONSUMER_WARPS // 2)
                 arch.mbarrier_init(out_empty + i, 1)
             begin_tickets(told, CONSUMER_WARPS + 2)
-            arch.mbarrier_init(kv_full, 1)
             arch.mbarrier_init(kv_empty, CONSUMER_WARPS)
             arch.mbarrier_init_fence()
         # In a tile's first round there is no dS of a round before: what stands there is multiplied, and dropped.
@@ -286,15 +286,11 @@ def make_kernel(form):
             rdK = sums.make_fragment_C(sums.partition_shape_C((KEYS, d)))
             rdV = sums.make_fragment_C(sums.partition_shape_C((KEYS, d)))
             scale_log2 = scale * cute.Float32(LOG2_E)
-            count, turns = cute.Int32(0), cute.Int32(0)
-
-            tile, tickets_seen = cute.Int32(start), cute.Int32(0)
+            count, tile, tickets_seen = cute.Int32(0), cute.Int32(start), cute.Int32(0)
             while tile < order.tiles:
                 key_tile, _, _ = tile_at(tile, order, False)
                 first = first_query_tile(key_tile, shift, query_tiles)
                 rounds = cute.Int32(group * (query_tiles - first))
-                arch.mbarrier_wait(kv_full, turns & 1)
-                turns = cute.Int32(turns + 1)
                 visible = cute.Int32(keys - key_tile * KEYS)
                 # of these keys, the last one that the first query of a tile sees
                 last = cute.Int32(first * queries + shift - key_tile * KEYS)
