@@ -24,6 +24,7 @@ from numba_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
 from .backward_tiles import (
     leave_out,
+    leave_out_beyond,
     load_numbers,
     load_tile,
     multiply,
@@ -314,9 +315,11 @@ def make_kernel(form):
                     warpgroup.wait_group(1)  # for S, and for dK of the tile before
                     if i > 0:
                         release(q_empty + (stage ^ 1))
-                    if visible < KEYS or (causal and last < KEYS - 1):
-                        seen, there = cute.Int32(last + 2 * place - first_row), cute.Int32(visible - first_row)
-                        leave_out(rS, seen, there, queries, causal)
+                    if cute.const_expr(causal):  # a query sees no key beyond the last
+                        if last < KEYS - 1:
+                            leave_out(rS, cute.Int32(last + 2 * place - first_row), queries)
+                    elif visible < KEYS:
+                        leave_out_beyond(rS, cute.Int32(visible - first_row), queries)
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, stage, place, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
