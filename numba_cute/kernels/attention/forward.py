@@ -364,15 +364,17 @@ def make_kernel(form):
                 full_q.advance()
             index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, order, ctas)
             if index < tiles:
-                stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                full_k.wait()
+                full_q.wait()
                 if cute.const_expr(turns):
                     mine.arrive_and_wait()
                 warpgroup.fence()
-                multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                multiply_scores(tQ, tK, rS, full_q.state.index, full_k.state.index)
                 if cute.const_expr(turns):
                     next_one.arrive()
                 warpgroup.wait_group(0)
-                stage_k.release()
+                full_k.release()
+                full_k.advance()
                 while True:
                     arch.sync_warp()
                     m, head, b, part = tile_of(index, order, splits)
@@ -399,32 +401,35 @@ def make_kernel(form):
                         change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
 
+                    at_q = arch.make_warp_uniform(full_q.state.index)
                     n, adds = cute.Int32(end - 1), False
                     while True:
                         moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
                         softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
                         warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
                         if adds:
-                            stage_v.release()
+                            full_v.release()
+                            full_v.advance()
                         rP.store(as_p.load().to(dtype))
                         if moved and adds:
                             softmax.scale_rows(rO, factor)
                         if n == begin:
                             break
                         n = cute.Int32(n - 1)
-                        stage_k = full_k.wait_and_advance()
+                        full_k.wait()
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
                         warpgroup.fence()
-                        multiply_scores(tQ, tK, rS, full_q.state.index, stage_k.index)
-                        stage_v = full_v.wait_and_advance()
+                        multiply_scores(tQ, tK, rS, at_q, full_k.state.index)
+                        full_v.wait()
                         warpgroup.fence()
-                        multiply_values(rP, tV, rO, stage_v.index, adds)
+                        multiply_values(rP, tV, rO, full_v.state.index, adds)
                         adds = True
                         warpgroup.wait_group(1)
                         if cute.const_expr(turns):
                             next_one.arrive()
-                        stage_k.release()
+                        full_k.release()
+                        full_k.advance()
                         if n == begin:
                             full_q.release()
                         if cute.const_expr(score is not None):
@@ -450,9 +455,9 @@ def make_kernel(form):
 
                     # The last P V, and the first Q K^T of the next tile, beside which O leaves. After the last tile
                     # Q K^T is of what stands in shared memory, and dropped: in a branch it would serialise the rest.
-                    stage_v = full_v.wait_and_advance()
+                    full_v.wait()
                     warpgroup.fence()
-                    multiply_values(rP, tV, rO, stage_v.index, adds)
+                    multiply_values(rP, tV, rO, full_v.state.index, adds)
                     at_q, at_k = w, cute.Int32(0)
                     if more:
                         full_k.wait()
@@ -466,7 +471,8 @@ def make_kernel(form):
                         if more:
                             next_one.arrive()
                     warpgroup.wait_group(1)
-                    stage_v.release()
+                    full_v.release()
+                    full_v.advance()
                     leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
                     warpgroup.wait_group(0)
                     if not more:

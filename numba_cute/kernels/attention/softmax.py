@@ -51,12 +51,11 @@ def raise_maxima(scores, highest, total, factor, scale_log2, grown):
     scores: (ROWS, columns). highest, total: of each row, what its exponentials are scaled to, at first `lowest`, and
     their sum over this thread's columns. scale_log2: what makes a score a logarithm. grown: a logarithm. A whole warp.
     """
-    top = cute.make_rmem_tensor(ROWS, cute.Float32)
-    higher = False
+    top, higher = cute.make_rmem_tensor(ROWS, cute.Float32), cute.make_rmem_tensor(ROWS, cute.Float32)
     for r in cute.range_constexpr(ROWS):
         top[r] = over_quad(scores[r, None].load().reduce(cute.ReductionOp.MAX, highest[r]), cute.max)
-        higher = higher or (top[r] - highest[r]) * scale_log2 > grown
-    moved = arch.vote_any_sync(higher)
+        higher[r] = top[r] - highest[r]
+    moved = arch.vote_any_sync(cute.max(higher[0], higher[1]) * scale_log2 > grown)
     if moved:
         for r in cute.range_constexpr(ROWS):
             factor[r] = cute.math.exp2((highest[r] - top[r]) * scale_log2, fastmath=True)
