@@ -57,6 +57,10 @@ class PipelineState:
         if self.stages == 1:
             self.phase = self.phase ^ 1
             return
+        if self.stages == 2:  # of one bit: two instructions, for five
+            self.phase = self.phase ^ self.index
+            self.index = self.index ^ 1
+            return
         following = self.index + 1
         wraps = b.compare("==", following, self.stages)
         self.index = b.select(wraps, 0, following)

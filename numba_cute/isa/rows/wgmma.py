@@ -54,13 +54,13 @@ def wgmma_wait_group(m: Machine, *, n: int) -> None:
     m.wait(WGMMA_GROUP, n)
 
 
-@instr("{ .reg .pred p; setp.eq.u32 p, $after, 0x7fedcba9; @p fence.acq_rel.cta; wgmma.wait_group.sync.aligned {n}; }",
+@instr("{ .reg .pred p; setp.eq.u32 p, $after, 0x7fedcba9; @p pmevent 7; wgmma.wait_group.sync.aligned {n}; }",
        target=FEATURES["wgmma"], issuer=WARPGROUP, ref=f"{_REF}-wait-group",
        over=[{"n": n} for n in range(8)])  # fmt: skip
 def wgmma_wait_group_after(m: Machine, after: u32, *, n: int) -> None:
     """`wgmma_wait_group`, which does not begin before `after` is known. The assembler moves a wait up, over arithmetic
-    that follows the multiplies; it does not over a branch around a fence, which is taken unless `after` is one certain
-    word (and then the fence does no harm)."""
+    that follows the multiplies; it does not over an event for profilers, which no thread has unless `after` is one
+    certain word (and then it does no harm)."""
     m.wait(WGMMA_GROUP, n)
 
 

@@ -248,7 +248,7 @@ def make_keys_kernel(form):
                     if causal:
                         last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # key that the first query sees
                         if last < TILE - 1:
-                            leave_out(rS, last + 2 * place - key, keys - key_tile * TILE - key, TILE, True)
+                            leave_out(rS, cute.Int32(last + 2 * place - key), TILE)
                         query_tile = cute.Int32(first if query_tile + 1 == query_tiles else query_tile + 1)
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, q.index, place, TILE)

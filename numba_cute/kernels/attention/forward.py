@@ -8,7 +8,6 @@ warpgroups take turns in issuing, so that one's softmax runs beside the other's 
 """
 
 import functools
-import math
 
 from numba import cuda
 
@@ -40,7 +39,6 @@ def make_kernel(form):
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
-    may_be_empty = has_left or has_right or score is not None
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
 
     @cuda.jit
@@ -197,19 +195,18 @@ def make_kernel(form):
 
     @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):
-        """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
+        """Write a thread's rows of O, times `factor`, and the logs of their sums."""
         first, rows = sequence(cu_q, None, b, queries)
         own_b = 0 if cu_q is not None else b
         place = own_b if splits is None else (own_b, part)
-        softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
             query, own_head, there = row_of(cute.Int32(m * tile_m + row), r, head)
             there = there and query < rows
             own_row = mO[cute.Int32(first + min(query, cute.Int32(rows - 1))), None, own_head, place]
             if cute.const_expr(splits is None):
-                output.store_row(rO, r, own_row, there, result)
+                output.store_row(rO, r, factor[r], own_row, there, result)
             elif there:
-                split.store_row(rO, r, own_row)
+                split.store_row(rO, r, factor[r], own_row)
             if there and arch.lane_idx() % 4 == 0:
                 mL[cute.Int32(first + query), own_head, place] = lse[r]
 
@@ -268,7 +265,7 @@ def make_kernel(form):
                     m, head, b, part = tile_of(index, order, splits)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
-                    if m * cluster * tile_m < rows_q * pack:
+                    if cute.const_expr(cu_q is None) or m * cluster * tile_m < rows_q * pack:
                         m = m * cluster + rank
                         begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                         kv_head = head // heads_of_tile
@@ -308,21 +305,23 @@ def make_kernel(form):
                             cute.group_modes(pV, 0, 2),
                             cute.group_modes(gV, 0, 2),
                         )
-                        stage = loads_k.acquire_and_advance()
-                        load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
-                        for part_of_q in cute.range(groups, unroll=1):
-                            stage = loads_q.acquire_and_advance()
-                            at = m * groups + part_of_q
-                            cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
-                        for i in cute.range(cute.Int32(1), cute.Int32(end - begin), unroll=1):
-                            stage = loads_k.acquire_and_advance()
-                            load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
-                            stage = loads_v.acquire_and_advance()
-                            load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, end - i, rows_k)
-                        if cute.const_expr(draws):
-                            drawn = draw(counter)
-                        stage = loads_v.acquire_and_advance()
-                        load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, begin, rows_k)
+                        blocks = cute.Int32(end - begin)
+                        for i in cute.range(blocks + 1, unroll=1):  # V's blocks follow K's
+                            n = cute.Int32(end - 1 - i)
+                            if i < blocks:
+                                stage = loads_k.acquire_and_advance()
+                                load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, n, rows_k)
+                            if i == 0:
+                                for part_of_q in cute.range(groups, unroll=1):
+                                    stage = loads_q.acquire_and_advance()
+                                    at = m * groups + part_of_q
+                                    cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
+                            else:
+                                if cute.const_expr(draws):
+                                    if i == blocks:
+                                        drawn = draw(counter)
+                                stage = loads_v.acquire_and_advance()
+                                load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, n + 1, rows_k)
                     elif cute.const_expr(draws):
                         drawn = draw(counter)
                     if cute.const_expr(draws):
@@ -354,7 +353,7 @@ def make_kernel(form):
             column = cute.Int32(thread % 4 * 2)
 
             mine = pipeline.NamedBarrier(TURN + w, 256)
-            next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
+            next_one = pipeline.NamedBarrier(cute.where(w < groups - 1, TURN + 1 + w, TURN), 256)
             everybody = pipeline.NamedBarrier(CLEARED, 128 * groups)
             if cute.const_expr(turns):
                 if w == groups - 1:
@@ -365,15 +364,17 @@ def make_kernel(form):
                 full_q.advance()
             index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, order, ctas)
             if index < tiles:
-                stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                full_k.wait()
+                full_q.wait()
                 if cute.const_expr(turns):
                     mine.arrive_and_wait()
                 warpgroup.fence()
-                multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                multiply_scores(tQ, tK, rS, full_q.state.index, full_k.state.index)
                 if cute.const_expr(turns):
                     next_one.arrive()
                 warpgroup.wait_group(0)
-                stage_k.release()
+                full_k.release()
+                full_k.advance()
                 while True:
                     arch.sync_warp()
                     m, head, b, part = tile_of(index, order, splits)
@@ -386,15 +387,9 @@ def make_kernel(form):
                     place = cute.Int32(m * tile_m + row)
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
-                        highest[r], total[r] = -math.inf, 0
+                        highest[r], total[r] = softmax.lowest(own_log2), 0
                     if end - begin == 1:
                         full_q.release()
-                    if cute.const_expr(score is not None):
-                        change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
-                    mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
-                    softmax.raise_maxima(scores, highest, total, factor, own_log2, True, cute.Float32(grown))
-                    softmax.exponentials(scores, highest, total, own_log2, True, cute.Float32(offset))
-                    rP.store(as_p.load().to(dtype))
                     if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
                         if end * tile_n > rows_k:  # there is something behind the last key
                             stage_v = full_v.wait()
@@ -402,22 +397,39 @@ def make_kernel(form):
                             masks.clear_behind(sV[None, None, stage_v.index], beyond, tidx - 128, 128 * groups)
                             arch.fence_proxy("async.shared", space="cta")
                             everybody.arrive_and_wait()
+                    if cute.const_expr(score is not None):
+                        change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
+                    mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
 
-                    blocks = cute.Int32(end - begin)
-                    for i in cute.range(cute.Int32(1), blocks, unroll=1):
-                        n = cute.Int32(end - 1 - i)
-                        stage_k = full_k.wait_and_advance()
+                    at_q = arch.make_warp_uniform(full_q.state.index)
+                    n, adds = cute.Int32(end - 1), False
+                    while True:
+                        moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
+                        softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
+                        warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
+                        if adds:
+                            full_v.release()
+                            full_v.advance()
+                        rP.store(as_p.load().to(dtype))
+                        if moved and adds:
+                            softmax.scale_rows(rO, factor)
+                        if n == begin:
+                            break
+                        n = cute.Int32(n - 1)
+                        full_k.wait()
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
                         warpgroup.fence()
-                        multiply_scores(tQ, tK, rS, full_q.state.index, stage_k.index)
-                        stage_v = full_v.wait_and_advance()
+                        multiply_scores(tQ, tK, rS, at_q, full_k.state.index)
+                        full_v.wait()
                         warpgroup.fence()
-                        multiply_values(rP, tV, rO, stage_v.index, i > 1)
+                        multiply_values(rP, tV, rO, full_v.state.index, adds)
+                        adds = True
                         warpgroup.wait_group(1)
                         if cute.const_expr(turns):
                             next_one.arrive()
-                        stage_k.release()
+                        full_k.release()
+                        full_k.advance()
                         if n == begin:
                             full_q.release()
                         if cute.const_expr(score is not None):
@@ -425,15 +437,6 @@ def make_kernel(form):
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
-                        moved = softmax.raise_maxima(
-                            scores, highest, total, factor, own_log2, may_be_empty, cute.Float32(grown)
-                        )
-                        softmax.exponentials(scores, highest, total, own_log2, may_be_empty, cute.Float32(offset))
-                        warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
-                        stage_v.release()
-                        rP.store(as_p.load().to(dtype))
-                        if moved:
-                            softmax.scale_rows(rO, factor)
 
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
@@ -448,32 +451,35 @@ def make_kernel(form):
                         full_q.advance()
                     index, seen = following(index, seen, tickets, told, ctas)
                     index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas)
-                    if index >= tiles:
-                        break
+                    more = index < tiles
 
-                    # the last P V, and the first Q K^T of the next tile, beside which O leaves
-                    stage_v = full_v.wait_and_advance()
+                    # The last P V, and the first Q K^T of the next tile, beside which O leaves. After the last tile
+                    # Q K^T is of what stands in shared memory, and dropped: in a branch it would serialise the rest.
+                    full_v.wait()
                     warpgroup.fence()
-                    multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
-                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
-                    if cute.const_expr(turns):
-                        mine.arrive_and_wait()
+                    multiply_values(rP, tV, rO, full_v.state.index, adds)
+                    at_q, at_k = w, cute.Int32(0)
+                    if more:
+                        full_k.wait()
+                        full_q.wait()
+                        at_q, at_k = full_q.state.index, full_k.state.index
+                        if cute.const_expr(turns):
+                            mine.arrive_and_wait()
                     warpgroup.fence()
-                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    multiply_scores(tQ, tK, rS, at_q, at_k)
                     if cute.const_expr(turns):
-                        next_one.arrive()
+                        if more:
+                            next_one.arrive()
                     warpgroup.wait_group(1)
-                    stage_v.release()
+                    full_v.release()
+                    full_v.advance()
                     leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
                     warpgroup.wait_group(0)
-                    stage_k.release()
+                    if not more:
+                        break
+                    full_k.release()
+                    full_k.advance()
 
-                stage_v = full_v.wait_and_advance()
-                warpgroup.fence()
-                multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
-                warpgroup.wait_group(0)
-                stage_v.release()
-                leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival

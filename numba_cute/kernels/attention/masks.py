@@ -15,12 +15,23 @@ from numba_cute.nvgpu import CopyUniversalOp
 
 
 @cuda.jit
-def before(limit, first):
-    """Which of a thread's columns, two of each 8, lie before the column `limit`: a word with a bit for each of 32 of
-    them, from the `first` on, its lowest bit. (Bits are tested by few instructions, and numbers each by its own.)"""
+def before(limit):
+    """How many of a thread's columns, two of each 8, lie before the column `limit`."""
     limit = cute.Int32(limit)
-    count = cute.Int32((limit >> 3) * 2 + min(cute.Int32(limit & 7), cute.Int32(2)) - first)
-    return ~arch.shf(0xFFFFFFFF, 0, max(count, cute.Int32(0)), "clamp_left")
+    return cute.Int32((limit >> 3) * 2 + min(cute.Int32(limit & 7), cute.Int32(2)))
+
+
+@cuda.jit
+def lowest(count):
+    """A word of which the lowest `count` bits are set: none where it is negative, all where it is 32 or more. Bits are
+    tested by few instructions, and numbers each by its own."""
+    return arch.shf(0, 0xFFFFFFFF, max(cute.Int32(32 - count), cute.Int32(0)), "clamp_right")
+
+
+@cuda.jit
+def others(count):
+    """A word of which all but the lowest `count` bits are set."""
+    return arch.shf(0xFFFFFFFF, 0, max(cute.Int32(count), cute.Int32(0)), "clamp_left")
 
 
 @cuda.jit
@@ -33,11 +44,11 @@ def leave_out(scores, first_column, begin, end):
     columns = cute.size(scores, mode=[1])
     for r in cute.range_constexpr(2):
         for first in cute.range_constexpr(0, columns, 32):
-            seen = before(end[r] - first_column, first)
+            hidden = others(before(end[r] - first_column) - first)  # a bit for each column
             if cute.const_expr(begin is not None):
-                seen &= ~before(begin[r] - first_column, first)
+                hidden |= lowest(before(begin[r] - first_column) - first)
             for i in cute.range_constexpr(first, min(first + 32, columns)):
-                if seen & (1 << (i - first)) == 0:
+                if hidden & (1 << (i - first)) != 0:
                     scores[r, i] = -math.inf
 
 

@@ -8,9 +8,9 @@ from numba_cute import arch
 
 
 @cuda.jit
-def store_row(acc, r, row, there, dtype):
-    """Round row `r` of a wgmma accumulator to `dtype`, of 16 bits, and write it to `row`, in global memory, where
-    `there` says so. It begins at a multiple of 16 bytes, as entries have it (entry.check_for_tma). A thread has two
+def store_row(acc, r, factor, row, there, dtype):
+    """Multiply row `r` of a wgmma accumulator with `factor`, round it to `dtype`, of 16 bits, and write it to `row`, in
+    global memory, where `there` says so; what is in the accumulator stays. It begins at a multiple of 16 bytes, as entries have it (entry.check_for_tma). A thread has two
     columns side by side of every eight: of each two eights it gives the next lane those of one, so that two lanes write
     eight bytes each of the same 32. A whole warp."""
     rounded = cute.make_rmem_tensor(4, dtype)
@@ -20,7 +20,7 @@ def store_row(acc, r, row, there, dtype):
     odd = lane % 2 == 1
     to = cute.recast_ptr(row.iterator + (lane // 2 * 4 + lane % 2 * 8), dtype=cute.Uint32)
     for i in cute.range_constexpr(cute.size(acc) // 8):
-        rounded.store(of_row[None, i].load().to(dtype))
+        rounded.store((of_row[None, i].load() * factor).to(dtype))
         low, high = words[0], words[1]
         other = arch.shuffle_sync_bfly(cute.where(odd, low, high), 1)
         words[0], words[1] = cute.where(odd, other, low), cute.where(odd, high, other)

@@ -100,9 +100,9 @@ def tile_drawn(drawn, counter, tiles, ctas):
     """Give the whole warp the tile of the number that its first lane drew from `counter`. tiles, ctas: as of
     `next_drawn`."""
     if arch.lane_idx() == 0:
-        if drawn == tiles - 1:
+        if drawn == cute.Int32(tiles - 1):
             arch.atomic_exch(counter.iterator, 0)
-    return arch.shuffle_sync(drawn, 0) + ctas
+    return cute.Int32(arch.shuffle_sync(drawn, 0) + ctas)
 
 
 @cuda.jit

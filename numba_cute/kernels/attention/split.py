@@ -52,11 +52,12 @@ def part_of(begin, end, split, splits):
 
 
 @cuda.jit
-def store_row(acc, r, row):
-    """Write row `r` of a wgmma accumulator in Float32 to `row`, in global memory: of every eight columns two."""
+def store_row(acc, r, factor, row):
+    """Write row `r` of a wgmma accumulator, times `factor`, in Float32 to `row`, in global memory: of every eight
+    columns two. What is in the accumulator stays."""
     values, column = rows_of(acc), arch.lane_idx() % 4 * 2
     for i in cute.range_constexpr(cute.size(values, mode=[1]) // 2):
-        arch.store(row.iterator + (column + 8 * i), (values[r, 2 * i], values[r, 2 * i + 1]))
+        arch.store(row.iterator + (column + 8 * i), (values[r, 2 * i] * factor, values[r, 2 * i + 1] * factor))
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from ...isa.facts import fragment_layouts
 from ...seam import CuteError, known_as, static, traced
 from ...seam.guards.messages import how_static
 from ...tensor.pointer import AddressSpace
-from ...tensor.ssa import ReductionOp, TensorSSA
+from ...tensor.ssa import ReductionOp, TensorSSA, bitcast
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice
 from ..common.choices import OperandMajorMode, OperandSource
@@ -228,8 +228,8 @@ def wait_group(group: int, after: Tensor | TensorSSA | None = None) -> None:
     after: a vector or a tensor in registers, of 32-bit elements: the wait does not begin before these are known, so
     that what they are made of runs beside the multiplies. Without it the assembler may begin the wait earlier: it
     moves it up over arithmetic. A few numbers that depend on all the rest do, as the sums of a softmax. It costs a
-    comparison and a branch. Raises CuteError unless `group` is a static number in the range, and for an `after` that
-    is neither."""
+    comparison and an instruction that is skipped. Raises CuteError unless `group` is a static number in the range, and
+    for an `after` that is neither."""
     most = isa.wgmma_wait_group.cases[-1]["n"]
     if type(group) is not int or not 0 <= group <= most:
         raise CuteError(
@@ -244,5 +244,8 @@ def wait_group(group: int, after: Tensor | TensorSSA | None = None) -> None:
         raise CuteError(
             f"warpgroup.wait_group: after {after!r} must be a vector, or a tensor in registers, of 32-bit elements"
         )
-    word = after.bitcast(Uint32).reduce(ReductionOp.XOR, Uint32(0))
+    if after.dtype is Float32:  # a sum, and not their bits, which would take registers beside them
+        word = bitcast(after.reduce(ReductionOp.ADD, Float32(-0.0)), Float32, Uint32)
+    else:
+        word = after.bitcast(Uint32).reduce(ReductionOp.XOR, Uint32(0))
     isa.wgmma_wait_group_after(word, n=group)
