@@ -21,6 +21,7 @@ KEPT = "B is loaded once, and stays: nobody waits for its release"
 FIRST = "a producer's first wait of a stage passes"
 TMA = "the copies complete the stage: with TMA commit does nothing"
 MORE = "waiting for all groups is slower, and right"
+FENCED = "what it multiplies was written before the fence of the multiply before it"
 WAITED = "what is loaded is waited for where it is first used"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
@@ -75,6 +76,9 @@ EQUIVALENT = {
     ("kernels: attention", "without loads_k.tail()"): "the tail of V waits for later releases of the same warps",
     ("kernels: attention", "without mine.arrive_and_wait() #2"): "nobody comes to that barrier later",
     ("kernels: attention", "warpgroup.wait_group(1): argument 0 -1"): MORE,
+    ("kernels: attention", "without arch.sync_warp()"): "it converges the warp: no lane reads what another wrote",
+    ("kernels: attention", "without warpgroup.fence() #3"): FENCED,
+    ("kernels: attention", "without warpgroup.fence() #5"): FENCED,
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
 }
 
