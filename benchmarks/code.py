@@ -54,13 +54,14 @@ def run(options: argparse.Namespace) -> Result:
             print(f"{name}: {held['names']}")
     for held in found.values():
         del held["names"]
+    every = {**kept(), **found}  # what was not chosen stays as it was
     figures = {
         f"{name}: {what}": Figure(held[what], "")
-        for name, held in found.items()
+        for name, held in every.items()
         for what in ("all", "loop")
         if what in held
     }
-    return Result(figures, {"kernels": {**kept(), **found}})
+    return Result(figures, {"kernels": every})
 
 
 def _of_ours(name: str) -> dict[str, Any]:

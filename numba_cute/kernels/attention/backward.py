@@ -295,7 +295,7 @@ def make_kernel(form):
                 visible = cute.Int32(keys - key_tile * KEYS)
                 # of these keys, the last one that the first query of a tile sees
                 last = cute.Int32(first * queries + shift - key_tile * KEYS)
-                i, left = cute.Int32(0), rounds
+                done, left = cute.Int32(0), rounds
                 while True:
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
                     rS = scores.make_fragment_C(scores.partition_shape_C((KEYS, queries)))
@@ -308,12 +308,12 @@ def make_kernel(form):
                     warpgroup.fence()
                     multiply(scores, rS, fK, fQ[None, None, None, stage], False)
                     warpgroup.commit_group()
-                    if i > 0:
+                    if done > 0:
                         arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
                     multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for S, and for dK of the tile before
-                    if i > 0:
+                    if done > 0:
                         release(q_empty + (stage ^ 1))
                     if cute.const_expr(causal):  # a query sees no key beyond the last
                         if last < KEYS - 1:
@@ -325,7 +325,7 @@ def make_kernel(form):
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
                     arch.mbarrier_wait(do_full + stage, phase)
                     warpgroup.wait_group(0)  # for dQ
-                    if i > 0:
+                    if done > 0:
                         arch.mbarrier_wait(out_empty + half, stage)
                         cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
                         publish(out_full + half)
@@ -333,7 +333,7 @@ def make_kernel(form):
                     warpgroup.fence()
                     multiply(scores, rdP, fV, fdO[None, None, None, stage], False)
                     warpgroup.commit_group()
-                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], i > 0)
+                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], done > 0)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
                     rDot = statistics(sDot, stage, place, queries)
@@ -344,7 +344,7 @@ def make_kernel(form):
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
                     rdS.store((p.load() * (dp - rDot.load())).to(dtype))
                     warpgroup.fence()
-                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], i > 0)
+                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], done > 0)
                     warpgroup.commit_group()
                     cute.copy(dS_out, cute.make_tensor(rdS.iterator, ds_held), to_dS[None, None, None, stage])
                     publish(ds_full + stage)
@@ -355,7 +355,7 @@ def make_kernel(form):
                         last = cute.Int32(last + queries)
                         if last == cute.Int32(query_tiles * queries + shift - key_tile * KEYS):  # the next head begins
                             last = cute.Int32(first * queries + shift - key_tile * KEYS)
-                    i, left = cute.Int32(i + 1), cute.Int32(left - 1)
+                    done, left = cute.Int32(done + 1), cute.Int32(left - 1)
                     if left == 0:
                         break
 

@@ -10,9 +10,9 @@ from numba_cute import arch
 @cuda.jit
 def store_row(acc, r, factor, row, there, dtype):
     """Multiply row `r` of a wgmma accumulator with `factor`, round it to `dtype`, of 16 bits, and write it to `row`, in
-    global memory, where `there` says so; what is in the accumulator stays. It begins at a multiple of 16 bytes, as entries have it (entry.check_for_tma). A thread has two
-    columns side by side of every eight: of each two eights it gives the next lane those of one, so that two lanes write
-    eight bytes each of the same 32. A whole warp."""
+    global memory, where `there` says so; the accumulator stays as it is. `row` begins at a multiple of 16 bytes, as
+    entries have it (entry.check_for_tma). A thread has two columns side by side of every eight: of each two eights it
+    gives the next lane those of one, so that two lanes write eight bytes each of the same 32. A whole warp."""
     rounded = cute.make_rmem_tensor(4, dtype)
     words = cute.recast_tensor(rounded, cute.Uint32)
     of_row = cute.make_tensor(acc.iterator + 2 * r, cute.make_layout(((2, 2), cute.size(acc) // 8), stride=((1, 4), 8)))
