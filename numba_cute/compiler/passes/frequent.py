@@ -24,6 +24,27 @@ def having_loc(has_loc: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return has
 
 
+_ASKED = "__instancecheck__", "__subclasscheck__"
+
+
+def asking_python(name: str) -> Callable[[Any], Any]:
+    """Return what makes of `isinstance` or `issubclass` of Numba's types, which asks for classes that say of others
+    that they are of them, Python's own, which asks for their bases: no type has such a class (see `registering`)."""
+    return lambda asked: getattr(type, name)
+
+
+def registering(register: Callable[[Any, type], type]) -> Callable[[Any, type], type]:
+    """Make of the registration of a class as one of a type one that goes back to asking for such classes."""
+
+    def registered(cls: Any, subclass: type) -> type:
+        for name in _ASKED:
+            if name in vars(type(cls)):
+                delattr(type(cls), name)
+        return register(cls, subclass)
+
+    return registered
+
+
 def defining_once(define: Callable[[dict[int, Any]], None]) -> Callable[[dict[int, Any]], None]:
     """Make of Numba's step that defines all variables in the scope of each block one that does so once for each scope:
     most functions have one."""
