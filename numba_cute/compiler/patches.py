@@ -224,6 +224,14 @@ PATCHES: tuple[Patch, ...] = (
         base, "_has_loc", frequent.having_loc, digest="35e2d21ceed768cd",
         why="to make no signature of each implementation",
     ),
+    Patch(
+        base.OverloadSelector, "_find", frequent.finding_by_class, digest="03c404bca0ec8dd9",
+        why="to compare types of the same classes with an operator's signatures once",
+        reads=(
+            base.OverloadSelector.find, base.OverloadSelector._select_compatible, base.OverloadSelector._match_arglist,
+            base.OverloadSelector._match, base.OverloadSelector.append,
+        ),
+    ),
     *(
         Patch(
             type(types.Type), name, frequent.asking_python(name), digest=_NOTHING,
