@@ -14,6 +14,7 @@ from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonRewrites, NopythonTypeInference
 from numba.cuda.core.untyped_passes import (
     ExtractByteCode,
+    GenericRewrites,
     InlineClosureLikes,
     LiteralPropagationSubPipelinePass,
     ReconstructSSA,
@@ -39,7 +40,7 @@ from .passes.meetings import NoteMeetings
 from .passes.methods import Methods
 from .passes.propagation import Propagation
 from .passes.reading import ReadCode
-from .passes.rewrites import Rewrites
+from .passes.rewrites import Rewrites, RewritesBefore
 from .passes.running import passes
 from .passes.settings import Settings
 from .passes.ssa import SingleAssignments
@@ -96,6 +97,7 @@ def _extend(manager: Any, recorded: bool) -> None:
     _replace(manager, InlineOverloads, InlineOverloaded)
     _replace(manager, NopythonTypeInference, TypeInference)
     _replace(manager, NopythonRewrites, Rewrites)
+    _replace(manager, GenericRewrites, RewritesBefore)
     _replace(manager, ReconstructSSA, SingleAssignments)
     _replace(manager, LiteralPropagationSubPipelinePass, Propagation)
     _replace(manager, CUDANativeLowering, RecordedLowering if recorded else Lowering)

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda.compiler import run_frontend
 from numba.cuda import types
+from numba.cuda.compiler import run_frontend
 from numba.cuda.core import base, event, ir, typeinfer
 from numba.cuda.core.analysis import compute_use_defs
 from numba.cuda.core.errors import NumbaNotImplementedError, NumbaTypeError

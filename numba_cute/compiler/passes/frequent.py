@@ -70,7 +70,7 @@ def finding_by_class(find: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 
 
 class _Searched:
-    """What was found by the classes of types. count: how many signatures there were. named: the types that they name."""
+    """What was found, by the classes of types. count: the number of signatures. named: the types that they name."""
 
     def __init__(self, versions: list[Any]) -> None:
         self.count = len(versions)

@@ -30,7 +30,7 @@ LEANS_ON = (
 _RUNS = "numba-cuda:run_pass"
 
 
-class Passes(PassManager):  # type: ignore[misc]
+class Passes(PassManager):
     """A list of passes that runs by the CuTe DSL's rule of numbers (`reference`), or by Numba's."""
 
     def __init__(self, name: str, reference: bool) -> None:

@@ -112,11 +112,12 @@ def _index_by_constants(func_ir: Any, assigned: dict[str, Any]) -> None:
     """Write down which items are of a constant index, as Numba does after this: for a tuple and a literal it compiles
     a function of its own, for each of their types."""
     for inst in instructions(func_ir.blocks):
-        expr = inst.value if type(inst) is ir.Assign else None
-        if type(expr) is not ir.Expr or expr.op != "getitem":
+        expr: Any = inst.value if type(inst) is ir.Assign else None
+        if not isinstance(expr, ir.Expr) or expr.op != "getitem":
             continue
-        index: Any = expr.index
-        while type(index) is ir.Var:
+        index, seen = assigned.get(expr.index.name), {expr.index.name}
+        while type(index) is ir.Var and index.name not in seen:  # a name that is set once may be its own copy's
+            seen.add(index.name)
             index = assigned.get(index.name)
         if type(index) is ir.Const and type(index.value) is int:
             inst.value = assigned[inst.target.name] = ir.Expr.static_getitem(
