@@ -42,6 +42,10 @@ def uninstall() -> None:
         del sys.modules[name]
 
 
+_OF_NUMBA = frozenset(("_numba_type_",))
+"""What Numba asks each object for, and no module has."""
+
+
 class Mirror(ModuleType):
     """A module of the CuTe DSL, whose names are those of modules here."""
 
@@ -62,7 +66,7 @@ class Mirror(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         why: list[AttributeError] = []
-        if not name.startswith("__") or name in _DUNDERS:
+        if name not in _OF_NUMBA and (not name.startswith("__") or name in _DUNDERS):
             for module in self.__sources__:
                 if _is_only_imported(module, name):
                     continue

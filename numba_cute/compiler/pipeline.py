@@ -6,15 +6,15 @@ Any other function gets Numba's own pipeline as it is.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.compiler import CUDANativeLowering, CUDATranslateBytecode
+from numba.cuda.compiler import CUDACompiler, CUDANativeLowering, CUDATranslateBytecode
 from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonRewrites, NopythonTypeInference
 from numba.cuda.core.untyped_passes import (
     ExtractByteCode,
+    GenericRewrites,
     InlineClosureLikes,
     LiteralPropagationSubPipelinePass,
     ReconstructSSA,
@@ -40,7 +40,8 @@ from .passes.meetings import NoteMeetings
 from .passes.methods import Methods
 from .passes.propagation import Propagation
 from .passes.reading import ReadCode
-from .passes.rewrites import Rewrites
+from .passes.rewrites import Rewrites, RewritesBefore
+from .passes.running import passes
 from .passes.settings import Settings
 from .passes.ssa import SingleAssignments
 from .passes.statements import Statements
@@ -52,57 +53,61 @@ def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make of Numba's `define_pipelines` one that gives a function of this library what it needs besides."""
 
     def define(self: Any) -> Any:
-        pipelines = _extended(define_pipelines(self), self.state)
-        if memory.compiling():
-            _noting(pipelines)
-        return pipelines
+        state = self.state
+        function, reference = state.func_id.func, promotion.follows(state.func_id.func)
+        recorded, noting = operations.is_recorded(function), memory.compiling()
+        memory.loosen()
+        settings.begin_at(function, state.args)
+        ours = _is_ours(function, state.args)
+        if ours:
+            _begin(state)
+        options = state.func_ir is None, state.flags.no_rewrites, state.flags.enable_ssa
+        kind = (options, ours, recorded, noting) if type(self) is CUDACompiler else None
+        return passes(kind, reference, lambda: _changed(define_pipelines(self), ours, recorded, noting))
 
     return define
 
 
-def _extended(pipelines: Any, state: Any) -> Any:
-    _ruled(pipelines, promotion.follows(state.func_id.func))
-    recorded = operations.is_recorded(state.func_id.func)
-    memory.loosen()
-    settings.begin_at(state.func_id.func, state.args)
-    if not _is_ours(state.func_id.func, state.args):
-        if recorded:
-            _replace(pipelines, CUDANativeLowering, RecordedPlainLowering)
-        return pipelines
+def _begin(state: Any) -> None:
+    """Give a function of this library what its passes read."""
     _read(state)
     mark(state.func_id, state.flags)
     contexts.begin(state.flags)
     state.typingctx = contexts.typing_context()
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
-    _replace(pipelines, CUDATranslateBytecode, ReadCode)
-    _replace(pipelines, InlineClosureLikes, InlineClosures)
-    _replace(pipelines, InlineOverloads, InlineOverloaded)
-    _replace(pipelines, NopythonTypeInference, TypeInference)
-    _replace(pipelines, NopythonRewrites, Rewrites)
-    _replace(pipelines, ReconstructSSA, SingleAssignments)
-    _replace(pipelines, LiteralPropagationSubPipelinePass, Propagation)
-    _replace(pipelines, CUDANativeLowering, RecordedLowering if recorded else Lowering)
+
+
+def _changed(pipelines: Any, ours: bool, recorded: bool, noting: bool) -> Any:
+    """Change Numba's lists of passes for a function. ours: it is of this library. recorded: what it does is recorded.
+    noting: where it converts values is noted."""
     for manager in pipelines:
-        # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
-        manager.add_pass_after(KeepConstants, InlineClosures)
-        manager.add_pass_after(Methods, InlineClosures)
-        manager.add_pass_after(Settings, InlineClosures)
-        manager.add_pass_after(Identity, TypeInference)
-        manager.add_pass_after(Audit, TypeInference)
-        manager.add_pass_after(Statements, TypeInference)
-        manager.finalize()
+        if ours:
+            _extend(manager, recorded)
+        elif recorded:
+            _replace(manager, CUDANativeLowering, RecordedPlainLowering)
+        if noting:
+            _note(manager)
     return pipelines
 
 
-def _ruled(pipelines: Any, reference: bool) -> None:
-    """Have the passes run by the CuTe DSL's rule of numbers, or by Numba's, whichever their caller has."""
-    for manager in pipelines:
-        manager.run = functools.partial(_run_by, reference, manager.run)
-
-
-def _run_by(reference: bool, run: Callable[[Any], None], state: Any) -> None:
-    with promotion.following(reference):
-        run(state)
+def _extend(manager: Any, recorded: bool) -> None:
+    """Put the passes of this library into a list of Numba's."""
+    _replace(manager, CUDATranslateBytecode, ReadCode)
+    _replace(manager, InlineClosureLikes, InlineClosures)
+    _replace(manager, InlineOverloads, InlineOverloaded)
+    _replace(manager, NopythonTypeInference, TypeInference)
+    _replace(manager, NopythonRewrites, Rewrites)
+    _replace(manager, GenericRewrites, RewritesBefore)
+    _replace(manager, ReconstructSSA, SingleAssignments)
+    _replace(manager, LiteralPropagationSubPipelinePass, Propagation)
+    _replace(manager, CUDANativeLowering, RecordedLowering if recorded else Lowering)
+    # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
+    manager.add_pass_after(KeepConstants, InlineClosures)
+    manager.add_pass_after(Methods, InlineClosures)
+    manager.add_pass_after(Settings, InlineClosures)
+    manager.add_pass_after(Identity, TypeInference)
+    manager.add_pass_after(Audit, TypeInference)
+    manager.add_pass_after(Statements, TypeInference)
 
 
 def _is_ours(function: Any, args: Any) -> bool:
@@ -128,16 +133,12 @@ def _read(state: Any) -> None:
         ExtractByteCode().run_pass(state)
 
 
-def _noting(pipelines: Any) -> None:
+def _note(manager: Any) -> None:
     """Add what notes where values are converted, and where in float64."""
-    for manager in pipelines:
-        for typing in [p for p, _ in manager.passes if issubclass(p, NopythonTypeInference)]:
-            manager.add_pass_after(NoteLosses, typing)
-            manager.add_pass_after(NoteMeetings, typing)
-        manager.finalize()
+    for typing in [p for p, _ in manager.passes if issubclass(p, NopythonTypeInference)]:
+        manager.add_pass_after(NoteLosses, typing)
+        manager.add_pass_after(NoteMeetings, typing)
 
 
-def _replace(pipelines: Any, old: type, new: type) -> None:
-    for manager in pipelines:
-        manager.passes = [(new if p is old else p, text) for p, text in manager.passes]
-        manager.finalize()
+def _replace(manager: Any, old: type, new: type) -> None:
+    manager.passes = [(new if p is old else p, text) for p, text in manager.passes]

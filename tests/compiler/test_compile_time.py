@@ -4,6 +4,8 @@
 import functools
 import gc
 import inspect
+import itertools
+import pickle
 import weakref
 from collections import Counter
 from types import SimpleNamespace
@@ -11,12 +13,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import cuda
+from numba.cuda import types
 from numba.cuda.compiler import run_frontend
-from numba.cuda.core import base, ir, typeinfer
+from numba.cuda.core import base, event, ir, typeinfer
 from numba.cuda.core.analysis import compute_use_defs
+from numba.cuda.core.errors import NumbaNotImplementedError, NumbaTypeError
 from numba.cuda.core.postproc import PostProcessor
 from numba.cuda.core.ssa import reconstruct_ssa
 from numba.cuda.lowering import CUDALower
+from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
 from numba_cute.compiler.bridge import contexts
@@ -25,7 +30,8 @@ from numba_cute.compiler.passes import lower, unroll
 from numba_cute.compiler.passes.ssa import in_ssa_form
 from numba_cute.compiler.passes.uses import uses_and_definitions
 from numba_cute.seam import traced
-from numba_cute.seam.ground.collecting import YOUNG, seldom
+from numba_cute.seam.ground import collecting
+from numba_cute.seam.ground.collecting import YOUNG, aging, seldom
 
 
 def straight(a, b):
@@ -220,6 +226,33 @@ def test_garbage_is_collected_seldom_while_a_kernel_is_compiled():
     assert gc.get_threshold() == before
 
 
+@pytest.mark.parametrize(
+    "off, frozen, made, done",
+    [
+        (False, 0, (600, 300), [["freeze", "unfreeze"]] * 2),
+        (False, 0, (600, 600, 600), [["freeze", "unfreeze"], ["collect"], ["freeze", "unfreeze"]]),
+        (True, 0, (600, 600), [[], []]),
+        (False, 7, (600, 600), [[], []]),
+    ],
+    ids=["few", "many", "off", "the user's"],
+)
+def test_what_a_compilation_made_is_not_looked_through_at_its_end(off, frozen, made, done, monkeypatch):
+    """But some compilations' together is, once."""
+    asked = []
+    acts = {name: functools.partial(asked.append, name) for name in ("freeze", "unfreeze", "collect")}
+    numbers = {"get_count": lambda: (counts[-1], 0, 0), "get_freeze_count": lambda: frozen}
+    told = {"get_threshold": gc.get_threshold, "set_threshold": lambda *_: None, "isenabled": lambda: not off}
+    counts = [0]
+    monkeypatch.setattr(collecting, "gc", SimpleNamespace(**acts, **numbers, **told))
+    monkeypatch.setattr(collecting, "WAITING", 1000)
+    monkeypatch.setattr(aging, "_waiting", 0)
+    for count, expected in zip(made, done):
+        with building(loops), building(straight):
+            counts.append(count)
+        assert asked == expected
+        asked.clear()
+
+
 def test_a_threshold_that_the_user_sets_stays():
     before = gc.get_threshold()
     try:
@@ -348,3 +381,74 @@ def test_a_recursive_device_function_is_typed_to_its_end():
 ])  # fmt: skip
 def test_whether_an_implementation_takes_a_place_is_what_its_signature_says(takes):
     assert base._has_loc(takes) == ("loc" in inspect.signature(takes).parameters)
+
+
+def test_an_implementation_is_the_one_that_numba_finds_among_all_signatures():
+    kinds = (types.Any, types.Integer, types.Number, types.BaseTuple, types.int64, types.intp, types.Literal)
+    given = (
+        types.int32, types.int64, types.uint8, types.float64, types.literal(3), types.literal(4), types.boolean,
+        types.UniTuple(types.int32, 2), types.UniTuple(types.int32, 3), types.Tuple((types.int32, types.float32)),
+        types.literal("x"), types.none, types.Integer,
+    )  # fmt: skip
+    checked = 0
+    for chosen in itertools.combinations(kinds, 3):
+        selector = base.OverloadSelector()
+        for a in chosen:
+            selector.append((a, None), (a,))
+            selector.append((a, chosen[0]), (a, chosen[0]))
+            selector.append((a, ...), (types.float64, types.VarArg(a)))
+        for sig in [(), *((a,) for a in given), *itertools.product(given, repeat=2)]:
+            fits = selector._select_compatible(sig)
+            try:
+                expected = fits[selector._best_signature(fits)] if fits else NumbaNotImplementedError
+            except NumbaTypeError:  # several fit as well
+                expected = NumbaTypeError
+            for _ in range(2):
+                try:
+                    found = selector._find(sig)
+                except (NumbaTypeError, NumbaNotImplementedError) as e:
+                    found = type(e)
+                assert found == expected
+                checked += expected is not NumbaNotImplementedError
+    assert checked > 1000
+
+
+def compiled_functions(kernel, *args):
+    """The names of the functions that compiling a kernel compiles."""
+    names = []
+
+    class Names(event.Listener):
+        def on_start(self, e):
+            names.append(e.data["name"])
+
+        def on_end(self, e):
+            pass
+
+    with event.install_listener("numba-cuda:run_pass", Names()):
+        made = cute.compile(kernel, args)
+    return {n.rpartition(" ")[2] for n in names}, {n.rpartition(" ")[0] for n in names}, made
+
+
+@cuda.jit
+def of_items(out, tensor):
+    shape = cute.shape(tensor)
+    for i in cute.range_constexpr(shape[1]):
+        out[i] = shape[0]
+
+
+def test_an_item_of_a_constant_index_costs_no_function_of_numbas():
+    from numba_cute.runtime import from_dlpack
+
+    out, tensor = (from_dlpack(np.zeros(s, np.float32)) for s in ((8,), (2, 4)))
+    functions, passes, made = compiled_functions(of_items, out, tensor)
+    assert functions == {"[of_items]"} and "numba_cute_keep_constants" in passes
+    assert made.ptx.count("st.global") >= 1
+    assert cute.compile(of_items, (out, tensor)).ptx.count("st.global") == made.ptx.count("st.global")  # nobody listens
+
+
+def test_a_type_s_number_in_dictionaries_is_its_key_s_and_stays_in_its_process():
+    ty = typeof(cute.make_layout((2, 3)))
+    assert type(ty).__name__ == "Value" and hash(ty) == hash(ty.key) == hash(ty)
+    again = pickle.loads(pickle.dumps(types.UniTuple(types.int32, 2)))
+    assert again is types.UniTuple(types.int32, 2)
+    assert "_hashed" in vars(ty) and "_hashed" not in ty.__reduce__()[1][2]

@@ -11,6 +11,7 @@ import sys
 import types
 
 import pytest
+from numba.cuda import types as numba_types
 from numba.cuda.compiler import CUDAFlags
 
 import numba_cute as cute
@@ -62,7 +63,8 @@ def test_the_import_changes_the_attributes_of_numba_that_are_listed_and_no_other
 
 @pytest.mark.parametrize("patch", PATCHES, ids=str)
 def test_a_patch_is_in_its_place_and_says_why(patch):
-    assert getattr(patch.owner, patch.name).__module__.startswith("numba_cute.compiler.")
+    placed = vars(patch.owner)[patch.name]
+    assert placed is getattr(type, patch.name, None) or placed.__module__.startswith("numba_cute.compiler.")
     assert patch.why.startswith("to ")
 
 
@@ -71,6 +73,18 @@ def test_what_stands_in_a_patch_s_place_already_is_refused(patch):
     """As the patch itself does once it is applied."""
     with pytest.raises(cute.CuteError, match=rf"numba-cuda [\d.]+: {patch} (has another source|is there, and was not)"):
         patches.check([patch])
+
+
+def test_a_class_that_is_registered_as_a_type_is_found(monkeypatch):
+    """As it is without the patches, which ask for the bases of classes alone until then."""
+    meta, asked = type(numba_types.Type), ("__instancecheck__", "__subclasscheck__")
+    for name in asked:  # which registering takes away
+        monkeypatch.setattr(meta, name, vars(meta)[name])
+    made, other = type("Made", (numba_types.Type,), {}), type("Other", (), {})
+    assert not isinstance(other(), made) and isinstance(numba_types.int32, numba_types.Type)
+    made.register(other)
+    assert isinstance(other(), made) and issubclass(other, made) and not isinstance(other(), numba_types.Integer)
+    assert not any(name in vars(meta) for name in asked)
 
 
 class Plain:

@@ -54,7 +54,22 @@ def key_of(spec: Any, changes: Sequence[Part]) -> Any:
     return (own, state(changes)) if changes else own
 
 
-class Value(types.Callable):
+class _Keyed(types.Type):
+    """A type whose key stays, and may be deep: its number in dictionaries is computed once."""
+
+    def __hash__(self) -> int:
+        try:
+            return self._hashed
+        except AttributeError:
+            self._hashed: int = hash(self.key)
+            return self._hashed
+
+    def __reduce__(self) -> Any:
+        make, (remake, args, held) = super().__reduce__()
+        return make, (remake, args, {n: x for n, x in held.items() if n != "_hashed"})  # which is of this process
+
+
+class Value(_Keyed, types.Callable):
     """An immutable compile-time object with run-time leaves, or a compile-time callable. changes: what may be replaced
     in a kernel's argument: where it is, that has another type. lasts: whether nothing in it may be, so that an object
     has its type for good, and the leaves that it has now."""
@@ -108,7 +123,7 @@ def is_stored(ty: types.Type) -> bool:
     return not isinstance(ty, (types.Literal, types.NoneType, types.Dispatcher, GivenFloat))
 
 
-class StructRef(types.Type):
+class StructRef(_Keyed):
     """An instance of a `struct` class: its fields' types, and a pointer as its value."""
 
     mutable = True
@@ -161,7 +176,7 @@ class StructRefModel(Object, models.DataModel):
         return value
 
 
-class BoundTraced(types.BoundFunction):
+class BoundTraced(_Keyed, types.BoundFunction):
     """A traced method of an object: `this` is the object's type, `attr` the method's name."""
 
     def __init__(self, this: types.Type, attr: str) -> None:
@@ -191,7 +206,7 @@ class BoundTraced(types.BoundFunction):
         return (*self.typing_key, sig.args)
 
 
-class BoundJitted(types.BoundFunction):
+class BoundJitted(_Keyed, types.BoundFunction):
     """A jitted method of a struct: `dispatcher` compiles it."""
 
     def __init__(self, this: types.Type, attr: str, dispatcher: Any) -> None:

@@ -13,7 +13,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.cuda.core.compiler_lock import global_compiler_lock
 
 from ...seam import CuteError
-from ...seam.ground.collecting import seldom
+from ...seam.ground.collecting import aging, seldom
 from ...seam.ground.records import dataclass
 from . import errors, memory
 
@@ -126,6 +126,8 @@ class building:
         seldom.__enter__()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if len(_LAUNCHES) == 1:
+            aging()
         seldom.__exit__()
         self._warnings.__exit__(kind, error, trace)
         _LAUNCHES.pop()

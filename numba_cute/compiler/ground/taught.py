@@ -25,19 +25,14 @@ _INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "p
 
 def registered() -> list[Any]:
     """List what users have taught Numba's typing and lowering, as by `@overload`: no kernel names it."""
-    sizes = tuple(len(entries) for entries in _entries())
+    lists = _entries()
+    sizes = tuple(map(len, lists))
     if _taught.sizes != sizes:
+        for entries, known, found in zip(lists, _taught.sizes or [0] * len(lists), _taught.found):
+            found.extend(f for entry in entries[known:] for f in _users_functions(entry))  # they only grow
         _taught.sizes = sizes
-        _taught.functions = [f for entries in _entries() for entry in entries for f in _users_functions(entry)]
+        _taught.functions = [f for found in _taught.found for f in found]
     return _taught.functions
-
-
-class _Taught:
-    sizes: tuple[int, ...] = ()
-    functions: list[Any] = []  # noqa: RUF012
-
-
-_taught = _Taught()
 
 
 def _entries() -> list[Any]:
@@ -47,6 +42,18 @@ def _entries() -> list[Any]:
         *(e for r in typing for e in (r.functions, r.attributes, r.globals)),
         *(e for r in lowering for e in (r.functions, r.getattrs, r.setattrs, r.casts, r.constants)),
     ]
+
+
+class _Taught:
+    """What was found. found: of each of the registries' lists, as far as it went (`sizes`)."""
+
+    def __init__(self) -> None:
+        self.sizes: tuple[int, ...] = ()
+        self.found: list[list[Any]] = [[] for _ in _entries()]
+        self.functions: list[Any] = []
+
+
+_taught = _Taught()
 
 
 def _users_functions(entry: Any) -> list[Any]:

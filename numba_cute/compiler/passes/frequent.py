@@ -8,6 +8,9 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from numba.cuda import types
+
+_TYPES = type(types.Type)
 _REST = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
 
 
@@ -22,6 +25,58 @@ def having_loc(has_loc: Callable[[Any], bool]) -> Callable[[Any], bool]:
         return "loc" in code.co_varnames[:count]
 
     return has
+
+
+_ASKED = "__instancecheck__", "__subclasscheck__"
+
+
+def asking_python(name: str) -> Callable[[Any], Any]:
+    """Return what makes of `isinstance` or `issubclass` of Numba's types, which asks for classes that say of others
+    that they are of them, Python's own, which asks for their bases: no type has such a class (see `registering`)."""
+    return lambda asked: getattr(type, name)
+
+
+def registering(register: Callable[[Any, type], type]) -> Callable[[Any, type], type]:
+    """Make of the registration of a class as one of a type one that goes back to asking for such classes."""
+
+    def registered(cls: Any, subclass: type) -> type:
+        for name in _ASKED:
+            if name in vars(type(cls)):
+                delattr(type(cls), name)
+        return register(cls, subclass)
+
+    return registered
+
+
+def finding_by_class(find: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Make of Numba's search for the implementation of types that were not asked for before, which compares them with
+    all signatures, one that does so once for types of the same classes: those that no signature names are told apart by
+    their classes alone, and each layout is a type."""
+
+    def found(self: Any, sig: Any) -> Any:
+        known: _Searched | None = vars(self).get("cute_searched")
+        if known is None or known.count != len(self.versions):
+            known = self.cute_searched = _Searched(self.versions)
+        if not known.named.isdisjoint(sig):
+            return find(self, sig)
+        classes = tuple(map(type, sig))
+        if type in classes or _TYPES in classes:  # of a class itself, its own bases count
+            return find(self, sig)
+        if classes not in known.found:
+            known.found[classes] = find(self, sig)
+        return known.found[classes]
+
+    return found
+
+
+class _Searched:
+    """What was found, by the classes of types. count: the number of signatures. named: the types that they name."""
+
+    def __init__(self, versions: list[Any]) -> None:
+        self.count = len(versions)
+        formal = [ty.dtype if isinstance(ty, types.VarArg) else ty for sig, _ in versions for ty in sig]
+        self.named = frozenset(ty for ty in formal if not isinstance(ty, type))
+        self.found: dict[Any, Any] = {}
 
 
 def defining_once(define: Callable[[dict[int, Any]], None]) -> Callable[[dict[int, Any]], None]:

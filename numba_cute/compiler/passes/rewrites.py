@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numba's rewrites after inference, where there is something to rewrite: it writes `del` statements for them, and takes
-them away again, in each function."""
+"""Numba's rewrites, where there is something to rewrite. For those after inference it writes `del` statements, and
+takes them away again, in each function. For calls of `print` before, it asks of each call which constant it calls, and
+writes a message for each that calls none."""
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.core.consts import ConstantInference
 from numba.cuda.core.inline_closurecall import RewriteArrayOfConsts
 from numba.cuda.core.rewrites import rewrite_registry
+from numba.cuda.core.rewrites.ir_print import RewritePrintCalls
 from numba.cuda.core.rewrites.registry import RewriteRegistry
 from numba.cuda.core.rewrites.static_getitem import RewriteStringLiteralGetitems, RewriteStringLiteralSetitems
 from numba.cuda.core.typed_passes import NopythonRewrites
+from numba.cuda.core.untyped_passes import GenericRewrites
 
 from .definitions import instructions
 
 _KNOWN = {RewriteArrayOfConsts, RewriteStringLiteralGetitems, RewriteStringLiteralSetitems}
 """Those of Numba's own: an array of a list, and an index that is a string."""
-LEANS_ON = (NopythonRewrites, RewriteRegistry.apply, *sorted(_KNOWN, key=lambda cls: cls.__name__))
+LEANS_ON = (
+    NopythonRewrites, RewriteRegistry.apply, *sorted(_KNOWN, key=lambda cls: cls.__name__),
+    GenericRewrites, RewritePrintCalls, ConstantInference,
+)  # fmt: skip
+_BEFORE = "before-inference"
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -45,3 +54,39 @@ def _may_match(state: Any) -> bool:
         if item and isinstance(state.typemap[found.index.name], types.StringLiteral):
             return True
     return False
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class RewritesBefore(GenericRewrites):
+    _name = "numba_cute_generic_rewrites"
+
+    def run_pass(self, state: Any) -> bool:
+        if RewritePrintCalls not in rewrite_registry.rewrites[_BEFORE] or _may_print(state.func_ir):
+            return bool(super().run_pass(state))
+        others = RewriteRegistry()
+        others.rewrites[_BEFORE] = [r for r in rewrite_registry.rewrites[_BEFORE] if r is not RewritePrintCalls]
+        others.apply(_BEFORE, state)
+        return True
+
+
+def _may_print(func_ir: Any) -> bool:
+    """Say whether a function calls `print`, as far as Numba finds constants: through names and members of modules."""
+    found: dict[str, Any] = {}
+
+    def value(name: str) -> Any:
+        if name not in found:
+            found[name] = None
+            made = func_ir._definitions.get(name, ())
+            found[name] = of(made[0]) if len(made) == 1 else None
+        return found[name]
+
+    def of(made: Any) -> Any:
+        if isinstance(made, (ir.Global, ir.FreeVar, ir.Const)):
+            return made.value
+        if isinstance(made, ir.Var):
+            return value(made.name)
+        owner = value(made.value.name) if type(made) is ir.Expr and made.op == "getattr" else None
+        return getattr(owner, made.attr, None) if isinstance(owner, (ModuleType, type)) else None
+
+    calls = [i.value for i in instructions(func_ir.blocks) if isinstance(i, ir.Assign) and type(i.value) is ir.Expr]
+    return any(c.op == "call" and value(c.func.name) is print for c in calls)

@@ -77,6 +77,7 @@ class TypedConstants:
         func_ir.blocks = rename_labels(func_ir.blocks)
         func_ir.blocks = in_ssa_form(func_ir.blocks)
         assigned = {i.target.name: i.value for i in instructions(func_ir.blocks) if isinstance(i, ir.Assign)}
+        _index_by_constants(func_ir, assigned)
         with letting_go():
             typed = self._typed(func_ir)
         func_ir.blocks.clear()
@@ -105,6 +106,23 @@ class TypedConstants:
         # it may be that typing came no further than to a mistake
         before = [e for e in typed.typing_errors or () if lies_before(e, alias.loc)]
         return before[0] if before else None
+
+
+def _index_by_constants(func_ir: Any, assigned: dict[str, Any]) -> None:
+    """Write down which items are of a constant index, as Numba does after this: for a tuple and a literal it compiles
+    a function of its own, for each of their types."""
+    for inst in instructions(func_ir.blocks):
+        expr: Any = inst.value if type(inst) is ir.Assign else None
+        if not isinstance(expr, ir.Expr) or expr.op != "getitem":
+            continue
+        index, seen = assigned.get(expr.index.name), {expr.index.name}
+        while type(index) is ir.Var and index.name not in seen:  # a name that is set once may be its own copy's
+            seen.add(index.name)
+            index = assigned.get(index.name)
+        if type(index) is ir.Const and type(index.value) is int:
+            inst.value = assigned[inst.target.name] = ir.Expr.static_getitem(
+                expr.value, index.value, expr.index, expr.loc
+            )
 
 
 def _literal(ty: Any) -> tuple[Any] | None:

@@ -15,6 +15,8 @@ from typing import Any
 
 YOUNG = 500_000
 """The objects made after which the collector looks at the young while a kernel is compiled: of some 120 MB."""
+WAITING = 1_000_000
+"""The objects that compilations may leave before the collector looks for what of them is garbage."""
 
 
 class _Seldom:
@@ -42,6 +44,26 @@ class _Seldom:
                 self._before = None
 
 
+class _Aging:
+    """Have what a compilation made grow old at once. At its end the collector would look through all of it, for a
+    twentieth of the time, while most of it is in use. After some compilations it looks through everything instead.
+    Nothing is done where the user has turned it off, or frozen objects."""
+
+    def __init__(self) -> None:
+        self._waiting = 0
+
+    def __call__(self) -> None:
+        if not gc.isenabled() or gc.get_freeze_count():
+            return
+        self._waiting += gc.get_count()[0]
+        if self._waiting > WAITING:
+            self._waiting = 0
+            gc.collect()
+        else:
+            gc.freeze()
+            gc.unfreeze()  # into the oldest generation, at once
+
+
 class _Staying:
     """A context in which what is made stays: the collector does not look at it, now or at the end, when it would look
     through all of it once. What the user froze before stays so."""
@@ -57,4 +79,5 @@ class _Staying:
 
 
 seldom = _Seldom()
+aging = _Aging()
 staying = _Staying()
