@@ -21,15 +21,26 @@ class Wrong(AssertionError):
 
 
 class Draw:
-    """A case's choices, which its label alone decides. notes: what was chosen, for a report."""
+    """A case's choices, which its label alone decides. notes: what was chosen, for a report. drawn: of each option, and
+    of each tensor's elements and layout, what was chosen, to be counted."""
 
     def __init__(self, label: str) -> None:
         self.random = random.Random(label)
         self.torch = torch.Generator().manual_seed(self.random.getrandbits(60))
         self.notes: dict[str, str] = {}
+        self.drawn: list[tuple[str, str]] = []
 
     def note(self, name: str, value: Any) -> Any:
+        """Note what was chosen; an option's value is counted too."""
         self.notes[name] = described(value)
+        if isinstance(value, torch.Tensor):
+            self.drawn.append((f"{name} of", str(value.dtype)[6:]))
+        elif isinstance(value, dict):
+            for option, chosen in value.items():
+                self.note(option, chosen)
+        else:
+            for chosen in value if isinstance(value, list) else [value]:
+                self.drawn.append((name, described(chosen)[:40]))
         return value
 
     def of(self, *choices: Any) -> Any:
@@ -70,6 +81,7 @@ class Draw:
         if not x.ndim:
             return self.note(name, x)
         way = self.of(*ways) if x.ndim > 1 else self.of("dense", "offset")
+        self.drawn.append((f"{name} lies", way))
         shape = x.shape
         if way == "repeated":
             m = self.random.randrange(x.ndim - 1)

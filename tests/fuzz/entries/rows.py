@@ -183,7 +183,7 @@ def permute(d: Draw) -> None:
         x = d.note("x", x[(slice(None),) * m + (slice(None, None, 2),)])
     if modes > 1 and d.one_in(4):
         return equal("transpose", kernels.transpose(x), x.mT)
-    order = d.note("order", d.random.sample(range(modes), modes))
+    order = d.note("order", tuple(d.random.sample(range(modes), modes)))
     given = [m - modes if d.one_in(5) else m for m in order]
     grad = kind in (torch.float32, torch.float64) and d.note("grad", d.one_in(3))
     if not grad:

@@ -33,7 +33,7 @@ def run(name: str, label: str) -> dict[str, Any]:
         kind, why = ("refused" if told else "error"), f"{type(e).__name__}: {e}"
     except Exception:
         kind, why = "error", traceback.format_exc()[-1500:]
-    return {"kind": kind, "why": why, "notes": d.notes, "seconds": time.process_time() - began}
+    return {"kind": kind, "why": why, "notes": d.notes, "drawn": d.drawn, "seconds": time.process_time() - began}
 
 
 if __name__ == "__main__":
