@@ -31,8 +31,10 @@ THREADS, CONSUMER_WARPS = 384, 8
 
 @traced
 def tiles_of(tensor, tile):
-    """Cut a matrix, or a batch of them, into tiles."""
-    return cute.local_tile(tensor, tile, (None,) * cute.rank(tensor))
+    """Cut a matrix, or a batch of them, into tiles; of modes that make K the first is cut."""
+    rows, columns = tile
+    more = cute.rank(tensor.layout, mode=[1]) - 1 if type(tensor.shape[1]) is tuple else 0
+    return cute.local_tile(tensor, (rows, (columns, *(1,) * more) if more else columns), (None,) * cute.rank(tensor))
 
 
 @traced
