@@ -302,7 +302,7 @@ def gemm(
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
-        own = Pieces.create(store, tiled_mma, sC, cute.Int32(tidx - 128))
+        own = Pieces.create(store, piece_mma, sC, cute.Int32(tidx - 128))
         tCsD = piece_mma.get_slice(cute.Int32(tidx - 128)).partition_C(sC)
         sums_of_piece = store_n * epilogue.spread // 2  # of this thread
         all_sums = cute.make_tensor(acc.iterator, cute.make_layout((sums_of_piece, tile_pieces)))

@@ -175,11 +175,6 @@ def arguments(
     if turned:  # the same, seen from the other side
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     tC, c_mode = operand(c, c_dtype)
-    if c_mode == 0 and c_dtype.width != 16:
-        raise CuteError(
-            f"gemm: {cut}: a result of {c_dtype.width} bits must be contiguous along the kernel's columns: leave "
-            "turned out, and of pairs give an out= that is contiguous along its last mode"
-        )
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits

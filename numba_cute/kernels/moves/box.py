@@ -196,7 +196,7 @@ def move(x_memory, y_memory, grid, x_side, y_side, which, lengths, places, count
     grid: of each mode a divisor by its boxes, a box's extent, its extent, its strides in x and in y. x_side, y_side: as
     of `touched`. which: of the modes of `grid`, those of which there are several runs in x, and in y, and those that
     say how long a run of x is, and one of y. lengths: elements of a run in x and in y for one of that mode. places: as
-    of `inner`. counts: elements of x's memory; vectors that runs touch in x, and in y; elements of the ends of y's runs.
+    of `inner`. counts: elements of x's memory; vectors that runs touch in x and in y; elements of the ends of y's runs.
     """
     tidx, _, _ = arch.thread_idx()
     n, vector = box.flight, box.vector
