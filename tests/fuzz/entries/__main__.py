@@ -30,12 +30,14 @@ WEIGHTS |= dict.fromkeys(("rmsnorm", "layernorm", "softmax", "cross_entropy", "t
 def programs(names: list[str], seed: str, count: int) -> Any:
     """Yield labels and sources of so many cases, over all entries in turn."""
     turns = [n for n in names for _ in range(WEIGHTS.get(n, 1))]
-    mixed = random.Random(seed)
+    mixed, done = random.Random(seed), Counter[str]()
     for i in range(count):
         if i % len(turns) == 0:
             mixed.shuffle(turns)
         name = turns[i % len(turns)]
-        yield f"{name} {seed}-{i}", f"{name} {seed}-{i}"
+        label = f"{name} {seed}-{done[name]}"
+        done[name] += 1
+        yield label, label
 
 
 def main() -> None:
@@ -55,7 +57,7 @@ def main() -> None:
     if given.case:
         print(json.dumps(run(names[0], f"{given.seed}-{given.case}"), indent=1))
         return
-    pool.LIMIT, pool.WALL, pool.MANY = 240.0, 1800.0, 200
+    pool.LIMIT, pool.WALL, pool.MANY = 240.0, 1800.0, 400
     at, totals = record.commit(), record.read() if given.record else record.empty()
     if any(run[:2] == [at, given.seed] for run in totals["runs"]):
         raise SystemExit(f"the cases of seed {given.seed} are counted for {at}: give another --seed")

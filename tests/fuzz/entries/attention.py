@@ -42,7 +42,7 @@ def attend(q, k, v, *, causal=False, window=(None, None), scale=None, softcap=No
 
 
 def _dims(d: Draw, narrow: bool = False) -> tuple[int, int]:
-    return d.of((64, 64), (64, 64), (128, 128), *(() if narrow else ((192, 128), (256, 256), (64, 128), (128, 64))))
+    return d.option((64, 64), (64, 64), (128, 128), *(() if narrow else ((192, 128), (256, 256), (64, 128), (128, 64))))
 
 
 @dataclasses.dataclass
@@ -76,7 +76,9 @@ def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_
     def both(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
         return fill("k", *shape, kv_heads, dims[0]), fill("v", *shape, kv_heads, dims[1])
 
-    how = d.note("lengths", d.of("all", "used") if narrow else d.of("all", "all", "all", "used", "cu_q", "cu", "pages"))
+    how = d.note(
+        "lengths", d.option("all", "used") if narrow else d.option("all", "all", "all", "used", "cu_q", "cu", "pages")
+    )
     named: dict[str, Any] = {}
     keys = d.of(0, 1, 2, 16, 33, 50, 64, 72, 130, 200)
     packed = how in ("cu", "cu_q")
@@ -93,7 +95,7 @@ def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_
         k, v = both(sum(lengths))
         of_k = [(k[b:e], v[b:e]) for b, e in zip(ends, ends[1:])]
     elif how == "pages":
-        page = d.of(8, 16, 64)
+        page = d.option(8, 16, 64)
         count = -(-max(keys, 1) // page)
         k, v = both(batch * count + 2, page)
         table = int32(*d.random.sample(range(batch * count + 2), batch * count)).reshape(batch, count)
@@ -119,13 +121,14 @@ def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_
 
 def options_of(d: Draw, heads: int) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    if d.one_in(2):
+    if d.option_in(2):
         options["causal"] = True
-    elif d.one_in(3):
-        options["window"] = (d.of(None, 0, 5, 40), d.of(None, 0, 3))
-    if d.one_in(5):
+    elif d.option_in(3):
+        left, right = d.option(None, (0, 5, 40)), d.option(None, (0, 3))
+        options["window"] = (left and d.of(*left), right and d.of(*right))
+    if d.option_in(5):
         options["softcap"] = 5.0
-    if d.one_in(5):
+    if d.option_in(5):
         options["sink"] = torch.randn(heads, generator=d.torch)
     if d.one_in(4):
         options["scale"] = 0.2
@@ -133,11 +136,11 @@ def options_of(d: Draw, heads: int) -> dict[str, Any]:
 
 
 def flash_attention(d: Draw) -> None:
-    narrow = d.one_in(6)
-    kind, dims = F8 if narrow else d.of(torch.bfloat16, torch.float16), _dims(d, narrow)
-    kv_heads, group = d.of(1, 1, 2), d.of(1, 1, 2, 3, 4)
+    narrow = d.option_in(6)
+    kind, dims = F8 if narrow else d.option(torch.bfloat16, torch.float16), _dims(d, narrow)
+    kv_heads, group = d.of(1, 1, 2), d.option(1, 1, 2, 3, 4)
     s, options = sequences(d, kind, dims, kv_heads * group, kv_heads), options_of(d, kv_heads * group)
-    splits = d.note("splits", d.of(0, 0, 1, 2, 3))
+    splits = d.note("splits", d.of(*d.option((0,), (1,), (2, 3))))
     o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
     exact = options | ({"sink": options["sink"].double()} if "sink" in options else {})
     begin = 0
@@ -153,15 +156,15 @@ def flash_attention(d: Draw) -> None:
 
 def attention_gradients(d: Draw) -> None:
     kind, (dim, dim_v) = (
-        d.of(torch.bfloat16, torch.float16),
-        d.of((64, 64), (64, 64), (128, 128), (192, 128), (256, 256)),
+        d.option(torch.bfloat16, torch.float16),
+        d.option((64, 64), (64, 64), (128, 128), (192, 128), (256, 256)),
     )
-    kv_heads, group, batch = d.of(1, 1, 2), d.of(1, 1, 2, 3), d.of(1, 1, 2)
+    kv_heads, group, batch = d.of(1, 1, 2), d.option(1, 1, 2, 3), d.of(1, 1, 2)
     rows, keys = d.of(1, 3, 40, 64, 70, 100), d.of(1, 2, 33, 72, 130)
     fill = lambda name, *shape: d.laid(name, torch.randn(shape, generator=d.torch).to(kind), unit=8)  # noqa: E731
     q, k = fill("q", batch, rows, kv_heads * group, dim), fill("k", batch, keys, kv_heads, dim)
     v = fill("v", batch, keys, kv_heads, dim_v)
-    options = {"causal": d.note("causal", d.one_in(2)), "scale": d.note("scale", d.of(None, 0.1))}
+    options = {"causal": d.note("causal", d.option_in(2)), "scale": d.note("scale", d.of(None, 0.1))}
 
     def exact(q, k, v):
         return torch.stack([attend(*x, **options)[0] for x in zip(q, k, v)])

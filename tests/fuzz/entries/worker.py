@@ -22,7 +22,7 @@ def run(name: str, label: str) -> dict[str, Any]:
     d, why, kind = Draw(label), "", "right"
     began = time.process_time()
     checks = d.note("checks", d.one_in(60 if "attention" in name else 8))  # which there take eight times as long
-    sms = d.note("sms", d.of(2, 4, 16, 132))
+    sms = d.note("sms", d.option(2, 4, 16, 132))
     try:
         with cute.simulation(checks=checks, sms=sms):
             CASES[name](d)
