@@ -67,8 +67,12 @@ def starts(lengths: list[int]) -> list[int]:
     return [sum(lengths[:i]) for i in range(len(lengths) + 1)]
 
 
-def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_heads: int) -> Sequences:
+def sequences(
+    d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_heads: int, most: int
+) -> Sequences:  # fmt: skip
+    """Draw what is attended. most: rows of all heads, but for those of one sequence."""
     batch, unit, narrow = d.of(1, 1, 2, 3), 16 // kind.itemsize, kind == F8
+    lengths_q = [n for n in (0, 1, 1, 2, 3, 7, 16, 33, 40, 64, 65, 70, 100) if n * heads * batch <= most]
 
     def fill(name: str, *shape: int) -> torch.Tensor:
         return d.laid(name, torch.randn(shape, generator=d.torch).to(kind), unit=unit)
@@ -83,10 +87,10 @@ def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_
     keys = d.of(0, 1, 2, 16, 33, 50, 64, 72, 130, 200)
     packed = how in ("cu", "cu_q")
     if packed:
-        queries = [d.of(0, 1, 2, 7, 33, 64, 70) for _ in range(batch)]
+        queries = [d.of(*lengths_q) for _ in range(batch)]
         named |= {"cu_seqlens_q": int32(*starts(queries)), "max_seqlen_q": max(queries)}
     else:
-        queries = [d.of(0, 1, 1, 3, 16, 40, 64, 65, 100)] * batch
+        queries = [d.of(*lengths_q)] * batch
     q = fill("q", *((sum(queries),) if packed else (batch, queries[0])), heads, dims[0])
     if how == "cu":
         lengths = [d.of(0, 1, 8, 33, 64, 100) for _ in range(batch)]
@@ -139,8 +143,9 @@ def flash_attention(d: Draw) -> None:
     narrow = d.option_in(6)
     kind, dims = F8 if narrow else d.option(torch.bfloat16, torch.float16), _dims(d, narrow)
     kv_heads, group = d.of(1, 1, 2), d.option(1, 1, 2, 3, 4)
-    s, options = sequences(d, kind, dims, kv_heads * group, kv_heads), options_of(d, kv_heads * group)
-    splits = d.note("splits", d.of(*d.option((0,), (1,), (2, 3))))
+    splits, heads = d.note("splits", d.of(*d.option((0,), (1,), (2, 3)))), kv_heads * group
+    s = sequences(d, kind, dims, heads, kv_heads, 600 if splits == 1 else 120)  # of splits a block joins each row
+    options = options_of(d, heads)
     o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
     exact = options | ({"sink": options["sink"].double()} if "sink" in options else {})
     begin = 0
