@@ -147,7 +147,7 @@ def check(
         refuse(f"; it must have {modes}: reshape it")
     if shape is not None and not _fits(tuple(x.shape), shape):
         extents = ", ".join("any" if n is None else str(n) for n in shape)
-        refuse(f"; its shape must be ({extents}{',' if len(shape) == 1 else ''})")
+        refuse(f"; its shape must be ({extents}{',' if len(shape) == 1 else ''}): give one of that shape")
     if last and len(x.shape) and x.shape[-1] > 1 and 0 not in x.shape and strides(x)[-1] != 1:
         refuse(f"; its last mode must be contiguous: give {name}.contiguous()")
     if like is not None and getattr(x, "device", None) != getattr(like, "device", None):

@@ -143,7 +143,10 @@ def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
     own = cut.tile_n // spread // cut.parts
     columns = next((n for n in (64, 32, 16, 8) if n * width <= 8 * ROW and own and own % n == 0), 0)
     if not columns:
-        raise CuteError(f"gemm: {cut}: of {cut.tile_n} columns a CTA has {own}, and must have a multiple of 8")
+        raise CuteError(
+            f"gemm: {cut}: of {cut.tile_n} columns a CTA has {own}, and must have a multiple of 8: give a "
+            "wider tile_n, or fewer parts"
+        )
     count = own // columns
     stage, slot = (TILE_M + cut.tile_n * (not cut.kept)) * ROW, TILE_M * columns * width // 8
     memory = SMEM - cut.kept * cut.tile_n * ROW
@@ -152,7 +155,10 @@ def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
     stages = cut.stages or min(MOST_STAGES, (memory - slots * slot) // stage)
     stages -= stages == cut.kept  # the kernel knows by that
     if count % slots or slots * slot + stages * stage > memory or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
-        raise CuteError(f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit")
+        raise CuteError(
+            f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
+            "0 for as many as there is room for"
+        )
     return Pieces(columns, count, slots, stages)
 
 
@@ -193,7 +199,8 @@ def arguments(
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
     if cut.kept and (cut.kept != k_tiles_of(k, dtype) or (tiles_n, batches, sharers, parts * splits) != (1, 1, 1, 1)):
         raise CuteError(
-            f"gemm: {cut}: B stays of one tile of columns, alone, with all of {k_tiles_of(k, dtype)} K tiles"
+            f"gemm: {cut}: B stays of one tile of columns, alone, with all of {k_tiles_of(k, dtype)} K tiles: "
+            "leave kept out"
         )
     across = columns if run is None else (run, 2, cute.Int32(columns // (2 * run)))
     tB = tB if run is None else in_halves(tB, b.shape[-2] // 2, run)

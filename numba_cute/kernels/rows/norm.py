@@ -223,12 +223,14 @@ def backward_works(
 
 def _forward_plan(x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any,
                   eps: float, centred: bool, saved: bool, dtype: Any) -> Any:  # fmt: skip
+    what = "layernorm" if centred else "rmsnorm"
+
     def given(
         x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any
     ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:  # fmt: skip
         summed = None if residual is None else matrix(summed)
         kept = (mean.view(-1) if saved and centred else None, rstd.view(-1) if saved else None)
-        return rows_of(x), rows_of(residual), weight, bias, matrix(y), summed, *kept
+        return rows_of(x), rows_of(residual), weight, bias, matrix(y, what), summed, *kept
 
     launch = forward_work(*given(x, residual, weight, bias, y, summed, mean, rstd), eps, centred).launcher()
     return lambda *tensors: launch(*given(*tensors))
@@ -242,7 +244,7 @@ def _forward_results(
     what = "layernorm" if centred else "rmsnorm"
     entry.check(what, "x", x, dtypes=entry.FLOATS, least_rank=1)
     if not x.shape[-1]:
-        raise CuteError(f"{what}: the rows of x, {entry.described(x)}, have no elements; give some")
+        raise CuteError(f"{what}: the rows of x, {entry.described(x)}, have no elements: give some")
     entry.check(what, "residual", residual, dtypes=entry.FLOATS, shape=x.shape, like=x, optional=True)
     for name, line in (("weight", weight), ("bias", bias)):
         entry.check(what, name, line, dtypes=entry.FLOATS, shape=x.shape[-1:], like=x, optional=True)

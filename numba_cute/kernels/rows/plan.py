@@ -84,8 +84,9 @@ class Spreading:
         )  # fmt: skip
 
 
-def matrix(x: Any) -> Any:
-    """View `x`, an array of torch's or NumPy's, as rows of its last mode. CuteError where strides do not allow it."""
+def matrix(x: Any, what: str = "rows") -> Any:
+    """View `x`, a result, an array of torch's or NumPy's, as rows of its last mode. CuteError where strides do not
+    allow it. what: the entry, for that message."""
     if x is None or len(x.shape) == 2:
         return x
     shape = (-1, x.shape[-1]) if len(x.shape) > 2 else (1, -1)
@@ -97,7 +98,8 @@ def matrix(x: Any) -> Any:
         return made
     except (RuntimeError, AttributeError) as e:
         raise CuteError(
-            f"rows: out is {entry.described(x)}, which cannot be seen as rows of its last mode: give one that is dense"
+            f"{what}: out is {entry.described(x)}, which cannot be seen as rows of its last mode: give one that "
+            "is dense"
         ) from e
 
 
@@ -106,13 +108,16 @@ def rows_of(x: Any) -> Any:
     return x if x is None or len(x.shape) == 2 else x.reshape((-1, x.shape[-1]) if len(x.shape) > 2 else (1, -1))
 
 
-def of_rows(work: Callable[..., entry.Work], matrices: tuple[bool, ...], results: int = 1) -> Callable[..., Any]:
+def of_rows(
+    what: str, work: Callable[..., entry.Work], matrices: tuple[bool, ...], results: int = 1
+) -> Callable[..., Any]:  # fmt: skip
     """Make the plan of an operator that launches `work` on its tensors, each seen as a matrix or, where `matrices` says
-    False, as a line; `work` gets its other arguments too. results: how many of the tensors, the last, are written."""
+    False, as a line; `work` gets its other arguments too. what: the entry. results: how many of the tensors, the last,
+    are written."""
 
     def one(t: Any, is_matrix: bool, is_result: bool) -> Any:
         if is_matrix:
-            return matrix(t) if is_result else rows_of(t)
+            return matrix(t, what) if is_result else rows_of(t)
         return t.view(-1) if is_result else t.reshape(-1)
 
     def plan(*given: Any) -> Any:
@@ -155,7 +160,7 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
     """
     rows, length = streamed[0].shape
     if length == 0:
-        raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements; give some")
+        raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements: give some")
     streams = [a for a in streamed if a is not None]
     vector, room = vector_of(length, [a for a in (*streams, *others) if a is not None]), room_of(length)
     size = sum(a.itemsize for a in streams)

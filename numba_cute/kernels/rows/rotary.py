@@ -176,7 +176,7 @@ def _result(
     if positions is None and (cos.shape[0] < x.shape[-3]):
         raise CuteError(
             f"rotary: cos is {entry.described(cos)}: rows for {cos.shape[0]} positions, and there are "
-            f"{x.shape[-3]} tokens"
+            f"{x.shape[-3]} tokens: give as many rows, or positions"
         )
     return x.new_empty(x.shape)
 

@@ -296,19 +296,19 @@ def _logits(
 
 
 SOFTMAX_BACKWARD = entry.Operator(
-    "numba_cute::softmax_backward", of_rows(softmax_backward_work, (True, True, True)), _like_both
+    "numba_cute::softmax_backward", of_rows("softmax backward", softmax_backward_work, (True, True, True)), _like_both
 )  # fmt: skip
 SOFTMAX = entry.Operator(
-    "numba_cute::softmax", of_rows(softmax_work, (True, True)), _like, backward=_softmax_gradients,
+    "numba_cute::softmax", of_rows("softmax", softmax_work, (True, True)), _like, backward=_softmax_gradients,
     setup_context=_keep_result,
 )  # fmt: skip
 CROSS_ENTROPY_BACKWARD = entry.Operator(
     "numba_cute::cross_entropy_backward",
-    of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
+    of_rows("cross_entropy backward", cross_entropy_backward_work, (True, False, False, False, True)), _logits,
 )  # fmt: skip
 CROSS_ENTROPY = entry.Operator(
-    "numba_cute::cross_entropy", of_rows(cross_entropy_work, (True, False, False, False), 2), _losses, count=2,
-    backward=_cross_entropy_gradients, setup_context=_keep_logits,
+    "numba_cute::cross_entropy", of_rows("cross_entropy", cross_entropy_work, (True, False, False, False), 2), _losses,
+    count=2, backward=_cross_entropy_gradients, setup_context=_keep_logits,
 )  # fmt: skip
 
 

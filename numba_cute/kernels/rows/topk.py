@@ -393,10 +393,11 @@ def _gradients(ctx: Any, dvalues: Any, _: Any) -> Any:
 
 
 FORWARD_ENTRY = entry.Operator(
-    "numba_cute::topk", of_rows(topk_work, (True,) * 3, 2), _results, count=2, backward=_gradients, setup_context=_keep
+    "numba_cute::topk", of_rows("topk", topk_work, (True,) * 3, 2), _results, count=2, backward=_gradients,
+    setup_context=_keep,
 )  # fmt: skip
 BACKWARD_ENTRY = entry.Operator(
-    "numba_cute::topk_backward", of_rows(topk_backward_work, (True,) * 4), _backward_result
+    "numba_cute::topk_backward", of_rows("topk backward", topk_backward_work, (True,) * 4), _backward_result
 )  # fmt: skip
 
 

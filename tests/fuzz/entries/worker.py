@@ -14,6 +14,8 @@ from ..pool import serve
 from . import attention, conv, gemm, rows
 from .draw import Draw, Wrong
 
+OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
+"""How a refusal begins: with the entry. All else is what the kernel, or a plan, was not made for: a fault."""
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES}
 
 
@@ -29,7 +31,7 @@ def run(name: str, label: str) -> dict[str, Any]:
     except Wrong as e:
         kind, why = "wrong", str(e)
     except cute.CuteError as e:
-        told = type(e) is cute.CuteError and re.match(r"\w+( \w+)?: ", str(e))
+        told = type(e) is cute.CuteError and re.match(OWN, str(e))
         kind, why = ("refused" if told else "error"), f"{type(e).__name__}: {e}"
     except Exception:
         kind, why = "error", traceback.format_exc()[-1500:]
