@@ -222,6 +222,16 @@ def test_zeros_of_either_sign_are_equal():
 
 
 @SLOW
+@pytest.mark.parametrize("length", [40, 20000])
+def test_a_loss_is_infinite_where_another_logit_is(length):
+    x = normal(4, length, dtype=torch.float32)
+    x[0, 3], x[1, 5], x[1, 7], x[2, 5], x[3, 2] = math.inf, math.inf, math.nan, math.inf, -math.inf
+    loss = kernels.cross_entropy(x, torch.tensor([1, 1, 5, 2]), reduction="none")
+    want = x.double().logsumexp(-1) - x[torch.arange(4), torch.tensor([1, 1, 5, 2])].double()
+    assert torch.equal(loss.double().nan_to_num(1, 2, 3), want.nan_to_num(1, 2, 3))
+
+
+@SLOW
 def test_infinities_and_nan_stay_where_they_are():
     x = normal(3, 40, dtype=torch.float32)
     x[0, 3], x[1, 5] = math.nan, math.inf

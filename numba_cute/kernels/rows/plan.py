@@ -172,7 +172,9 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
         while threads * most * MOST_BLOCKS < room and 2 * threads * most * size <= SHARED:
             most *= 2  # the longest rows: fewer blocks share an SM
     else:
-        most = min(habit.elements, 32) if room <= 1024 else habit.elements
+        half = habit.elements // 2  # masks take registers
+        masked = room != length and room <= MOST_THREADS * MOST_BLOCKS * half
+        most = min(half if masked else habit.elements, 32 if room <= 1024 else habit.elements)
         least = 256 if habit.whole and room >= 4096 else 8
         threads = max(least, min(MOST_THREADS, _power(-(-room // most))))
     cluster = _power(-(-room // (threads * most)))

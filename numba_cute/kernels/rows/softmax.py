@@ -30,18 +30,21 @@ CHUNK = 2  # vectors
 LN_2 = 0.6931471805599453
 
 
-def part_of(team, xs, row):
+def part_of(team, xs, row, finite):
     """What a thread has of a row: exp(x - most) of its elements, if they stay in registers, its greatest value, and the
-    sum of these powers."""
+    sum of these powers. finite: whether the greatest value is a number where elements are infinite: the sum then is
+    infinite too, and NaN where one is NaN."""
     if xs.kept is None:
         values = xs.take(team, row, ABSENT)
         most = values.reduce(cute.ReductionOp.MAX, LEAST)  # a number, even where all are minus infinity
+        if cute.const_expr(finite):
+            most = arch.fmin(most, -LEAST)
         powers = exp(values - most)
         return powers, most, total(powers)
-    return part_in_memory(team, xs, row)
+    return part_in_memory(team, xs, row, finite)
 
 
-def part_in_memory(team, xs, row):
+def part_in_memory(team, xs, row, finite):
     """The same of a row that lies in shared memory: some vectors at a time, so that few registers hold more blocks of
     an SM."""
     xs.wait()
@@ -49,6 +52,8 @@ def part_in_memory(team, xs, row):
     for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
         values = team.read_some(xs.kept, row, ABSENT, first, min(CHUNK, team.spread.vectors - first))
         now = values.reduce(cute.ReductionOp.MAX, most)
+        if cute.const_expr(finite):
+            now = arch.fmin(now, -LEAST)
         powers = powers * exp(most - now) + total(exp(values - now))
         most = now
     return None, most, powers
@@ -88,7 +93,7 @@ def softmax_forward(x, y, spread):
     xs.start(team)
     row = team.first
     while row < team.end:
-        powers, most, part = part_of(team, xs, row)
+        powers, most, part = part_of(team, xs, row, False)
         whole = whole_of(team, most, part)
         xs.refill(team, row)
         finish(team, xs, ys, row, powers, most, whole)
@@ -166,7 +171,7 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
             if cute.const_expr(spread.cluster > 1 or spread.stages == 0):
                 if inside:
                     logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
-        _, most, part = part_of(team, xs, row)
+        _, most, part = part_of(team, xs, row, True)
         whole = whole_of(team, most, part)
         if xs.buffers is not None:
             if cute.const_expr(spread.cluster == 1):
