@@ -71,7 +71,8 @@ def plan(c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None, c_widt
     """Choose the cut that takes the least time, by the model. c, k, dtype, sms, epilogue, c_width, read: as for `cuts`
     and `modelled`."""
     found = cuts(c, k, dtype, epilogue, c_width)
-    return fastest(found, FEW.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, read))
+    best: Plan = fastest(found, FEW.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, read))
+    return best
 
 
 # ---------------------------------------------------------------- of filters' gradients

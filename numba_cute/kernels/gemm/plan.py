@@ -365,7 +365,8 @@ def plan(
             raise CuteError(
                 f"gemm: parts {parts}: K of {k} {dtype} has {k_tiles_of(k, dtype)} tiles; give 1, 2, 4, 8 or 16"
             )
-    return fastest(found, FEW.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    best: Plan = fastest(found, FEW.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    return best
 
 
 FEW = (
