@@ -14,6 +14,7 @@ from numba_cute import kernels
 from .draw import Draw, close, gradients
 
 F8 = torch.float8_e4m3fn
+SCALES = ("q_descale", "k_descale", "v_descale")
 
 
 def attend(q, k, v, *, causal=False, window=(None, None), scale=None, softcap=None, sink=None, score=None):
@@ -39,6 +40,15 @@ def attend(q, k, v, *, causal=False, window=(None, None), scale=None, softcap=No
     p = torch.where(torch.isneginf(lse)[..., None], torch.zeros_like(s), (s - lse.masked_fill(torch.isneginf(lse), 0.0)[
         ..., None]).exp())  # fmt: skip
     return torch.einsum("hqk,khd->qhd", p, v), lse
+
+
+def bent(s, batch, head, query, key):
+    """A score that knows its key."""
+    return s * 0.5 + (key % 4) * 0.25
+
+
+def bent_exactly(s):
+    return s * 0.5 + (torch.arange(s.shape[-1]) % 4) * 0.25
 
 
 def _dims(d: Draw, narrow: bool = False) -> tuple[int, int]:
@@ -132,6 +142,8 @@ def options_of(d: Draw, heads: int) -> dict[str, Any]:
         options["window"] = (left and d.of(*left), right and d.of(*right))
     if d.option_in(5):
         options["softcap"] = 5.0
+    elif d.option_in(6):
+        options["score"] = bent
     if d.option_in(5):
         options["sink"] = torch.randn(heads, generator=d.torch)
     if d.one_in(4):
@@ -146,15 +158,21 @@ def flash_attention(d: Draw) -> None:
     splits, heads = d.note("splits", d.of(*d.option((0,), (1,), (2, 3)))), kv_heads * group
     s = sequences(d, kind, dims, heads, kv_heads, 600 if splits == 1 else 120)  # of splits a block joins each row
     options = options_of(d, heads)
-    o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
     exact = options | ({"sink": options["sink"].double()} if "sink" in options else {})
+    exact |= {"score": bent_exactly} if "score" in options else {}
+    if narrow and d.option_in(2):
+        for name in SCALES:
+            s.named[name] = torch.rand(len(s.queries), kv_heads, generator=d.torch) + 0.5
+    o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
     begin = 0
     for i, (n, (k, v)) in enumerate(zip(s.queries, s.of_k)):
         of = slice(begin, begin + n)
         begin += n
         q, got, logs = (s.q[of], o[of], lse[:, of]) if s.packed else (s.q[i], o[i], lse[i])
-        want, want_logs = attend(q.double(), k.double(), v.double(), **exact)
-        size = float(v.double().abs().max()) if v.numel() else 1.0
+        by = [t[i].double()[:, None] if t is not None else 1.0 for t in map(s.named.get, SCALES)]
+        q = q.double() * (by[0].repeat_interleave(group, 0) if "q_descale" in s.named else 1.0)
+        want, want_logs = attend(q, k.double() * by[1], v.double() * by[2], **exact)
+        size = float(v.double().abs().max()) * 1.5 if v.numel() else 1.0
         close(f"O of sequence {i}", got, want, size=size, add=2.0**-4 if narrow else 2.0**-8)
         close(f"lse of sequence {i}", logs, want_logs, size=4.0, add=3e-3 if narrow else 2.0**-12)
 
