@@ -33,6 +33,7 @@ _FOUND_IN: dict[str, str] = {
     "softmax": "rows.softmax",
     "topk": "rows.topk",
     "transpose": "moves.permute",
+    "warmup": "ahead",
 }
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 

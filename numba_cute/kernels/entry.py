@@ -54,6 +54,7 @@ __all__ = [
     "refuse_tangents",
     "simulated",
     "stream_of",
+    "target_of",
 ]
 
 FLOATS = ("bfloat16", "float16", "float32")
@@ -146,7 +147,7 @@ def check(
         refuse(f"; it must have {modes}: reshape it")
     if shape is not None and not _fits(tuple(x.shape), shape):
         extents = ", ".join("any" if n is None else str(n) for n in shape)
-        refuse(f"; its shape must be ({extents}{',' if len(shape) == 1 else ''})")
+        refuse(f"; its shape must be ({extents}{',' if len(shape) == 1 else ''}): give one of that shape")
     if last and len(x.shape) and x.shape[-1] > 1 and 0 not in x.shape and strides(x)[-1] != 1:
         refuse(f"; its last mode must be contiguous: give {name}.contiguous()")
     if like is not None and getattr(x, "device", None) != getattr(like, "device", None):
@@ -182,7 +183,7 @@ def check_target(what: str, x: Any) -> None:
     if not hasattr(x, "is_cuda"):
         return
     target = simulated()
-    name = f"sm_{_capability(x.device.index)}" if x.is_cuda else target.name if target is not None else ""
+    name = target_of(x.device.index) if x.is_cuda else target.name if target is not None else ""
     if name not in ("", "sm_90a"):
         raise CuteError(
             f"{what}: its kernel is for Hopper GPUs (H100, H200: sm_90a), and this is {name}: use PyTorch's own there"
@@ -190,10 +191,10 @@ def check_target(what: str, x: Any) -> None:
 
 
 @functools.cache
-def _capability(index: int) -> str:
-    """Give the compute capability of a GPU, as names of targets have it; of Hopper with its "a"."""
+def target_of(index: int) -> str:
+    """Name the target that a GPU is, by its compute capability; Hopper with its "a"."""
     major, minor = pytorch().cuda.get_device_capability(index)
-    return f"{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
+    return f"sm_{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
 
 
 def stream_of(x: Any) -> int:

@@ -151,13 +151,30 @@ def test_the_tuned_gemm_takes_each_cut():
     assert (c.double() - a.double() @ b.double().T).abs().max() < 0.2
 
 
+@SLOW
+@pytest.mark.parametrize("kind", [torch.float32, BF16, torch.int8])
 @pytest.mark.parametrize("order", ["rows", "columns"])
-def test_a_cut_that_32_bits_have_not_is_refused(order):
-    out = torch.zeros(8, 8)
-    with pytest.raises(cute.CuteError, match="a result of 32 bits must be contiguous along the kernel's columns"):
-        kernels.matmul(
-            normal(8, 16), normal(16, 8), out=out if order == "rows" else out.T, cut=gemm.Plan(64, 1, turned=True)
-        )
+def test_a_turned_cut_takes_results_of_any_width(order, kind):
+    a, b = torch.randint(-8, 8, (100, 16)).to(kind), torch.randint(-8, 8, (72, 16)).to(kind).mT
+    out = torch.zeros(100, 72, dtype=torch.int32 if kind == torch.int8 else torch.float32)
+    if order == "columns":
+        out = torch.zeros(72, 100, dtype=out.dtype).mT
+    kernels.matmul(a, b, out=out, cut=gemm.Plan(64, 1, turned=True))
+    assert torch.equal(out.double(), a.double() @ b.double())
+
+
+@SLOW
+def test_pairs_of_32_bits_may_be_contiguous_along_rows():
+    a, b, out = normal(24, 16), normal(16, 32), torch.zeros(16, 24).mT
+    kernels.matmul(a, b, out=out, epilogue=gemm.swiglu())
+    want = a.double() @ b.double()
+    want = torch.nn.functional.silu(want[:, :16]) * want[:, 16:]
+    assert (out.double() - want).abs().max() < 0.05
+
+
+def test_an_operand_may_be_one_column_of_a_wider_matrix():
+    a, b = normal(9, 16)[:, :1], normal(8, 32)[:, :1].T
+    assert (kernels.matmul(a, b).double() - a.double() @ b.double()).abs().max() < 0.05
 
 
 HOPPERS = {
@@ -202,6 +219,16 @@ def test_zeros_of_either_sign_are_equal():
     x = torch.tensor([[-1.0, -0.0, 0.0, -0.0, 1.0]])
     values, places = kernels.topk(x, 4)
     assert places.tolist() == [[4, 1, 2, 3]] and not values[0, 1:].any()
+
+
+@SLOW
+@pytest.mark.parametrize("length", [40, 20000])
+def test_a_loss_is_infinite_where_another_logit_is(length):
+    x = normal(4, length, dtype=torch.float32)
+    x[0, 3], x[1, 5], x[1, 7], x[2, 5], x[3, 2] = math.inf, math.inf, math.nan, math.inf, -math.inf
+    loss = kernels.cross_entropy(x, torch.tensor([1, 1, 5, 2]), reduction="none")
+    want = x.double().logsumexp(-1) - x[torch.arange(4), torch.tensor([1, 1, 5, 2])].double()
+    assert torch.equal(loss.double().nan_to_num(1, 2, 3), want.nan_to_num(1, 2, 3))
 
 
 @SLOW

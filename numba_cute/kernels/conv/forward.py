@@ -75,7 +75,7 @@ def _plan(
     if min(extents) < 1 or 0 in (*x.shape, *weight.shape):
         raise CuteError(
             f"{what}: x is {entry.described(x)} and weight {entry.described(weight)}; with {walk} that leaves an "
-            f"output of {extents}, and nothing may be empty"
+            f"output of {extents}, and nothing may be empty: give larger images, or more padding"
         )
     usual = {torch.int8: torch.float32 if epilogue else torch.int32}
     usual |= {torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}

@@ -58,8 +58,7 @@ class Image(Source):
         """Give the TMA atom that loads tiles of the im2col matrix, and its coordinates. See `Source.loads`."""
         op = cpasync.CopyBulkTensorIm2ColG2SOp() if ctas == 1 else cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
         atom, columns = walked(op, self.array, dtype, smem, tile, self.walk, ctas)
-        along_k = (whole(columns.shape[1][0], tile[1]), *columns.shape[1][1:])
-        return atom, over(columns, rows, along_k)
+        return atom, over(columns, rows, *in_tiles(columns.shape[1], columns.stride[1], tile[1]))
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Filter(Source):
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, lay), smem, tile, ctas)
         _, taps, channels = self.array.shape
         there = cute.make_tensor(there.iterator, cute.group_modes(there.layout, 1, 3))
-        return atom, over(there, rows, (whole(channels, tile[1]), taps))
+        return atom, over(there, rows, *in_tiles((channels, taps), there.stride[1], tile[1]))
 
 
 @dataclass(frozen=True)
@@ -115,9 +114,8 @@ class Turned(Source):
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, order), smem, tile, ctas)
         there = cute.domain_offset((0, 0, *self.last[::-1]), there)
         back = tuple(s * -n for s, n in zip(there.stride[2:], self.step[::-1]))
-        along_k = (whole(self.array.shape[0], tile[1]), *self.taps[::-1])
-        layout = cute.make_layout((cute.Int32(rows), along_k), stride=(there.stride[0], (there.stride[1], *back)))
-        return atom, cute.make_tensor(there.iterator, layout)
+        along_k = in_tiles((self.array.shape[0], *self.taps[::-1]), (there.stride[1], *back), tile[1])
+        return atom, over(there, rows, *along_k)
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class Lattice(Source):
         """Give the TMA atom that stores tiles of pixels, and its coordinates. See `Source.stores`."""
         op, modes = cpasync.CopyBulkTensorIm2ColS2GOp(), len(self.array.shape) - 2
         atom, columns = walked(op, self.array, dtype, smem, tile, alone(modes))
-        return atom, over(columns, extents[0], (extents[1], *columns.shape[1][1:]))
+        return atom, over(columns, extents[0], (extents[1], *columns.shape[1][1:]), columns.stride[1])
 
 
 def alone(modes: int) -> Walk:
@@ -209,11 +207,18 @@ def whole(channels: int, tile: int) -> int:
     return -(-channels // tile) * tile
 
 
-def over(coordinates: Any, rows: int, along_k: tuple[int, ...]) -> Any:
-    """Give coordinates over so many rows. along_k: extents along K, known when the kernel is compiled."""
-    return cute.make_tensor(
-        coordinates.iterator, cute.make_layout((cute.Int32(rows), along_k), stride=coordinates.stride)
-    )
+def in_tiles(extents: tuple[Any, ...], strides: tuple[Any, ...], tile: int) -> tuple[Any, Any]:
+    """Give the shape and the strides of K in whole tiles of channels: how many of these there are is known at run time,
+    the taps when the kernel is compiled. extents, strides: channels, and modes of taps."""
+    (channels, *taps), (step, *rest) = extents, strides
+    count = cute.Int32(-(-int(channels) // tile))
+    return ((tile, count), *taps), ((step, step * tile), *rest)
+
+
+def over(coordinates: Any, rows: int, along_k: Any, strides: Any) -> Any:
+    """Give coordinates over so many rows. along_k, strides: extents and strides along K."""
+    layout = cute.make_layout((cute.Int32(rows), along_k), stride=(coordinates.stride[0], strides))
+    return cute.make_tensor(coordinates.iterator, layout)
 
 
 @dataclass(frozen=True)

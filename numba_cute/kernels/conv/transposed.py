@@ -137,13 +137,15 @@ def _plan(what: str, x: Any, weight: Any, how: tuple[Any, Any, Any, Any]) -> tup
     walk = walk_of(what, tuple(weight.shape[2:]), stride, padding, dilation)
     beyond = numbers(what, "output_padding", more, modes, 0)
     if any(extra >= step for extra, step in zip(beyond, walk.stride)):
-        raise CuteError(f"{what}: output_padding {more!r} must be smaller than stride {stride!r}")
+        raise CuteError(
+            f"{what}: output_padding {more!r} must be smaller than stride {stride!r}: give 0 or more, and less"
+        )
     each = zip(x.shape[2:], walk.taps, walk.stride, walk.before, walk.dilation, beyond)
     extents = tuple((n - 1) * s - 2 * p + d * (t - 1) + extra + 1 for n, t, s, p, d, extra in each)
     if min(extents) < 1 or 0 in (*x.shape, *weight.shape):
         raise CuteError(
             f"{what}: x is {entry.described(x)} and weight {entry.described(weight)}; with {walk} that leaves an "
-            f"output of {extents}, and nothing may be empty"
+            f"output of {extents}, and nothing may be empty: give larger images, or other padding"
         )
     return walk, (x.shape[0], weight.shape[1], *extents)
 

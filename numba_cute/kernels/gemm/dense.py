@@ -31,8 +31,10 @@ THREADS, CONSUMER_WARPS = 384, 8
 
 @traced
 def tiles_of(tensor, tile):
-    """Cut a matrix, or a batch of them, into tiles."""
-    return cute.local_tile(tensor, tile, (None,) * cute.rank(tensor))
+    """Cut a matrix, or a batch of them, into tiles; of modes that make K the first is cut."""
+    rows, columns = tile
+    more = cute.rank(tensor.layout, mode=[1]) - 1 if type(tensor.shape[1]) is tuple else 0
+    return cute.local_tile(tensor, (rows, (columns, *(1,) * more) if more else columns), (None,) * cute.rank(tensor))
 
 
 @traced
@@ -300,7 +302,7 @@ def gemm(
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
-        own = Pieces.create(store, tiled_mma, sC, cute.Int32(tidx - 128))
+        own = Pieces.create(store, piece_mma, sC, cute.Int32(tidx - 128))
         tCsD = piece_mma.get_slice(cute.Int32(tidx - 128)).partition_C(sC)
         sums_of_piece = store_n * epilogue.spread // 2  # of this thread
         all_sums = cute.make_tensor(acc.iterator, cute.make_layout((sums_of_piece, tile_pieces)))

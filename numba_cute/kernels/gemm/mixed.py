@@ -41,7 +41,7 @@ from .operands import (
 )  # fmt: skip
 from .output import Stores, of_warpgroup, partition
 from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
-from .plan import smem_layout
+from .plan import fastest, smem_layout
 
 if TYPE_CHECKING:
     import torch
@@ -327,7 +327,8 @@ def cut_of(tokens, row_tiles, blocks, kinds, room):
         sharers = 2 if parts == 1 and tile_n == 256 and row_tiles > 1 and tokens > tile_n else 1
         with contextlib.suppress(CuteError):
             found.append(fitted(Cut(tile_n, sharers, parts, 1 if tile_n == 256 else 2), blocks, kinds))
-    return min(found, key=lambda cut: modelled(cut, tokens, row_tiles, blocks, room))
+    usual = lambda cut: cut.parts in (1, 2, 4)  # noqa: E731 - few kernels for many extents
+    return fastest(found, usual, lambda cut: modelled(cut, tokens, row_tiles, blocks, room))
 
 
 def plan(x, words, factors, c, middle, n, cut=None):

@@ -56,17 +56,22 @@ def tensor_of(array, mode, dtype=None):
     """Make a tensor of an array, contiguous along `mode`, whose extents are known at run time. array: it begins at a
     multiple of 16 bytes. dtype: another element type of the same width."""
     t = view(array, 16)
-    strides = [s if n > 1 or i == mode else 128 for i, (n, s) in enumerate(zip(t.shape, t.stride))]  # as TMA wants them
+    shown = enumerate(zip(t.shape, t.stride))
+    strides = [s if n > 1 else 1 if i == mode else 128 for i, (n, s) in shown]  # as TMA wants them
     whole = cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=tuple(strides)))
     return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or t.element_type)
 
 
 def contiguous(array):
-    """Give the mode, 0 or 1 of the last two, along which an array's elements, or a source's, follow one another."""
+    """Give the mode, 0 or 1 of the last two, along which an array's elements, or a source's, follow one another: of
+    one element, if there is no other."""
     if isinstance(array, Source):
         return array.mode
     t = view(array)
-    return int(cute.leading_dim(t.shape[-2:], t.stride[-2:]))
+    shape, stride = t.shape[-2:], t.stride[-2:]
+    found = cute.leading_dim(shape, stride)
+    alone = [(s != 1, -m) for m, (n, s) in enumerate(zip(shape, stride)) if n == 1]
+    return -min(alone)[1] if found is None and alone else int(found)
 
 
 def operand(array, dtype):

@@ -46,7 +46,10 @@ class Pieces:
     def create(store: Any, tiled_mma: Any, sC: Any, thread: Any) -> Pieces:
         """Find this thread's part. store: the copy atom that takes what `tiled_mma` leaves in registers to `sC`, (rows,
         columns, slots), swizzled. thread: the thread's number among those of `tiled_mma`."""
-        copy = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
+        # Of single values the smallest tile would take rows before columns, and not as the multiply leaves them.
+        single = cute.size(store.layout_src_tv, mode=[1]) == 1
+        tiles = cute.make_tiled_copy_C if single else cute.make_tiled_copy_C_atom
+        copy = cute.make_tiled_copy_S(store, tiles(store, tiled_mma))
         own = copy.get_slice(thread)
         held = cute.make_rmem_tensor(cute.shape(own.partition_S(sC)[None, None, None, 0]), sC.element_type)
         return Pieces(copy, own.partition_D(sC), held)

@@ -50,7 +50,7 @@ def int4_weights(w, scales, zeros=None):
         if x is not None and not (least <= int(x.min()) and int(x.max()) <= least + 15):
             raise CuteError(
                 f"{what}: {name} holds {int(x.min())} to {int(x.max())}; of {entry.type_name(w)} weights it must hold "
-                f"{least} to {least + 15}"
+                f"{least} to {least + 15}: clamp it, or give the other type"
             )
     rows, columns = -(-n // ROWS) * ROWS, blocks * BLOCK
     numbers, bits = _BASES[entry.type_name(scales)]

@@ -92,7 +92,7 @@ def finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd):
 def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spread):
     """Normalise the rows of x (M, N), or of x + residual, which goes to summed; mean and rstd (M,) are for the
     backward. All but x and y may be None."""
-    team = Team.create(spread, x.shape[0], 1)
+    team = Team.create(spread, x, 1)
     xs, residuals = Stream.create(team, cute.make_tensor(x)), Stream.create(team, optional(residual))
     xs.open(team)
     residuals.open(team)
@@ -126,7 +126,7 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
     """From dy (M, N), and x as it was normalised, to dx (to which dsummed is added), and to each block's part of
     dweight and dbias (blocks, N) in Float32. All of weight, mean, dsummed, dweight and dbias may be None."""
-    team = Team.create(spread, x.shape[0], 2)
+    team = Team.create(spread, x, 2)
     xs, dys = Stream.create(team, cute.make_tensor(x)), Stream.create(team, cute.make_tensor(dy))
     more = Stream.create(team, optional(dsummed))
     adds = cute.const_expr(spread.teams > 1 and (dweight is not None or dbias is not None))
@@ -223,12 +223,14 @@ def backward_works(
 
 def _forward_plan(x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any,
                   eps: float, centred: bool, saved: bool, dtype: Any) -> Any:  # fmt: skip
+    what = "layernorm" if centred else "rmsnorm"
+
     def given(
         x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any
     ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:  # fmt: skip
         summed = None if residual is None else matrix(summed)
         kept = (mean.view(-1) if saved and centred else None, rstd.view(-1) if saved else None)
-        return rows_of(x), rows_of(residual), weight, bias, matrix(y), summed, *kept
+        return rows_of(x), rows_of(residual), weight, bias, matrix(y, what), summed, *kept
 
     launch = forward_work(*given(x, residual, weight, bias, y, summed, mean, rstd), eps, centred).launcher()
     return lambda *tensors: launch(*given(*tensors))
@@ -242,7 +244,7 @@ def _forward_results(
     what = "layernorm" if centred else "rmsnorm"
     entry.check(what, "x", x, dtypes=entry.FLOATS, least_rank=1)
     if not x.shape[-1]:
-        raise CuteError(f"{what}: the rows of x, {entry.described(x)}, have no elements; give some")
+        raise CuteError(f"{what}: the rows of x, {entry.described(x)}, have no elements: give some")
     entry.check(what, "residual", residual, dtypes=entry.FLOATS, shape=x.shape, like=x, optional=True)
     for name, line in (("weight", weight), ("bias", bias)):
         entry.check(what, name, line, dtypes=entry.FLOATS, shape=x.shape[-1:], like=x, optional=True)

@@ -30,18 +30,21 @@ CHUNK = 2  # vectors
 LN_2 = 0.6931471805599453
 
 
-def part_of(team, xs, row):
+def part_of(team, xs, row, finite):
     """What a thread has of a row: exp(x - most) of its elements, if they stay in registers, its greatest value, and the
-    sum of these powers."""
+    sum of these powers. finite: whether the greatest value is a number where elements are infinite: the sum then is
+    infinite too, and NaN where one is NaN."""
     if xs.kept is None:
         values = xs.take(team, row, ABSENT)
         most = values.reduce(cute.ReductionOp.MAX, LEAST)  # a number, even where all are minus infinity
+        if cute.const_expr(finite):
+            most = arch.fmin(most, -LEAST)
         powers = exp(values - most)
         return powers, most, total(powers)
-    return part_in_memory(team, xs, row)
+    return part_in_memory(team, xs, row, finite)
 
 
-def part_in_memory(team, xs, row):
+def part_in_memory(team, xs, row, finite):
     """The same of a row that lies in shared memory: some vectors at a time, so that few registers hold more blocks of
     an SM."""
     xs.wait()
@@ -49,6 +52,8 @@ def part_in_memory(team, xs, row):
     for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
         values = team.read_some(xs.kept, row, ABSENT, first, min(CHUNK, team.spread.vectors - first))
         now = values.reduce(cute.ReductionOp.MAX, most)
+        if cute.const_expr(finite):
+            now = arch.fmin(now, -LEAST)
         powers = powers * exp(most - now) + total(exp(values - now))
         most = now
     return None, most, powers
@@ -81,14 +86,14 @@ def finish_in_memory(team, xs, y, row, whole):
 
 def softmax_forward(x, y, spread):
     """y = softmax of each row of x (M, N)."""
-    team = Team.create(spread, x.shape[0], 2)
+    team = Team.create(spread, x, 2)
     xs, ys = Stream.create(team, cute.make_tensor(x)), cute.make_tensor(y)
     xs.open(team)
     team.begin()
     xs.start(team)
     row = team.first
     while row < team.end:
-        powers, most, part = part_of(team, xs, row)
+        powers, most, part = part_of(team, xs, row, False)
         whole = whole_of(team, most, part)
         xs.refill(team, row)
         finish(team, xs, ys, row, powers, most, whole)
@@ -123,7 +128,7 @@ def finish_backward(team, ys, dys, dx, row, p, g, dot):
 
 def softmax_backward(dy, y, dx, spread):
     """dx = y * (dy - sum(dy * y)) of each row."""
-    team = Team.create(spread, y.shape[0], 1)
+    team = Team.create(spread, y, 1)
     ys, dys = Stream.create(team, cute.make_tensor(y)), Stream.create(team, cute.make_tensor(dy))
     ys.open(team)
     dys.open(team)
@@ -149,7 +154,7 @@ def log_of(whole: Any) -> Any:
 def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
     (M,) is `ignored` the loss is 0; where it is no column, NaN."""
-    team = Team.create(spread, x.shape[0], 2)
+    team = Team.create(spread, x, 2)
     tx = cute.make_tensor(x)
     xs = Stream.create(team, tx)
     targets, losses = cute.make_tensor(target), cute.make_tensor(loss)
@@ -162,11 +167,11 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
         at, logit, inside = cute.Int64(ignored), cute.Float32(NAN), False
         if tells:
             at = cute.Int64(targets[row])
-            inside = at >= 0 and at < spread.length
+            inside = at >= 0 and at < team.length
             if cute.const_expr(spread.cluster > 1 or spread.stages == 0):
                 if inside:
                     logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
-        _, most, part = part_of(team, xs, row)
+        _, most, part = part_of(team, xs, row, True)
         whole = whole_of(team, most, part)
         if xs.buffers is not None:
             if cute.const_expr(spread.cluster == 1):
@@ -199,7 +204,7 @@ def finish_losses(team, xs, dx, row, at, log, scale):
 def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
     """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`, NaN where it is no
     column."""
-    team = Team.create(spread, x.shape[0], 1)
+    team = Team.create(spread, x, 1)
     xs = Stream.create(team, cute.make_tensor(x))
     targets = cute.make_tensor(target)
     xs.open(team)
@@ -211,7 +216,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
         scale = team.read_one(cute.make_tensor(dloss), row)
         if target_of_row == ignored:
             scale = cute.Float32(0)
-        elif target_of_row < 0 or target_of_row >= spread.length:
+        elif target_of_row < 0 or target_of_row >= team.length:
             scale = cute.Float32(NAN)  # as the loss is
         at = cute.Int32(target_of_row)
         finish_losses(team, xs, cute.make_tensor(dx), row, at, log, scale)
@@ -296,19 +301,19 @@ def _logits(
 
 
 SOFTMAX_BACKWARD = entry.Operator(
-    "numba_cute::softmax_backward", of_rows(softmax_backward_work, (True, True, True)), _like_both
+    "numba_cute::softmax_backward", of_rows("softmax backward", softmax_backward_work, (True, True, True)), _like_both
 )  # fmt: skip
 SOFTMAX = entry.Operator(
-    "numba_cute::softmax", of_rows(softmax_work, (True, True)), _like, backward=_softmax_gradients,
+    "numba_cute::softmax", of_rows("softmax", softmax_work, (True, True)), _like, backward=_softmax_gradients,
     setup_context=_keep_result,
 )  # fmt: skip
 CROSS_ENTROPY_BACKWARD = entry.Operator(
     "numba_cute::cross_entropy_backward",
-    of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
+    of_rows("cross_entropy backward", cross_entropy_backward_work, (True, False, False, False, True)), _logits,
 )  # fmt: skip
 CROSS_ENTROPY = entry.Operator(
-    "numba_cute::cross_entropy", of_rows(cross_entropy_work, (True, False, False, False), 2), _losses, count=2,
-    backward=_cross_entropy_gradients, setup_context=_keep_logits,
+    "numba_cute::cross_entropy", of_rows("cross_entropy", cross_entropy_work, (True, False, False, False), 2), _losses,
+    count=2, backward=_cross_entropy_gradients, setup_context=_keep_logits,
 )  # fmt: skip
 
 

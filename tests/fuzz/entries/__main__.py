@@ -5,7 +5,7 @@
     python -m tests.fuzz.entries --only topk --case 17 --seed 0     one case again, with its errors
 
 What an entry refuses in words is counted apart. --folder gets a line of JSON for each case, and in a file of their own
-those that are neither right nor refused, with what was drawn; --record writes benchmarks/results/fuzz_entries.json.
+those that are neither right nor refused, with what was drawn; --record adds all to benchmarks/results/entries.json.
 """
 
 from __future__ import annotations
@@ -14,28 +14,30 @@ import argparse
 import json
 import random
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from .. import pool
+from . import record
 
 COMMAND = ("tests.fuzz.entries.worker",)
-RESULT = pool.ROOT / "benchmarks" / "results" / "fuzz_entries.json"
-WEIGHTS = {"flash_attention": 2, "matmul": 5, "grouped_gemm": 3, "blockscaled_gemm": 2, "topk": 2}
-WEIGHTS |= dict.fromkeys(("rmsnorm", "layernorm", "softmax", "cross_entropy", "rotary", "permute"), 4)
-"""Cases for one of another entry: more of those with many options, and of those that take little time."""
+WEIGHTS = {"flash_attention": 4, "attention_gradients": 2, "matmul": 6, "grouped_gemm": 3, "blockscaled_gemm": 3}
+WEIGHTS |= dict.fromkeys(("rmsnorm", "layernorm", "softmax", "cross_entropy", "topk", "rotary", "permute"), 3)
+"""Cases for one of another entry: more of those with many options."""
 
 
 def programs(names: list[str], seed: str, count: int) -> Any:
     """Yield labels and sources of so many cases, over all entries in turn."""
     turns = [n for n in names for _ in range(WEIGHTS.get(n, 1))]
-    mixed = random.Random(seed)
+    mixed, done = random.Random(seed), Counter[str]()
     for i in range(count):
         if i % len(turns) == 0:
             mixed.shuffle(turns)
         name = turns[i % len(turns)]
-        yield f"{name} {seed}-{i}", f"{name} {seed}-{i}"
+        label = f"{name} {seed}-{done[name]}"
+        done[name] += 1
+        yield label, label
 
 
 def main() -> None:
@@ -53,37 +55,44 @@ def main() -> None:
 
     names = given.only.split(",") if given.only else list(CASES)
     if given.case:
-        found = run(names[0], f"{given.seed}-{given.case}")
-        print(json.dumps(found, indent=1))
+        print(json.dumps(run(names[0], f"{given.seed}-{given.case}"), indent=1))
         return
-    pool.LIMIT, pool.WALL, pool.MANY = 240.0, 1800.0, 200
-    began, kinds = time.time(), defaultdict(Counter)
+    pool.LIMIT, pool.WALL, pool.MANY = 240.0, 1800.0, 400
+    at, totals = record.commit(), record.read() if given.record else record.empty()
+    if any(run[:2] == [at, given.seed] for run in totals["runs"]):
+        raise SystemExit(f"the cases of seed {given.seed} are counted for {at}: give another --seed")
+    if given.record:
+        totals["runs"].append([at, given.seed, 0])
+    began, here = time.time(), record.empty()
     seconds: Counter[str] = Counter()
     given.folder.mkdir(parents=True, exist_ok=True)
-    refused: Counter[str] = Counter()
     files = given.folder / f"seed_{given.seed}.jsonl", given.folder / f"all_{given.seed}.jsonl"
     with files[0].open("a") as file, files[1].open("a") as every:
         for found in pool.run_all(programs(names, given.seed, given.count), given.jobs, COMMAND, given.seconds):
-            name = found["label"].split()[0]
-            every.write(json.dumps([found["label"], found["kind"], str(found.get("why", ""))[:200]]) + "\n")
+            seconds[found["label"].split()[0]] += found.get("seconds", 0.0)
+            why = str(found.get("why", ""))[:400]
+            every.write(json.dumps([found["label"], found["kind"], round(found.get("seconds", 0), 1), why]) + "\n")
             every.flush()
-            kinds[name][found["kind"]] += 1
-            seconds[name] += found.get("seconds", 0.0)
-            if found["kind"] == "refused":
-                refused[found["why"].split("\n")[0][:160]] += 1
-            elif found["kind"] != "right":
+            record.add(here, found, at)
+            if given.record:
+                record.add(totals, found, at)
+                totals["runs"][-1][2] += 1
+                record.write(totals)
+            if found["kind"] not in ("right", "refused"):
                 print(found["label"], found["kind"], str(found.get("why"))[:600], found.get("notes"), flush=True)
                 file.write(json.dumps(found) + "\n")
                 file.flush()
-    report = {n: {**kinds[n], "seconds": round(seconds[n])} for n in names if n in kinds}
-    for name, counts in report.items():
-        print(f"{name:20} " + ", ".join(f"{k} {v}" for k, v in counts.items()))
-    total = sum((kinds[n] for n in kinds), Counter())
-    print(f"{sum(total.values())} cases in {time.time() - began:.0f} s: {dict(total)}")
-    for text, n in refused.most_common(40):
-        print(f"  {n:4} {text}")
-    if given.record:
-        RESULT.write_text(json.dumps({"seed": given.seed, "entries": report, "all": total}, indent=1) + "\n")
+    told(here, seconds)
+    print(f"{here['all']} in {time.time() - began:.0f} s")
+
+
+def told(totals: dict[str, Any], seconds: Counter[str]) -> None:
+    """Print counts by entry, with a processor's seconds, and the words of refusals."""
+    for name, counts in totals["entries"].items():
+        print(f"{name:20} " + ", ".join(f"{k} {v}" for k, v in counts.items()) + f", {seconds[name]:.0f} s")
+    for name, said in totals["refusals"].items():
+        for words, n in said.items():
+            print(f"  {name} {n:4} {words[:400]}")
 
 
 if __name__ == "__main__":

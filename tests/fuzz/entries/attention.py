@@ -14,6 +14,7 @@ from numba_cute import kernels
 from .draw import Draw, close, gradients
 
 F8 = torch.float8_e4m3fn
+SCALES = ("q_descale", "k_descale", "v_descale")
 
 
 def attend(q, k, v, *, causal=False, window=(None, None), scale=None, softcap=None, sink=None, score=None):
@@ -41,8 +42,17 @@ def attend(q, k, v, *, causal=False, window=(None, None), scale=None, softcap=No
     return torch.einsum("hqk,khd->qhd", p, v), lse
 
 
+def bent(s, batch, head, query, key):
+    """A score that knows its key."""
+    return s * 0.5 + (key % 4) * 0.25
+
+
+def bent_exactly(s):
+    return s * 0.5 + (torch.arange(s.shape[-1]) % 4) * 0.25
+
+
 def _dims(d: Draw, narrow: bool = False) -> tuple[int, int]:
-    return d.of((64, 64), (64, 64), (128, 128), *(() if narrow else ((192, 128), (256, 256), (64, 128), (128, 64))))
+    return d.option((64, 64), (64, 64), (128, 128), *(() if narrow else ((192, 128), (256, 256), (64, 128), (128, 64))))
 
 
 @dataclasses.dataclass
@@ -67,8 +77,12 @@ def starts(lengths: list[int]) -> list[int]:
     return [sum(lengths[:i]) for i in range(len(lengths) + 1)]
 
 
-def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_heads: int) -> Sequences:
+def sequences(
+    d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_heads: int, most: int
+) -> Sequences:  # fmt: skip
+    """Draw what is attended. most: rows of all heads, but for those of one sequence."""
     batch, unit, narrow = d.of(1, 1, 2, 3), 16 // kind.itemsize, kind == F8
+    lengths_q = [n for n in (0, 1, 1, 2, 3, 7, 16, 33, 40, 64, 65, 70, 100) if n * heads * batch <= most]
 
     def fill(name: str, *shape: int) -> torch.Tensor:
         return d.laid(name, torch.randn(shape, generator=d.torch).to(kind), unit=unit)
@@ -76,15 +90,17 @@ def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_
     def both(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
         return fill("k", *shape, kv_heads, dims[0]), fill("v", *shape, kv_heads, dims[1])
 
-    how = d.note("lengths", d.of("all", "used") if narrow else d.of("all", "all", "all", "used", "cu_q", "cu", "pages"))
+    how = d.note(
+        "lengths", d.option("all", "used") if narrow else d.option("all", "all", "all", "used", "cu_q", "cu", "pages")
+    )
     named: dict[str, Any] = {}
     keys = d.of(0, 1, 2, 16, 33, 50, 64, 72, 130, 200)
     packed = how in ("cu", "cu_q")
     if packed:
-        queries = [d.of(0, 1, 2, 7, 33, 64, 70) for _ in range(batch)]
+        queries = [d.of(*lengths_q) for _ in range(batch)]
         named |= {"cu_seqlens_q": int32(*starts(queries)), "max_seqlen_q": max(queries)}
     else:
-        queries = [d.of(0, 1, 1, 3, 16, 40, 64, 65, 100)] * batch
+        queries = [d.of(*lengths_q)] * batch
     q = fill("q", *((sum(queries),) if packed else (batch, queries[0])), heads, dims[0])
     if how == "cu":
         lengths = [d.of(0, 1, 8, 33, 64, 100) for _ in range(batch)]
@@ -93,7 +109,7 @@ def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_
         k, v = both(sum(lengths))
         of_k = [(k[b:e], v[b:e]) for b, e in zip(ends, ends[1:])]
     elif how == "pages":
-        page = d.of(8, 16, 64)
+        page = d.option(8, 16, 64)
         count = -(-max(keys, 1) // page)
         k, v = both(batch * count + 2, page)
         table = int32(*d.random.sample(range(batch * count + 2), batch * count)).reshape(batch, count)
@@ -119,13 +135,16 @@ def sequences(d: Draw, kind: torch.dtype, dims: tuple[int, int], heads: int, kv_
 
 def options_of(d: Draw, heads: int) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    if d.one_in(2):
+    if d.option_in(2):
         options["causal"] = True
-    elif d.one_in(3):
-        options["window"] = (d.of(None, 0, 5, 40), d.of(None, 0, 3))
-    if d.one_in(5):
+    elif d.option_in(3):
+        left, right = d.option(None, (0, 5, 40)), d.option(None, (0, 3))
+        options["window"] = (left and d.of(*left), right and d.of(*right))
+    if d.option_in(5):
         options["softcap"] = 5.0
-    if d.one_in(5):
+    elif d.option_in(6):
+        options["score"] = bent
+    if d.option_in(5):
         options["sink"] = torch.randn(heads, generator=d.torch)
     if d.one_in(4):
         options["scale"] = 0.2
@@ -133,35 +152,42 @@ def options_of(d: Draw, heads: int) -> dict[str, Any]:
 
 
 def flash_attention(d: Draw) -> None:
-    narrow = d.one_in(6)
-    kind, dims = F8 if narrow else d.of(torch.bfloat16, torch.float16), _dims(d, narrow)
-    kv_heads, group = d.of(1, 1, 2), d.of(1, 1, 2, 3, 4)
-    s, options = sequences(d, kind, dims, kv_heads * group, kv_heads), options_of(d, kv_heads * group)
-    splits = d.note("splits", d.of(0, 0, 1, 2, 3))
-    o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
+    narrow = d.option_in(6)
+    kind, dims = F8 if narrow else d.option(torch.bfloat16, torch.float16), _dims(d, narrow)
+    kv_heads, group = d.of(1, 1, 2), d.option(1, 1, 2, 3, 4)
+    splits, heads = d.note("splits", d.of(*d.option((0,), (1,), (2, 3)))), kv_heads * group
+    s = sequences(d, kind, dims, heads, kv_heads, 600 if splits == 1 else 120)  # of splits a block joins each row
+    options = options_of(d, heads)
     exact = options | ({"sink": options["sink"].double()} if "sink" in options else {})
+    exact |= {"score": bent_exactly} if "score" in options else {}
+    if narrow and d.option_in(2):
+        for name in SCALES:
+            s.named[name] = torch.rand(len(s.queries), kv_heads, generator=d.torch) + 0.5
+    o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
     begin = 0
     for i, (n, (k, v)) in enumerate(zip(s.queries, s.of_k)):
         of = slice(begin, begin + n)
         begin += n
         q, got, logs = (s.q[of], o[of], lse[:, of]) if s.packed else (s.q[i], o[i], lse[i])
-        want, want_logs = attend(q.double(), k.double(), v.double(), **exact)
-        size = float(v.double().abs().max()) if v.numel() else 1.0
+        by = [t[i].double()[:, None] if t is not None else 1.0 for t in map(s.named.get, SCALES)]
+        q = q.double() * (by[0].repeat_interleave(group, 0) if "q_descale" in s.named else 1.0)
+        want, want_logs = attend(q, k.double() * by[1], v.double() * by[2], **exact)
+        size = float(v.double().abs().max()) * 1.5 if v.numel() else 1.0
         close(f"O of sequence {i}", got, want, size=size, add=2.0**-4 if narrow else 2.0**-8)
         close(f"lse of sequence {i}", logs, want_logs, size=4.0, add=3e-3 if narrow else 2.0**-12)
 
 
 def attention_gradients(d: Draw) -> None:
     kind, (dim, dim_v) = (
-        d.of(torch.bfloat16, torch.float16),
-        d.of((64, 64), (64, 64), (128, 128), (192, 128), (256, 256)),
+        d.option(torch.bfloat16, torch.float16),
+        d.option((64, 64), (64, 64), (128, 128), (192, 128), (256, 256)),
     )
-    kv_heads, group, batch = d.of(1, 1, 2), d.of(1, 1, 2, 3), d.of(1, 1, 2)
+    kv_heads, group, batch = d.of(1, 1, 2), d.option(1, 1, 2, 3), d.of(1, 1, 2)
     rows, keys = d.of(1, 3, 40, 64, 70, 100), d.of(1, 2, 33, 72, 130)
     fill = lambda name, *shape: d.laid(name, torch.randn(shape, generator=d.torch).to(kind), unit=8)  # noqa: E731
     q, k = fill("q", batch, rows, kv_heads * group, dim), fill("k", batch, keys, kv_heads, dim)
     v = fill("v", batch, keys, kv_heads, dim_v)
-    options = {"causal": d.note("causal", d.one_in(2)), "scale": d.note("scale", d.of(None, 0.1))}
+    options = {"causal": d.note("causal", d.option_in(2)), "scale": d.note("scale", d.of(None, 0.1))}
 
     def exact(q, k, v):
         return torch.stack([attend(*x, **options)[0] for x in zip(q, k, v)])

@@ -18,10 +18,10 @@ def last(x: torch.Tensor) -> torch.Tensor:
 
 
 def _convolution(d: Draw, modes: int, transposed: bool) -> None:
-    kind = d.of(torch.bfloat16, torch.float16)
+    kind = d.option(torch.bfloat16, torch.float16)
     channels, outs = d.of(8, 8, 16, 24, 40, 72), d.of(8, 8, 16, 24, 40, 72)
     extents = tuple(d.of(1, 2, 3, 5, 8, 9) for _ in range(modes))
-    taps = tuple(d.of(1, 1, 2, 3, 3, 4) for _ in range(modes))
+    taps = tuple(d.option(1, 1, 2, 3, 3, 4) for _ in range(modes))
     each = lambda *choices: d.of(*choices) if d.one_in(2) else tuple(d.of(*choices) for _ in range(modes))  # noqa: E731
     stride, dilation, padding = each(1, 1, 2, 3), each(1, 1, 2), each(0, 1, 2)
     named = {"stride": stride, "padding": padding, "dilation": dilation}
@@ -46,7 +46,7 @@ def _convolution(d: Draw, modes: int, transposed: bool) -> None:
         exact(*[t.double() for t in tensors], **named)
     except RuntimeError:  # torch does not take it
         return
-    if d.note("grad", d.one_in(2)) and all(bool(torch.isfinite(t).all()) for t in tensors):
+    if d.note("grad", d.option_in(2)) and all(bool(torch.isfinite(t).all()) for t in tensors):
         return gradients(
             d, lambda *t: ours(*t, **named), lambda *t: exact(*t, **named), tensors, add=2.0**-8
         )  # fmt: skip

@@ -10,10 +10,16 @@ from typing import Any
 
 import torch
 
+from numba_cute.kernels.rows.plan import room_of
+
 LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 200, 256, 257, 320)
 LONG = (511, 512, 513, 1000, 1024, 1025, 2047, 2048, 2056, 4096, 4104, 5000, 8192, 8200)
 ROUNDING = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-23}
 """Half a unit in the last place, of what is next above a power of two."""
+
+
+TOGETHER = 6
+"""Cases with the same options."""
 
 
 class Wrong(AssertionError):
@@ -21,15 +27,29 @@ class Wrong(AssertionError):
 
 
 class Draw:
-    """A case's choices, which its label alone decides. notes: what was chosen, for a report."""
+    """A case's choices, which its label alone decides: options, which kernels are compiled for, are those of a few
+    cases that follow each other. notes: what was chosen, for a report. drawn: of each option, and
+    of each tensor's elements and layout, what was chosen, to be counted."""
 
     def __init__(self, label: str) -> None:
+        seed, _, case = label.rpartition("-")
         self.random = random.Random(label)
+        self.options = random.Random(f"{seed}-{int(case) // TOGETHER}")
         self.torch = torch.Generator().manual_seed(self.random.getrandbits(60))
         self.notes: dict[str, str] = {}
+        self.drawn: list[tuple[str, str]] = []
 
     def note(self, name: str, value: Any) -> Any:
+        """Note what was chosen; an option's value is counted too."""
         self.notes[name] = described(value)
+        if isinstance(value, torch.Tensor):
+            self.drawn.append((f"{name} of", str(value.dtype)[6:]))
+        elif isinstance(value, dict):
+            for option, chosen in value.items():
+                self.note(option, chosen)
+        else:
+            for chosen in value if isinstance(value, list) else [value]:
+                self.drawn.append((name, described(chosen)[:40]))
         return value
 
     def of(self, *choices: Any) -> Any:
@@ -38,9 +58,18 @@ class Draw:
     def one_in(self, n: int) -> bool:
         return self.random.randrange(n) == 0
 
+    def option(self, *choices: Any) -> Any:
+        """One of some choices, the same for a few cases."""
+        return self.options.choice(choices)
+
+    def option_in(self, n: int) -> bool:
+        return self.options.randrange(n) == 0
+
     def length(self, long: int = 8) -> int:
-        """An extent, of `long` in one case a great one."""
-        return self.random.choice(LONG if self.one_in(long) else LENGTHS)
+        """An extent of a row, of `long` in one case a great one; those of a few cases have one kernel."""
+        of = lambda n: (room_of(n), n % 8 == 0)  # noqa: E731
+        kind = of(self.option(*(LONG if self.option_in(long) else LENGTHS)))
+        return self.of(*(n for n in LENGTHS + LONG if of(n) == kind))
 
     def shape(self, least: int = 0, most: int = 3) -> tuple[int, ...]:
         """The extents beside the last, of few elements; some are 0 or 1."""
@@ -70,6 +99,7 @@ class Draw:
         if not x.ndim:
             return self.note(name, x)
         way = self.of(*ways) if x.ndim > 1 else self.of("dense", "offset")
+        self.drawn.append((f"{name} lies", way))
         shape = x.shape
         if way == "repeated":
             m = self.random.randrange(x.ndim - 1)

@@ -35,7 +35,7 @@ def operand(d: Draw, name: str, shape: tuple[int, ...], kind: torch.dtype, along
         x = torch.randint(-128, 128, shape, generator=d.torch).to(kind)
     else:
         x = d.elements(shape, torch.float32).clamp(-300, 300).to(kind)
-    turn = along_k == -2 if kind.itemsize != 2 else d.one_in(2)
+    turn = along_k == -2 if kind.itemsize != 2 else d.option_in(2)
     x = d.laid(name, x.mT if turn else x, unit=unit, broadcast=x.ndim > 2)
     return d.note(name, x.mT if turn else x)
 
@@ -44,9 +44,9 @@ def epilogue(d: Draw, shape: tuple[int, ...], kind: torch.dtype, pairs: bool):
     """Some steps; gives the Epilogue, its reference, and tensors that it writes with what they must hold."""
     m, n = shape[-2:]
     made, steps, checks = None, [], []
-    names = [d.of(*STEPS) for _ in range(d.of(0, 0, 1, 1, 2, 3))]
+    names = [d.option(*STEPS) for _ in range(d.option(0, 0, 1, 1, 2, 3))]
     for name in d.note("epilogue", names):
-        vector = lambda k: torch.randn(k, generator=d.torch).to(d.of(torch.float32, torch.bfloat16))  # noqa: E731
+        vector = lambda k: torch.randn(k, generator=d.torch).to(d.option(torch.float32, torch.bfloat16))  # noqa: E731
         width = n * 2 if pairs else n
         if pairs and name in ("residual", "amax", "total", "rows", "one"):
             continue
@@ -65,7 +65,7 @@ def epilogue(d: Draw, shape: tuple[int, ...], kind: torch.dtype, pairs: bool):
             v = torch.randn(shape, generator=d.torch).to(kind)
             step, exact = gemm.residual(v, 0.5), lambda x, v=v: x + 0.5 * v.double()
         elif name in ("amax", "total"):
-            along = d.of("all", "rows", "columns")
+            along = d.option("all", "rows", "columns")
             batch = shape[:-2] if along != "all" else ()
             held = torch.zeros((*batch, {"all": 1, "rows": m, "columns": n}[along]))
             step = (gemm.amax if name == "amax" else gemm.total)(held, along)
@@ -83,7 +83,7 @@ def epilogue(d: Draw, shape: tuple[int, ...], kind: torch.dtype, pairs: bool):
         made = step if made is None else made | step
         steps.append((name, exact))
     if pairs:
-        glu = d.note("pairs", d.of("swiglu", "geglu"))
+        glu = d.note("pairs", d.option("swiglu", "geglu"))
         step = getattr(gemm, glu)()
         made = step if made is None else made | step
         act = torch.nn.functional.silu if glu == "swiglu" else lambda x: torch.nn.functional.gelu(x, approximate="tanh")
@@ -92,12 +92,14 @@ def epilogue(d: Draw, shape: tuple[int, ...], kind: torch.dtype, pairs: bool):
 
 
 def matmul(d: Draw) -> None:
-    kind = d.of(*TYPES)
+    kind = d.option(*TYPES)
     m, n, k = d.of(*EXTENTS), d.of(*EXTENTS), d.of(*EXTENTS, 320, 400)
-    pairs = kind.itemsize == 2 and d.one_in(6)
-    result = torch.float32 if kind == torch.float32 or d.one_in(5) else torch.bfloat16 if kind.itemsize == 1 else kind
+    pairs = kind.itemsize == 2 and d.option_in(6)
+    result = (
+        torch.float32 if kind == torch.float32 or d.option_in(5) else torch.bfloat16 if kind.itemsize == 1 else kind
+    )
     n = multiple(n, 16 if pairs else 8) if not d.one_in(10) else n
-    batch_a, batch_b = ((), ()) if d.one_in(2) else d.of(((2,), (2,)), ((3,), ()), ((), (2,)), ((1,), (1,)))
+    batch_a, batch_b = ((), ()) if d.option_in(2) else d.option(((2,), (2,)), ((3,), ()), ((), (2,)), ((1,), (1,)))
     a = operand(d, "a", (*batch_a, m, k), kind, -1)
     b = operand(d, "b", (*batch_b, k, n), kind, -2)
     shape = (*(batch_a or batch_b), m, n // 2 if pairs else n)
@@ -148,12 +150,12 @@ def ends_of(d: Draw, groups: int, rows: int, all_rows: bool = False) -> torch.Te
 
 
 def grouped_gemm(d: Draw) -> None:
-    kind = d.of(torch.bfloat16, torch.float16, F8)
+    kind = d.option(torch.bfloat16, torch.float16, F8)
     unit = 16 // kind.itemsize
     groups, rows = d.of(1, 2, 3, 5), d.of(0, 1, 3, 17, 64, 129, 150, 200)
     n, k = multiple(d.of(*EXTENTS), 8), d.of(*EXTENTS)
     a = d.laid("a", d.elements((rows, k), kind), unit=unit)
-    turn = kind.itemsize == 2 and d.one_in(3)
+    turn = kind.itemsize == 2 and d.option_in(3)
     b = d.elements((groups, n, k), kind)
     b = d.laid("b", b.mT if turn else b, unit=unit)
     b = b.mT if turn else b
@@ -172,7 +174,7 @@ def grouped_gemm(d: Draw) -> None:
 
 def blockscaled_gemm(d: Draw) -> None:
     m, n, k = d.of(0, 1, 3, 17, 64, 129, 150), multiple(d.of(*EXTENTS), 8), multiple(d.of(*EXTENTS, 300), 16)
-    groups = d.of(None, None, 1, 2, 3)
+    groups = d.option(None, None, 1, 2, 3)
     a = d.laid("a", d.elements((m, k), F8), unit=16)
     shape = (n, k) if groups is None else (groups, n, k)
     b = d.laid("b", d.elements(shape, F8), unit=16)
@@ -195,15 +197,15 @@ def blockscaled_gemm(d: Draw) -> None:
 
 
 def mixed_gemm(d: Draw) -> None:
-    kind = d.of(torch.bfloat16, torch.float16)
+    kind = d.option(torch.bfloat16, torch.float16)
     m, n, k = d.of(0, 1, 3, 17, 64, 100, 129), multiple(d.of(*EXTENTS), 8), d.of(*EXTENTS, 300)
-    signed = d.one_in(2)
+    signed = d.option_in(2)
     w = torch.randint(-8 if signed else 0, 8 if signed else 16, (n, k), generator=d.torch)
     w = d.laid("w", w.to(torch.int8 if signed else torch.uint8), last=False)
     blocks = -(-k // 128)
     scales = d.laid("scales", (torch.rand((n, blocks), generator=d.torch) + 0.1).to(kind), last=False)
     zeros = None
-    if d.one_in(2):
+    if d.option_in(2):
         zeros = torch.randint(-8 if signed else 0, 8 if signed else 16, (n, blocks), generator=d.torch)
         zeros = d.laid("zeros", zeros.to(d.of(w.dtype, torch.int32)), last=False)
     x = d.laid("x", d.elements((m, k), kind), unit=8)

@@ -16,17 +16,17 @@ FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 
 def _rows(d: Draw, name: str = "x", shape: tuple[int, ...] | None = None, grad: bool = False):
     shape = (*d.shape(0, 3), d.length()) if shape is None else shape
-    x = d.laid(name, d.elements(shape, d.of(*FLOATS)))
+    x = d.laid(name, d.elements(shape, d.option(*FLOATS)))
     return x.contiguous() if grad and 0 in x.stride() else x
 
 
 def _norm(d: Draw, what: str) -> None:
-    centred, grad = what == "layernorm", d.note("grad", d.one_in(2))
+    centred, grad = what == "layernorm", d.note("grad", d.option_in(2))
     x = _rows(d, grad=grad)
     n = x.shape[-1]
-    line = lambda name: d.laid(name, d.elements((n,), d.of(*FLOATS)))  # noqa: E731
-    weight, bias = line("weight") if d.one_in(2) else None, line("bias") if centred and d.one_in(2) else None
-    residual = _rows(d, "residual", tuple(x.shape), grad) if d.one_in(3) else None
+    line = lambda name: d.laid(name, d.elements((n,), d.option(*FLOATS)))  # noqa: E731
+    weight, bias = line("weight") if d.option_in(2) else None, line("bias") if centred and d.option_in(2) else None
+    residual = _rows(d, "residual", tuple(x.shape), grad) if d.option_in(3) else None
     eps = d.note("eps", d.of(1e-5, 1e-6, 1e-3))
 
     def ours(x, *others):
@@ -68,7 +68,7 @@ def layernorm(d: Draw) -> None:
 
 def softmax(d: Draw) -> None:
     x = _rows(d, grad=True)
-    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+    if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
         return gradients(d, kernels.softmax, lambda x: x.softmax(-1), [x], add=2.0**-8)
     out = d.laid("out", torch.empty_like(x), broadcast=False) if d.one_in(3) else None
     made = kernels.softmax(x, out=out)
@@ -85,7 +85,7 @@ def cross_entropy(d: Draw) -> None:
     ignored = d.note("ignore_index", d.of(-100, 0, n - 1, n + 5))
     if target.numel() and d.one_in(2):
         target[torch.rand(target.shape, generator=d.torch) < 0.3] = ignored
-    target = d.laid("target", target.to(d.of(torch.int64, torch.int32)), last=False)
+    target = d.laid("target", target.to(d.option(torch.int64, torch.int32)), last=False)
     reduction = d.note("reduction", d.of("none", "sum", "mean"))
 
     def ours(x):
@@ -98,7 +98,7 @@ def cross_entropy(d: Draw) -> None:
         loss = torch.where(seen, loss, torch.zeros_like(loss)).reshape(target.shape)
         return loss if reduction == "none" else loss.sum() / (1 if reduction == "sum" else seen.sum())
 
-    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+    if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
         if reduction != "mean" or bool((target != ignored).any()):
             return gradients(d, ours, exact, [x], add=2.0**-8)
     want = exact(x.double())
@@ -106,9 +106,12 @@ def cross_entropy(d: Draw) -> None:
 
 
 def topk(d: Draw) -> None:
-    x = _rows(d, grad=True)
+    x = _rows(d, shape=(*d.shape(0, 1), d.length(20)), grad=True)  # lanes go their own ways here, and are run alone
     n = x.shape[-1]
-    k, soft = d.note("k", min(n, d.of(1, 2, 3, 5, 8, 16, 31, 64, 100, 256))), d.note("softmax", d.one_in(3))
+    k, soft = (
+        d.note("k", min(n, d.of(*d.option((1, 2, 3, 5, 8), (9, 16), (31, 32), (64,), (100, 128), (256,))))),
+        d.note("softmax", d.option_in(3)),
+    )
     order = torch.argsort(
         torch.where(torch.isnan(x.double()), math.inf, x.double()), dim=-1, descending=True, stable=True
     )
@@ -118,7 +121,7 @@ def topk(d: Draw) -> None:
         order = order.gather(-1, torch.argsort(key.gather(-1, order), dim=-1, descending=True, stable=True))
     at = order[..., :k]
     values = x.double().gather(-1, at)
-    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+    if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
         ours = lambda x: kernels.topk(x, k, softmax=soft)[0]  # noqa: E731
 
         def exact(x):
@@ -136,17 +139,17 @@ def topk(d: Draw) -> None:
 def rotary(d: Draw) -> None:
     *outer, tokens = (*d.shape(0, 2), d.of(0, 1, 2, 3, 5, 17))
     heads, dim = d.of(1, 1, 2, 3, 5), d.of(2, 4, 6, 16, 32, 64, 66, 80)
-    x = d.laid("x", d.elements((*outer, tokens, heads, dim), d.of(*FLOATS)))
+    x = d.laid("x", d.elements((*outer, tokens, heads, dim), d.option(*FLOATS)))
     half = d.note("half", d.of(dim // 2, dim // 2, max(1, dim // 4), 1))
     places = tokens + d.of(0, 0, 3)
     positions = None
-    if d.one_in(2) and places:
-        positions = torch.randint(0, places, (*outer, tokens), generator=d.torch).to(d.of(torch.int64, torch.int32))
+    if d.option_in(2) and places:
+        positions = torch.randint(0, places, (*outer, tokens), generator=d.torch).to(d.option(torch.int64, torch.int32))
         positions = d.laid("positions", positions, last=False)
-    kind = d.of(*FLOATS)
+    kind = d.option(*FLOATS)
     angles = torch.randn(places, half, generator=d.torch)
     cos, sin = (d.laid(n, f(angles).to(kind)) for n, f in (("cos", torch.cos), ("sin", torch.sin)))
-    interleaved, inverse = d.note("interleaved", d.one_in(2)), d.note("inverse", d.one_in(2))
+    interleaved, inverse = d.note("interleaved", d.option_in(2)), d.note("inverse", d.option_in(2))
 
     def exact(x):
         at = torch.arange(tokens).expand(*outer, tokens) if positions is None else positions.long()
@@ -158,7 +161,7 @@ def rotary(d: Draw) -> None:
         return torch.cat((turned, x[..., 2 * half :]), -1)
 
     ours = lambda x: kernels.rotary(x, cos, sin, positions, interleaved=interleaved, inverse=inverse)  # noqa: E731
-    if d.note("grad", d.one_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
+    if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
         return gradients(d, ours, exact, [x], add=2.0**-9)
     close(
         "rotary", ours(x), exact(x.double()), size=x.double().abs().nan_to_num(0, 0, 0).max() * 2 if x.numel() else 1.0
@@ -183,7 +186,7 @@ def permute(d: Draw) -> None:
         x = d.note("x", x[(slice(None),) * m + (slice(None, None, 2),)])
     if modes > 1 and d.one_in(4):
         return equal("transpose", kernels.transpose(x), x.mT)
-    order = d.note("order", d.random.sample(range(modes), modes))
+    order = d.note("order", tuple(d.random.sample(range(modes), modes)))
     given = [m - modes if d.one_in(5) else m for m in order]
     grad = kind in (torch.float32, torch.float64) and d.note("grad", d.one_in(3))
     if not grad:

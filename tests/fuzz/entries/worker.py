@@ -14,6 +14,8 @@ from ..pool import serve
 from . import attention, conv, gemm, rows
 from .draw import Draw, Wrong
 
+OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
+"""How a refusal begins: with the entry. All else is what the kernel, or a plan, was not made for: a fault."""
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES}
 
 
@@ -22,18 +24,18 @@ def run(name: str, label: str) -> dict[str, Any]:
     d, why, kind = Draw(label), "", "right"
     began = time.process_time()
     checks = d.note("checks", d.one_in(60 if "attention" in name else 8))  # which there take eight times as long
-    sms = d.note("sms", d.of(2, 4, 16, 132))
+    sms = d.note("sms", d.option(2, 4, 16, 132))
     try:
         with cute.simulation(checks=checks, sms=sms):
             CASES[name](d)
     except Wrong as e:
         kind, why = "wrong", str(e)
     except cute.CuteError as e:
-        told = type(e) is cute.CuteError and re.match(r"\w+( \w+)?: ", str(e))
+        told = type(e) is cute.CuteError and re.match(OWN, str(e))
         kind, why = ("refused" if told else "error"), f"{type(e).__name__}: {e}"
     except Exception:
         kind, why = "error", traceback.format_exc()[-1500:]
-    return {"kind": kind, "why": why, "notes": d.notes, "seconds": time.process_time() - began}
+    return {"kind": kind, "why": why, "notes": d.notes, "drawn": d.drawn, "seconds": time.process_time() - began}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many kernels calls of an entry with 100 shapes compile: at most 10, forward and backward each. Nothing is
+compiled or run: launches are taken, and the types of their arguments are what a kernel is compiled for. And `warmup`.
+"""
+
+import random
+
+import pytest
+
+import numba_cute as cute
+from numba_cute import kernels
+from numba_cute.compiler.ground.target import compiling_for
+from numba_cute.compiler.host.offline import types_of
+from numba_cute.isa.form.targets import answering_for
+from numba_cute.seam.marks.launches import launching
+
+torch = pytest.importorskip("torch")
+
+BF16, F8, MOST = torch.bfloat16, torch.float8_e4m3fn, 10
+
+
+def compiled(calls):
+    """What is compiled for some calls: by the kernel's name, how often."""
+    found, arch = set(), "sm_90a"
+
+    def take(kernel, args, options):
+        with compiling_for(arch):
+            types = types_of(kernel, args, arch)
+        options = repr(sorted(kernel.targetoptions.items()))
+        found.add((kernel.py_func, options, getattr(kernel.py_func, "__cute_cluster__", None), types))
+
+    with answering_for(arch), launching(take):
+        for call in calls:
+            call()
+    names = [key[0].__name__ for key in found]
+    return {name: names.count(name) for name in names}
+
+
+def empty(*shape, dtype=BF16, grad=False):
+    return torch.zeros(shape, dtype=dtype).requires_grad_(grad)
+
+
+def backwards(call):
+    made = call()
+    made = made[0] if isinstance(made, tuple) else made
+    made.backward(torch.ones_like(made))
+
+
+R = random.Random(0)
+LENGTHS = {
+    "one to 100": range(1, 101),
+    "multiples of 64": range(64, 6464, 64),
+    "any up to 8192": [R.randint(1, 8192) for _ in range(100)],
+}
+ROWS = {
+    "rmsnorm": lambda n, g: kernels.rmsnorm(empty(3, n, grad=g), empty(n, grad=g)),
+    "layernorm": lambda n, g: kernels.layernorm(empty(3, n, grad=g), empty(n, grad=g), empty(n, grad=g)),
+    "softmax": lambda n, g: kernels.softmax(empty(3, n, grad=g)),
+    "cross_entropy": lambda n, g: kernels.cross_entropy(empty(3, n, grad=g), torch.zeros(3, dtype=torch.int64)),
+    "topk": lambda n, g: kernels.topk(empty(3, n, grad=g), min(n, 8)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_100_lengths_compile_few_kernels(name, lengths):
+    found = compiled([lambda n=n: backwards(lambda: ROWS[name](n, True)) for n in LENGTHS[lengths]])
+    assert max(found.values()) <= MOST, found
+
+
+def eights(most):
+    return 8 * R.randint(1, most // 8)
+
+
+def fp8(n, k):
+    return empty(n, k, dtype=F8)
+
+
+def scales(n, k, block):
+    return torch.ones(-(-n // block), -(-k // 128))
+
+
+def attended(q, k, heads, kv_heads, grad, **options):
+    made = kernels.flash_attention(
+        empty(2, q, heads, 64, grad=grad), *[empty(2, k, kv_heads, 64, grad=grad) for _ in range(2)], **options
+    )
+    return made
+
+
+def convolved(name, modes, taps):
+    x = empty(R.randint(1, 4), *[R.randint(8, 40) for _ in range(modes)], c := eights(160)).movedim(-1, 1)
+    outs = eights(320)
+    weight = empty(*((c,) if "transpose" in name else (outs,)), *[taps] * modes, outs if "transpose" in name else c)
+    return getattr(kernels, name)(x, weight.movedim(-1, 1))
+
+
+def ends(groups, rows):
+    return torch.full((groups,), rows, dtype=torch.int32)
+
+
+CALLS = {
+    "softmax, rows": lambda: kernels.softmax(empty(R.randint(1, 5000), 4096)),
+    "topk, k": lambda: kernels.topk(empty(3, 1000), R.randint(1, 256)),
+    "rotary": lambda: kernels.rotary(
+        empty(2, t := R.randint(1, 99), R.randint(1, 9), 2 * (h := R.randint(1, 64)) + 2), *[empty(t, h)] * 2
+    ),
+    "permute, one order": lambda: kernels.permute(empty(*[R.randint(1, 100) for _ in range(3)]), (0, 2, 1)),
+    "matmul, M": lambda: kernels.matmul(empty(R.randint(1, 8192), 512), empty(512, 1024)),
+    "matmul, N and K": lambda: kernels.matmul(empty(512, k := eights(4096)), empty(k, eights(4096))),
+    "grouped_gemm": lambda: kernels.grouped_gemm(
+        empty(m := R.randint(1, 999), k := eights(4096)), empty(g := R.randint(1, 9), eights(2048), k), ends(g, m)
+    ),
+    "blockscaled_gemm": lambda: kernels.blockscaled_gemm(
+        fp8(m := R.randint(1, 999), k := 2 * eights(2048)), fp8(n := eights(2048), k), scales(m, k, 1),
+        scales(n, k, 128),
+    ),
+    "mixed_gemm, M": lambda w=[]: kernels.mixed_gemm(  # noqa: B006
+        empty(R.randint(1, 2000), 512),
+        w[0] if w else w.append(kernels.int4_weights(empty(2048, 512, dtype=torch.int8), empty(2048, 4))) or w[0],
+    ),
+    "flash_attention": lambda: attended(R.randint(1, 2000), R.randint(1, 2000), 8, 2, False, causal=True),
+    "flash_attention, backward": lambda: backwards(
+        lambda: attended(R.randint(1, 700), R.randint(1, 700), 4, 4, True)
+    ),
+    "conv1d": lambda: convolved("conv1d", 1, 3),
+    "conv2d": lambda: convolved("conv2d", 2, 3),
+    "conv3d": lambda: convolved("conv3d", 3, 3),
+    "conv_transpose1d": lambda: convolved("conv_transpose1d", 1, 3),
+    "conv_transpose2d": lambda: convolved("conv_transpose2d", 2, 3),
+    "conv_transpose3d": lambda: convolved("conv_transpose3d", 3, 3),
+}  # fmt: skip
+
+
+MORE = ("conv3d",)
+"""Of few pixels and long K: to share K in one way and no other gains more than a tenth there."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CALLS)
+def test_100_shapes_compile_few_kernels(name):
+    R.seed(name)
+    found = compiled([CALLS[name]] * 100)
+    assert found and max(found.values()) <= (16 if name in MORE else MOST), found
+
+
+@pytest.fixture
+def cached(tmp_path):
+    """A disk cache of the test's own."""
+    with cute.config.override(cache=True, cache_dir=str(tmp_path)):
+        yield
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cached")
+def test_warmup_compiles_what_calls_launch_and_says_so():
+    made = kernels.warmup("softmax", [((range(1, 3), 64),)], grad=True)
+    assert [(w.kernel, w.call, w.calls) for w in made] == [
+        ("softmax_forward", ((1, 64),), 2), ("softmax_backward", ((1, 64),), 2),
+    ]  # fmt: skip
+    assert all(w.compiled.resources.registers and w.compiled.arch == "sm_90a" for w in made)
+
+
+REFUSED = {
+    "'softmaxx' is none of the entries: .*softmax, topk": lambda: kernels.warmup("softmaxx"),
+    r"shape 3 must be a tuple of ints and ranges": lambda: kernels.warmup("softmax", [(3, 4)]),
+    "2 dtypes, and a call has 1 tensors": lambda: kernels.warmup("softmax", [((3,),)], dtypes=["bfloat16"] * 2),
+    "'bf16' is no element type": lambda: kernels.warmup("softmax", [((3,),)], dtypes="bf16"),
+    "leave out shapes": lambda: kernels.warmup(print, [((3,),)]),
+    "a has 0 modes|a is bfloat16 of shape": lambda: kernels.warmup("matmul", [((), ())]),
+}
+
+
+def test_warmup_wants_the_disk_cache():
+    with cute.config.override(cache=False), pytest.raises(cute.CuteError, match="the disk cache is off"):
+        kernels.warmup("softmax", [((3,),)])
+
+
+@pytest.mark.usefixtures("cached")
+@pytest.mark.parametrize("words", REFUSED)
+def test_warmup_refuses_by_name(words):
+    with pytest.raises(cute.CuteError, match=words):
+        REFUSED[words]()
