@@ -115,7 +115,8 @@ def _index_by_constants(func_ir: Any, assigned: dict[str, Any]) -> None:
         expr: Any = inst.value if type(inst) is ir.Assign else None
         if not isinstance(expr, ir.Expr) or expr.op != "getitem":
             continue
-        index, seen = assigned.get(expr.index.name), {expr.index.name}
+        index: Any = assigned.get(expr.index.name)
+        seen = {expr.index.name}
         while type(index) is ir.Var and index.name not in seen:  # a name that is set once may be its own copy's
             seen.add(index.name)
             index = assigned.get(index.name)
