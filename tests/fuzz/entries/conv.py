@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import torch
 
 from numba_cute import kernels
@@ -15,6 +18,17 @@ FORMATS = {1: None, 2: torch.channels_last, 3: torch.channels_last_3d}
 def last(x: torch.Tensor) -> torch.Tensor:
     """Channels last, as they lie."""
     return x.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
+def quiet(function: Any) -> Any:
+    """Give a function of torch's without its warnings: of "same" padding it says that it copies."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*args, **named)
+
+    return call
 
 
 def _convolution(d: Draw, modes: int, transposed: bool) -> None:
@@ -40,7 +54,7 @@ def _convolution(d: Draw, modes: int, transposed: bool) -> None:
     d.note("x", x), d.note("weight", weight)
     bias = torch.randn(outs, generator=d.torch).to(d.of(kind, torch.float32)) if d.one_in(2) else None
     name = f"conv{'_transpose' if transposed else ''}{modes}d"
-    ours, exact = getattr(kernels, name), getattr(torch.nn.functional, name)
+    ours, exact = getattr(kernels, name), quiet(getattr(torch.nn.functional, name))
     tensors = [x, weight, *([] if bias is None else [bias])]
     try:
         exact(*[t.double() for t in tensors], **named)
