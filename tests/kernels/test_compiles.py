@@ -132,8 +132,9 @@ CALLS = {
 }  # fmt: skip
 
 
-MORE = ("conv3d",)
-"""Of few pixels and long K: to share K in one way and no other gains more than a tenth there."""
+MORE = ("conv3d", "conv_transpose3d")
+"""Of few pixels and long K: to share K in one way and no other gains more than a tenth there, and a kernel is compiled
+for each number of tiles of channels."""
 
 
 @pytest.mark.slow
@@ -141,7 +142,7 @@ MORE = ("conv3d",)
 def test_100_shapes_compile_few_kernels(name):
     R.seed(name)
     found = compiled([CALLS[name]] * 100)
-    assert found and max(found.values()) <= (16 if name in MORE else MOST), found
+    assert found and max(found.values()) <= (24 if name in MORE else MOST), found
 
 
 @pytest.fixture

@@ -208,10 +208,11 @@ def whole(channels: int, tile: int) -> int:
 
 
 def in_tiles(extents: tuple[Any, ...], strides: tuple[Any, ...], tile: int) -> tuple[Any, Any]:
-    """Give the shape and the strides of K in whole tiles of channels: how many of these there are is known at run time,
-    the taps when the kernel is compiled. extents, strides: channels, and modes of taps."""
+    """Give the shape and the strides of K in whole tiles of channels: how many of these there are, and the taps, are
+    known when the kernel is compiled: the warp that loads divides by both for each tile of K. extents, strides:
+    channels, and modes of taps."""
     (channels, *taps), (step, *rest) = extents, strides
-    count = cute.Int32(-(-int(channels) // tile))
+    count = -(-int(channels) // tile)
     return ((tile, count), *taps), ((step, step * tile), *rest)
 
 
