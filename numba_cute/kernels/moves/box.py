@@ -33,7 +33,8 @@ class Box:
     lie in them. together: whether those of x stay together in shared memory. dense: whether all vectors between x's
     first and last element may be read. even: whether the elements of a vector of y lie in shared memory at equal steps.
     far: whether offsets in a box take 64 bits. slack: places before and after a run, for what comes with its vectors.
-    """
+    in_runs, out_runs: of which modes there are several runs in x, and in y; in_length, out_length: the mode that says
+    how long a run is. Modes are those of `grid`."""
 
     width: int
     places: int
@@ -45,6 +46,10 @@ class Box:
     even: bool
     far: bool
     slack: int
+    in_runs: tuple[int, ...]
+    in_length: int
+    out_runs: tuple[int, ...]
+    out_length: int
 
     @property
     def vector(self) -> int:
@@ -93,45 +98,30 @@ def begun(block: Any, grid: Any) -> tuple[Any, Any, Any]:
 
 
 @traced
-def picked(there: Any, mode: Any) -> Any:
-    """Give one of some extents. mode: which, known at run time."""
-    found = there[0]
-    for n, extent in enumerate(there[1:], 1):
-        found = cute.where(mode == n, extent, found)
-    return cute.Int32(found)
-
-
-@traced
-def runs_there(there: Any, modes: Any) -> Any:
-    """Give the extents of some modes, of which it is known at run time which they are."""
-    return tuple(picked(there, mode) for mode in modes)
-
-
-@traced
-def run(index: Any, runs: Any, start: Any, there: Any, box: Box) -> tuple[Any, Any, Any]:
+def run(index: Any, runs: Any, numbers: Any, start: Any, there: Any, box: Box) -> tuple[Any, Any, Any]:
     """Find run `index`: where it begins in memory and in shared memory, and whether it is there.
 
-    runs: of the modes of which there are several, a divisor, and strides in both. start: where the box begins. there:
-    extents of these modes in it.
+    runs: of the modes of which there are several, a divisor, and strides in both. numbers: of these modes. start: where
+    the box begins. there: extents of all modes in it.
     """
     left, at, place, inside = cute.Int32(index), box.offset(start), cute.Int32(box.slack), cute.Boolean(True)
-    for n, ((extent, stride, step), most) in enumerate(zip(runs, there)):
+    for n, ((extent, stride, step), mode) in enumerate(zip(runs, numbers)):
         c = left
         if n + 1 < len(runs):
             left, c = extent.divmod(left)
         at, place = at + box.offset(c) * stride, place + c * step
-        inside = inside & (c < most)
+        inside = inside & (c < there[mode])
     return at, place, inside
 
 
 @traced
-def touched(index: Any, count: Any, side: Any, start: Any, there: Any, length: Any, box: Box) -> Any:
+def touched(index: Any, count: Any, side: Any, numbers: Any, start: Any, there: Any, length: Any, box: Box) -> Any:
     """Find vector `index` of the `count` that runs touch: (its number in memory, the place of its first element in
     shared memory, which element of the run that is, whether all are of the run, whether any are). side: (divisor by the
     vectors that a run touches at most, runs)."""
     (vectors_of_run, runs), vector = side, box.vector
     nth, q = vectors_of_run.divmod(cute.Int32(index))
-    at, place, inside = run(nth, runs, start, there, box)
+    at, place, inside = run(nth, runs, numbers, start, there, box)
     first = q * vector - cute.Int32(at % vector)
     inside = inside & (cute.Int32(index) < count)
     whole = inside & (first >= 0) & (first + vector <= length)
@@ -157,12 +147,12 @@ def gathered(box: Box, place: Any, first: Any, e: int, places: Any) -> Any:
 
 
 @traced
-def edge(index: Any, count: Any, runs: Any, start: Any, there: Any, length: Any, box: Box) -> Any:
+def edge(index: Any, count: Any, runs: Any, numbers: Any, start: Any, there: Any, length: Any, box: Box) -> Any:
     """Find element `index` of the ends of runs, `vector` at either: (where it is in memory, the place in shared memory
     where its run begins, which element of it it is, whether it is no part of a whole vector)."""
     vector = box.vector
     nth, k = cute.Int32(index) // (2 * vector), cute.Int32(index) % (2 * vector)
-    at, place, inside = run(nth, runs, start, there, box)
+    at, place, inside = run(nth, runs, numbers, start, there, box)
     head = cute.min(cute.Int32((-at) % vector), length)
     tail = cute.max(length - cute.Int32((at + box.offset(length)) % vector), head)
     last = k >= vector
@@ -190,13 +180,12 @@ def readable(box: Box, at: Any, whole: Any, some: Any, within: Any) -> Any:
 
 
 @cuda.jit(launch_bounds=THREADS)
-def move(x_memory, y_memory, grid, x_side, y_side, which, lengths, places, counts, box):
+def move(x_memory, y_memory, grid, x_side, y_side, lengths, places, counts, box):
     """y = x, a box to a block.
 
     grid: of each mode a divisor by its boxes, a box's extent, its extent, its strides in x and in y. x_side, y_side: as
-    of `touched`. which: of the modes of `grid`, those of which there are several runs in x, and in y, and those that
-    say how long a run of x is, and one of y. lengths: elements of a run in x and in y for one of that mode. places: as
-    of `inner`. counts: elements of x's memory; vectors that runs touch in x and in y; elements of the ends of y's runs.
+    of `touched`. lengths: elements of a run in x and in y for one of the mode that says how long it is. places: as of
+    `inner`. counts: elements of x's memory; vectors that runs touch in x, and in y; elements of the ends of y's runs.
     """
     tidx, _, _ = arch.thread_idx()
     n, vector = box.flight, box.vector
@@ -204,9 +193,8 @@ def move(x_memory, y_memory, grid, x_side, y_side, which, lengths, places, count
     x, x_beside, x_before = elements(x_memory, x_start, box)
     y, y_beside, _ = elements(y_memory, y_start, box)
     within = bounds(x_start, x_before, counts[0], box)
-    x_there, y_there = runs_there(there, which[0]), runs_there(there, which[1])
-    x_length = cute.Int32(lengths[0] * picked(there, which[2]))
-    y_length = cute.Int32(lengths[1] * picked(there, which[3]))
+    x_length = cute.Int32(lengths[0] * there[box.in_length])
+    y_length = cute.Int32(lengths[1] * there[box.out_length])
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(box.number, cute.make_layout((box.words, box.places)), VECTOR, None, "box")
 
@@ -215,7 +203,7 @@ def move(x_memory, y_memory, grid, x_side, y_side, which, lengths, places, count
         places_in = cute.make_rmem_tensor(n, cute.Int32)
         for k in cute.range_constexpr(n):
             at, place, first, whole, some = touched(
-                begin + k * THREADS + tidx, counts[1], x_side, x_beside, x_there, x_length, box
+                begin + k * THREADS + tidx, counts[1], x_side, box.in_runs, x_beside, there, x_length, box
             )
             places_in[k] = -vector
             if readable(box, at, whole, some, within):
@@ -236,7 +224,7 @@ def move(x_memory, y_memory, grid, x_side, y_side, which, lengths, places, count
     arch.sync_threads()
 
     for index in range(tidx, counts[2], THREADS):
-        at, place, first, whole, _ = touched(index, counts[2], y_side, y_beside, y_there, y_length, box)
+        at, place, first, whole, _ = touched(index, counts[2], y_side, box.out_runs, y_beside, there, y_length, box)
         if whole:
             piece = cute.make_rmem_tensor((box.words, vector), box.number)
             for e in cute.range_constexpr(vector):
@@ -244,15 +232,13 @@ def move(x_memory, y_memory, grid, x_side, y_side, which, lengths, places, count
             cute.autovec_copy(piece, y[None, None, at])
     if cute.const_expr(not box.whole_out):
         for index in range(tidx, counts[3], THREADS):
-            at, place, element, alone = edge(index, counts[3], y_side[1], y_beside, y_there, y_length, box)
+            at, place, element, alone = edge(index, counts[3], y_side[1], box.out_runs, y_beside, there, y_length, box)
             if alone:
                 y[0, at % vector, at // vector] = s[0, place + inner(element, places)]
 
 
 BYTES = 16384
 """Of a box, and twice as many where vectors reach beyond runs."""
-MODES = 3
-"""That a box has at least: few kinds of kernels do for few modes."""
 FLIGHT, FLIGHT_RAGGED = 4, 10
 """Vectors of a thread that are on their way at once, at most; and there."""
 LONGER = 4
@@ -309,9 +295,8 @@ class Side:
     def takes(self, extents: list[int], place: dict[int, int], far: bool) -> Any:
         """Give what `touched` takes of this side."""
         number = cute.Int64 if far else cute.Int32
-        runs = [(divisor(extents[m]), number(self.strides[m]), cute.Int32(place[m])) for m in self.outer]
-        alone = (divisor(1), number(0), cute.Int32(0))  # few kinds of kernels: one run is as several, of which is one
-        return divisor(self.touched), tuple(runs or [alone])
+        runs = ((divisor(extents[m]), number(self.strides[m]), cute.Int32(place[m])) for m in self.outer)
+        return divisor(self.touched), tuple(runs)
 
 
 def _placed(x: Side, extents: list[int], pitch: int) -> dict[int, int]:
@@ -355,32 +340,30 @@ def work(of: Moved) -> entry.Work:
     grid = _in_order(of)  # blocks follow each other as their boxes do in y
     box = Box(
         width=of.width,
-        places=(2 if room <= 2 * BYTES else 4) * BYTES // of.width,  # few kinds of kernels
-        flight=1 if x.touched * x.runs <= THREADS else FLIGHT_RAGGED if ragged else FLIGHT,
+        places=-(-room // 4096) * 4096 // of.width,  # few kinds of kernels
+        flight=max(1, min(FLIGHT_RAGGED if ragged else FLIGHT, -(-x.touched * x.runs // THREADS))),
         whole_in=x.whole,
         whole_out=y.whole,
         together=x.whole and (not x.outer or of.width == VECTOR),
-        dense=dense and not x.whole,
+        dense=dense,
         even=len(y.modes) == 1 or y.whole and extents[y.modes[0]] % of.vector == 0,
         far=x.far or y.far,
         slack=slack,
+        in_runs=tuple(map(grid.index, x.outer)),
+        in_length=grid.index(x.last),
+        out_runs=tuple(map(grid.index, y.outer)),
+        out_length=grid.index(y.last),
     )
     place, i32, i64 = _placed(x, extents, pitch), cute.Int32, cute.Int64
     boxes = {m: -(-of.shape[m] // extents[m]) for m in grid}
-    modes = [(boxes[m], (extents[m], of.shape[m]), (of.x[m], of.y[m])) for m in grid]
-    modes += [(1, (1, 1), (0, 0))] * (MODES - len(modes))
     return entry.Work(
         move,
         grid=math.prod(boxes.values()),
         block=THREADS,
         static=(
-            tuple((divisor(n), *map(i32, some), *map(i64, steps)) for n, some, steps in modes),
+            tuple((divisor(boxes[m]), i32(extents[m]), i32(of.shape[m]), i64(of.x[m]), i64(of.y[m])) for m in grid),
             x.takes(extents, place, box.far),
             y.takes(extents, place, box.far),
-            (
-                *(tuple(i32(grid.index(m)) for m in side.outer or [side.last]) for side in (x, y)),
-                *(i32(grid.index(side.last)) for side in (x, y)),
-            ),
             (i32(x.length // extents[x.last]), i32(y.length // extents[y.last])),
             tuple((divisor(extents[m]), i32(place.get(m, 0))) for m in y.modes),
             (i64(of.reach), i32(x.touched * x.runs), i32(y.touched * y.runs), i32(2 * of.vector * y.runs)),

@@ -15,8 +15,7 @@ from numba_cute import arch
 from numba_cute.kernels.rows.spread import Spread
 from numba_cute.seam import static, traced
 
-__all__ = ["ABSENT", "Choice", "above_middle", "choice_of", "first_bound", "key_of", "most_of", "one_of",
-           "room_of", "value_of"]  # fmt: skip
+__all__ = ["ABSENT", "Choice", "above_middle", "choice_of", "first_bound", "key_of", "one_of", "room_of", "value_of"]
 
 ABSENT, MOST = float("-inf"), float("inf")
 NAN_KEY = 0x7FFFFFFF
@@ -28,13 +27,15 @@ GROUPS = 4
 class Choice:
     """How the chosen are found: all static.
 
-    most: how many there are of each row at most. room: elements of the list, more than are expected. group: elements
-    of a group, of one thread, a power of two; 0 where the whole row goes to the list.
+    k: how many. room: elements of the list, more than are expected. group: elements of a group, of one thread, a power
+    of two; 0 where the whole row goes to the list. each: how many maxima of a block's part of the row must not be below
+    its bound.
     """
 
-    most: int
+    k: int
     room: int
     group: int
+    each: int
 
     def groups(self, spread: Spread) -> int:
         """Count a thread's groups."""
@@ -42,26 +43,21 @@ class Choice:
 
 
 def choice_of(k: int, spread: Spread) -> Choice:
-    """Choose, for up to `most_of(k)` of each row that is spread so."""
-    most = most_of(k)
-    room, each = room_of(most), -(-most // spread.cluster)
-    held = spread.part if spread.full else spread.part // 4  # elements that a block has, at least
+    """Choose, for `k` of each row that is spread so."""
+    room = room_of(k)
+    each = -(-k // spread.cluster)
+    held = spread.threads * spread.vectors * spread.vector  # elements of a block's part
     group = 1
     while 2 * group * GROUPS * each <= held and group < spread.vectors * spread.vector:
         group *= 2
-    if group == 1 and spread.room <= room:
+    if group == 1 and spread.length <= room:
         group = 0
-    return Choice(most, room, group)
+    return Choice(k, room, group, each)
 
 
-def most_of(k: int) -> int:
-    """Count those of a row for which there is to be room, for `k`: few kinds of kernels for all."""
-    return max(8, 1 << (k - 1).bit_length())
-
-
-def room_of(most: int) -> int:
-    """Count the elements of the list for so many of a row at most."""
-    return max(64, 1 << (2 * most - 1).bit_length())
+def room_of(k: int) -> int:
+    """Count the elements of the list for `k` of a row."""
+    return max(64, 1 << (2 * k - 1).bit_length())
 
 
 @traced
@@ -180,7 +176,7 @@ def first_bound(team, xs, held, row, choice, found):
     if cute.const_expr(choice.group > 0):
         best = maxima_of(team, xs, held, row, choice)
         if found.maxima is None:
-            bound = bound_of(best, found.each, s.threads)
+            bound = bound_of(best, choice.each, s.threads)
         else:
             groups = choice.groups(s)
             for i in cute.range_constexpr(groups):
@@ -188,7 +184,7 @@ def first_bound(team, xs, held, row, choice, found):
             team.meeting.sync()
             bound = cute.Float32(MOST)
             if team.thread < 32:
-                bound = bound_of(taken(found.maxima, team.thread, groups * s.warps), found.each, 32)
+                bound = bound_of(taken(found.maxima, team.thread, groups * s.warps), choice.each, 32)
         bound = team.meeting.reduce((bound,), least, team.thread)[0]  # of the blocks' the least
     return bound
 

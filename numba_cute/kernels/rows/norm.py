@@ -92,7 +92,7 @@ def finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd):
 def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spread):
     """Normalise the rows of x (M, N), or of x + residual, which goes to summed; mean and rstd (M,) are for the
     backward. All but x and y may be None."""
-    team = Team.create(spread, x, 1)
+    team = Team.create(spread, x.shape[0], 1)
     xs, residuals = Stream.create(team, cute.make_tensor(x)), Stream.create(team, optional(residual))
     xs.open(team)
     residuals.open(team)
@@ -126,7 +126,7 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
     """From dy (M, N), and x as it was normalised, to dx (to which dsummed is added), and to each block's part of
     dweight and dbias (blocks, N) in Float32. All of weight, mean, dsummed, dweight and dbias may be None."""
-    team = Team.create(spread, x, 2)
+    team = Team.create(spread, x.shape[0], 2)
     xs, dys = Stream.create(team, cute.make_tensor(x)), Stream.create(team, cute.make_tensor(dy))
     more = Stream.create(team, optional(dsummed))
     adds = cute.const_expr(spread.teams > 1 and (dweight is not None or dbias is not None))

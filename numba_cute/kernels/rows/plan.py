@@ -30,8 +30,6 @@ AGAIN = 8
 """Vectors of a thread of such a row, of all streams."""
 BLOCK = 256
 """Threads of a block at least."""
-ROOMS = (64, 256, 1024, 2048, 4096, 8192, 16384)
-"""Elements of a row for which there may be room; beyond, powers of two, and three fourths of these."""
 DIRECT = 32 * 1024
 """Bytes of a row, up to which it is loaded to registers by many blocks: they overlap one another."""
 
@@ -132,16 +130,11 @@ def of_rows(
 
 
 def vector_of(length: int, arrays: Sequence[Any]) -> int:
-    """Count the elements of an access to rows of `length` elements in all of `arrays`: as many as are 16 bytes of the
-    narrowest, or one."""
+    """Count the elements of the widest access that suits rows of `length` elements in all of `arrays`."""
     vector: int = 16 // min(a.itemsize for a in arrays)
-    return vector if all(_suits(a, length, vector) for a in arrays) else 1
-
-
-def room_of(length: int) -> int:
-    """Count the elements for which there is to be room, for rows of `length`: few kinds of kernels for all lengths."""
-    least = next((n for n in ROOMS if length <= n), 0) or _power(length)
-    return least // 4 * 3 if ROOMS[-1] < least // 2 and length <= least // 4 * 3 else least
+    while vector > 1 and not all(_suits(a, length, vector) for a in arrays):
+        vector //= 2
+    return vector
 
 
 def _suits(array: Any, length: int, vector: int) -> bool:
@@ -162,26 +155,25 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
     if length == 0:
         raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements: give some")
     streams = [a for a in streamed if a is not None]
-    vector, room = vector_of(length, [a for a in (*streams, *others) if a is not None]), room_of(length)
+    vector = vector_of(length, [a for a in (*streams, *others) if a is not None])
     size = sum(a.itemsize for a in streams)
     straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
-    again = habit.again and straight and room * size > habit.direct
+    again = habit.again and straight and length * size > habit.direct
     if again:
         most = vector * max(1, AGAIN // len(streams))
-        threads = max(32, min(MOST_THREADS, _power(-(-room // most))))
-        while threads * most * MOST_BLOCKS < room and 2 * threads * most * size <= SHARED:
+        threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
+        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
             most *= 2  # the longest rows: fewer blocks share an SM
     else:
-        half = habit.elements // 2  # masks take registers
-        masked = room != length and room <= MOST_THREADS * MOST_BLOCKS * half
-        most = min(half if masked else habit.elements, 32 if room <= 1024 else habit.elements)
-        least = 256 if habit.whole and room >= 4096 else 8
-        threads = max(least, min(MOST_THREADS, _power(-(-room // most))))
-    cluster = _power(-(-room // (threads * most)))
+        most = min(habit.elements, 32) if length <= 1024 else habit.elements
+        least = 256 if habit.whole and length >= 4096 else 8
+        threads = max(least, min(MOST_THREADS, _power(-(-length // most))))
+    cluster = _power(-(-length // (threads * most)))
     if cluster > MOST_BLOCKS:
         longest = threads * MOST_BLOCKS * most
         raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
-    vectors = -(-room // (vector * threads * cluster))
+    count = length // vector
+    vectors = -(-count // (threads * cluster))
     teams = max(1, (habit.block if again else BLOCK) // threads) if cluster == 1 else 1
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
     lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
@@ -196,8 +188,8 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
         ring = habit.whole and straight and threads >= 32
         most_stages = 2 if threads * teams == MOST_THREADS else habit.stages  # what is left caches the weights
         stages = min(most_stages, SHARED // (each * resident)) if ring else 0
-    full = threads >= 32 and length == vectors * vector * threads * cluster
-    spread = Spread(vector, threads, vectors, teams, cluster, stages, again, full, not whole)
+    share = -(-count // cluster) if cluster > 1 else 0
+    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share, not whole)
     groups = max(1, -(-rows // teams))
     if whole:
         groups = min(groups, resident * _at_once(streams[0], cluster))

@@ -28,24 +28,27 @@ HEADS = 4
 
 @static
 class Turning:
-    """What is static of a call: elements of a vector, heads of a thread, whether pairs are neighbours, whether to turn
-    back, at whose multiples of bytes x's and y's vectors begin, and whether threads are more than 31 bits count."""
+    """What is static of a call: elements of a vector, vectors of pairs of a head, heads, those of a thread, whether
+    pairs are neighbours, whether to turn back, how many elements beyond the pairs are copied, and at whose multiples of
+    bytes x's and y's vectors begin."""
 
     vector: int
+    columns: int
+    heads: int
     each: int
     neighbours: bool
     back: bool
+    rest: int
     align: int
-    wide: bool
 
 
 @traced
-def pairs(head: Any, column: Any, columns: Any, t: Turning) -> Any:
+def pairs(head: Any, column: Any, t: Turning) -> Any:
     """The two vectors of a head's pairs that stand in a column: what is contiguous first."""
     if t.neighbours:
         layout, step = cute.make_layout((2 * t.vector, 1)), 2 * t.vector
     else:
-        layout, step = cute.make_layout((t.vector, 2), stride=(1, t.vector * columns)), t.vector
+        layout, step = cute.make_layout((t.vector, 2), stride=(1, t.vector * t.columns)), t.vector
     pointer = cute.make_ptr(head.element_type, head.iterator.toint(), cute.AddressSpace.gmem, t.align)
     return cute.make_tensor(pointer + column * step, layout)
 
@@ -72,22 +75,15 @@ def turned(regs: Any, c: Any, s: Any, t: Turning) -> None:
 
 
 @cuda.jit(launch_bounds=THREADS)
-def rotary_kernel(x, cos, sin, positions, y, sizes, t):
+def rotary_kernel(x, cos, sin, positions, y, t):
     """y (tokens, heads, D) = x with pairs turned by row positions[token] of cos and sin (P, R/2); without positions, by
-    row token % P. sizes: divisors by the vectors of pairs of a head and by the threads of a token's heads, and how many
-    elements beyond the pairs are copied."""
+    row token % P."""
     tidx, _, _ = cute.arch.thread_idx()
     bidx, _, _ = cute.arch.block_idx()
     xs, ys, cs, ss = cute.make_tensor(x), cute.make_tensor(y), cute.make_tensor(cos), cute.make_tensor(sin)
-    by_columns, by_groups, rest = sizes
-    columns, groups = by_columns.divisor, by_groups.divisor
-    if cute.const_expr(t.wide):
-        item = cute.Int64(bidx) * THREADS + tidx
-        group, column = item // columns, item % columns
-        token, first = group // groups, group % groups
-    else:
-        group, column = by_columns.divmod(cute.Int32(bidx * THREADS + tidx))
-        token, first = by_groups.divmod(group)
+    item = bidx * THREADS + tidx
+    column, group = item % t.columns, item // t.columns
+    token, first = group // (t.heads // t.each), group % (t.heads // t.each)
     if token < xs.shape[0]:
         at = token % cs.shape[0]
         if positions is not None:
@@ -97,17 +93,17 @@ def rotary_kernel(x, cos, sin, positions, y, sizes, t):
             s = s * -1.0
         regs = cute.make_rmem_tensor((2 * t.vector, t.each), xs.element_type)
         for i in cute.range_constexpr(t.each):
-            mine = pairs(xs[token, first + i * groups, None], column, columns, t)
+            mine = pairs(xs[token, first + i * (t.heads // t.each), None], column, t)
             cute.autovec_copy(mine, cute.make_tensor(regs[None, i].iterator, cute.make_layout(mine.shape)))
         for i in cute.range_constexpr(t.each):
             turned(regs[None, i], c, s, t)
-            mine = pairs(ys[token, first + i * groups, None], column, columns, t)
+            mine = pairs(ys[token, first + i * (t.heads // t.each), None], column, t)
             cute.autovec_copy(cute.make_tensor(regs[None, i].iterator, cute.make_layout(mine.shape)), mine)
-        if rest > 0:
-            begin = 2 * t.vector * columns
+        if cute.const_expr(t.rest > 0):
+            begin = 2 * t.vector * t.columns
             for i in cute.range_constexpr(t.each):
-                head = first + i * groups
-                for e in range(begin + column, begin + rest, columns):
+                head = first + i * (t.heads // t.each)
+                for e in range(begin + column, begin + t.rest, t.columns):
                     ys[token, head, e] = xs[token, head, e]
 
 
@@ -116,16 +112,15 @@ def rotary_work(x: Any, cos: Any, sin: Any, positions: Any, y: Any, neighbours: 
     half = cos.shape[1]
     vector: int = 16 // min(x.itemsize, cos.itemsize)
     side = 2 if neighbours else 1  # vectors of x and y that lie together
-    if half % vector or not _suits(side * vector, x, y) or not _suits(vector, cos, sin):
-        vector = 1  # few kinds of kernels
+    while vector > 1 and not (half % vector == 0 and _suits(side * vector, x, y) and _suits(vector, cos, sin)):
+        vector //= 2
     heads = x.shape[1]
-    each = next(e for e in (HEADS, 2, 1) if heads % e == 0)
+    each = next(e for e in range(HEADS, 0, -1) if heads % e == 0)
+    rest = x.shape[2] - 2 * half
     align = min(16, side * vector * x.itemsize) if _suits(side * vector, x, y) else x.itemsize
-    columns, groups, rest = half // vector, heads // each, x.shape[2] - 2 * half
-    sizes = (*(cute.fast_divmod_create_divisor(cute.Int32(n)) for n in (columns, max(1, groups))), cute.Int32(rest))
-    blocks = -(-x.shape[0] * groups * columns // THREADS)
-    turning = Turning(vector, each, neighbours, back, align, (blocks + 1) * THREADS >= 1 << 31)
-    return entry.Work(rotary_kernel, max(1, blocks), THREADS, static=(sizes, turning))
+    turning = Turning(vector, half // vector, heads, each, neighbours, back, rest, align)
+    items = x.shape[0] * (heads // each) * turning.columns
+    return entry.Work(rotary_kernel, max(1, -(-items // THREADS)), THREADS, static=(turning,))
 
 
 def _suits(vector: int, *arrays: Any) -> bool:

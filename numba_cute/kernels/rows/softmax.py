@@ -86,7 +86,7 @@ def finish_in_memory(team, xs, y, row, whole):
 
 def softmax_forward(x, y, spread):
     """y = softmax of each row of x (M, N)."""
-    team = Team.create(spread, x, 2)
+    team = Team.create(spread, x.shape[0], 2)
     xs, ys = Stream.create(team, cute.make_tensor(x)), cute.make_tensor(y)
     xs.open(team)
     team.begin()
@@ -128,7 +128,7 @@ def finish_backward(team, ys, dys, dx, row, p, g, dot):
 
 def softmax_backward(dy, y, dx, spread):
     """dx = y * (dy - sum(dy * y)) of each row."""
-    team = Team.create(spread, y, 1)
+    team = Team.create(spread, y.shape[0], 1)
     ys, dys = Stream.create(team, cute.make_tensor(y)), Stream.create(team, cute.make_tensor(dy))
     ys.open(team)
     dys.open(team)
@@ -154,7 +154,7 @@ def log_of(whole: Any) -> Any:
 def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
     (M,) is `ignored` the loss is 0; where it is no column, NaN."""
-    team = Team.create(spread, x, 2)
+    team = Team.create(spread, x.shape[0], 2)
     tx = cute.make_tensor(x)
     xs = Stream.create(team, tx)
     targets, losses = cute.make_tensor(target), cute.make_tensor(loss)
@@ -167,7 +167,7 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
         at, logit, inside = cute.Int64(ignored), cute.Float32(NAN), False
         if tells:
             at = cute.Int64(targets[row])
-            inside = at >= 0 and at < team.length
+            inside = at >= 0 and at < spread.length
             if cute.const_expr(spread.cluster > 1 or spread.stages == 0):
                 if inside:
                     logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
@@ -204,7 +204,7 @@ def finish_losses(team, xs, dx, row, at, log, scale):
 def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
     """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`, NaN where it is no
     column."""
-    team = Team.create(spread, x, 1)
+    team = Team.create(spread, x.shape[0], 1)
     xs = Stream.create(team, cute.make_tensor(x))
     targets = cute.make_tensor(target)
     xs.open(team)
@@ -216,7 +216,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
         scale = team.read_one(cute.make_tensor(dloss), row)
         if target_of_row == ignored:
             scale = cute.Float32(0)
-        elif target_of_row < 0 or target_of_row >= team.length:
+        elif target_of_row < 0 or target_of_row >= spread.length:
             scale = cute.Float32(NAN)  # as the loss is
         at = cute.Int32(target_of_row)
         finish_losses(team, xs, cute.make_tensor(dx), row, at, log, scale)

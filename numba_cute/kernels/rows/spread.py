@@ -7,8 +7,7 @@ after row. With `stages` = 0 its threads load from global memory to registers; e
 in flight to shared memory (cp.async.bulk), so that memory never waits for a reduction.
 
 Thread t holds the vectors t, t + threads, t + 2 threads, … of its block's part of the row. Where these do not divide
-the row, vectors beyond its end are not there: they hold what a kernel says, 0 or the least number. How long rows are is
-known at run time, so that one kernel does for all that there is room for; where they fill it all vectors are there.
+the row, vectors beyond its end are not there: they hold what a kernel says, 0 or the least number.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numba_cute as cute
-from numba_cute import arch, isa, seam
+from numba_cute import arch
 from numba_cute.kernels.reduce import Meeting, over_lanes
+from numba_cute.nvgpu.cpasync import CopyBulkG2SOp
 from numba_cute.seam import static, traced
 
 __all__ = ["Spread", "Stream", "Team", "optional", "total"]
@@ -25,15 +25,16 @@ __all__ = ["Spread", "Stream", "Team", "optional", "total"]
 
 @static
 class Spread:
-    """How rows are spread: all static.
+    """How a row of `length` elements is spread: all static.
 
-    vector: elements of one access. threads: that share a row in one block, a power of two. vectors: of each thread, for
-    which there is room. teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each
-    team. again: whether a team has one row alone, which it reads from shared memory once more after the reduction,
-    instead of keeping it in registers: more blocks then share an SM. full: whether rows fill all vectors, of whole
-    warps. alone: whether there are as many teams as rows.
+    vector: elements of one access. threads: that share a row in one block, a power of two. vectors: of each thread.
+    teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
+    again: whether a team has one row alone, which it reads from shared memory once more after the reduction, instead of
+    keeping it in registers: more blocks then share an SM. share: vectors of a block in a cluster, where its
+    threads could have more; 0 for as many as they could. alone: whether there are as many teams as rows.
     """
 
+    length: int
     vector: int
     threads: int
     vectors: int
@@ -41,7 +42,7 @@ class Spread:
     cluster: int = 1
     stages: int = 0
     again: bool = False
-    full: bool = False
+    share: int = 0
     alone: bool = False
 
     @property
@@ -56,18 +57,24 @@ class Spread:
 
     @property
     def part(self) -> int:
-        """Elements of a row for which a block has room."""
-        return self.vector * self.threads * self.vectors
+        """Elements of a row that a block has, but for the last one."""
+        return self.vector * (self.share or self.threads * self.vectors)
 
     @property
-    def room(self) -> int:
-        """Elements of a row for which there is room."""
-        return self.part * self.cluster
+    def last(self) -> int:
+        """Elements of a row that its last block has."""
+        return self.length - self.part * (self.cluster - 1)
 
     @property
     def each(self) -> int:
         """Vectors that a thread takes at a time where it goes through a row in a loop: they divide its own."""
         return 2 - self.vectors % 2
+
+    @property
+    def whole(self) -> bool:
+        """Whether all vectors of all threads are there."""
+        full = self.vector * self.threads * self.vectors
+        return full == self.part == self.last and self.threads >= 32
 
 
 @cute.struct
@@ -78,9 +85,6 @@ class Team:
     smem: Any
     meeting: Meeting
     rows: cute.Int32  # of the matrix
-    length: Any  # of a row, in elements
-    share: Any  # vectors of a row that a block has, but for the last ones
-    vectors: Any  # of a row that this block has
     team: cute.Int32  # in the block
     thread: cute.Int32  # in the team
     rank: Any  # of the block in its cluster
@@ -90,10 +94,9 @@ class Team:
 
     @staticmethod
     @traced
-    def create(spread: Spread, matrix: Any, words: int) -> Team:
-        """Find this thread's place among teams that take the rows of the array `matrix`, and prepare reductions of
-        `words` numbers at most. All threads; `begin` follows."""
-        rows, length = matrix.shape[0], spread.room if spread.full else cute.Int32(matrix.shape[1])
+    def create(spread: Spread, rows: Any, words: int) -> Team:
+        """Find this thread's place among teams that take `rows` rows, and prepare reductions of `words` numbers at
+        most. All threads; `begin` follows."""
         tidx, _, _ = arch.thread_idx()
         bidx, _, _ = arch.block_idx()
         blocks, _, _ = arch.grid_dim()
@@ -107,13 +110,7 @@ class Team:
         )  # fmt: skip
         rank = arch.block_idx_in_cluster() if cluster > 1 else 0
         first, step = bidx // cluster * spread.teams + team, blocks // cluster * spread.teams
-        share = vectors = seam.quotient(length, spread.vector)
-        if cluster > 1:
-            share = seam.quotient(vectors + (cluster - 1), cluster)
-            vectors = share if spread.full else cute.max(0, cute.min(share, vectors - rank * share))
-        return Team(
-            spread, smem, meeting, rows, length, share, vectors, team, tidx % threads, rank, first, step, rows + beside
-        )  # fmt: skip
+        return Team(spread, smem, meeting, rows, team, tidx % threads, rank, first, step, rows + beside)
 
     def begin(self):
         """Wait until all threads of the block, or cluster, are here, and have prepared their barriers. All of them."""
@@ -137,13 +134,16 @@ class Team:
     @traced
     def mean(self, sum: Any) -> Any:
         """Divide `sum`, a Float32, by the elements of a row."""
-        return sum * (1.0 / self.spread.room if self.spread.full else cute.Float32(1) / cute.Float32(self.length))
+        return sum * (1.0 / self.spread.length)
 
     def there(self, row):
         """Count the vectors of this block's part of `row`; None is a line beside the matrix, which is there."""
-        if cute.const_expr(self.spread.threads < 32 and row is not None):
-            return self.vectors if row < self.rows else cute.Int32(0)
-        return self.vectors
+        s = self.spread
+        if cute.const_expr(s.cluster > 1):
+            return s.last // s.vector if self.rank == s.cluster - 1 else s.part // s.vector
+        if cute.const_expr(s.threads < 32 and row is not None):
+            return s.last // s.vector if row < self.rows else 0
+        return s.last // s.vector
 
     def read(self, pointer, row, absent):
         """Load what this thread has of a row's part at `pointer` as a vector of Float32; what is not there is
@@ -155,7 +155,7 @@ class Team:
         s = self.spread
         mine = _some(s, pointer, self.thread, first, count)
         regs = cute.make_fragment_like(mine)
-        if cute.const_expr(s.full):
+        if cute.const_expr(s.whole):
             cute.autovec_copy(mine, regs)
         else:
             regs.fill(absent)
@@ -200,7 +200,7 @@ class Team:
         mine = _some(s, pointer, self.thread, first, count)
         regs = cute.make_fragment_like(mine)
         regs.store(values.to(regs.element_type))
-        if cute.const_expr(s.full):
+        if cute.const_expr(s.whole):
             cute.autovec_copy(regs, mine)
         else:
             there = self.there(row)
@@ -211,7 +211,7 @@ class Team:
     def there_only(self, values, row):
         """Give `values`, this thread's of `row`, with 0 where the row has none."""
         s = self.spread
-        if cute.const_expr(s.full):
+        if cute.const_expr(s.whole):
             return values
         regs = cute.make_rmem_tensor((s.vector, s.vectors), cute.Float32)
         regs.store(values)
@@ -226,7 +226,7 @@ class Team:
         s = self.spread
         regs = cute.make_rmem_tensor(values.shape, cute.Float32)
         regs.store(values)
-        own = column - (self.begin_of() + self.thread * s.vector)  # from this thread's first element
+        own = column - (self.rank * s.part + self.thread * s.vector)  # from this thread's first element
         for v in cute.range_constexpr(values.shape[1]):
             for e in cute.range_constexpr(s.vector):
                 if own == (first + v) * s.threads * s.vector + e:
@@ -284,12 +284,7 @@ class Team:
         pointer = cute.make_ptr(
             tensor.element_type, line.iterator.toint(), cute.AddressSpace.gmem, min(16, size)
         )  # fmt: skip
-        return pointer + self.begin_of() if self.spread.cluster > 1 else pointer
-
-    @traced
-    def begin_of(self) -> Any:
-        """Give the first column of this block's part of a row."""
-        return self.rank * (self.share * self.spread.vector) if self.spread.cluster > 1 else 0
+        return pointer + self.rank * self.spread.part if self.spread.cluster > 1 else pointer
 
 
 @traced
@@ -359,17 +354,27 @@ class Stream:
 
     def fetch(self, team, row, stage):
         """Set `row` off to its stage, if there is such a row. One thread."""
+        s = self.spread
         if row < team.rows:
-            self.copy(team, row, stage)
+            if cute.const_expr(s.cluster == 1 or s.part == s.last):
+                self.copy(team, row, stage, s.last)
+            else:
+                if team.rank == s.cluster - 1:
+                    self.copy(team, row, stage, s.last)
+                else:
+                    self.copy(team, row, stage, s.part)
 
     @traced
-    def copy(self, team: Team, row: Any, stage: Any) -> None:
-        """Copy this block's part of `row` to shared memory. One thread."""
+    def copy(self, team: Team, row: Any, stage: Any, count: int) -> None:
+        """Copy the `count` elements of this block's part of `row` to shared memory. One thread."""
         dtype, barrier = self.tensor.element_type, self.barriers + stage
-        size = team.vectors * (self.spread.vector * dtype.bytes)
-        arch.mbarrier_arrive_and_expect_tx(barrier, size)
-        source, target = team.at(self.tensor, row), self.buffers + stage * self.spread.part
-        isa.cp_async_bulk_g2s(target.toint(), source.toint(), size, barrier.toint())
+        arch.mbarrier_arrive_and_expect_tx(barrier, count * dtype.bytes)
+        atom = cute.make_copy_atom(CopyBulkG2SOp(), dtype, num_bits_per_copy=count * dtype.width)
+        layout = cute.make_layout(count)
+        source = cute.make_tensor(team.at(self.tensor, row), layout)
+        cute.copy(
+            atom, source, cute.make_tensor(self.buffers + stage * self.spread.part, layout), tma_bar_ptr=barrier
+        )  # fmt: skip
 
     def take(self, team, row, absent):
         """Give what this thread has of `row`, a vector of Float32; what is not there is `absent`. All threads of the
@@ -381,7 +386,7 @@ class Stream:
 
     def element(self, column):
         """Load the element in `column` of this block's part of the row that has come to shared memory."""
-        line = cute.make_tensor(self.buffers + self.stage * self.spread.part, cute.make_layout(self.spread.part))
+        line = cute.make_tensor(self.buffers + self.stage * self.spread.part, cute.make_layout(self.spread.length))
         return cute.Float32(line[column])
 
     def wait(self):

@@ -16,7 +16,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import numba_cute as cute
-from numba_cute import arch, seam
+from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added, exp, over_lanes
 from numba_cute.kernels.rows.bound import (
@@ -26,7 +26,6 @@ from numba_cute.kernels.rows.bound import (
     choice_of,
     first_bound,
     key_of,
-    most_of,
     one_of,
     room_of,
     value_of,
@@ -54,19 +53,16 @@ def whole_key(key: Any, column: Any) -> Any:
 @cute.struct
 class List:
     """A team's list in shared memory: `found` elements, those of the result in order, how many there are, and, where
-    a team is several warps, the groups' maxima. k: how many of the row are chosen; each: of how many of a block's
-    groups the maxima must not be below its bound."""
+    a team is several warps, the groups' maxima."""
 
     found: cute.Tensor
     ordered: cute.Tensor
     count: cute.Tensor
     maxima: Any
-    k: cute.Int32
-    each: cute.Int32
 
     @staticmethod
     @traced
-    def create(team: Team, choice: Choice, k: Any) -> List:
+    def create(team: Team, choice: Choice) -> List:
         """Allocate the lists of the block's teams. All threads."""
         s, smem = team.spread, team.smem
         groups = choice.groups(s) if s.warps > 1 and choice.group else 0
@@ -76,10 +72,9 @@ class List:
             return cute.make_tensor(whole + team.team * size, cute.make_layout(size))
 
         return List(
-            own(cute.Int64, choice.room, "what may be of the k"), own(cute.Int64, choice.most, "the k in order"),
+            own(cute.Int64, choice.room, "what may be of the k"), own(cute.Int64, choice.k, "the k in order"),
             own(cute.Int32, 1, "length of the list"),
             own(cute.Float32, s.threads * groups, "maxima of groups") if groups else None,
-            cute.Int32(k), cute.Int32(k if s.cluster == 1 else seam.quotient_up(k, s.cluster)),
         )  # fmt: skip
 
 
@@ -94,7 +89,7 @@ def come(team, xs, row):
 def column_of(team, v):
     """The column of the first element of this thread's vector `v`."""
     s = team.spread
-    return team.begin_of() + (team.thread + v * s.threads) * s.vector
+    return team.rank * s.part + (team.thread + v * s.threads) * s.vector
 
 
 def noted(found, room, key):
@@ -144,7 +139,7 @@ def list_kept(team, xs, row, choice, found, bound):
             last = arch.bfind(elements)
             elements = cute.Int32(elements ^ (1 << last))
             own = (team.thread + which * s.threads) * s.vector + last
-            noted(found, choice.room, whole_key(key_of(xs.element(own)), team.begin_of() + own))
+            noted(found, choice.room, whole_key(key_of(xs.element(own)), team.rank * s.part + own))
 
 
 def count_of(team, values, v, there, choice, found, bound, lists):
@@ -211,14 +206,14 @@ def listed(team, xs, held, row, choice, found):
     else:
         list_kept(team, xs, row, choice, found, bound)
     count = length_of(team, found)
-    if cute.const_expr(team.spread.room > choice.room):
+    if cute.const_expr(team.spread.length > choice.room):
         if anyone(team, count > choice.room):
             low, high = whole_key(key_of(bound), LAST_COLUMN), cute.Int64(HIGHEST)
             while anyone(team, count > choice.room):
                 middle = above_middle(low, high)
                 now = counted(team, xs, held, row, choice, found, middle, False)
                 if count > choice.room:
-                    if now >= found.k:
+                    if now >= choice.k:
                         low, count = middle, now
                     else:
                         high = middle - 1
@@ -256,23 +251,23 @@ def before(keys: Any, mine: Any) -> Any:
     return places
 
 
-def order(team, found, count):
+def order(team, choice, found, count):
     """Put the k greatest of the list in order: each has as many before it as are greater. All threads of the team."""
     for i in range(team.thread, count, team.spread.threads):
         mine, place = cute.Int64(found.found[i]), cute.Int32(0)
         for j in range(0, count, 4):
             place += before(found.found.iterator + j, mine)
-        if place < found.k:
+        if place < choice.k:
             found.ordered[place] = mine
     team.meeting.sync()
 
 
-def put(team, found, row, values, indices, softmax):
+def put(team, choice, found, row, values, indices, softmax):
     """Store a row's results. The team's first threads, of one warp."""
     lanes = cute.const_expr(min(32, team.spread.threads))
     scale, most, k = cute.Float32(1), cute.Float32(0), cute.Int32(0)
     if row < team.rows:
-        k = found.k
+        k = cute.Int32(choice.k)
     if cute.const_expr(softmax):
         sum = cute.Float32(0)
         if k > 0:
@@ -291,8 +286,8 @@ def put(team, found, row, values, indices, softmax):
 
 def topk_forward(x, values, indices, softmax, choice, spread):
     """values, indices (M, k): the greatest k of each row of x (M, N), or their softmax, and their columns."""
-    team = Team.create(spread, x, 1)
-    xs, found = Stream.create(team, cute.make_tensor(x)), List.create(team, choice, values.shape[1])
+    team = Team.create(spread, x.shape[0], 1)
+    xs, found = Stream.create(team, cute.make_tensor(x)), List.create(team, choice)
     xs.open(team)
     team.begin()
     xs.start(team)
@@ -303,18 +298,17 @@ def topk_forward(x, values, indices, softmax, choice, spread):
         if cute.const_expr(spread.cluster > 1):
             gather(team, found)
         if team.rank == 0:
-            order(team, found, count)
+            order(team, choice, found, count)
             if team.thread < 32:
-                put(team, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
+                put(team, choice, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
         xs.refill(team, row)
         row = team.following(row)
 
 
-def topk_backward(dvalues, values, indices, dx, softmax, spread):
+def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
     """dx (M, N): dvalues at the columns of indices, all (M, k), and else 0; with softmax, of whose values they are."""
-    team = Team.create(spread, dx, 1)
+    team = Team.create(spread, dx.shape[0], 1)
     team.begin()
-    k = cute.Int32(values.shape[1])
     dvs, vs, at, dxs = [cute.make_tensor(t) for t in (dvalues, values, indices, dx)]
     row = team.first
     while row < team.end:
@@ -328,7 +322,7 @@ def topk_backward(dvalues, values, indices, dx, softmax, spread):
         for i in range(team.thread, k, spread.threads):
             column = cute.Int32(at[real, i])
             if row < team.rows:
-                if cute.const_expr(spread.cluster == 1) or column // (team.share * spread.vector) == team.rank:
+                if cute.const_expr(spread.cluster == 1) or column // spread.part == team.rank:
                     gradient = cute.Float32(dvs[real, i])
                     if cute.const_expr(softmax):
                         gradient = cute.Float32(vs[real, i]) * (gradient - dot)
@@ -350,7 +344,7 @@ def topk_work(x: Any, values: Any, indices: Any, k: int, softmax: bool) -> entry
 @functools.cache
 def forward_habit(k: int) -> Habit:
     """Say how the kernel takes rows for so many of each."""
-    return Habit(again=True, direct=1024, resident=2, block=256, beside=(room_of(most_of(k)) + 3 * most_of(k)) * 8)
+    return Habit(again=True, direct=1024, resident=2, block=256, beside=(room_of(k) + 3 * k) * 8)
 
 
 def topk_backward_work(
@@ -358,7 +352,7 @@ def topk_backward_work(
 ) -> entry.Work:  # fmt: skip
     """Give the work of `topk_backward`, whose arguments these are."""
     chosen = spread_rows("topk backward", [dx], [], habit=BACKWARD)
-    return chosen.work(topk_backward, (cute.Constexpr(softmax), chosen.spread))
+    return chosen.work(topk_backward, (cute.Constexpr(softmax), cute.Constexpr(values.shape[1]), chosen.spread))
 
 
 # The entries.

@@ -10,8 +10,6 @@ from typing import Any
 
 import torch
 
-from numba_cute.kernels.rows.plan import room_of
-
 LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 200, 256, 257, 320)
 LONG = (511, 512, 513, 1000, 1024, 1025, 2047, 2048, 2056, 4096, 4104, 5000, 8192, 8200)
 ROUNDING = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-23}
@@ -66,10 +64,8 @@ class Draw:
         return self.options.randrange(n) == 0
 
     def length(self, long: int = 8) -> int:
-        """An extent of a row, of `long` in one case a great one; those of a few cases have one kernel."""
-        of = lambda n: (room_of(n), n % 8 == 0)  # noqa: E731
-        kind = of(self.option(*(LONG if self.option_in(long) else LENGTHS)))
-        return self.of(*(n for n in LENGTHS + LONG if of(n) == kind))
+        """An extent of a row, of `long` in one case a great one; that of a few cases, for each has a kernel."""
+        return self.option(*(LONG if self.option_in(long) else LENGTHS))
 
     def shape(self, least: int = 0, most: int = 3) -> tuple[int, ...]:
         """The extents beside the last, of few elements; some are 0 or 1."""

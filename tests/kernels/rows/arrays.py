@@ -12,21 +12,21 @@ UNIT = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-22}
 """What rounding to the type, and some in Float32 before, may be off by, of the greatest value."""
 
 SPREADS = {
-    "a part of a warp": (Spread(4, 8, 2, 4), 60, 5, 1),
-    "a row each": (Spread(4, 8, 2, 4, alone=True), 60, 5, 2),
-    "warps": (Spread(8, 32, 2, 4, full=True), 512, 6, 2),
-    "warps with a ring": (Spread(8, 32, 1, 4, 1, 2, full=True), 256, 11, 1),
-    "several warps, ragged, with a ring": (Spread(8, 64, 2, 2, 1, 2), 1000, 7, 1),
-    "a cluster": (Spread(8, 32, 2, 1, 2, full=True), 1024, 5, 1),
-    "a ragged cluster with a ring": (Spread(8, 64, 1, 1, 2, 2), 1000, 11, 1),
-    "a cluster of one warp each": (Spread(8, 32, 1, 1, 2, 1, full=True), 512, 19, 1),
-    "a cluster that reads again": (Spread(8, 64, 1, 1, 2, 1, True), 1000, 5, 5),
-    "a cluster of even shares": (Spread(8, 64, 2, 1, 2, 0, False), 1000, 5, 5),
-    "teams that read again": (Spread(8, 64, 2, 2, 1, 1, True), 1000, 5, 3),
-    "warps that read again": (Spread(8, 32, 1, 2, 1, 1, True), 248, 5, 3),
-    "one element at a time": (Spread(1, 16, 3, 8), 37, 9, 1),
+    "a part of a warp": (Spread(60, 4, 8, 2, 4), 5, 1),
+    "a row each": (Spread(60, 4, 8, 2, 4, alone=True), 5, 2),
+    "warps": (Spread(512, 8, 32, 2, 4), 6, 2),
+    "warps with a ring": (Spread(256, 8, 32, 1, 4, 1, 2), 11, 1),
+    "several warps, ragged, with a ring": (Spread(1000, 8, 64, 2, 2, 1, 2), 7, 1),
+    "a cluster": (Spread(1024, 8, 32, 2, 1, 2), 5, 1),
+    "a ragged cluster with a ring": (Spread(1000, 8, 64, 1, 1, 2, 2), 11, 1),
+    "a cluster of one warp each": (Spread(512, 8, 32, 1, 1, 2, 1), 19, 1),
+    "a cluster that reads again": (Spread(1000, 8, 64, 1, 1, 2, 1, True), 5, 5),
+    "a cluster of even shares": (Spread(1000, 8, 64, 2, 1, 2, 0, False, 63), 5, 5),
+    "teams that read again": (Spread(1000, 8, 64, 2, 2, 1, 1, True), 5, 3),
+    "warps that read again": (Spread(248, 8, 32, 1, 2, 1, 1, True), 5, 3),
+    "one element at a time": (Spread(37, 1, 16, 3, 8), 9, 1),
 }
-"""By what they show: a spread, elements of a row, rows, and groups of blocks."""
+"""By what they show: a spread, rows, and groups of blocks."""
 
 
 def work(function, spread, groups, *static):

@@ -70,8 +70,8 @@ CASES = [
 
 @pytest.mark.parametrize("name, dtype, centred, residual", CASES)
 def test_every_spread_is_right_in_the_simulator(rng, name, dtype, centred, residual):
-    spread, length, rows, groups = SPREADS[name]
-    given, (y, s, mean, rstd, _) = case(rng, rows, length, dtype, centred, residual)
+    spread, rows, groups = SPREADS[name]
+    given, (y, s, mean, rstd, _) = case(rng, rows, spread.length, dtype, centred, residual)
     found = forward(given, spread, groups, dtype, centred)
     near(found[0], y, dtype, 2)
     near(found[3], rstd, F32, 2)

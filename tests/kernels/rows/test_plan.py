@@ -25,8 +25,8 @@ def test_every_row_is_held_once(habit, dtypes):
                   for d in dtypes]  # fmt: skip
         chosen = spread_rows("test", arrays, habit=HABITS[habit])
         s = chosen.spread
-        assert length % s.vector == 0 and 1 <= s.cluster <= MOST_BLOCKS
-        assert length <= s.room and (s.room < 2 * length or s.room <= 1024) and s.full <= (s.room == length)
+        assert s.length == length and s.length % s.vector == 0 and 1 <= s.cluster <= MOST_BLOCKS
+        assert s.part * (s.cluster - 1) < length <= s.part * s.cluster
         assert s.block <= 512 and s.block % 32 == 0 and s.threads & (s.threads - 1) == 0
         size = sum(d.itemsize for d in dtypes)
         assert chosen.resident * s.stages * s.part * s.teams * size <= SHARED

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotary embedding against float64: in the simulator with all checks, and the entry on a GPU."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -52,14 +50,6 @@ def test_pairs_are_turned_in_the_simulator(rng, name):
         rotary_work(given, cos, sin, positions, y, neighbours, back).simulate(given, cos, sin, positions, y)
         want = turned(x, cos, sin, np.arange(tokens) % 11 if positions is None else positions, neighbours, back)
         near(y, want, dtype)
-
-
-def test_threads_may_be_more_than_31_bits_count(rng):
-    x, cos = rng.standard_normal((3, 2, 4)).astype(F32), rng.standard_normal((3, 2)).astype(F32)
-    work, y = rotary_work(x, cos, cos, None, x, False, False), np.full_like(x, np.nan)
-    wide = dataclasses.replace(work, static=(work.static[0], dataclasses.replace(work.static[1], wide=True)))
-    wide.simulate(x, cos, cos, None, y)
-    near(y, turned(x, cos, cos, np.arange(3), False, False), F32)
 
 
 @pytest.mark.gpu

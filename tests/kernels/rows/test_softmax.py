@@ -54,8 +54,8 @@ def test_no_plan_of_the_gradients_spills_registers(length, dtype):
 
 @pytest.mark.parametrize("name, dtype", CASES)
 def test_every_spread_is_right_in_the_simulator(rng, name, dtype):
-    spread, length, rows, groups = SPREADS[name]
-    x, p, lse = logits(rng, rows, length, dtype)
+    spread, rows, groups = SPREADS[name]
+    x, p, lse = logits(rng, rows, spread.length, dtype)
     y, dx = np.full_like(x, np.nan), np.full_like(x, np.nan)
     simulated(softmax.softmax_forward, spread, groups, x, y)
     near(y, p, dtype)
@@ -63,14 +63,14 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype):
     simulated(softmax.softmax_backward, spread, groups, dy, y, dx)
     q, g = y.astype(np.float64), dy.astype(np.float64)
     near(dx, q * (g - (q * g).sum(1, keepdims=True)), dtype)
-    target = rng.integers(0, length // 2, rows)
-    target[2], target[3], target[4] = -100, length, 2**32 + 1
+    target = rng.integers(0, spread.length // 2, rows)
+    target[2], target[3], target[4] = -100, spread.length, 2**32 + 1
     loss, found = (np.full(rows, np.nan, np.float32) for _ in range(2))
     ignored = (np.int64(-100),)
     simulated(softmax.cross_entropy_forward, spread, groups, x, target, loss, found, static=ignored)
     assert np.allclose(found, lse, rtol=1e-6, atol=1e-5)
     assert loss[2] == 0 and np.isnan(loss[3:5]).all()
-    inside = np.clip(target, 0, length - 1)
+    inside = np.clip(target, 0, spread.length - 1)
     want = lse - x.astype(np.float64)[np.arange(rows), inside]
     there = [i for i in range(rows) if i not in (1, 2, 3, 4)]
     near(loss[there], want[there], F32)
@@ -79,7 +79,7 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype):
     simulated(
         softmax.cross_entropy_backward, spread, groups, x, target, found, dloss, dlogits, static=ignored
     )  # fmt: skip
-    hot = np.eye(length)[inside]
+    hot = np.eye(spread.length)[inside]
     probability = np.exp(np.maximum(x.astype(np.float64), -1e300) - found[:, None].astype(np.float64))
     want = (probability - hot) * np.where(target == -100, 0, dloss)[:, None]
     assert np.isnan(dlogits[3:5].astype(np.float32)).all()  # as their loss

@@ -40,13 +40,13 @@ def chosen(x, k):
     return np.argsort(-order, 1, kind="stable")[:, :k]
 
 
-def simulated(rng, spread, length, rows, groups, dtype, k, choice, softmax):
+def simulated(rng, spread, rows, groups, dtype, choice, softmax):
     """Run forward and backward in the simulator, and check both."""
-    x = rows_of(rng, rows, length, dtype)
-    values, indices = np.full((rows, k), np.nan, dtype), np.full((rows, k), -1, np.int64)
+    x = rows_of(rng, rows, spread.length, dtype)
+    values, indices = np.full((rows, choice.k), np.nan, dtype), np.full((rows, choice.k), -1, np.int64)
     flag = cute.Constexpr(softmax)
     work(topk.topk_forward, spread, groups, flag, choice).simulate(x, values, indices)
-    want = chosen(x, k)
+    want = chosen(x, choice.k)
     assert np.array_equal(indices, want)
     found = np.take_along_axis(x.astype(np.float64), want, 1)
     if softmax:
@@ -57,11 +57,12 @@ def simulated(rng, spread, length, rows, groups, dtype, k, choice, softmax):
     return values, indices
 
 
-def gradients(rng, spread, length, groups, values, indices, softmax):
+def gradients(rng, spread, groups, values, indices, softmax):
     rows, k = values.shape
     p = rng.random((rows, k)).astype(values.dtype)
-    dvalues, dx = rng.standard_normal((rows, k)).astype(values.dtype), np.full((rows, length), np.nan, p.dtype)
-    work(topk.topk_backward, spread, groups, cute.Constexpr(softmax)).simulate(dvalues, p, indices, dx)
+    dvalues, dx = rng.standard_normal((rows, k)).astype(values.dtype), np.full((rows, spread.length), np.nan, p.dtype)
+    static = cute.Constexpr(softmax), cute.Constexpr(k)
+    work(topk.topk_backward, spread, groups, *static).simulate(dvalues, p, indices, dx)
     g, p = dvalues.astype(np.float64), p.astype(np.float64)
     want = np.zeros(dx.shape)
     np.put_along_axis(want, indices, p * (g - (g * p).sum(1, keepdims=True)) if softmax else g, 1)
@@ -69,9 +70,9 @@ def gradients(rng, spread, length, groups, values, indices, softmax):
 
 
 def test_a_row_and_its_gradient_are_right_in_the_simulator(rng):
-    spread = Spread(4, 8, 1, 4)
-    values, indices = simulated(rng, spread, 16, 3, 1, F32, 3, Choice(8, 16, 2), True)
-    gradients(rng, spread, 16, 1, values, indices, True)
+    spread = Spread(16, 4, 8, 1, 4)
+    values, indices = simulated(rng, spread, 3, 1, F32, Choice(3, 16, 2, 3), True)
+    gradients(rng, spread, 1, values, indices, True)
 
 
 CASES = [
@@ -85,24 +86,25 @@ CASES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name, dtype, short, softmax", CASES)
 def test_every_spread_is_right_in_the_simulator(rng, name, dtype, short, softmax):
-    spread, length, rows, groups = SPREADS[name]
+    spread, rows, groups = SPREADS[name]
     k = 9
     choice = choice_of(k, spread)
     if short:
-        choice = Choice(choice.most, 16, choice.group)
+        choice = Choice(k, 16, choice.group, choice.each)
     rows = min(rows, 5)
-    values, indices = simulated(rng, spread, length, rows, groups, dtype, k, choice, softmax)
+    values, indices = simulated(rng, spread, rows, groups, dtype, choice, softmax)
     if not spread.again:
-        gradients(rng, spread, length, groups, values, indices, softmax)
+        gradients(rng, spread, groups, values, indices, softmax)
 
 
 def test_lists_and_groups_are_chosen_by_the_row():
-    wide = Spread(8, 512, 8, 1, 1, 1, True, True)
-    assert choice_of(128, wide) == Choice(128, 256, 64)  # a group for each thread
-    assert choice_of(8, wide) == choice_of(3, wide) == Choice(8, 64, 64)
-    assert choice_of(128, Spread(8, 512, 8, 1, 1, 1, True)) == Choice(128, 256, 16)  # of rows that are shorter
-    small = Spread(8, 8, 1, 32)
-    assert choice_of(8, small) == Choice(8, 64, 0)  # all of them are listed
+    wide = Spread(32768, 8, 512, 8, 1, 1, 1, True)
+    assert choice_of(128, wide) == Choice(128, 256, 64, 128)  # a group for each thread
+    assert choice_of(8, wide) == Choice(8, 64, 64, 8)
+    small = Spread(64, 8, 8, 1, 32)
+    assert choice_of(8, small) == Choice(8, 64, 2, 8)
+    assert choice_of(60, small) == Choice(60, 128, 0, 60)  # all of them are listed
+    assert choice_of(16, Spread(131072, 8, 512, 8, 1, 4, 1, True)).each == 4  # of each block
 
 
 GPU = [
