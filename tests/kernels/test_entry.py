@@ -161,8 +161,6 @@ def images(*shape):
 
 
 GRADIENTLESS = {
-    "matmul": lambda: kernels.matmul(bf16(8, 8, grad=True), bf16(8, 8)),
-    "matmul, a bias alone": lambda: kernels.matmul(bf16(8, 8), bf16(8, 8), epilogue=bias(bf16(8, grad=True))),
     "conv2d, of an epilogue": lambda: kernels.conv2d(
         images(1, 8, 4, 4), images(8, 8, 1, 1), epilogue=bias(bf16(8, grad=True))
     ),
