@@ -61,7 +61,7 @@ def _made_of(value: Any) -> str:
         parts = value.__module__, value.__qualname__, value.__code__, value.__defaults__, *cells
         return f"function({','.join(map(_made_of, parts))})"
     if isinstance(value, (tuple, frozenset)):
-        parts = tuple(value) if isinstance(value, tuple) else sorted(value, key=repr)
+        parts = tuple(value) if isinstance(value, tuple) else tuple(sorted(value, key=repr))
         return f"{type(value).__module__}.{type(value).__qualname__}({','.join(map(_made_of, parts))})"
     if hasattr(type(value), "__dataclass_fields__"):
         parts = tuple(getattr(value, field) for field in type(value).__dataclass_fields__)

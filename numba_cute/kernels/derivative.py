@@ -95,7 +95,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "erf": lambda y, x: (lambda: 1.1283791670955126 * cute.math.exp(-1.0 * x * x),),
     "erfc": lambda y, x: (lambda: -1.1283791670955126 * cute.math.exp(-1.0 * x * x),),
     "pow": _of_power,
-} | {name: lambda y, x: (0.0,) for name in FLAT}  # fmt: skip
+}  # fmt: skip
+_RULES |= dict.fromkeys(FLAT, lambda y, x: (0.0,))
 
 
 def _name(op: Any) -> str:

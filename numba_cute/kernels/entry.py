@@ -25,6 +25,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import types
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -344,10 +345,11 @@ class Operator:
             return self.signature(*self._given_objects([*args, *(named[n] for n in self.names[len(args) :])]))
 
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        each = torch.Tensor if self.count is not None else list[torch.Tensor]
+        each = torch.Tensor if self.count is not None else types.GenericAlias(list, (torch.Tensor,))
         results = [inspect.Parameter(f"result_{i}", kind, annotation=each) for i in range(self.count or 1)]
-        for function, parameters in ((run, own + results), (out, own)):
-            function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        functions: tuple[tuple[Any, Any], ...] = (run, own + results), (out, own)
+        for function, parameters in functions:
+            function.__signature__ = inspect.Signature(parameters)
             function.__annotations__ = {p.name: p.annotation for p in parameters}
         made = cute.torch_op(
             self.name, out=out, backward=self._gradients if self.backward else self._no_backward,

@@ -46,7 +46,7 @@ class Followed:
     __add__, __sub__, __mul__, __truediv__ = map(_binary, ("add", "sub", "mul", "div"))
     __radd__, __rsub__, __rmul__, __rtruediv__ = map(_turned, ("add", "sub", "mul", "div"))
     __lt__, __le__, __gt__, __ge__ = map(_binary, ("<", "<=", ">", ">="))
-    __eq__, __ne__ = map(_binary, ("==", "!="))  # type: ignore[assignment]
+    __eq__, __ne__ = map(_binary, ("==", "!="))
     __neg__, __abs__ = map(_unary, ("neg", "abs"))
     __hash__ = object.__hash__
 

@@ -88,7 +88,9 @@ def followed(form: Form, wanted: tuple[int, ...], matrix_counts: bool) -> tuple[
     if any(pairs and isinstance(function, Follow) for function, *_, pairs in form):
         raise CuteError("matmul: there is no second derivative of an epilogue that makes one column of two: take one")
     steps: list[Any] = [(Begin(), (), (), False)]
-    place, read, halves = 0, [], [SUM]
+    place = 0
+    read: list[int] = []
+    halves: list[Any] = [SUM]
     for function, inputs, results, pairs in form:
         slots, taken = [], []
         for x in inputs:
