@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import torch
 
 TILE_M, DEPTH, STORE_N = 128, 64, 64  # rows of X and Y that a stage has, and columns of a piece of C
-STAGES, STORE_STAGES = 4, 2
+STAGES = 4
 
 
 @cuda.jit
@@ -126,8 +126,7 @@ def outer(dtype, tma_x, mX, tma_y, mY, tma_c, mC, ends, tiles_m, tiles_n, tiles,
             gC = cute.local_tile(mC[None, None, group], (STORE_ROWS, STORE_N), (2 * m + half, None))
             tCsC, tCgC = partition(tma_c, sC_half, gC)
             for piece in cute.range_constexpr(pieces):
-                slot = piece % STORE_STAGES
-                stores.put(sums[None, piece].load(), slot, tma_c, tCsC[None, slot], tCgC[None, pieces * n + piece])
+                stores.put(sums[None, piece].load(), piece, tma_c, tCsC[None, piece], tCgC[None, pieces * n + piece])
         stores.tail()
 
 
@@ -159,7 +158,7 @@ def plan(x: Any, y: Any, ends: Any, c: Any) -> Any:
         dtype, by_m = entry.element_type(x), warpgroup.OperandMajorMode.MN
         tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, by_m, by_m), (TILE_M // 64, 1, 1))
         x_layout, y_layout = (smem_layout(dtype, 0, rows, DEPTH, STAGES) for rows in (TILE_M, tile_n))
-        c_layout = smem_layout(dtype, 1, TILE_M, STORE_N, STORE_STAGES)
+        c_layout = smem_layout(dtype, 1, TILE_M, STORE_N, tile_n // STORE_N)  # a slot for each piece
         tC = tensor_of(c, 2)
         tma_c, mC = cpasync.make_tiled_tma_atom(
             cpasync.CopyBulkTensorTileS2GOp(), cute.make_tensor(tC.iterator, cute.select(tC.layout, mode=[1, 2, 0])),
