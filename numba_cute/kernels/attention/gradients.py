@@ -16,6 +16,7 @@ from numba_cute.seam import CuteError
 from .. import entry
 from . import backward, backward_parts, backward_tiles, backward_wide
 from .backward import KEYS, Form
+from .plan import ALL, Lengths, Options
 from .schedule import order_of
 
 if TYPE_CHECKING:
@@ -94,31 +95,56 @@ def covering(made: Any, rows: int) -> tuple[Any, Any]:
     return atom, cute.make_tensor(coords.iterator, cute.make_layout(shape, stride=coords.stride))
 
 
-def room(q: Any) -> list[tuple[int, ...]]:
+def room(q: Any, sequences: tuple[int, int] | None = None, together: bool = True) -> list[tuple[int, ...]]:
     """The shapes of the Float32 arrays that a pass works in, for q (batch, queries, heads, d): the logs of the sums of
     exponentials, rowsum(dO * O), the sums of dQ, and the number of tiles drawn (an Int32). The last two only where one
-    kernel gives all."""
+    kernel gives all. sequences: how many, and the rows of the longest, where they have their own lengths. together:
+    whether one kernel gives all, if it can."""
     batch, rows, heads, d = q.shape
-    if d not in HEAD_DIMS:
+    batch, rows = sequences or (batch, rows)
+    if d not in HEAD_DIMS or not together:
         return [(batch, heads, math.ceil(rows / 256) * 256)] * 2
     queries = HEAD_DIMS[d]
     tiles = math.ceil(rows / queries)
     return [(batch, heads, tiles * queries), (batch, heads, tiles * queries), (batch, heads, tiles, queries * d), (1,)]
 
 
-def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
-    """The launches of a pass with wide heads; as of `launches`."""
+def ragged(array: Any) -> Any:
+    """View (batch, rows, heads, d) so that a box may end at any row: (TILE, d, rows + 1, heads, batch), with two modes
+    for rows. The element (r, c, y, …) is of row r + y - TILE: a box that begins at r = TILE - n and y = row + n holds n
+    rows from `row` on, and is loaded with zeros behind them."""
+    t, tile = view(array, 16), backward_wide.TILE
+    (batch, rows, heads, d), (outer, step, head, one) = t.layout.shape, t.layout.stride
+    return cute.make_tensor(
+        t.iterator + -(tile * step),
+        cute.make_layout((tile, d, rows + 1, heads, batch), stride=(step, one, step, head, outer)),
+    )
+
+
+def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
+    """The launches of a pass with wide heads, or options; as of `launches`. Arrays of sequences that lie one after the
+    other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
     (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
     dtype, tile = entry.element_type(q), backward_wide.TILE
-    form = backward_wide.Form(dtype, d, width, causal)
+    lengths = more.lengths
+    of_lengths = any(x is not None for x in lengths)
+    left, causal = options.left is not None, options.right is not None
+    form = backward_wide.Form(dtype, d, width, causal, left, options.score, of_lengths)
     cluster = form.cluster
+    cu_q, cu_k, used, _ = (None if x is None else view(x) for x in lengths)
+    for cu in lengths[:2]:
+        batch = batch if cu is None else cu.shape[0] - 1
+    rows, keys = longest(q, k, options, lengths, more.most_keys)
     logs, dot = map(flat, work)
     statistics_rows = work[0].shape[2]
     begin = Launch(
         backward_parts.make_before(dtype, width, ALONE), (statistics_rows // ALONE, heads, batch),
         backward_parts.THREADS,
-        (tensor(o), tensor(do), view(lse), logs, dot, None, None, cute.Int32(rows), strides(o), strides(do)), False,
+        (
+            tensor(o), tensor(do), view(lse), logs, dot, None, None, cute.Int32(rows), strides(o), strides(do),
+            None if more.dlse is None else view(more.dlse), cu_q,
+        ), False,
     )  # fmt: skip
     key_pairs, query_pairs = math.ceil(keys / tile / cluster), statistics_rows // ALONE // cluster
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
@@ -126,16 +152,22 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
 
     def map_of(op: Any, x: Any, columns: int, extent: int) -> tuple[Any, Any]:
         made = cpasync.make_tiled_tma_atom(
-            op, tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns), cluster if op is shared else 1
-        )
-        return covering(made, extent)
+            op, ragged(x) if of_lengths else tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns),
+            cluster if op is shared else 1,
+        )  # fmt: skip
+        return made if of_lengths else covering(made, extent)
 
     all_keys, all_queries = key_pairs * cluster * tile, query_pairs * cluster * ALONE
     section = L2_BYTES // max(1, rows * (d + width) * 2) if causal else 1
 
     def numbers(counts: Any, pairs: int, heads: int) -> Any:
         order = order_of(pairs, heads, batch, section)
-        return (*map(cute.Int32, counts), order, *map(cute.Int32, (keys - rows, statistics_rows)), cute.Float32(scale))
+        apart = 0 if of_lengths else keys - rows
+        shift, behind = apart + min(options.right or 0, rows), apart - min(options.left or 0, keys)
+        return (
+            *map(cute.Int32, counts), order, *map(cute.Int32, (shift, statistics_rows)), cute.Float32(options.scale),
+            *map(cute.Int32, (rows, behind)), cu_q, cu_k, used, tuple(more.aux),
+        )  # fmt: skip
 
     of_keys = (
         *map_of(shared, q, d, all_queries), *map_of(load, k, d, all_keys), *map_of(load, v, width, all_keys),
@@ -160,12 +192,40 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
     ]  # fmt: skip
 
 
-def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) -> list[Launch]:
+class More(NamedTuple):
+    """What a pass has beside its arrays and `plan.Options`: lengths of sequences, of which `most_keys` is the longest's
+    keys; what the function of the scores takes; the gradient of the logs."""
+
+    lengths: Lengths = ALL
+    most_keys: int | None = None
+    aux: tuple[Any, ...] = ()
+    dlse: Any = None
+
+
+def longest(q: Any, k: Any, options: Options, lengths: Lengths, most_keys: int | None) -> tuple[int, int]:
+    """Give the queries and keys of the longest sequence, as far as they are known without reading lengths."""
+    rows = q.shape[1] if lengths.cu_q is None else min(options.most_queries, q.shape[1])
+    return rows, k.shape[1] if lengths.cu_k is None or most_keys is None else min(most_keys, k.shape[1])
+
+
+def alone(d: int, options: Options, lengths: Lengths, deterministic: bool) -> bool:
+    """Say whether one kernel gives dq, dk and dv, which adds up parts of dq in memory, in no order."""
+    plain = options.left is None and options.right in (None, 0) and options.score is None
+    return d in HEAD_DIMS and plain and not deterministic and all(x is None for x in lengths)
+
+
+def launches(
+    arrays: Any, work: Any, *, sms: int, causal: bool = False, scale: float = 1.0, options: Options | None = None,
+    more: More = More(),
+) -> list[Launch]:  # fmt: skip
     """The launches of a pass, for arrays of the host (to simulate or compile) or of the device: q, k, v, o, do and lse,
-    and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives."""
+    and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives. options: by default what causal
+    and scale say. Arrays of sequences that lie one after the other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
-    if q.shape[3] not in HEAD_DIMS:
-        return wide(arrays, work, causal=causal, scale=scale)
+    options = options or Options(scale, right=0 if causal else None)
+    causal, scale = options.right is not None, options.scale
+    if len(work) == 2:
+        return wide(arrays, work, options, more)
     logs, dot, sums, drawn = work
     (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
     dtype = entry.element_type(q)
@@ -176,7 +236,10 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     flats = [flat(x) for x in (logs, dot, sums, drawn)]
     begin = Launch(
         backward_parts.make_before(dtype, d, queries), work, backward_parts.THREADS,
-        (tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)), False,
+        (
+            tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do),
+            None if more.dlse is None else view(more.dlse), None,
+        ), False,
     )  # fmt: skip
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
