@@ -133,7 +133,9 @@ def test_a_second_derivative_is_refused_when_it_is_asked_for():
     with pytest.raises(cute.CuteError, match="softmax: there is no second derivative"):
         first.sum().backward()
     rows = normal(8, 16, grad=True)
-    (first,) = torch.autograd.grad(kernels.grouped_gemm(rows, normal(1, 8, 16), int32(8)).sum(), rows, create_graph=True)
+    (first,) = torch.autograd.grad(
+        kernels.grouped_gemm(rows, normal(1, 8, 16), int32(8)).sum(), rows, create_graph=True
+    )
     assert not first.requires_grad  # it is linear: nothing is left of a second derivative by itself
     scales, x = torch.ones(8, 1, requires_grad=True), normal(8, 128, dtype=F8)
     with pytest.raises(cute.CuteError, match="blockscaled_gemm: there is no derivative"):

@@ -42,7 +42,9 @@ def rows_at(coords, tile, first, rows, width, head, batch):
     """The coordinates of a tile of a sequence, (TILE, width, 1): none beyond its `rows`. first: where it begins. coords:
     (TILE, columns, rows, heads, batches), as `gradients.ragged` makes them."""
     left = cute.Int32(max(0, min(TILE, rows - tile * TILE)))
-    there = cute.domain_offset((TILE - left, 0, first + min(tile * TILE, rows) + left), coords[None, None, None, head, batch])
+    there = cute.domain_offset(
+        (TILE - left, 0, first + min(tile * TILE, rows) + left), coords[None, None, None, head, batch]
+    )
     return cute.local_tile(there, (TILE, width), (0, None, 0))
 
 

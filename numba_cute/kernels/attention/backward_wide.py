@@ -307,7 +307,9 @@ def make_keys_kernel(form):
                             at_query = min(at_query, cute.Int32(queries - 1))
                             rS[e], rate[e] = bent(score, rS[e] * scale, batch, q_head, at_query, at_key, aux)
                     if cute.const_expr(left or score is not None or lengths):
-                        hide(rS, key_tile * TILE + key, query_tile * TILE + 2 * place, keys, shift, behind, causal, left)
+                        hide(
+                            rS, key_tile * TILE + key, query_tile * TILE + 2 * place, keys, shift, behind, causal, left
+                        )
                     elif causal:
                         last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # key that the first query sees
                         if last < TILE - 1:

@@ -16,6 +16,7 @@ from numba_cute.seam import CuteError
 from .. import entry
 from . import backward, backward_parts, backward_tiles, backward_wide
 from .backward import KEYS, Form
+from .options import How, aux_of, how_of, options_of
 from .plan import ALL, Lengths, Options
 from .schedule import order_of
 
@@ -275,13 +276,14 @@ def launches(
 
 def checked(
     dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
-    causal: bool, scale: float,
+    dlse: torch.Tensor | None, sink: torch.Tensor | None, cu_q: torch.Tensor | None, cu_k: torch.Tensor | None,
+    used: torch.Tensor | None, aux: list[torch.Tensor], how: object,
 ) -> Any:  # fmt: skip
-    """Refuse tensors that do not fit; gives those for dq, dk and dv."""
-    entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4)
-    entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4, like=q)
-    entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4, like=q)
-    (batch, rows, heads, d), (_, keys, kv_heads, _), width = q.shape, k.shape, v.shape[3]
+    """Refuse tensors that do not fit; gives those for the gradients of q, k, v and the sink."""
+    entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4 if cu_q is None else 3)
+    entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
+    entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
+    (heads, d), (kv_heads, _), width = q.shape[-2:], k.shape[-2:], v.shape[-1]
     if (d, width) not in DIMS:
         raise CuteError(
             f"{WHAT}: q is {entry.described(q)}, and v {entry.described(v)}; their head dimensions must be one of "
@@ -289,13 +291,26 @@ def checked(
         )
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
+    batch = len(cu_q) - 1 if cu_q is not None else q.shape[0]
+    outer = k.shape[:-2] if cu_k is not None else (batch, k.shape[1])
+    logs = (heads, q.shape[0]) if cu_q is not None else (batch, heads, q.shape[1])
     for name, x, shape in (
-        ("k", k, (batch, keys, kv_heads, d)), ("v", v, (batch, keys, kv_heads, width)),
-        ("out", out, (batch, rows, heads, width)), ("dout", dout, (batch, rows, heads, width)),
+        ("k", k, (*outer, kv_heads, d)), ("v", v, (*outer, kv_heads, width)),
+        ("out", out, (*q.shape[:-1], width)), ("dout", dout, (*q.shape[:-1], width)),
     ):  # fmt: skip
         entry.check(WHAT, name, x, dtypes=(entry.type_name(q),), shape=shape, like=q)
-    entry.check(WHAT, "lse", lse, dtypes=("float32",), shape=(batch, heads, rows), like=q)
-    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+    entry.check(WHAT, "lse", lse, dtypes=("float32",), shape=logs, like=q)
+    entry.check(WHAT, "dlse", dlse, dtypes=("float32",), shape=logs, like=q, optional=True)
+    entry.check(WHAT, "sink", sink, dtypes=("float32",), shape=(heads,), like=q, optional=True)
+    for name, x, length in (
+        ("cu_seqlens_q", cu_q, batch + 1),
+        ("cu_seqlens_k", cu_k, batch + 1),
+        ("seqused_k", used, batch),
+    ):
+        entry.check(WHAT, name, x, dtypes=("int32",), shape=(length,), like=q, optional=True)
+    whole = all(x is None for x in (cu_q, cu_k, used))  # else some rows are no sequence's
+    made = (x.new_empty(x.shape) if whole else x.new_zeros(x.shape) for x in (q, k, v))
+    return *made, lse.new_empty((0,) if sink is None else (heads,))
 
 
 class Passes:
@@ -304,18 +319,19 @@ class Passes:
     def __init__(self) -> None:
         self.known: OrderedDict[Any, Any] = OrderedDict()
 
-    def __call__(self, arrays: Any, work: Any, causal: bool, scale: float) -> None:
+    def __call__(self, arrays: Any, work: Any, options: Options, more: More) -> None:
         q = arrays[0]
         stream = entry.stream_of(q)
-        places = [(t.data_ptr(), t.shape, t.stride()) for t in (*arrays, *work)]
-        key = (stream, q.device, q.dtype, causal, scale, *places)
-        ready = self.known.get(key)
+        held = (*arrays, *work, *more.lengths, more.dlse)
+        places = [None if t is None else (t.data_ptr(), t.shape, t.stride()) for t in held]
+        key = (stream, q.device, q.dtype, options, more.most_keys, *places)
+        ready = None if more.aux else self.known.get(key)
         if ready is None:
-            todo = launches(arrays, work, causal=causal, scale=scale, sms=entry.multiprocessors(q))
+            todo = launches(arrays, work, sms=entry.multiprocessors(q), options=options, more=more)
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            if q.is_cuda:  # a simulation's memory is known by its arrays, which are kept
+            if q.is_cuda and not more.aux:  # a simulation's memory is known by its arrays, which are kept
                 self.known[key] = ready
         with entry.on_device_of(q):
             for launch in ready:
@@ -327,7 +343,7 @@ PASSES = Passes()
 
 def planned(*given: Any) -> Any:
     """What computes the gradients of such tensors, as of `run`."""
-    *tensors, causal, scale = given
+    *tensors, how = given
     entry.check_target(WHAT, given[1])
     for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
         if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
@@ -335,41 +351,64 @@ def planned(*given: Any) -> Any:
                 f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
                 f"bytes: give {name}.contiguous() or {name}.clone()"
             )
-    return functools.partial(run, causal=causal, scale=scale)
+    return functools.partial(run, how=how)
 
 
 def run(
-    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, dq: Any, dk: Any, dv: Any, causal: bool, scale: float
-) -> None:
-    """Compute dq, dk and dv."""
+    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, dlse: Any, sink: Any, cu_q: Any, cu_k: Any, used: Any,
+    aux: Any, dq: Any, dk: Any, dv: Any, dsink: Any, how: How,
+) -> None:  # fmt: skip
+    """Compute dq, dk, dv and dsink."""
     if not q.numel() or not k.numel():
-        for x in (dq, dk, dv):
+        for x in (dq, dk, dv, dsink):
             x.zero_()
+        if sink is not None and dlse is not None and q.numel():  # it is the log
+            dsink.copy_(dlse.sum(-1).reshape(-1, dsink.shape[0]).sum(0))
         return
-    torch = entry.pytorch()
-    work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in room(q)]
-    PASSES((q, k, v, out, dout, lse, dq, dk, dv), work, causal, scale)
+    torch, lengths = entry.pytorch(), Lengths(cu_q, cu_k, used)
+    options = options_of(WHAT, how, q.shape[-1])
+    together = alone(q.shape[-1], options, lengths, how.deterministic)
+    of_q, of_k = ((lambda t: t) if cu is None else (lambda t: t[None]) for cu in (cu_q, cu_k))
+    arrays = (*(f(t) for f, t in zip((of_q, of_k, of_k, of_q, of_q, of_q), (q, k, v, out, dout, lse))),
+              of_q(dq), of_k(dk), of_k(dv))  # fmt: skip
+    sequences = None if cu_q is None else (len(cu_q) - 1, min(how.most_queries or 0, q.shape[0]))
+    rooms = room(arrays[0], sequences, together)
+    work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in rooms]
+    dlse = None if dlse is None else of_q(dlse.contiguous())
+    PASSES(arrays, work, options, More(lengths, how.most_keys, aux_of(how, aux), dlse))
+    if sink is not None:
+        weights = torch.exp2(sink[:, None] * (1 / math.log(2)) - work[0])
+        dsink.copy_(-(weights * work[1]).sum((0, 2)))
 
 
-OPERATOR = entry.Operator("numba_cute::attention_backward", planned, checked, count=3)
+OPERATOR = entry.Operator("numba_cute::attention_backward", planned, checked, count=4)
 
 
 def attention_backward(
-    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, scale: float | None = None
-) -> tuple[Any, Any, Any]:
-    """Compute the gradients (dq, dk, dv) of `flash_attention(q, k, v, causal=causal, scale=scale)` on Hopper.
+    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, scale: float | None = None,
+    window: tuple[int | None, int | None] = (None, None), softcap: float | None = None, score: Any = None,
+    aux: tuple[Any, ...] = (), sink: Any = None, dlse: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
+    max_seqlen_q: int | None = None, max_seqlen_k: int | None = None, seqused_k: Any = None,
+    deterministic: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Compute the gradients (dq, dk, dv) of `flash_attention`, of the same options, on Hopper; with a sink (dq, dk, dv,
+    dsink).
 
     dout: the gradient of its result, as out. q: (batch, queries, heads, d), bfloat16 or float16. k, v: (batch, keys, KV
     heads, d); d is 64, 128 or 256 of all, or 192 of q and k and 128 of v; heads is a multiple of the KV heads, each of
     which serves as many heads in a row. out, lse: what it gave with return_lse=True; lse (batch, heads, queries),
-    float32, is the natural log of a row's sum of exponentials, -inf for a row that sees no key. causal: whether query i
-    sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d) by default.
+    float32, is the natural log of a row's sum of exponentials, -inf for a row that sees no key. dlse: the gradient of
+    lse, or None. causal: whether query i sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d)
+    by default. window, softcap, score, aux, sink, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_k: as
+    of `flash_attention`; `score` is differentiated as it is traced. deterministic: whether the result must be the same
+    each time.
 
-    Of d up to 128 the parts of dq are added up in no order, so that its last bit may differ from call to call; all else
+    Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
+    last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else
     is the same each time. Raises CuteError for tensors of other types and shapes.
     """
-    given = [x.detach() for x in (dout, q, k, v, out, lse)]
-    result: tuple[Any, Any, Any] = OPERATOR(
-        *given, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale)
+    how, tensors = how_of(
+        causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, 1, deterministic, q.shape[-1]
     )
-    return result
+    made = OPERATOR(dout, q, k, v, out, lse, dlse, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, tensors, how)
+    return tuple(made[:3] if sink is None else made)
