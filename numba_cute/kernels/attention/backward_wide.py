@@ -10,9 +10,9 @@ Of the kernel for dK and dV, one warpgroup has S^T = K Q^T, P^T, and dV += P^T d
 dK += dS^T Q; P goes from the one's registers to the other's. Of the kernel for dQ, each warpgroup has 64 queries.
 While one computes, the tensor cores have the other's products.
 
-A function of the scores is followed by them (`derivative.py`): P, times its derivative, is what dS is made of. Sequences
-of their own lengths are read and written by tensor maps with two modes for rows, of which one ends after a tile's: what
-is another sequence's is read as zeros, and stays as it is (as in `gemm/grouped_outer.py`).
+A function of the scores is followed by them (`derivative.py`): P, times its derivative, is what dS is made of.
+Sequences of their own lengths are read and written by tensor maps with two modes for rows, of which one ends after a
+tile's: what is another sequence's is read as zeros, and stays as it is (as in `gemm/grouped_outer.py`).
 """
 
 from __future__ import annotations
@@ -24,17 +24,29 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
-from numba_cute.nvgpu import cpasync, warp, warpgroup
+from numba_cute.nvgpu import warp, warpgroup
 from numba_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
-from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, softmax
-from .backward_rows import bent, hide, load_rows, rows_at, sequence, stream_rows
+from .backward_rows import (
+    CONSUMER_WARPS,
+    TILE,
+    bent,
+    hide,
+    hold,
+    load_rows,
+    multiply_by,
+    pipe_of,
+    put,
+    sequence,
+    stream,
+    stream_rows,
+    tiles_of,
+)  # fmt: skip
 from .backward_tiles import leave_out, load_numbers, load_tile, multiply, release, rows_of, statistics, turned
 from .schedule import tile_at
 
-TILE = 64  # keys of a CTA, and queries that stream by; queries of a warpgroup, and keys that stream by
-THREADS, CONSUMER_WARPS = 384, 8
+THREADS = 384
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 BOTH, WRITTEN = 1, 2  # named barriers: of both warpgroups, and the first of those of one, at their end
 
@@ -69,91 +81,11 @@ def multiplies(dtype, width):
     return cute.make_tiled_mma(scores), cute.make_tiled_mma(held), cute.make_tiled_mma(sums)
 
 
-def tiles_of(smem, dtype, layouts):
-    """Shared memory for the tiles of Q, dO, K and V; a CTA has a tile of queries for each of its warpgroups, or one of
-    keys, and stages for what streams by."""
-    names = "sQ", "sdO", "sK", "sV"
-    return tuple(smem.allocate_tensor(dtype, x.outer, 1024, x.inner, name) for x, name in zip(layouts, names))
-
-
-def pipe_of(smem, stages, tx_count, cluster, tidx, name):
-    """The pipeline of a tensor that streams by all CTAs of a cluster, each of which loads a part of it for all."""
-    return pipeline.PipelineTmaAsync.create(
-        num_stages=stages, producer_group=CooperativeGroup(Agent.Thread), tx_count=tx_count,
-        consumer_group=CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS),
-        barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), mcast_mode_mn=(0, 1),
-        cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)), tidx=tidx, defer_sync=True, name=name,
-    )  # fmt: skip
-
-
-@cuda.jit
-def hold(shared, held, columns, tiled_mma, thread):
-    """Fill registers, as A of the tiled MMA, with the first columns of a tile in shared memory."""
-    atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), shared.element_type)
-    load = cute.make_tiled_copy_A(atom, tiled_mma)
-    of = cute.local_tile(shared, (TILE, columns), (0, 0))
-    cute.copy(load, load.get_slice(thread).partition_S(of), load.retile(held))
-
-
-@cuda.jit
-def multiply_by(tiled, from_registers, acc, held, a, b):
-    """Issue the multiplies of S or dP, of whose A the first blocks stand in registers, `held`, too."""
-    for block in cute.range_constexpr(cute.size(b, mode=[2])):
-        if cute.const_expr(block < cute.size(held, mode=[2])):
-            first = from_registers.set(warpgroup.Field.ACCUMULATE, block > 0)
-            cute.gemm(first, acc, held[None, None, block], b[None, None, block], acc)
-        else:
-            first = tiled.set(warpgroup.Field.ACCUMULATE, block > 0)
-            cute.gemm(first, acc, a[None, None, block], b[None, None, block], acc)
-
-
-@cuda.jit
-def stream(tma, coords, shared, width, cluster, rank, head, batch):
-    """Where this CTA's part of tiles goes to, and where they come from: (…, stage) and (…, tile)."""
-    tiles = cute.local_tile(coords[None, None, head, batch], (TILE, width), (None, 0))
-    return cpasync.tma_partition(
-        tma, rank, cute.make_layout(cluster), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
-    )
-
-
-@cuda.jit
-def put(
-    total, tiled_mma, atom, shared, tma, coords, tile, head, batch, width, thread, unread, written, lengths, first, rows
-):
-    """Write a warpgroup's sums, 64 rows, by way of shared memory to the array that they belong in. unread: the barrier
-    of all who have multiplied what lies there; written: that of the warpgroup. lengths: whether the tile is of a
-    sequence, which begins at `first` and has so many `rows`."""
-    out = cute.make_tiled_copy_S(atom, cute.make_tiled_copy_C_atom(atom, tiled_mma))
-    to_shared = out.get_slice(thread).partition_D(shared)
-    rounded = cute.make_rmem_tensor(cute.shape(to_shared), shared.element_type)
-    rounded.store(total)
-    unread.arrive_and_wait()
-    cute.copy(out, rounded, to_shared)
-    arch.fence_proxy("async.shared", space="cta")
-    written.arrive_and_wait()
-    if thread < 32:
-        parts = cute.local_tile(shared, (TILE, 64), (0, None))
-        if cute.const_expr(lengths):
-            tiles = rows_at(coords, tile, first, rows, 64, head, batch)
-        else:
-            tiles = cute.local_tile(coords[None, None, head, batch], (TILE, 64), (None, None))
-        of, to = cpasync.tma_partition(
-            tma, 0, cute.make_layout(1), cute.group_modes(parts, 0, 2), cute.group_modes(tiles, 0, 2)
-        )
-        for part in cute.range_constexpr(width // 64):
-            if cute.const_expr(lengths):
-                cute.copy(tma, of[None, part], to[None, part])
-            else:
-                cute.copy(tma, of[None, part], to[None, tile, part])
-        arch.cp_async_bulk_commit_group()
-        arch.cp_async_bulk_wait_group(0, read=True)
-
-
 @functools.cache
 def make_keys_kernel(form):
     """The kernel for dK and dV. Its grid: clusters for pairs of tiles of keys, KV heads and batches."""
     dtype, d, dv, causal, left, score, lengths, cluster, held = form
-    held = min(held[0], d), min(held[1], dv)
+    held = min(held[0], d if score is None or d < 256 else 64), min(held[1], dv)
     (scores, in_registers, to_v), (_, _, to_k) = multiplies(dtype, dv), multiplies(dtype, d)
     layouts = tuple(rows_of(dtype, TILE, *of) for of in ((d, 2), (dv, 2), (d,), (dv,)))
     row_bytes = TILE * dtype.width // 8
@@ -164,8 +96,8 @@ def make_keys_kernel(form):
 
     @cuda.jit
     def rounds_of(pair, shift, behind, query_tiles, keys, group):
-        """The first tile of queries that sees a pair of tiles of keys, the one after the last, and how many there are of
-        all heads."""
+        """The first tile of queries that sees a pair of tiles of keys, the one after the last, and how many there are
+        of all heads."""
         hidden = max(pair * cluster * TILE - shift, 0) // TILE if causal else 0
         last = query_tiles
         if cute.const_expr(left):
@@ -299,36 +231,40 @@ def make_keys_kernel(form):
                     if i > 0:
                         do_done.release()
                         do_done.advance()
+                    rLse = statistics(sLse, q.index, place, TILE)
                     if cute.const_expr(score is not None):
-                        rate = cute.make_rmem_tensor(cute.shape(rS), cute.Float32)  # the derivative by each score
+                        rPd = cute.make_rmem_tensor(cute.shape(rP), dtype)  # times the derivative by each score
                         for e in cute.range_constexpr(cute.size(rS)):
-                            at_key = min(cute.Int32(key_tile * TILE + key + e // 2 % 2 * 8), cute.Int32(keys - 1))
-                            at_query = cute.Int32(query_tile * TILE + 2 * place + e // 4 * 8 + e % 2)
-                            at_query = min(at_query, cute.Int32(queries - 1))
-                            rS[e], rate[e] = bent(score, rS[e] * scale, batch, q_head, at_query, at_key, aux)
-                    if cute.const_expr(left or score is not None or lengths):
-                        hide(
-                            rS, key_tile * TILE + key, query_tile * TILE + 2 * place, keys, shift, behind, causal, left
-                        )
-                    elif causal:
-                        last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # key that the first query sees
-                        if last < TILE - 1:
-                            leave_out(rS, last + 2 * place - key, keys - key_tile * TILE - key, TILE, True)
+                            at = cute.Int32(key_tile * TILE + key + e // 2 % 2 * 8)
+                            by = cute.Int32(query_tile * TILE + 2 * place + e // 4 * 8 + e % 2)
+                            own, rate = bent(
+                                score, rS[e] * scale, batch, q_head, min(by, cute.Int32(queries - 1)),
+                                min(at, cute.Int32(keys - 1)), aux,
+                            )  # fmt: skip
+                            p = cute.math.exp2(own * scale_log2 - rLse[e % 2, 0, e // 4], fastmath=True)
+                            if at >= keys or causal and at > by + shift or left and at < by + behind:
+                                p, rate = cute.Float32(0), cute.Float32(0)
+                            rS[e], rPd[e] = p, dtype(p * rate)
+                    else:
+                        if cute.const_expr(left or lengths):
+                            hide(rS, key_tile * TILE + key, query_tile * TILE + 2 * place, keys, shift, behind, causal,
+                                 left)  # fmt: skip
+                        elif causal:
+                            last = cute.Int32(
+                                query_tile * TILE + shift - key_tile * TILE
+                            )  # key that the first one sees
+                            if last < TILE - 1:
+                                leave_out(rS, last + 2 * place - key, keys - key_tile * TILE - key, TILE, True)
+                        s = cute.make_tensor(rS.iterator, by_column)
+                        s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
                     if cute.const_expr(causal or left or score is not None or lengths):
                         query_tile = cute.Int32(query_tile + 1)
                         if query_tile == end:
                             query_tile, q_head = first, cute.Int32(q_head + 1)
-                    s = cute.make_tensor(rS.iterator, by_column)
-                    rLse = statistics(sLse, q.index, place, TILE)
-                    s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
                     rP.store(rS.load().to(dtype))
                     arch.mbarrier_wait(p_empty + (i & 1), i >> 1 & 1 ^ 1)
-                    if cute.const_expr(score is not None):
-                        rPd = cute.make_rmem_tensor(cute.shape(rP), dtype)
-                        rPd.store((rS.load() * rate.load()).to(dtype))
-                        cute.autovec_copy(cute.make_tensor(rPd.iterator, vectors), own_p[None, None, i & 1])
-                    else:
-                        cute.autovec_copy(cute.make_tensor(rP.iterator, vectors), own_p[None, None, i & 1])
+                    sent = rPd if score is not None else rP
+                    cute.autovec_copy(cute.make_tensor(sent.iterator, vectors), own_p[None, None, i & 1])
                     arch.sync_warp()
                     release(p_full + (i & 1))
                     q.release()
@@ -508,26 +444,29 @@ def make_queries_kernel(form):
                     k_done.release()
                     k_done.advance()
                 if cute.const_expr(score is not None):
-                    rate = cute.make_rmem_tensor(cute.shape(rS), cute.Float32)  # the derivative by each score
-                    by_row = softmax.rows_of(rate)
                     for r in cute.range_constexpr(2):
                         query = min(cute.Int32(row + 8 * r), cute.Int32(queries - 1))
                         for j in cute.range_constexpr(cute.size(s, mode=[1])):
-                            key = min(cute.Int32(n * TILE + column + j // 2 * 8 + j % 2), cute.Int32(keys - 1))
-                            s[r, j], by_row[r, j] = bent(score, s[r, j] * scale, batch, head, query, key, aux)
-                if (n + 1) * TILE > whole or left and n * TILE < inner:
-                    ends = cute.make_rmem_tensor(2, cute.Int32)
-                    begins = cute.make_rmem_tensor(2, cute.Int32)
+                            at = cute.Int32(n * TILE + column + j // 2 * 8 + j % 2)
+                            own, rate = bent(
+                                score, s[r, j] * scale, batch, head, query, min(at, cute.Int32(keys - 1)), aux
+                            )
+                            p = cute.math.exp2(own * scale_log2 - logs[r], fastmath=True) * rate
+                            if at >= seen[r] or left and at < starts[r]:
+                                p = cute.Float32(0)
+                            s[r, j] = p
+                else:
+                    if (n + 1) * TILE > whole or left and n * TILE < inner:
+                        ends = cute.make_rmem_tensor(2, cute.Int32)
+                        begins = cute.make_rmem_tensor(2, cute.Int32)
+                        for r in cute.range_constexpr(2):
+                            ends[r] = seen[r] - n * TILE
+                            begins[r] = starts[r] - n * TILE
+                        masks.leave_out(s, column, begins if left else None, ends)
                     for r in cute.range_constexpr(2):
-                        ends[r] = seen[r] - n * TILE
-                        begins[r] = starts[r] - n * TILE
-                    masks.leave_out(s, column, begins if left else None, ends)
-                for r in cute.range_constexpr(2):
-                    s[r, None].store(cute.math.exp2(s[r, None].load() * scale_log2 - logs[r], fastmath=True))
+                        s[r, None].store(cute.math.exp2(s[r, None].load() * scale_log2 - logs[r], fastmath=True))
                 warpgroup.wait_group(0)  # for dP
                 v.release()
-                if cute.const_expr(score is not None):
-                    rS.store(rS.load() * rate.load())
                 for r in cute.range_constexpr(2):
                     s[r, None].store(s[r, None].load() * (dp[r, None].load() - dots[r]))
                 rdS.store(rS.load().to(dtype))

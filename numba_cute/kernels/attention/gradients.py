@@ -217,13 +217,13 @@ def alone(d: int, options: Options, lengths: Lengths, deterministic: bool) -> bo
 
 def launches(
     arrays: Any, work: Any, *, sms: int, causal: bool = False, scale: float = 1.0, options: Options | None = None,
-    more: More = More(),
+    more: More | None = None,
 ) -> list[Launch]:  # fmt: skip
     """The launches of a pass, for arrays of the host (to simulate or compile) or of the device: q, k, v, o, do and lse,
     and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives. options: by default what causal
     and scale say. Arrays of sequences that lie one after the other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
-    options = options or Options(scale, right=0 if causal else None)
+    options, more = options or Options(scale, right=0 if causal else None), more or More()
     causal, scale = options.right is not None, options.scale
     if len(work) == 2:
         return wide(arrays, work, options, more)

@@ -14,8 +14,8 @@ __all__ = ["How", "aux_of", "how_of", "options_of"]
 
 
 class How(NamedTuple):
-    """What an entry was asked for: its options, of Python's values alone. scale: a number. numbers: what the function of
-    the scores takes, None where a tensor stands, and of an element type's number the type and the value."""
+    """What an entry was asked for: its options, of Python's values alone. scale: a number. numbers: what the function
+    of the scores takes, None where a tensor stands, and of an element type's number the type and the value."""
 
     causal: bool
     window: tuple[int | None, int | None]
@@ -60,8 +60,8 @@ def aux_of(how: How, tensors: Any) -> tuple[Any, ...]:
 
 
 def options_of(what: str, how: How, d: int) -> Options:
-    """Give the options as a launch has them, with the number of splits that was asked for, 0 for any; refuses those that
-    do not fit. what: the entry."""
+    """Give the options as a launch has them, with the number of splits that was asked for, 0 for any; refuses those
+    that do not fit. what: the entry."""
     left, right, scale = chosen(what, how.causal, how.window, how.softcap, how.score, how.scale, d, how.splits)
     score = how.score if how.softcap is None else capped
     return Options(scale, left, right, score, how.most_queries, splits=how.splits)

@@ -140,20 +140,24 @@ def folds_of(form: Form) -> list[str]:
     return [x.fold for _, inputs, results, _ in form for x in (*inputs, *results) if isinstance(x, Given)]
 
 
-def check(form: Form, given: list[Any], a: Any) -> None:
-    """Refuse what has no gradient. form, given: the epilogue, or (), and its tensors. a: the first operand."""
+def check_operand(a: Any) -> None:
+    """Refuse a first operand of a type that has no gradient."""
     if entry.type_name(a) not in KINDS:
         raise CuteError(
             f"matmul: a gradient is asked for, which there is of {', '.join(KINDS)} alone, and a is "
             f"{entry.described(a)}: convert it with a.to(…), or call it under torch.no_grad()"
         )
+
+
+def check(what: str, form: Form, given: list[Any]) -> None:
+    """Refuse an epilogue that has no gradient. what: the entry. form, given: the epilogue, or (), and its tensors."""
     folds = folds_of(form)
     if "sum" in folds:
         raise CuteError(
-            "matmul: a gradient is asked for, and the epilogue adds up sums, whose gradient would be lost: add up the "
+            f"{what}: a gradient is asked for, and the epilogue adds up sums, whose gradient would be lost: add up the "
             "result, y.sum(…), or call it under torch.no_grad()"
         )
-    entry.refuse_gradients("matmul", [t for t, fold in zip(given, folds) if fold])
+    entry.refuse_gradients(what, [t for t, fold in zip(given, folds) if fold])
     if not entry.pytorch().compiler.is_compiling():  # it cannot follow this; what is refused it hears of later
         derivatives(form, wanted_of(form, [t.requires_grad for t in given]))
 
@@ -163,13 +167,26 @@ def wanted_of(form: Form, needs: list[bool]) -> tuple[int, ...]:
     return tuple(i for i, (need, fold) in enumerate(zip(needs, folds_of(form), strict=True)) if need and not fold)
 
 
-def of_epilogue(run: Any, dy: Any, form: Form, given: list[Any], of_sums: bool, wanted: tuple[int, ...]) -> Any:
+def combine(epilogue: Epilogue | None, beside: list[Any]) -> None:
+    """Add what an epilogue has found beside, from nothing on, to what it is to be added to; autograd hears of none."""
+    torch = entry.pytorch()
+    with torch.no_grad():
+        for x, found in zip([x for x in (epilogue.given if epilogue else ()) if x.fold], beside, strict=True):
+            if x.fold == "sum":
+                x.tensor.add_(found)
+            else:
+                x.tensor.copy_(torch.maximum(x.tensor, found))
+
+
+def of_epilogue(
+    run: Any, dy: Any, form: Form, given: list[Any], of_sums: bool, wanted: tuple[int, ...], alone: bool = False
+) -> Any:
     """Give dz and, by number, the gradients of the tensors that are `wanted`.
 
     run: `run(epilogue)` multiplies the operands with another epilogue, and gives a result like y, half as wide as z
     where it makes one column of two, and what the epilogue finds beside.
     dy: the gradient of the result, dense and of its type. form, given: the epilogue and its tensors. of_sums: whether
-    dz is asked for.
+    dz is asked for. alone: whether `run` takes no matrix and gives nothing beside.
     """
     alongs = [x.along for _, inputs, results, _ in form for x in (*inputs, *results) if isinstance(x, Given)]
     known = derivatives(form, wanted)
@@ -179,8 +196,10 @@ def of_epilogue(run: Any, dy: Any, form: Form, given: list[Any], of_sums: bool, 
     hang = {s: Hanging.of(known.get(s, 0.0)) for s in asked}
     if not any(isinstance(known.get(s), Hanging) for s in asked):
         made = {s: dy * known.get(s, 0.0) for s in asked}
-    elif any("matrix" in on for on in hang.values()) or any(
-        alongs[i] == "both" and isinstance(known[i], Hanging) for i in wanted
+    elif (
+        alone
+        or any("matrix" in on for on in hang.values())
+        or any(alongs[i] == "both" and isinstance(known[i], Hanging) for i in wanted)
     ):
         steps, read = followed(form, wanted, True)
         made = {s: dy * run(_epilogue(steps, given, read, Alone(s)))[0] for s in asked}

@@ -149,15 +149,10 @@ def _traced(torch: Any, a: Any, b: Any, epilogue: Epilogue | None, out: Any, out
             "torch.no_grad()"
         )
     if torch.is_grad_enabled() and any(t.requires_grad for t in (a, b, *given)):
-        gradients.check(form, given, a)
+        gradients.check_operand(a)
+        gradients.check("matmul", form, given)
     made, *beside = OPERATOR.traced(a, b, list(given), form, out_dtype, cut)
-    folded = [x for x in (epilogue.given if epilogue else ()) if x.fold]
-    with torch.no_grad():
-        for x, found in zip(folded, beside, strict=True):
-            if x.fold == "sum":
-                x.tensor.add_(found)
-            else:
-                x.tensor.copy_(torch.maximum(x.tensor, found))
+    gradients.combine(epilogue, beside)
     return made
 
 
