@@ -52,9 +52,9 @@ def make_before(dtype, d, queries):
                 at = cute.assume(cute.Int64(place) * (queries * d) + 4 * i, divby=4)
                 cute.autovec_copy(zeros, cute.make_tensor(sums.iterator + at, cute.make_layout(4)))
         column = tidx % across * VECTOR
-        first, of = 0, batch
+        first, of = cute.Int32(0), cute.Int32(batch)
         if cute.const_expr(cu is not None):
-            first, of = cute.Int32(cu[batch]), 0
+            first, of = cute.Int32(cu[batch]), cute.Int32(0)
             rows = cute.Int32(cu[batch + 1] - first)
         for step in cute.range_constexpr((queries * across + THREADS - 1) // THREADS):
             row = step * (THREADS // across) + tidx // across  # whole warps stay together: they add up by shuffles

@@ -362,7 +362,7 @@ def make_queries_kernel(form):
             if pair * (2 * cluster * TILE) >= queries:
                 end = cute.Int32(0)
         blocks = cute.Int32((end + TILE - 1) // TILE)
-        begin = 0
+        begin = cute.Int32(0)
         if cute.const_expr(left):
             begin = cute.Int32(min(blocks, max(0, pair * (2 * cluster * TILE) + behind) // TILE))
         # It begins when the last CTAs of the kernel for dK and dV do, which have seen that the one before has ended.

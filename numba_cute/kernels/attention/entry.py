@@ -221,7 +221,8 @@ def results(
     how: "object",
 ) -> Any:  # fmt: skip
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
-    shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, how.most_queries)
+    said: Any = how
+    shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
     torch = entry.pytorch()
     return q.new_empty(shape, dtype=getattr(torch, result_of(q))), q.new_empty(lse_shape, dtype=torch.float32)
 

@@ -14,7 +14,7 @@ from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import backward, backward_parts, backward_tiles, backward_wide
+from . import backward, backward_parts, backward_rows, backward_tiles, backward_wide
 from .backward import KEYS, Form
 from .options import How, aux_of, how_of, options_of
 from .plan import ALL, Lengths, Options
@@ -114,7 +114,7 @@ def ragged(array: Any) -> Any:
     """View (batch, rows, heads, d) so that a box may end at any row: (TILE, d, rows + 1, heads, batch), with two modes
     for rows. The element (r, c, y, …) is of row r + y - TILE: a box that begins at r = TILE - n and y = row + n holds n
     rows from `row` on, and is loaded with zeros behind them."""
-    t, tile = view(array, 16), backward_wide.TILE
+    t, tile = view(array, 16), backward_rows.TILE
     (batch, rows, heads, d), (outer, step, head, one) = t.layout.shape, t.layout.stride
     return cute.make_tensor(
         t.iterator + -(tile * step),
@@ -127,7 +127,7 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
     (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
-    dtype, tile = entry.element_type(q), backward_wide.TILE
+    dtype, tile = entry.element_type(q), backward_rows.TILE
     lengths = more.lengths
     of_lengths = any(x is not None for x in lengths)
     left, causal = options.left is not None, options.right is not None
@@ -152,7 +152,7 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     shared = cpasync.CopyBulkTensorTileG2SMulticastOp()
 
     def map_of(op: Any, x: Any, columns: int, extent: int) -> tuple[Any, Any]:
-        made = cpasync.make_tiled_tma_atom(
+        made: Any = cpasync.make_tiled_tma_atom(
             op, ragged(x) if of_lengths else tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns),
             cluster if op is shared else 1,
         )  # fmt: skip
