@@ -122,6 +122,16 @@ def ragged(array: Any) -> Any:
     )
 
 
+def beginning(arrays: Any, flats: Any, queries: int, grid: Any, rows: int, more: More, cu: Any = None) -> Launch:
+    """The launch that comes first. flats: of the arrays that a pass works in, or None. queries: of a tile. rows: of Q.
+    cu: where sequences begin, or None."""
+    _, _, _, o, do, lse, *_ = arrays
+    args = tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)
+    dlse = None if more.dlse is None else view(more.dlse)
+    kernel = backward_parts.make_before(entry.element_type(o), o.shape[-1], queries)
+    return Launch(kernel, grid, backward_parts.THREADS, (*args, dlse, cu), False)
+
+
 def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     """The launches of a pass with wide heads, or options; as of `launches`. Arrays of sequences that lie one after the
     other have a batch of one."""
@@ -139,14 +149,8 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     rows, keys = longest(q, k, options, lengths, more.most_keys)
     logs, dot = map(flat, work)
     statistics_rows = work[0].shape[2]
-    begin = Launch(
-        backward_parts.make_before(dtype, width, ALONE), (statistics_rows // ALONE, heads, batch),
-        backward_parts.THREADS,
-        (
-            tensor(o), tensor(do), view(lse), logs, dot, None, None, cute.Int32(rows), strides(o), strides(do),
-            None if more.dlse is None else view(more.dlse), cu_q,
-        ), False,
-    )  # fmt: skip
+    grid = statistics_rows // ALONE, heads, batch
+    begin = beginning(arrays, (logs, dot, None, None), ALONE, grid, rows, more, cu_q)
     key_pairs, query_pairs = math.ceil(keys / tile / cluster), statistics_rows // ALONE // cluster
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     shared = cpasync.CopyBulkTensorTileG2SMulticastOp()
@@ -181,16 +185,13 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
         *map_of(load, do, width, all_queries), *map_of(put, dq, 64, all_queries), logs, dot,
         *numbers((keys, heads // kv_heads, heads), query_pairs, heads),
     )  # fmt: skip
+    by_keys, by_queries = backward_wide.make_keys_kernel(form), backward_wide.make_queries_kernel(form)
+    threads = backward_wide.THREADS
     return [
         begin,
-        Launch(
-            backward_wide.make_keys_kernel(form), key_pairs * cluster * kv_heads * batch, backward_wide.THREADS, of_keys
-        ),
-        Launch(
-            backward_wide.make_queries_kernel(form), query_pairs * cluster * heads * batch, backward_wide.THREADS,
-            of_queries,
-        ),
-    ]  # fmt: skip
+        Launch(by_keys, key_pairs * cluster * kv_heads * batch, threads, of_keys),
+        Launch(by_queries, query_pairs * cluster * heads * batch, threads, of_queries),
+    ]
 
 
 class More(NamedTuple):
@@ -235,13 +236,7 @@ def launches(
     query_tiles, key_tiles = math.ceil(rows / queries), math.ceil(keys / KEYS)
     work = query_tiles, heads, batch
     flats = [flat(x) for x in (logs, dot, sums, drawn)]
-    begin = Launch(
-        backward_parts.make_before(dtype, d, queries), work, backward_parts.THREADS,
-        (
-            tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do),
-            None if more.dlse is None else view(more.dlse), None,
-        ), False,
-    )  # fmt: skip
+    begin = beginning(arrays, flats, queries, work, rows, more)
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
         (flat(sums), tensor(dq), cute.Int32(rows), strides(dq), cute.Float32(scale)),
@@ -359,7 +354,8 @@ def run(
     aux: Any, dq: Any, dk: Any, dv: Any, dsink: Any, how: How,
 ) -> None:  # fmt: skip
     """Compute dq, dk, dv and dsink."""
-    if not q.numel() or not k.numel():
+    sequences = None if cu_q is None else (len(cu_q) - 1, min(how.most_queries or 0, q.shape[0]))
+    if not q.numel() or not k.numel() or 0 in (sequences or ()):
         for x in (dq, dk, dv, dsink):
             x.zero_()
         if sink is not None and dlse is not None and q.numel():  # it is the log
@@ -371,7 +367,6 @@ def run(
     of_q, of_k = ((lambda t: t) if cu is None else (lambda t: t[None]) for cu in (cu_q, cu_k))
     arrays = (*(f(t) for f, t in zip((of_q, of_k, of_k, of_q, of_q, of_q), (q, k, v, out, dout, lse))),
               of_q(dq), of_k(dk), of_k(dv))  # fmt: skip
-    sequences = None if cu_q is None else (len(cu_q) - 1, min(how.most_queries or 0, q.shape[0]))
     rooms = room(arrays[0], sequences, together)
     work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in rooms]
     dlse = None if dlse is None else of_q(dlse.contiguous())
