@@ -13,7 +13,7 @@ from numba_cute.seam import CuteError
 from .. import entry
 from ..gemm.operands import counter_of
 from .gradients import DIMS, OPERATOR as BACKWARD
-from .options import aux_of, capped, chosen, how_of
+from .options import How, aux_of, capped, chosen, how_of
 from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
 from .values import turned_shape
 
@@ -221,7 +221,7 @@ def results(
     how: "object",
 ) -> Any:  # fmt: skip
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
-    said: Any = how
+    said = How(*how)  # type: ignore[misc]
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
     torch = entry.pytorch()
     return q.new_empty(shape, dtype=getattr(torch, result_of(q))), q.new_empty(lse_shape, dtype=torch.float32)
@@ -229,6 +229,7 @@ def results(
 
 def planned(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, aux, o, lse, how):
     """What computes O and the logs of such tensors."""
+    how = How(*how)
     said = (how.causal, how.window, how.scale, how.softcap, how.score, how.most_queries, how.splits)
     call = decided((q, k, v, sink, cu_q, cu_k, used, pages, None, by_q, by_k, by_v), said)
 
@@ -354,7 +355,8 @@ def _computed(q, k, v, sink, lengths, scales, aux, tensors, how, out):
     if OPERATOR.watched((q, k, v, sink, *lengths, *scales, tensors)):
         if out is not None:
             raise CuteError(f"{WHAT}: out is given, and torch.compile runs, which does not know of it: leave it out")
-        return OPERATOR.traced(q, k, v, sink, *lengths, *scales, tensors, how)
+        # a plain tuple, for torch.compile makes no named one anew
+        return OPERATOR.traced(q, k, v, sink, *lengths, *scales, tensors, tuple(how))
     said = (how.causal, how.window, how.scale, how.softcap, how.score, how.most_queries, how.splits)
     call = decided((q, k, v, sink, *lengths, out, *scales), said)
     o = q.new_empty(call.shape, dtype=entry.pytorch().bfloat16 if call.narrow else q.dtype) if out is None else out

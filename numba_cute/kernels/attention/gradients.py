@@ -338,7 +338,8 @@ PASSES = Passes()
 
 def planned(*given: Any) -> Any:
     """What computes the gradients of such tensors, as of `run`."""
-    *tensors, how = given
+    *tensors, said = given
+    how = How(*said)
     entry.check_target(WHAT, given[1])
     for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
         if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
@@ -405,5 +406,6 @@ def attention_backward(
     how, tensors = how_of(
         causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, 1, deterministic, q.shape[-1]
     )
-    made = OPERATOR(dout, q, k, v, out, lse, dlse, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, tensors, how)
+    given = dout, q, k, v, out, lse, dlse, sink, cu_seqlens_q, cu_seqlens_k, seqused_k
+    made = OPERATOR(*given, tensors, tuple(how))
     return tuple(made[:3] if sink is None else made)
