@@ -20,6 +20,7 @@ from . import isa, seam
 from .dtypes import Float32, Scalar
 from .seam import CuteError, StaticEnum, traced
 from .seam.guards.messages import how_static
+from .tensor.followed import Followed
 from .tensor.ssa import TensorSSA, elementwise, where
 
 __all__ = [
@@ -35,13 +36,13 @@ LOG2_E, LN_2, LOG10_2 = _math.log2(_math.e), _math.log(2.0), _math.log10(2.0)
 
 def _approximate(fastmath: bool, x: Any) -> bool:
     """Return whether an approximate instruction is asked for, and there is one."""
-    dtype = x.dtype if isinstance(x, TensorSSA) else seam.current().type_of(x)
+    dtype = x.dtype if isinstance(x, (TensorSSA, Followed)) else seam.current().type_of(x)
     return fastmath and not (dtype.is_float and dtype.width > 32)
 
 
 def _in_float32(f: Callable[[Any], Any], x: Any) -> Any:
     """`f` of Float32, the result in the type of `x` again if that is a float."""
-    if isinstance(x, TensorSSA):
+    if isinstance(x, (TensorSSA, Followed)):
         out = f(x.to(Float32))
         return out.to(x.dtype) if x.dtype.is_float else out
     b = seam.current()
@@ -221,7 +222,7 @@ def absi(a: MathOperand) -> Any:
 
 
 def _checked(a: Any, floats: bool, what: str) -> Any:
-    dtype = a.dtype if isinstance(a, TensorSSA) else seam.current().type_of(a)
+    dtype = a.dtype if isinstance(a, (TensorSSA, Followed)) else seam.current().type_of(a)
     if dtype.is_float != floats:
         raise CuteError(f"{what}: it is for {'floats' if floats else 'integers'}, and this is {dtype}")
     return a

@@ -29,9 +29,10 @@ def torch_op(
     bool, str, torch.dtype, optionals and lists of them. It launches on torch's current stream
     (`kernel[grid, block, torch.cuda.current_stream()]`), and returns nothing.
     out: makes the results from the operator's arguments, as `lambda x, k: torch.empty_like(x)`, one tensor or a tuple
-    of several; the function then takes them after its other arguments, in that order, and writes them, and a call of
-    the operator gives them. It is all that fake tensors need: the shapes stand there alone. Results are new tensors,
-    which share no memory with arguments. mutates: names of the arguments that the function writes.
+    of several, or a list, if the function's last parameter is annotated as one (list[torch.Tensor]); the function then
+    takes them after its other arguments, in that order, and writes them, and a call of the operator gives them. It is
+    all that fake tensors need: the shapes stand there alone. Results are new tensors, which share no memory with
+    arguments. mutates: names of the arguments that the function writes.
     backward: `backward(ctx, *gradients)` gives the gradients of the arguments, None for those that have none; its
     `ctx.saved_tensors` are the tensors among the arguments, and `ctx.given` all of them by name, None where a tensor
     stands, unless setup_context, `setup_context(ctx, inputs, output)` as of torch's register_autograd, keeps others.
@@ -61,9 +62,9 @@ def torch_op(
 
     def decorate(function: Callable[..., Any]) -> Any:
         parameters = _inputs(name, function, out, written)
-        signature, count = parameters
+        signature, results = parameters
         operator = _operator(name, function, out, signature)
-        schema = _schema(torch, name, function, signature, count, written)
+        schema = _schema(torch, name, function, signature, results, written)
         made = torch.library.custom_op(name, operator, mutates_args=written, device_types=devices, schema=schema)
         made.register_fake(fake or _fake(out))
         if devices is not None and "cpu" not in devices:
@@ -83,8 +84,8 @@ def _torch() -> Any:
         raise CuteError("torch_op: PyTorch is not installed: pip install torch, 2.4 or newer") from e
 
 
-def _inputs(name: str, function: Any, out: Any, written: tuple[str, ...]) -> tuple[inspect.Signature, int]:
-    """The operator's signature, which is the function's without the results that it writes, and how many these are."""
+def _inputs(name: str, function: Any, out: Any, written: tuple[str, ...]) -> tuple[inspect.Signature, tuple[str, ...]]:
+    """The operator's signature, which is the function's without the results that it writes, and the names of these."""
     own = list(inspect.signature(function).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in own):
         raise CuteError(f"torch_op: {name}: the function takes *args or **kwargs, and torch wants each parameter named")
@@ -106,7 +107,7 @@ def _inputs(name: str, function: Any, out: Any, written: tuple[str, ...]) -> tup
         raise CuteError(
             f"torch_op: {name}: parameter {bare[0]!r} has no annotation; torch asks for one, as torch.Tensor"
         )
-    return inspect.Signature(inputs), count
+    return inspect.Signature(inputs), tuple(p.name for p in own[len(inputs) :])
 
 
 def _operator(name: str, function: Any, out: Any, signature: inspect.Signature) -> Any:
@@ -156,12 +157,13 @@ def _simulated(name: str, operator: Any) -> Any:
 
 
 def _schema(
-    torch: Any, name: str, function: Any, signature: inspect.Signature, count: int, written: tuple[str, ...]
+    torch: Any, name: str, function: Any, signature: inspect.Signature, results: tuple[str, ...],
+    written: tuple[str, ...],
 ) -> str:  # fmt: skip
     """The operator's schema, in torch's language."""
     hints = typing.get_type_hints(function)
-    tensor = torch.Tensor
-    result = None if count == 0 else tensor if count == 1 else tuple[(tensor,) * count]  # type: ignore[misc]
+    each = tuple(hints.get(r, torch.Tensor) for r in results)
+    result = None if not each else each[0] if len(each) == 1 else tuple[each]  # type: ignore[valid-type]
 
     def prototype() -> None: ...
 

@@ -101,6 +101,7 @@ LONG_FUNCTIONS: dict[str, str] = {
     "examples/experimental_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/experimental_gemm.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/grouped.py:grouped": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/grouped_outer.py:outer": "one kernel, shown whole",
     "numba_cute/kernels/gemm/mixed.py:mixed": "one kernel, shown whole",
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/dense.py:gemm": "one kernel, shown whole",

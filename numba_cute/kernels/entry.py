@@ -25,6 +25,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import types
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -35,11 +36,15 @@ from numba_cute.isa.form.targets import asked
 from numba_cute.seam import CuteError
 from numba_cute.seam.marks.constexpr import LAUNCHER
 
+from .arrays import FLOATS, aligned, check, described, element_type, strides, type_name
+from .carried import carried, name_of
+
 __all__ = [
     "FLOATS",
     "Operator",
     "Planned",
     "Work",
+    "aligned",
     "capturing",
     "check",
     "check_place",
@@ -54,20 +59,14 @@ __all__ = [
     "refuse_tangents",
     "simulated",
     "stream_of",
+    "strides",
     "target_of",
+    "type_name",
+    "under_autocast",
 ]
 
-FLOATS = ("bfloat16", "float16", "float32")
-"""The element types that most kernels take, by the names that NumPy and torch share."""
 MOST = 4096
 """Launches that one `Planned` remembers."""
-
-_TYPES = {
-    "bfloat16": cute.BFloat16, "float16": cute.Float16, "float32": cute.Float32, "float64": cute.Float64,
-    "float8_e4m3fn": cute.Float8E4M3FN, "float8_e5m2": cute.Float8E5M2, "bool": cute.Boolean,
-    "int8": cute.Int8, "int16": cute.Int16, "int32": cute.Int32, "int64": cute.Int64,
-    "uint8": cute.Uint8, "uint16": cute.Uint16, "uint32": cute.Uint32, "uint64": cute.Uint64,
-}  # fmt: skip
 
 
 def pytorch() -> Any:
@@ -81,86 +80,33 @@ def pytorch() -> Any:
     return torch
 
 
-def type_name(x: Any) -> str:
-    """Name the element type of `x`, an array of torch's or NumPy's, as "bfloat16"."""
-    return str(x.dtype).removeprefix("torch.")
-
-
-def element_type(x: Any) -> Any:
-    """Give this library's element type of `x`, an array of torch's or NumPy's. CuteError for one that it has not."""
-    found = _TYPES.get(type_name(x))
-    if found is None:
-        raise CuteError(f"kernels: elements of {x.dtype} are none of {', '.join(_TYPES)}")
-    return found
-
-
-def strides(x: Any) -> tuple[int, ...]:
-    """Give the strides of `x`, an array of torch's or NumPy's, in elements."""
-    if hasattr(x, "stride"):
-        return tuple(x.stride())
-    return tuple(s // x.itemsize for s in x.strides)
-
-
-def aligned(x: Any) -> bool:
-    """Say whether `x`, an array of torch's or NumPy's, begins at a multiple of 16 bytes."""
-    at = x.data_ptr() if hasattr(x, "data_ptr") else x.ctypes.data
-    return bool(at % 16 == 0)
-
-
-def described(x: Any) -> str:
-    """Describe `x` for a message: of an array its type, shape, strides and place, of anything else its class."""
-    if x is None:
-        return "None"
-    if (
-        isinstance(x, type)
-        or not hasattr(x, "dtype")
-        or not (hasattr(x, "strides") or callable(getattr(x, "stride", None)))
-    ):
-        return f"{type(x).__name__} {x!r}"
-    where = f" on {x.device}" if hasattr(x, "device") else ""
-    return f"{type_name(x)} of shape {tuple(x.shape)} and strides {strides(x)}{where}"
-
-
-def check(
-    what: str, name: str, x: Any, *, dtypes: Sequence[str] = (), rank: int | None = None, least_rank: int = 0,
-    shape: Sequence[int | None] | None = None, last: bool = True, like: Any = None, optional: bool = False,
-) -> None:  # fmt: skip
-    """Refuse `x` if it is not what an entry takes.
-
-    what: the entry, and name: the argument, for the message. dtypes: names of the element types that it may have.
-    rank, least_rank: how many modes it has, exactly or at least. shape: its extents, None for any. last: whether its
-    last mode must be contiguous. like: an array on whose device it must lie. optional: whether None will do.
-    CuteError says the argument, what it is, the rule, and what to do.
-    """
-    if x is None and optional:
-        return
-
-    def refuse(rule: str) -> NoReturn:
-        raise CuteError(f"{what}: {name} is {described(x)}{rule}")
-
-    if not hasattr(x, "dtype") or not hasattr(x, "shape"):
-        refuse(f"; give a tensor of torch's on the GPU{' or None' if optional else ''}")
-    if dtypes and type_name(x) not in dtypes:
-        refuse(f"; its elements must be {_either(dtypes)}: convert it with {name}.to(…)")
-    if rank is not None and len(x.shape) != rank or len(x.shape) < least_rank:
-        modes = f"{rank} modes" if rank is not None else f"{least_rank} modes or more"
-        refuse(f"; it must have {modes}: reshape it")
-    if shape is not None and not _fits(tuple(x.shape), shape):
-        extents = ", ".join("any" if n is None else str(n) for n in shape)
-        refuse(f"; its shape must be ({extents}{',' if len(shape) == 1 else ''}): give one of that shape")
-    if last and len(x.shape) and x.shape[-1] > 1 and 0 not in x.shape and strides(x)[-1] != 1:
-        refuse(f"; its last mode must be contiguous: give {name}.contiguous()")
-    if like is not None and getattr(x, "device", None) != getattr(like, "device", None):
-        refuse(f", and the first argument is on {like.device}: give {name}.to({str(like.device)!r})")
-
-
-def _fits(shape: tuple[int, ...], want: Sequence[int | None]) -> bool:
-    return len(shape) == len(want) and all(w is None or n == w for n, w in zip(shape, want))
-
-
 def _annotation(said: Any) -> Any:
-    """The type that an annotation of an operator's argument says in torch's words."""
-    return eval(said, {"torch": pytorch()}) if isinstance(said, str) else said
+    """The type that an annotation of an operator's argument says in torch's words; an object of Python's goes by its
+    name (carried.py)."""
+    return (str if said == "object" else eval(said, {"torch": pytorch()})) if isinstance(said, str) else said
+
+
+def _flat(tensors: Sequence[Any]) -> list[Any]:
+    """The tensors, or None, among which are lists of such."""
+    return [t for x in tensors for t in (x if isinstance(x, (list, tuple)) else (x,))]
+
+
+def _apart(x: Any) -> Any:
+    """A tensor, or a list of such, without autograd."""
+    if isinstance(x, (list, tuple)):
+        return [_apart(t) for t in x]
+    return x.detach() if x is not None and x.requires_grad else x
+
+
+def under_autocast(*tensors: Any) -> Any:
+    """Give the factors of a product, or None, as torch.autocast has them where it is on: of its type, as torch's own
+    products do. tensors: of floats; others, and those of another device, stay as they are."""
+    torch, out = pytorch(), list(tensors)
+    for i, t in enumerate(tensors):
+        kind = t.device.type if isinstance(t, torch.Tensor) else ""
+        if kind and torch.is_autocast_enabled(kind) and type_name(t) in FLOATS:
+            out[i] = t.to(torch.get_autocast_dtype(kind))
+    return out
 
 
 def simulated() -> Any:
@@ -213,10 +159,6 @@ def capturing(x: Any) -> bool:
     return bool(x.is_cuda and pytorch().cuda.is_current_stream_capturing())
 
 
-def _either(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-
-
 def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
     """Refuse tensors, or None, that have tangents, or are of `torch.func`: no kernel is differentiated in forward mode,
     or mapped. what: the entry."""
@@ -243,7 +185,7 @@ def refuse_tangents(what: str, tensors: Sequence[Any]) -> None:
 def refuse_gradients(what: str, tensors: Sequence[Any]) -> None:
     """Refuse tensors, or None, of which autograd wants gradients, or which have tangents. what: the entry, which has
     no derivative."""
-    if "torch" in sys.modules:
+    if "torch" in sys.modules and not pytorch().compiler.is_compiling():
         refuse_tangents(what, tensors)
     for t in tensors:
         if getattr(t, "requires_grad", False) and pytorch().is_grad_enabled():
@@ -313,7 +255,8 @@ class Planned:
     """A function of tensors that launches what was planned for their types, shapes, strides, devices and alignment.
 
     plan: `plan(*tensors, *static)` gives a Work, or a function that takes the tensors and launches several. It
-    reads of tensors nothing but what was said. A tensor may be None. name: of the entry, for messages.
+    reads of tensors nothing but what was said. A tensor may be None, or a list of tensors. name: of the entry, for
+    messages.
     """
 
     def __init__(self, plan: Callable[..., Any], name: str = "kernels") -> None:
@@ -322,17 +265,33 @@ class Planned:
 
     def __call__(self, tensors: Sequence[Any], static: tuple[Any, ...] = ()) -> None:
         """Launch on `tensors`; `static` are the plan's other arguments, which hash."""
-        key = (simulated(), static, *kinds(tensors))
+        flat = _flat(tensors)
+        lengths = tuple(len(x) for x in tensors if isinstance(x, (list, tuple)))
+        key = (simulated(), static, lengths, *kinds(flat))
         launch = self.known.get(key)
         if launch is None:
-            for t in tensors:
+            for t in flat:
                 check_place(self.name, "a tensor", t)
             made = self.plan(*tensors, *static)
             launch = made.launcher() if isinstance(made, Work) else made
             if len(self.known) >= MOST:  # the oldest of many shapes
                 self.known.pop(next(iter(self.known)), None)
             self.known[key] = launch
-        launch(*[t.detach() if t is not None and t.requires_grad else t for t in tensors])
+        launch(*map(_apart, tensors))
+
+
+_operators: dict[str, Operator] = {}
+
+
+def _registered(name: str) -> bool:
+    """Register an operator with torch, if it is not; True."""
+    own = _operators[name]
+    if own._made is None:
+        own._made = own._registered()
+    return True
+
+
+_registered._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch.compile calls it while it traces
 
 
 class Operator:
@@ -341,16 +300,17 @@ class Operator:
 
     name: "numba_cute::…". plan: `plan(*inputs, *results, *static)` of the tensors that go in and come out, and of the
     other arguments, as of `Planned`. signature: a function whose parameters, annotated in torch's words as strings
-    ("torch.Tensor", "torch.Tensor | None", "float", …), are the operator's arguments, tensors first. It is called with
-    them, checks, and gives the results, new tensors, as a tensor or a tuple: it runs for fake tensors too.
-    count: how many results there are. backward, setup_context: as of `cute.torch_op`. constant: names of the tensors of
-    which `backward` gives no gradient, which are refused if one is asked for. Without `backward` torch refuses.
+    ("torch.Tensor", "torch.Tensor | None", "list[torch.Tensor]", "float", …; "object" for what hashes and torch has no
+    word for), are the operator's arguments, tensors first. It is called with them, checks, and gives the results, new
+    tensors, as a tensor or a tuple: it runs for fake tensors too. count: how many results there are; None for a list of
+    some. backward, setup_context: as of `cute.torch_op`. constant: names of the tensors of which `backward` gives no
+    gradient, which are refused if one is asked for. Without `backward` torch refuses.
     """
 
     devices: str | None = "cuda"
 
     def __init__(
-        self, name: str, plan: Callable[..., Any], signature: Callable[..., Any], *, count: int = 1,
+        self, name: str, plan: Callable[..., Any], signature: Callable[..., Any], *, count: int | None = 1,
         backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None,
         constant: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
@@ -359,36 +319,66 @@ class Operator:
         self.planned, self.count = Planned(plan, self.what), count
         parameters = inspect.signature(signature).parameters.values()
         self.tensors = sum("Tensor" in str(p.annotation) for p in parameters)
-        names = [p.name for p in parameters][: self.tensors]
-        self.constant = [names.index(name) for name in constant]
-        self._made = self._registered() if "torch" in sys.modules else None  # torch.compile finds it there
+        self.names = [p.name for p in parameters]
+        self.constant = [self.names.index(name) for name in constant]
+        self.objects = [p.annotation == "object" for p in parameters]
+        _operators[name], self._made = self, None
+        if "torch" in sys.modules:
+            _registered(name)
 
     @property
     def made(self) -> Any:
         """The operator of torch's; where torch was not loaded before, it is registered when it is first asked for."""
-        if self._made is None:
-            self._made = self._registered()
+        _registered(self.name)
         return self._made
 
     def _registered(self) -> Any:
-        torch, out = pytorch(), self.signature
-        own = [p.replace(annotation=_annotation(p.annotation)) for p in inspect.signature(out).parameters.values()]
+        torch = pytorch()
+        own = [
+            p.replace(annotation=_annotation(p.annotation), default=inspect.Parameter.empty)
+            for p in inspect.signature(self.signature).parameters.values()
+        ]
 
         def run(*args: Any) -> None:
-            inputs, results = args[: len(own)], args[len(own) :]
+            inputs, results = self._given_objects(args[: len(own)]), args[len(own) :]
             static = (tuple(x) if isinstance(x, list) else x for x in inputs[self.tensors :])  # as torch has sequences
             self.planned((*inputs[: self.tensors], *results), tuple(static))
 
+        def out(*args: Any, **named: Any) -> Any:
+            return self.signature(*self._given_objects([*args, *(named[n] for n in self.names[len(args) :])]))
+
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        results = [inspect.Parameter(f"result_{i}", kind, annotation=torch.Tensor) for i in range(self.count)]
-        whole = [p.replace(default=inspect.Parameter.empty) for p in own] + results
-        run.__signature__ = inspect.Signature(whole)  # type: ignore[attr-defined]
-        run.__annotations__ = {p.name: p.annotation for p in whole}
+        each = torch.Tensor if self.count is not None else types.GenericAlias(list, (torch.Tensor,))
+        results = [inspect.Parameter(f"result_{i}", kind, annotation=each) for i in range(self.count or 1)]
+        functions: tuple[tuple[Any, Any], ...] = (run, own + results), (out, own)
+        for function, parameters in functions:
+            function.__signature__ = inspect.Signature(parameters)
+            function.__annotations__ = {p.name: p.annotation for p in parameters}
         made = cute.torch_op(
-            self.name, out=out, backward=self.backward or self._no_backward, setup_context=self.setup_context,
-            devices=self.devices,
+            self.name, out=out, backward=self._gradients if self.backward else self._no_backward,
+            setup_context=self.setup_context and self._keep, devices=self.devices,
         )  # fmt: skip
         return made(run)
+
+    def _given_objects(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments of the operator, with objects in the place of their names."""
+        return [carried(x) if named else x for x, named in zip(args, self.objects, strict=True)]
+
+    def _keep(self, ctx: Any, inputs: Any, output: Any) -> None:
+        """Keep what gradients need, as `setup_context` says."""
+        assert self.setup_context is not None
+        self.setup_context(ctx, self._given_objects(inputs), output)
+
+    def _gradients(self, ctx: Any, *gradients: Any) -> Any:
+        """Give the gradients; of what has none it is refused."""
+        assert self.backward is not None
+        asked = [self.names[i] for i in self.constant if ctx.needs_input_grad[i]]
+        if asked:  # of which nobody has heard where torch.compile runs
+            raise CuteError(
+                f"{self.what}: a gradient of {', '.join(asked)} is asked for, and there is none: give "
+                f"{asked[0]}.detach()"
+            )
+        return self.backward(ctx, *gradients)
 
     def _no_backward(self, ctx: Any, *gradients: Any) -> NoReturn:
         """Refuse to give gradients."""
@@ -406,7 +396,7 @@ class Operator:
         if into is not None and not isinstance(into, (tuple, list)):
             raise CuteError(f"{self.what}: out={into!r:.60} must be the tensors to write to, in their order")
         if not torch.compiler.is_compiling():
-            refuse_tangents(self.what, args[: self.tensors])
+            refuse_tangents(self.what, _flat(args[: self.tensors]))
             refuse_gradients(self.what, [args[i] for i in self.constant] + list(into or ()))
         if torch.compiler.is_compiling() or self._watched(torch, args):
             if into is not None and any(t is not None for t in into):
@@ -414,21 +404,37 @@ class Operator:
                     f"{self.what}: out is given, and a gradient is asked for or torch.compile runs: leave out=, or "
                     "call it under torch.no_grad()"
                 )
-            return self.made(*args)
+            return self.traced(*args)
         results = self.signature(*args)
-        several = isinstance(results, tuple)
+        several = isinstance(results, (tuple, list))
         written = results if several else (results,)
         if into is not None:
             if len(into) != len(written):
                 raise CuteError(f"{self.what}: out has {len(into)} tensors, and there are {len(written)} results")
             written = tuple(self._given(i, made, given) for i, (made, given) in enumerate(zip(written, into)))
-        self.planned((*args[: self.tensors], *written), tuple(args[self.tensors :]))
+        given = written if self.count is not None else (list(written),)
+        self.planned((*args[: self.tensors], *given), tuple(args[self.tensors :]))
         return written if several else written[0]
 
-    def _watched(self, torch: Any, args: tuple[Any, ...]) -> bool:
-        """Whether somebody wants to know what is called: autograd, or what stands for tensors."""
+    def traced(self, *args: Any) -> Any:
+        """Call the operator of torch's, which autograd and torch.compile know, with all of its arguments."""
+        given = [name_of(x) if named else x for x, named in zip(args, self.objects)]
+        if pytorch().compiler.is_compiling():  # by its name, for it may be registered while torch.compile traces
+            _registered(self.name)
+            library, _, name = self.name.partition("::")
+            return getattr(getattr(pytorch().ops, library), name)(*given)
+        return self.made(*given)
+
+    def watched(self, args: Sequence[Any]) -> bool:
+        """Say whether somebody wants to know what is called: torch.compile, autograd, or what stands for tensors. args:
+        of which the first are the operator's tensors."""
+        torch = pytorch()
+        return bool(torch.compiler.is_compiling()) or self._watched(torch, args)
+
+    def _watched(self, torch: Any, args: Sequence[Any]) -> bool:
+        """Whether autograd, or what stands for tensors, wants to know what is called."""
         grad = torch.is_grad_enabled()
-        for t in args[: self.tensors]:
+        for t in _flat(args[: self.tensors]):
             if t is None:
                 continue
             if type(t) is not torch.Tensor and type(t) is not torch.nn.Parameter and isinstance(t, torch.Tensor):

@@ -14,6 +14,7 @@ from ..seam.ground.naming import described
 from ..seam.guards.kinds import Vector
 from ..seam.guards.messages import how_static
 from .broadcast import broadcast_shape, broadcast_strides
+from .followed import Followed, followed
 from .move import fits_a_thread
 
 __all__ = [
@@ -341,6 +342,8 @@ def _computed(op: str, dtype: DType) -> DType:
 def elementwise(op: Any, *operands: Any) -> Any:
     """Apply `op` (see `Backend.elementwise`) to vectors, their types promoted and shapes broadcast, and scalars; the
     result is a scalar if all are."""
+    if any(isinstance(x, Followed) for x in operands):
+        return followed(op, operands)
     name = op if isinstance(op, str) else "div"  # the rows of the table are functions of floats
     b = seam.current()
     vectors = [x for x in operands if isinstance(x, TensorSSA)]
@@ -390,6 +393,8 @@ def _power(x: TensorSSA, n: int) -> TensorSSA:
 @traced
 def where(cond: Any, x: Any, y: Any) -> Any:
     """Select `x` where `cond` is true and `y` elsewhere, element by element; each may be a vector or a scalar."""
+    if any(isinstance(v, Followed) for v in (cond, x, y)):
+        return followed("where", (cond, x, y))
     if not isinstance(cond, TensorSSA):
         if hasattr(cond, "__len__"):
             raise CuteError(f"where: cond is {described(cond)}: give a truth value, or a vector of such")

@@ -132,16 +132,34 @@ def test_a_second_derivative_is_refused_when_it_is_asked_for():
     (first,) = torch.autograd.grad(kernels.softmax(x).pow(2).sum(), x, create_graph=True)
     with pytest.raises(cute.CuteError, match="softmax: there is no second derivative"):
         first.sum().backward()
-    with pytest.raises(cute.CuteError, match="grouped_gemm: there is no derivative"):
-        kernels.grouped_gemm(normal(8, 16, grad=True), normal(1, 8, 16), int32(8)).sum().backward()
+    rows = normal(8, 16, grad=True)
+    (first,) = torch.autograd.grad(
+        kernels.grouped_gemm(rows, normal(1, 8, 16), int32(8)).sum(), rows, create_graph=True
+    )
+    assert not first.requires_grad  # it is linear: nothing is left of a second derivative by itself
+    scales, x = torch.ones(8, 1, requires_grad=True), normal(8, 128, dtype=F8)
+    with pytest.raises(cute.CuteError, match="blockscaled_gemm: there is no derivative"):
+        kernels.blockscaled_gemm(x, x, scales, torch.ones(1, 1)).sum().backward()
 
 
 @SLOW
-def test_the_gradient_of_the_logs_of_sums_is_refused():
-    q, k = normal(1, 8, 1, 64, grad=True), normal(1, 8, 1, 64)
-    o, lse = kernels.flash_attention(q, k, k, return_lse=True)
-    with pytest.raises(cute.CuteError, match=r"a gradient of the logs of the sums is asked for.*lse.detach\(\)"):
-        (o.sum() + lse.sum()).backward()
+def test_gradients_of_gradients_are_not_dropped():
+    q = normal(1, 8, 1, 64, grad=True)
+    o, lse = kernels.flash_attention(q, q.detach(), q.detach(), return_lse=True)
+    (first,) = torch.autograd.grad(o.sum(), q, create_graph=True, grad_outputs=None)
+    with pytest.raises(cute.CuteError, match="attention: there is no second derivative"):
+        first.sum().backward()
+    given = [t.detach().requires_grad_() for t in (o, q, q, q, o, lse)]
+    with pytest.raises(cute.CuteError, match="attention: there is no second derivative"):
+        kernels.attention_backward(*given)[0].sum().backward()
+
+
+@SLOW
+def test_a_gradient_that_there_is_not_is_refused_where_it_is_traced():
+    x, cos = normal(8, 2, 8, grad=True), normal(8, 4, grad=True)
+    turned = torch.compile(lambda x, c: kernels.rotary(x, c, c), fullgraph=True, backend="aot_eager")
+    with pytest.raises(Exception, match="rotary: a gradient of cos, sin is asked for, and there is none"):
+        turned(x, cos).sum().backward()
 
 
 @SLOW

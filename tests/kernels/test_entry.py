@@ -9,7 +9,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import kernels
 from numba_cute.kernels import entry
-from numba_cute.kernels.gemm import bias
+from numba_cute.kernels.gemm import amax
 
 try:
     import torch
@@ -161,13 +161,12 @@ def images(*shape):
 
 
 GRADIENTLESS = {
-    "matmul": lambda: kernels.matmul(bf16(8, 8, grad=True), bf16(8, 8)),
-    "matmul, a bias alone": lambda: kernels.matmul(bf16(8, 8), bf16(8, 8), epilogue=bias(bf16(8, grad=True))),
-    "conv2d, of an epilogue": lambda: kernels.conv2d(
-        images(1, 8, 4, 4), images(8, 8, 1, 1), epilogue=bias(bf16(8, grad=True))
+    "matmul, what it finds beside": lambda: kernels.matmul(
+        bf16(8, 8), bf16(8, 8), epilogue=amax(torch.zeros(1, requires_grad=True))
     ),
-    "flash_attention, a sink alone": lambda: kernels.flash_attention(
-        *[bf16(1, 8, 1, 64)] * 3, sink=torch.zeros(1, requires_grad=True)
+    "matmul, what it writes to": lambda: kernels.matmul(bf16(8, 8), bf16(8, 8), out=bf16(8, 8, grad=True)),
+    "flash_attention, of a function": lambda: kernels.flash_attention(
+        *[bf16(1, 8, 1, 64)] * 3, score=lambda s, *_: s, aux=(torch.zeros(1, requires_grad=True),)
     ),
     "rotary, its cosines": lambda: kernels.rotary(bf16(8, 1, 64), bf16(8, 32, grad=True), bf16(8, 32)),
     "int4_weights": lambda: kernels.int4_weights(torch.zeros(8, 16).char(), bf16(8, 1, grad=True)),

@@ -31,12 +31,13 @@ def vector_at(x, dtype, row, head, batch, strides, column):
 @functools.cache
 def make_before(dtype, d, queries):
     """The kernel that comes first, for `d` columns of O. Its grid: (tiles of so many queries, heads, batches). It gets
-    no sums of dQ, and no number of tiles drawn, where there are none."""
+    no sums of dQ, and no number of tiles drawn, where there are none; dlse, the gradient of the logs, or None; and cu,
+    where sequences have their own lengths, the first row of each."""
     across = d // VECTOR  # threads of a row
     bits = across.bit_length() - 1
 
     @cuda.jit(launch_bounds=THREADS)
-    def before(o, do, lse, logs, dot, sums, drawn, rows, o_strides, do_strides):
+    def before(o, do, lse, logs, dot, sums, drawn, rows, o_strides, do_strides, dlse, cu):
         tidx, _, _ = arch.thread_idx()
         tile, head, batch = arch.block_idx()
         tiles, heads, _ = arch.grid_dim()
@@ -51,19 +52,26 @@ def make_before(dtype, d, queries):
                 at = cute.assume(cute.Int64(place) * (queries * d) + 4 * i, divby=4)
                 cute.autovec_copy(zeros, cute.make_tensor(sums.iterator + at, cute.make_layout(4)))
         column = tidx % across * VECTOR
+        first, of = cute.Int32(0), cute.Int32(batch)
+        if cute.const_expr(cu is not None):
+            first, of = cute.Int32(cu[batch]), cute.Int32(0)
+            rows = cute.Int32(cu[batch + 1] - first)
         for step in cute.range_constexpr((queries * across + THREADS - 1) // THREADS):
             row = step * (THREADS // across) + tidx // across  # whole warps stay together: they add up by shuffles
             query = tile * queries + row
             total = cute.Float32(0)
             if row < queries and query < rows:
-                x = vector_at(o, dtype, query, head, batch, o_strides, column)
-                y = vector_at(do, dtype, query, head, batch, do_strides, column)
+                x = vector_at(o, dtype, first + query, head, of, o_strides, column)
+                y = vector_at(do, dtype, first + query, head, of, do_strides, column)
                 total = (x.load().to(cute.Float32) * y.load().to(cute.Float32)).reduce(cute.ReductionOp.ADD, 0.0)
             for bit in cute.range_constexpr(bits):
                 total += arch.shuffle_sync_bfly(total, 1 << bit)
             if row < queries and column == 0:
                 seen = query < rows
-                log = lse[batch, head, query] if seen else -math.inf
+                log = lse[of, head, first + query] if seen else -math.inf
+                if cute.const_expr(dlse is not None):
+                    if seen:
+                        total -= dlse[of, head, first + query]
                 dot[place * queries + row] = total
                 # a row that sees no key has no exponentials: 2 ** (s - inf) is 0
                 logs[place * queries + row] = math.inf if log == -math.inf else log * cute.Float32(LOG2_E)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backward pass of attention on Hopper where heads are wide, beyond 128: dK and dV of one kernel, dQ of another.
+"""The backward pass of attention on Hopper where heads are wide, beyond 128, and for all options, of any heads: dK and
+dV of one kernel, dQ of another.
 
 Registers hold the sums of but 64 keys, or 128 queries, and parts of dQ added up in memory would cost more than S and dP
 computed twice: so each kernel sums what is its own, and nothing is summed in memory. The CTAs of a cluster have
@@ -8,27 +9,44 @@ neighbouring tiles; what streams by them, each fetches a half of for both.
 Of the kernel for dK and dV, one warpgroup has S^T = K Q^T, P^T, and dV += P^T dO, the other dP^T = V dO^T, dS^T, and
 dK += dS^T Q; P goes from the one's registers to the other's. Of the kernel for dQ, each warpgroup has 64 queries.
 While one computes, the tensor cores have the other's products.
+
+A function of the scores is followed by them (`derivative.py`): P, times its derivative, is what dS is made of.
+Sequences of their own lengths are read and written by tensor maps with two modes for rows, of which one ends after a
+tile's: what is another sequence's is read as zeros, and stays as it is (as in `gemm/grouped_outer.py`).
 """
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
-from numba_cute.nvgpu import cpasync, warp, warpgroup
+from numba_cute.nvgpu import warp, warpgroup
 from numba_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
-from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, softmax
+from .backward_rows import (
+    CONSUMER_WARPS,
+    TILE,
+    bent,
+    hide,
+    hold,
+    load_rows,
+    multiply_by,
+    pipe_of,
+    put,
+    sequence,
+    stream,
+    stream_rows,
+    tiles_of,
+)  # fmt: skip
 from .backward_tiles import leave_out, load_numbers, load_tile, multiply, release, rows_of, statistics, turned
 from .schedule import tile_at
 
-TILE = 64  # keys of a CTA, and queries that stream by; queries of a warpgroup, and keys that stream by
-THREADS, CONSUMER_WARPS = 384, 8
+THREADS = 384
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 BOTH, WRITTEN = 1, 2  # named barriers: of both warpgroups, and the first of those of one, at their end
 
@@ -36,14 +54,19 @@ BOTH, WRITTEN = 1, 2  # named barriers: of both warpgroups, and the first of tho
 class Form(NamedTuple):
     """What the kernels know when they are compiled.
 
-    head_dim: of Q and K. value_dim: of V, O and dO. cluster: CTAs that
-    share what streams by. held: columns of K, and of V, that stand in registers where dK and dV are summed.
+    head_dim: of Q and K. value_dim: of V, O and dO. causal, left: whether a query's window of keys ends on the right,
+    and on the left. score: what becomes of a score, or None. lengths: whether sequences have their own lengths.
+    cluster: CTAs that share what streams by. held: columns of K, and of V, that stand in registers where dK and dV are
+    summed.
     """
 
     dtype: cute.DType
     head_dim: int
     value_dim: int
     causal: bool
+    left: bool = False
+    score: Any = None
+    lengths: bool = False
     cluster: int = 2
     held: tuple[int, int] = (128, 128)
 
@@ -58,81 +81,11 @@ def multiplies(dtype, width):
     return cute.make_tiled_mma(scores), cute.make_tiled_mma(held), cute.make_tiled_mma(sums)
 
 
-def tiles_of(smem, dtype, layouts):
-    """Shared memory for the tiles of Q, dO, K and V; a CTA has a tile of queries for each of its warpgroups, or one of
-    keys, and stages for what streams by."""
-    names = "sQ", "sdO", "sK", "sV"
-    return tuple(smem.allocate_tensor(dtype, x.outer, 1024, x.inner, name) for x, name in zip(layouts, names))
-
-
-def pipe_of(smem, stages, tx_count, cluster, tidx, name):
-    """The pipeline of a tensor that streams by all CTAs of a cluster, each of which loads a part of it for all."""
-    return pipeline.PipelineTmaAsync.create(
-        num_stages=stages, producer_group=CooperativeGroup(Agent.Thread), tx_count=tx_count,
-        consumer_group=CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS),
-        barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), mcast_mode_mn=(0, 1),
-        cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)), tidx=tidx, defer_sync=True, name=name,
-    )  # fmt: skip
-
-
-@cuda.jit
-def hold(shared, held, columns, tiled_mma, thread):
-    """Fill registers, as A of the tiled MMA, with the first columns of a tile in shared memory."""
-    atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), shared.element_type)
-    load = cute.make_tiled_copy_A(atom, tiled_mma)
-    of = cute.local_tile(shared, (TILE, columns), (0, 0))
-    cute.copy(load, load.get_slice(thread).partition_S(of), load.retile(held))
-
-
-@cuda.jit
-def multiply_by(tiled, from_registers, acc, held, a, b):
-    """Issue the multiplies of S or dP, of whose A the first blocks stand in registers, `held`, too."""
-    for block in cute.range_constexpr(cute.size(b, mode=[2])):
-        if cute.const_expr(block < cute.size(held, mode=[2])):
-            first = from_registers.set(warpgroup.Field.ACCUMULATE, block > 0)
-            cute.gemm(first, acc, held[None, None, block], b[None, None, block], acc)
-        else:
-            first = tiled.set(warpgroup.Field.ACCUMULATE, block > 0)
-            cute.gemm(first, acc, a[None, None, block], b[None, None, block], acc)
-
-
-@cuda.jit
-def stream(tma, coords, shared, width, cluster, rank, head, batch):
-    """Where this CTA's part of tiles goes to, and where they come from: (…, stage) and (…, tile)."""
-    tiles = cute.local_tile(coords[None, None, head, batch], (TILE, width), (None, 0))
-    return cpasync.tma_partition(
-        tma, rank, cute.make_layout(cluster), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
-    )
-
-
-@cuda.jit
-def put(total, tiled_mma, atom, shared, tma, coords, tile, head, batch, width, thread, unread, written):
-    """Write a warpgroup's sums, 64 rows, by way of shared memory to the array that they belong in. unread: the barrier
-    of all who have multiplied what lies there; written: that of the warpgroup."""
-    out = cute.make_tiled_copy_S(atom, cute.make_tiled_copy_C_atom(atom, tiled_mma))
-    to_shared = out.get_slice(thread).partition_D(shared)
-    rounded = cute.make_rmem_tensor(cute.shape(to_shared), shared.element_type)
-    rounded.store(total)
-    unread.arrive_and_wait()
-    cute.copy(out, rounded, to_shared)
-    arch.fence_proxy("async.shared", space="cta")
-    written.arrive_and_wait()
-    if thread < 32:
-        parts = cute.local_tile(shared, (TILE, 64), (0, None))
-        tiles = cute.local_tile(coords[None, None, head, batch], (TILE, 64), (None, None))
-        of, to = cpasync.tma_partition(
-            tma, 0, cute.make_layout(1), cute.group_modes(parts, 0, 2), cute.group_modes(tiles, 0, 2)
-        )
-        for part in cute.range_constexpr(width // 64):
-            cute.copy(tma, of[None, part], to[None, tile, part])
-        arch.cp_async_bulk_commit_group()
-        arch.cp_async_bulk_wait_group(0, read=True)
-
-
 @functools.cache
 def make_keys_kernel(form):
     """The kernel for dK and dV. Its grid: clusters for pairs of tiles of keys, KV heads and batches."""
-    dtype, d, dv, causal, cluster, held = form
+    dtype, d, dv, causal, left, score, lengths, cluster, held = form
+    held = min(held[0], d if score is None or d < 256 else 64), min(held[1], dv)
     (scores, in_registers, to_v), (_, _, to_k) = multiplies(dtype, dv), multiplies(dtype, d)
     layouts = tuple(rows_of(dtype, TILE, *of) for of in ((d, 2), (dv, 2), (d,), (dv,)))
     row_bytes = TILE * dtype.width // 8
@@ -142,16 +95,24 @@ def make_keys_kernel(form):
     share = (1 << cluster) - 1
 
     @cuda.jit
-    def rounds_of(pair, shift, query_tiles, group):
-        """The first tile of queries that sees a pair of tiles of keys, and how many there are of all heads."""
+    def rounds_of(pair, shift, behind, query_tiles, keys, group):
+        """The first tile of queries that sees a pair of tiles of keys, the one after the last, and how many there are
+        of all heads."""
         hidden = max(pair * cluster * TILE - shift, 0) // TILE if causal else 0
-        first = min(cute.Int32(hidden), query_tiles)
-        return first, cute.Int32(group * (query_tiles - first))
+        last = query_tiles
+        if cute.const_expr(left):
+            beyond = cute.Int32(max((pair + 1) * (cluster * TILE) - 1 - behind + TILE, 0) // TILE)
+            last = cute.Int32(min(query_tiles, beyond))
+        if cute.const_expr(lengths):
+            if pair * cluster * TILE >= keys:
+                last = cute.Int32(0)
+        first = min(cute.Int32(hidden), last)
+        return first, last, cute.Int32(group * (last - first))
 
     @cuda.jit(launch_bounds=(THREADS, 1))
     def dk_dv(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dk, mdK, tma_dv, mdV, lse, dot,
-        keys, query_tiles, group, heads, order, shift, statistics_rows, scale,
+        keys, query_tiles, group, heads, order, shift, statistics_rows, scale, queries, behind, cu_q, cu_k, used, aux,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -176,7 +137,13 @@ def make_keys_kernel(form):
         index = cute.Int32(arch.block_idx()[0]) // cluster
         pair, head, batch = tile_at(index, order, False)
         key_tile = pair * cluster + rank
-        first, rounds = rounds_of(pair, shift, query_tiles, group)
+        q_row, k_row, q_batch, k_batch = 0, 0, batch, batch
+        if cute.const_expr(lengths):
+            q_row, queries, q_batch = sequence(cu_q, None, batch, queries)
+            k_row, keys, k_batch = sequence(cu_k, used, batch, keys)
+            query_tiles = cute.Int32((queries + TILE - 1) // TILE)
+            shift, behind = cute.Int32(shift + keys - queries), cute.Int32(behind + keys - queries)
+        first, end, rounds = rounds_of(pair, shift, behind, query_tiles, keys, group)
         arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
         arch.griddepcontrol_launch_dependents()
 
@@ -186,28 +153,47 @@ def make_keys_kernel(form):
                 if arch.elect_one():
                     arch.mbarrier_arrive_and_expect_tx(k_full, row_bytes * d)
                     arch.mbarrier_arrive_and_expect_tx(v_full, row_bytes * dv)
-                load_tile(tma_k, mK, sK, (TILE, d), key_tile, head, batch, k_full)
-                load_tile(tma_v, mV, sV, (TILE, dv), key_tile, head, batch, v_full)
+                if cute.const_expr(lengths):
+                    load_rows(tma_k, mK, sK, key_tile, k_row, keys, d, head, k_batch, k_full)
+                    load_rows(tma_v, mV, sV, key_tile, k_row, keys, dv, head, k_batch, v_full)
+                else:
+                    load_tile(tma_k, mK, sK, (TILE, d), key_tile, head, batch, k_full)
+                    load_tile(tma_v, mV, sV, (TILE, dv), key_tile, head, batch, v_full)
                 loads_q, loads_do = q_pipe.make_producer(), do_pipe.make_producer()
                 for member in range(group):
                     q_head = cute.Int32(head * group + member)
-                    tQsQ, tQgQ = stream(tma_q, mQ, sQ, d, cluster, rank, q_head, batch)
-                    tOsO, tOgO = stream(tma_do, mdO, sdO, dv, cluster, rank, q_head, batch)
+                    if cute.const_expr(not lengths):
+                        tQsQ, tQgQ = stream(tma_q, mQ, sQ, d, cluster, rank, q_head, batch)
+                        tOsO, tOgO = stream(tma_do, mdO, sdO, dv, cluster, rank, q_head, batch)
                     row = cute.Int32((batch * heads * group + q_head) * statistics_rows)
-                    for m in range(first, query_tiles):
+                    for m in range(first, end):
                         place = cute.assume(row + m * TILE, divby=16)
                         stage = loads_q.acquire_and_advance()
                         if arch.elect_one():
                             load_numbers(lse, place, sLse[None, stage.index], stage.barrier, TILE)
-                        cute.copy(
-                            tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
-                        )
+                        if cute.const_expr(lengths):
+                            stream_rows(
+                                tma_q, mQ, sQ, stage.index, m, q_row, queries, d, cluster, rank, q_head, q_batch,
+                                stage.barrier, share,
+                            )  # fmt: skip
+                        else:
+                            cute.copy(
+                                tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier,
+                                mcast_mask=share,
+                            )  # fmt: skip
                         stage = loads_do.acquire_and_advance()
                         if arch.elect_one():
                             load_numbers(dot, place, sDot[None, stage.index], stage.barrier, TILE)
-                        cute.copy(
-                            tma_do, tOgO[None, m], tOsO[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
-                        )
+                        if cute.const_expr(lengths):
+                            stream_rows(
+                                tma_do, mdO, sdO, stage.index, m, q_row, queries, dv, cluster, rank, q_head, q_batch,
+                                stage.barrier, share,
+                            )  # fmt: skip
+                        else:
+                            cute.copy(
+                                tma_do, tOgO[None, m], tOsO[None, stage.index], tma_bar_ptr=stage.barrier,
+                                mcast_mask=share,
+                            )  # fmt: skip
                 loads_q.tail()
                 loads_do.tail()
         else:
@@ -231,8 +217,8 @@ def make_keys_kernel(form):
                 rS = scores.make_fragment_C(scores.partition_shape_C((TILE, TILE)))
                 rP = cute.make_rmem_tensor(to_v.partition_shape_A((TILE, TILE)), dtype)
                 rdV.fill(0.0)
-                scale_log2 = scale * cute.Float32(softmax.LOG2_E)
-                query_tile = cute.Int32(first)
+                scale_log2 = cute.Float32(softmax.LOG2_E) if score is not None else scale * cute.Float32(softmax.LOG2_E)
+                query_tile, q_head = cute.Int32(first), cute.Int32(head * group)
                 arch.mbarrier_wait(k_full, 0)
                 rK = cute.make_rmem_tensor(in_registers.partition_shape_A((TILE, held[0])), dtype)
                 hold(sK, rK, held[0], in_registers, thread)
@@ -245,17 +231,38 @@ def make_keys_kernel(form):
                     if i > 0:
                         do_done.release()
                         do_done.advance()
-                    if causal:
-                        last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # key that the first query sees
-                        if last < TILE - 1:
-                            leave_out(rS, cute.Int32(last + 2 * place - key), TILE)
-                        query_tile = cute.Int32(first if query_tile + 1 == query_tiles else query_tile + 1)
-                    s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, q.index, place, TILE)
-                    s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
+                    if cute.const_expr(score is not None):
+                        rPd = cute.make_rmem_tensor(cute.shape(rP), dtype)  # times the derivative by each score
+                        for e in cute.range_constexpr(cute.size(rS)):
+                            at = cute.Int32(key_tile * TILE + key + e // 2 % 2 * 8)
+                            by = cute.Int32(query_tile * TILE + 2 * place + e // 4 * 8 + e % 2)
+                            own, rate = bent(
+                                score, rS[e] * scale, batch, q_head, min(by, cute.Int32(queries - 1)),
+                                min(at, cute.Int32(keys - 1)), aux,
+                            )  # fmt: skip
+                            p = cute.math.exp2(own * scale_log2 - rLse[e % 2, 0, e // 4], fastmath=True)
+                            if at >= keys or causal and at > by + shift or left and at < by + behind:
+                                p, rate = cute.Float32(0), cute.Float32(0)
+                            rS[e], rPd[e] = p, dtype(p * rate)
+                    else:
+                        if cute.const_expr(left or lengths):
+                            hide(rS, key_tile * TILE + key, query_tile * TILE + 2 * place, keys, shift, behind, causal,
+                                 left)  # fmt: skip
+                        elif causal:
+                            last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # that the first sees
+                            if last < TILE - 1:
+                                leave_out(rS, last + 2 * place - key, keys - key_tile * TILE - key, TILE, True)
+                        s = cute.make_tensor(rS.iterator, by_column)
+                        s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
+                    if cute.const_expr(causal or left or score is not None or lengths):
+                        query_tile = cute.Int32(query_tile + 1)
+                        if query_tile == end:
+                            query_tile, q_head = first, cute.Int32(q_head + 1)
                     rP.store(rS.load().to(dtype))
                     arch.mbarrier_wait(p_empty + (i & 1), i >> 1 & 1 ^ 1)
-                    cute.autovec_copy(cute.make_tensor(rP.iterator, vectors), own_p[None, None, i & 1])
+                    sent = rPd if score is not None else rP
+                    cute.autovec_copy(cute.make_tensor(sent.iterator, vectors), own_p[None, None, i & 1])
                     arch.sync_warp()
                     release(p_full + (i & 1))
                     q.release()
@@ -266,8 +273,8 @@ def make_keys_kernel(form):
                 warpgroup.wait_group(0)
                 if rounds > 0:
                     do_done.release()
-                put(rdV.load().to(dtype), to_v, store, sV, tma_dv, mdV, key_tile, head, batch, dv,
-                    thread, both, written)  # fmt: skip
+                put(rdV.load().to(dtype), to_v, store, sV, tma_dv, mdV, key_tile, head, k_batch, dv,
+                    thread, both, written, lengths, k_row, keys)  # fmt: skip
             else:
                 fV = scores.make_fragment_A(scores.get_slice(thread).partition_A(sV))
                 fQt = to_k.make_fragment_B(to_k.get_slice(thread).partition_B(turned(sQ)))
@@ -305,7 +312,7 @@ def make_keys_kernel(form):
                 if rounds > 0:
                     q_done.release()
                 put((rdK.load() * scale).to(dtype), to_k, store, sK, tma_dk, mdK, key_tile, head,
-                    batch, d, thread, both, written)  # fmt: skip
+                    k_batch, d, thread, both, written, lengths, k_row, keys)  # fmt: skip
 
     return cute.cluster_shape(cluster)(dk_dv)
 
@@ -313,7 +320,7 @@ def make_keys_kernel(form):
 @functools.cache
 def make_queries_kernel(form):
     """The kernel for dQ. Its grid: clusters for pairs of tiles of 128 queries, heads and batches."""
-    dtype, d, dv, causal, cluster, _ = form
+    dtype, d, dv, causal, left, score, lengths, cluster, _ = form
     scores, _, sums = multiplies(dtype, d)
     v_stages = 1 if d + dv > 384 else 2
     layouts = tuple(rows_of(dtype, TILE, *of) for of in ((d, 2), (dv, 2), (d, 2), (dv, v_stages)))
@@ -324,7 +331,7 @@ def make_queries_kernel(form):
     @cuda.jit(launch_bounds=(THREADS, 1))
     def dq(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dq, mdQ, lse, dot,
-        keys, group, heads, order, shift, statistics_rows, scale,
+        keys, group, heads, order, shift, statistics_rows, scale, queries, behind, cu_q, cu_k, used, aux,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -343,8 +350,19 @@ def make_queries_kernel(form):
         index = cute.Int32(arch.block_idx()[0]) // cluster
         pair, head, batch = tile_at(index, order, causal)
         tile = (pair * cluster + rank) * 2  # of 64 queries: this warpgroup's, and the next one's
+        q_row, k_row, q_batch, k_batch = 0, 0, batch, batch
+        if cute.const_expr(lengths):
+            q_row, queries, q_batch = sequence(cu_q, None, batch, queries)
+            k_row, keys, k_batch = sequence(cu_k, used, batch, keys)
+            shift, behind = cute.Int32(shift + keys - queries), cute.Int32(behind + keys - queries)
         end = max(min(keys, (pair + 1) * (2 * cluster * TILE) + shift), 0) if causal else keys
+        if cute.const_expr(lengths):
+            if pair * (2 * cluster * TILE) >= queries:
+                end = cute.Int32(0)
         blocks = cute.Int32((end + TILE - 1) // TILE)
+        begin = cute.Int32(0)
+        if cute.const_expr(left):
+            begin = cute.Int32(min(blocks, max(0, pair * (2 * cluster * TILE) + behind) // TILE))
         # It begins when the last CTAs of the kernel for dK and dV do, which have seen that the one before has ended.
 
         if warp_idx < 4:
@@ -353,16 +371,31 @@ def make_queries_kernel(form):
                 for part in cute.range_constexpr(2):
                     if arch.elect_one():
                         arch.mbarrier_arrive_and_expect_tx(own_full + part, row_bytes * (d + dv))
-                    load_tile(tma_q, mQ, sQ[None, None, part], (TILE, d), tile + part, head, batch, own_full + part)
-                    load_tile(tma_do, mdO, sdO[None, None, part], (TILE, dv), tile + part, head, batch, own_full + part)
+                    own_q, own_do, full = sQ[None, None, part], sdO[None, None, part], own_full + part
+                    if cute.const_expr(lengths):
+                        load_rows(tma_q, mQ, own_q, tile + part, q_row, queries, d, head, q_batch, full)
+                        load_rows(tma_do, mdO, own_do, tile + part, q_row, queries, dv, head, q_batch, full)
+                    else:
+                        load_tile(tma_q, mQ, own_q, (TILE, d), tile + part, head, batch, full)
+                        load_tile(tma_do, mdO, own_do, (TILE, dv), tile + part, head, batch, full)
                 loads_k, loads_v = k_pipe.make_producer(), v_pipe.make_producer()
-                tKsK, tKgK = stream(tma_k, mK, sK, d, cluster, rank, head // group, batch)
-                tVsV, tVgV = stream(tma_v, mV, sV, dv, cluster, rank, head // group, batch)
-                for n in range(blocks):
+                kv_head = head // group
+                if cute.const_expr(not lengths):
+                    tKsK, tKgK = stream(tma_k, mK, sK, d, cluster, rank, kv_head, batch)
+                    tVsV, tVgV = stream(tma_v, mV, sV, dv, cluster, rank, kv_head, batch)
+                for n in range(begin, blocks):
                     k = loads_k.acquire_and_advance()
-                    cute.copy(tma_k, tKgK[None, n], tKsK[None, k.index], tma_bar_ptr=k.barrier, mcast_mask=share)
+                    if cute.const_expr(lengths):
+                        stream_rows(tma_k, mK, sK, k.index, n, k_row, keys, d, cluster, rank, kv_head, k_batch,
+                                    k.barrier, share)  # fmt: skip
+                    else:
+                        cute.copy(tma_k, tKgK[None, n], tKsK[None, k.index], tma_bar_ptr=k.barrier, mcast_mask=share)
                     v = loads_v.acquire_and_advance()
-                    cute.copy(tma_v, tVgV[None, n], tVsV[None, v.index], tma_bar_ptr=v.barrier, mcast_mask=share)
+                    if cute.const_expr(lengths):
+                        stream_rows(tma_v, mV, sV, v.index, n, k_row, keys, dv, cluster, rank, kv_head, k_batch,
+                                    v.barrier, share)  # fmt: skip
+                    else:
+                        cute.copy(tma_v, tVgV[None, n], tVsV[None, v.index], tma_bar_ptr=v.barrier, mcast_mask=share)
                 loads_k.tail()
                 loads_v.tail()
         else:
@@ -387,12 +420,16 @@ def make_queries_kernel(form):
                 at = cute.Int32((batch * heads + head) * statistics_rows + row + 8 * r)
                 logs[r], dots[r] = lse[at], dot[at]
                 seen[r] = min(keys, row + 8 * r + shift + 1) if causal else keys
+            starts = cute.make_rmem_tensor(2, cute.Int32)  # and the first of them, where there is a left side
+            for r in cute.range_constexpr(2):
+                starts[r] = row + 8 * r + behind if left else 0
             whole = cute.Int32(min(keys, (tile + w) * TILE + shift + 1) if causal else keys)  # that all rows see
-            scale_log2 = scale * cute.Float32(softmax.LOG2_E)
+            inner = cute.Int32((tile + w + 1) * TILE - 1 + behind if left else 0)  # the first that all rows see
+            scale_log2 = cute.Float32(softmax.LOG2_E) if score is not None else scale * cute.Float32(softmax.LOG2_E)
             k_ready, k_done, v_ready = k_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
             rdQ.fill(0.0)
             arch.mbarrier_wait(own_full + w, 0)
-            for n in range(blocks):
+            for n in range(begin, blocks):
                 k = k_ready.wait_and_advance()
                 warpgroup.fence()
                 multiply(scores, rS, fQ, fK[None, None, None, k.index], False)
@@ -401,16 +438,31 @@ def make_queries_kernel(form):
                 multiply(scores, rdP, fdO, fV[None, None, None, v.index], False)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)  # for S, and for dQ of the block before
-                if n > 0:
+                if n > begin:
                     k_done.release()
                     k_done.advance()
-                if (n + 1) * TILE > whole:
-                    ends = cute.make_rmem_tensor(2, cute.Int32)
+                if cute.const_expr(score is not None):
                     for r in cute.range_constexpr(2):
-                        ends[r] = seen[r] - n * TILE
-                    masks.leave_out(s, column, None, ends)
-                for r in cute.range_constexpr(2):
-                    s[r, None].store(cute.math.exp2(s[r, None].load() * scale_log2 - logs[r], fastmath=True))
+                        query = min(cute.Int32(row + 8 * r), cute.Int32(queries - 1))
+                        for j in cute.range_constexpr(cute.size(s, mode=[1])):
+                            at = cute.Int32(n * TILE + column + j // 2 * 8 + j % 2)
+                            own, rate = bent(
+                                score, s[r, j] * scale, batch, head, query, min(at, cute.Int32(keys - 1)), aux
+                            )
+                            p = cute.math.exp2(own * scale_log2 - logs[r], fastmath=True) * rate
+                            if at >= seen[r] or left and at < starts[r]:
+                                p = cute.Float32(0)
+                            s[r, j] = p
+                else:
+                    if (n + 1) * TILE > whole or left and n * TILE < inner:
+                        ends = cute.make_rmem_tensor(2, cute.Int32)
+                        begins = cute.make_rmem_tensor(2, cute.Int32)
+                        for r in cute.range_constexpr(2):
+                            ends[r] = seen[r] - n * TILE
+                            begins[r] = starts[r] - n * TILE
+                        masks.leave_out(s, column, begins if left else None, ends)
+                    for r in cute.range_constexpr(2):
+                        s[r, None].store(cute.math.exp2(s[r, None].load() * scale_log2 - logs[r], fastmath=True))
                 warpgroup.wait_group(0)  # for dP
                 v.release()
                 for r in cute.range_constexpr(2):
@@ -420,11 +472,11 @@ def make_queries_kernel(form):
                 multiply(sums, rdQ, rdS, fKt[None, None, None, k.index], True)
                 warpgroup.commit_group()
             warpgroup.wait_group(0)
-            if blocks > 0:
+            if blocks > begin:
                 k_done.release()
             written = pipeline.NamedBarrier(WRITTEN + w, 128)
-            put((rdQ.load() * scale).to(dtype), sums, store, sQ[None, None, w], tma_dq, mdQ, tile + w, head, batch, d,
-                thread, written, written)  # fmt: skip
+            put((rdQ.load() * scale).to(dtype), sums, store, sQ[None, None, w], tma_dq, mdQ, tile + w, head, q_batch, d,
+                thread, written, written, lengths, q_row, queries)  # fmt: skip
         arch.griddepcontrol_wait()  # who waits for this kernel waits for the one for dK and dV too
 
     return cute.cluster_shape(cluster)(dq)

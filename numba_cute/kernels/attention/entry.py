@@ -2,6 +2,7 @@
 """Attention for PyTorch's tensors: `flash_attention`."""
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,9 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from ..gemm.operands import counter_of
-from .gradients import DIMS, attention_backward
+from .gradients import DIMS, OPERATOR as BACKWARD
+from .options import How, aux_of, capped, chosen, how_of
 from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
-from .split import MOST_SPLITS
 from .values import turned_shape
 
 if TYPE_CHECKING:
@@ -25,12 +26,6 @@ WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
 MOST = 256
 """Calls, and kernels with their grids, that are remembered, of each so many."""
-
-
-@cute.seam.traced
-def capped(s, batch, head, query, key, cap):
-    """Bend scores so that none is beyond `cap`."""
-    return cap * cute.math.tanh(s / cap, fastmath=True)
 
 
 @cute.runtime.remembered
@@ -115,7 +110,7 @@ def decide(tensors, said):
         entry.check_place(WHAT, name, t)
         entry.check_target(WHAT, t)
         check_for_tma(name, t)
-    left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
+    left, right, scale = chosen(WHAT, causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
         entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=shape, like=q)
@@ -202,48 +197,47 @@ def check_narrow(q, k, v, cu_k, pages, scales):
         entry.check(WHAT, name, t, dtypes=("float32",), shape=(k.shape[0], k.shape[-2]), like=q, optional=True)
 
 
-def chosen(causal, window, softcap, score, scale, d, splits):
-    """The window's sides, and the scale, as options say; refuses those that do not fit."""
-    if causal and window[1] is not None:
+def check_gradients(q, others, aux):
+    """Refuse what has no gradient. others: by their names, options of which there is none. aux: tensors of the function
+    of the scores."""
+    given = [name for name, x in others.items() if x is not None]
+    if given or q.dtype.itemsize == 1:
+        why = f"with {', '.join(given)}" if given else f"and q is {entry.type_name(q)}"
         raise CuteError(
-            f"{WHAT}: causal is True, and window is {window}: a causal window is (left, 0), or give no window"
+            f"{WHAT}: a gradient is asked for, {why}, of which there is none: leave it out, or call it under "
+            "torch.no_grad()"
         )
-    left, right = (window[0], 0) if causal else window
-    for side in (left, right):
-        if side is not None and (type(side) is not int or side < 0):
-            raise CuteError(f"{WHAT}: window {window} must be numbers of keys, 0 or more, or None for all")
-    if score is not None and softcap is not None:
-        raise CuteError(f"{WHAT}: softcap is {softcap}, and score is given: let the function bend its scores")
-    if softcap is not None and not softcap > 0:
-        raise CuteError(f"{WHAT}: softcap {softcap} must be positive, or None")
-    if type(splits) is not int or not 0 <= splits <= MOST_SPLITS:
-        raise CuteError(f"{WHAT}: num_splits is {splits!r}; it must be 1 to {MOST_SPLITS}, or 0 for what is best")
-    scale = 1 / math.sqrt(d) if scale is None else scale
-    if not scale > 0:
-        raise CuteError(f"{WHAT}: scale {scale} must be positive")
-    return left, right, float(scale)
-
-
-def check_gradients(others, q, v):
-    """Refuse options, `others`, of which there are no gradients."""
-    if any(x is not None for x in others) or (q.shape[-1], v.shape[-1]) not in DIMS or q.dtype.itemsize == 1:
+    if any(t.requires_grad for t in aux):
         raise CuteError(
-            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, of 16 bits, and d of q and "
-            f"v one of {', '.join(map(str, DIMS))}: leave the other options, or call it under torch.no_grad()"
+            f"{WHAT}: a tensor of aux requires a gradient, and there is none of what the scores' function reads: give "
+            "it x.detach(), or call it under torch.no_grad()"
         )
 
 
-def results(q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", causal: bool, scale: float) -> Any:
+def results(
+    q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", sink: "torch.Tensor | None", cu_q: "torch.Tensor | None",
+    cu_k: "torch.Tensor | None", used: "torch.Tensor | None", pages: "torch.Tensor | None",
+    by_q: "torch.Tensor | None", by_k: "torch.Tensor | None", by_v: "torch.Tensor | None", aux: "list[torch.Tensor]",
+    how: "object",
+) -> Any:  # fmt: skip
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
-    shape, lse_shape = checked(q, k, v, None, None, None, None, None, None)
+    said = How(*how)  # type: ignore[misc]
+    shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
     torch = entry.pytorch()
     return q.new_empty(shape, dtype=getattr(torch, result_of(q))), q.new_empty(lse_shape, dtype=torch.float32)
 
 
-def planned(q, k, v, o, lse, causal, scale):
+def planned(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, aux, o, lse, how):
     """What computes O and the logs of such tensors."""
-    said = (causal, (None, None), scale, None, None, None, 0)
-    return functools.partial(run, decided((q, k, v, *[None] * 9), said))
+    how = How(*how)
+    said = (how.causal, how.window, how.scale, how.softcap, how.score, how.most_queries, how.splits)
+    call = decided((q, k, v, sink, cu_q, cu_k, used, pages, None, by_q, by_k, by_v), said)
+
+    def launch(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, aux, o, lse):
+        lengths = Lengths(cu_q, cu_k, used, pages)
+        run(call, q, k, v, o, lse, lengths, sink, aux_of(how, aux), (by_q, by_k, by_v))
+
+    return launch
 
 
 def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=(), scales=NO_SCALES):
@@ -259,21 +253,22 @@ def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=(), scales=NO_SCALES)
 
 def keep(ctx, inputs, output):
     """Keep what the gradients need."""
-    *tensors, ctx.causal, ctx.scale = inputs
-    ctx.save_for_backward(*tensors, *output)
+    q, k, v, sink, cu_q, cu_k, used, _, _, _, _, aux, ctx.how = inputs
+    ctx.save_for_backward(q, k, v, sink, cu_q, cu_k, used, *output, *aux)
     ctx.set_materialize_grads(False)
 
 
 def gradients(ctx, do, dlse):
-    """Give the gradients of q, k and v, which have none; the logs of the sums have no gradient."""
-    if dlse is not None:
-        raise CuteError(
-            f"{WHAT}: a gradient of the logs of the sums is asked for, which there is not: give lse.detach()"
-        )
-    if do is None:
-        return (None,) * 5
-    entry.refuse_gradients("attention_backward", (do, *ctx.saved_tensors))
-    return *attention_backward(do.contiguous(), *ctx.saved_tensors, causal=ctx.causal, scale=ctx.scale), None, None
+    """Give the gradients of q, k, v and the sink."""
+    q, k, v, sink, cu_q, cu_k, used, o, lse, *aux = ctx.saved_tensors
+    rest = (*(None,) * 7, [None] * len(aux), None)
+    if do is None and dlse is None:
+        return (None, None, None, None, *rest)
+    do = entry.pytorch().zeros_like(o) if do is None else do.contiguous()
+    if isinstance(dlse, entry.pytorch().Tensor):
+        dlse = dlse.contiguous()
+    dq, dk, dv, dsink = BACKWARD(do, q, k, v, o, lse, dlse, sink, cu_q, cu_k, used, aux, ctx.how)
+    return (dq, dk, dv, None if sink is None else dsink, *rest)
 
 
 OPERATOR = entry.Operator(
@@ -281,26 +276,43 @@ OPERATOR = entry.Operator(
 )
 
 
+def padded(q, k, v, wanted):
+    """Give q, k and v with zeros behind their heads, to the next dimensions that there are. wanted: whether there must
+    be gradients of them."""
+    (d, dv), pad = (q.shape[-1], v.shape[-1]), entry.pytorch().nn.functional.pad
+    if q.dtype.itemsize == 1 or (d, dv) in DIMS or (not wanted and d in HEAD_DIMS and dv in HEAD_DIMS):
+        return q, k, v
+    pairs = DIMS if wanted else tuple(itertools.product(HEAD_DIMS, HEAD_DIMS))
+    fit = [pair for pair in pairs if pair[0] >= d and pair[1] >= dv]
+    if not fit or k.shape[-1] != d:  # which is refused
+        return q, k, v
+    to, to_v = min(fit)
+    return pad(q, (0, to - d)), pad(k, (0, to - d)), pad(v, (0, to_v - dv))
+
+
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
     sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0,
-    q_descale: Any = None, k_descale: Any = None, v_descale: Any = None,
+    q_descale: Any = None, k_descale: Any = None, v_descale: Any = None, max_seqlen_k: int | None = None,
+    deterministic: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d that
-    `attention_backward` takes, PyTorch knows its gradients, and torch.compile takes it whole.
+    """Compute softmax(scale q k^T) v of each head on Hopper. PyTorch knows its gradients, of 16 bits and without pages
+    and out, of q, k, v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its
+    type.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
-    is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it; heads is a multiple of the
-    KV heads, each of which serves as many heads in a row.
+    is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it, others of 16 bits up to 256
+    are copied to the next of these; heads is a multiple of the KV heads, each of which serves as many heads in a row.
     causal: whether a query sees no key after its own; the last query's own key is the last key. window: how many keys
     before and after its own a query sees, None for all; a query that sees none gives zeros. scale: 1 / sqrt(d) by
     default. softcap: c bends each score s to c * tanh(s / c). score: `score(s, batch, head, query, key, *aux)`, a
     function that kernels can call, gives what becomes of the scaled score s, a Float32; query and key count in their
     sequence. aux: tensors and numbers for it. sink: of each head, float32, the score of a further key without a value.
     cu_seqlens_q: int32, (sequences + 1,): q is (rows, heads, d), and the rows of sequence i begin at cu_seqlens_q[i];
-    max_seqlen_q is the most rows of one. cu_seqlens_k: the same of k and v. seqused_k: int32, (batch,), the keys that
+    max_seqlen_q is the most rows of one. cu_seqlens_k: the same of k and v; max_seqlen_k, the most of one, spares
+    gradients some work. seqused_k: int32, (batch,), the keys that
     each sequence has. page_table: int32, (batch, pages of a sequence): k and v are (pages, keys of a page, KV heads,
     d), and these the pages of each sequence. What lies in k and v behind a sequence's last key is not seen.
     return_lse: whether to give the logs of the sums of exponentials too, float32, (batch, heads, queries), or (heads,
@@ -308,25 +320,46 @@ def flash_attention(
     few queries over many keys keep the whole GPU busy: 1 for none, up to 256; 0 chooses, by shapes and not by lengths.
     It changes the last bits; with the same number the result is the same each time. q_descale, k_descale, v_descale: of
     float8_e4m3fn what the elements of q, k and v are multiplied with, float32, (batch, KV heads), or None for 1.
+    deterministic: whether gradients must be the same each time, as of `attention_backward`; so they are too where
+    torch.use_deterministic_algorithms says it.
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    left, right, factor = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
+    q, k, v = entry.under_autocast(q, k, v)
     given = q, k, v, sink, out, *scales, *aux
-    entry.refuse_tangents(WHAT, given)
+    if not torch.compiler.is_compiling():
+        entry.refuse_tangents(WHAT, given)
     differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
-    if differentiable or torch.compiler.is_compiling():
-        others = (left, right or None, softcap, score, sink, *lengths, out, num_splits or None, *scales)
-        if differentiable:
-            check_gradients((*others, *aux), q, v)
-        if all(x is None for x in others):
-            o, lse = OPERATOR(q, k, v, right == 0, factor)
-            return (o, lse) if return_lse else o
-    said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
-    call = decided((q, k, v, sink, *lengths, out, *scales), said)
-    o = q.new_empty(call.shape, dtype=torch.bfloat16 if call.narrow else q.dtype) if out is None else out
-    lse = q.new_empty(call.lse_shape, dtype=torch.float32)
-    run(call, q, k, v, o, lse, lengths, sink, aux, scales)
+    if max_seqlen_k is not None and (type(max_seqlen_k) is not int or max_seqlen_k < 0):
+        raise CuteError(f"{WHAT}: max_seqlen_k is {max_seqlen_k!r}; it must be a number of rows, 0 or more")
+    deterministic = deterministic or torch.are_deterministic_algorithms_enabled()
+    how, tensors = how_of(
+        causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, num_splits, deterministic, q.shape[-1]
+    )
+    if differentiable:
+        named = zip(("page_table", "out", "q_descale", "k_descale", "v_descale"), (page_table, out, *scales))
+        check_gradients(q, dict(named), tensors)
+    dv, (q, k, v) = v.shape[-1], padded(q, k, v, differentiable)
+    if dv != v.shape[-1]:
+        o, lse = _computed(q, k, v, sink, lengths, scales, aux, tensors, how, None)
+        o = o[..., :dv] if out is None else out.copy_(o[..., :dv])
+    else:
+        o, lse = _computed(q, k, v, sink, lengths, scales, aux, tensors, how, out)
     return (o, lse) if return_lse else o
+
+
+def _computed(q, k, v, sink, lengths, scales, aux, tensors, how, out):
+    """O and the logs of the sums, of heads that the kernels take."""
+    if OPERATOR.watched((q, k, v, sink, *lengths, *scales, tensors)):
+        if out is not None:
+            raise CuteError(f"{WHAT}: out is given, and torch.compile runs, which does not know of it: leave it out")
+        # a plain tuple, for torch.compile makes no named one anew
+        return OPERATOR.traced(q, k, v, sink, *lengths, *scales, tensors, tuple(how))
+    said = (how.causal, how.window, how.scale, how.softcap, how.score, how.most_queries, how.splits)
+    call = decided((q, k, v, sink, *lengths, out, *scales), said)
+    o = q.new_empty(call.shape, dtype=entry.pytorch().bfloat16 if call.narrow else q.dtype) if out is None else out
+    lse = q.new_empty(call.lse_shape, dtype=entry.pytorch().float32)
+    run(call, q, k, v, o, lse, lengths, sink, aux, scales)
+    return o, lse

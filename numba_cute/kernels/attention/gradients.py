@@ -14,8 +14,10 @@ from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import backward, backward_parts, backward_tiles, backward_wide
+from . import backward, backward_parts, backward_rows, backward_tiles, backward_wide
 from .backward import KEYS, Form
+from .options import How, aux_of, how_of, options_of
+from .plan import ALL, Lengths, Options
 from .schedule import order_of
 
 if TYPE_CHECKING:
@@ -94,48 +96,83 @@ def covering(made: Any, rows: int) -> tuple[Any, Any]:
     return atom, cute.make_tensor(coords.iterator, cute.make_layout(shape, stride=coords.stride))
 
 
-def room(q: Any) -> list[tuple[int, ...]]:
+def room(q: Any, sequences: tuple[int, int] | None = None, together: bool = True) -> list[tuple[int, ...]]:
     """The shapes of the Float32 arrays that a pass works in, for q (batch, queries, heads, d): the logs of the sums of
     exponentials, rowsum(dO * O), the sums of dQ, and the number of tiles drawn (an Int32). The last two only where one
-    kernel gives all."""
+    kernel gives all. sequences: how many, and the rows of the longest, where they have their own lengths. together:
+    whether one kernel gives all, if it can."""
     batch, rows, heads, d = q.shape
-    if d not in HEAD_DIMS:
+    batch, rows = sequences or (batch, rows)
+    if d not in HEAD_DIMS or not together:
         return [(batch, heads, math.ceil(rows / 256) * 256)] * 2
     queries = HEAD_DIMS[d]
     tiles = math.ceil(rows / queries)
     return [(batch, heads, tiles * queries), (batch, heads, tiles * queries), (batch, heads, tiles, queries * d), (1,)]
 
 
-def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
-    """The launches of a pass with wide heads; as of `launches`."""
+def ragged(array: Any) -> Any:
+    """View (batch, rows, heads, d) so that a box may end at any row: (TILE, d, rows + 1, heads, batch), with two modes
+    for rows. The element (r, c, y, …) is of row r + y - TILE: a box that begins at r = TILE - n and y = row + n holds n
+    rows from `row` on, and is loaded with zeros behind them."""
+    t, tile = view(array, 16), backward_rows.TILE
+    (batch, rows, heads, d), (outer, step, head, one) = t.layout.shape, t.layout.stride
+    return cute.make_tensor(
+        t.iterator + -(tile * step),
+        cute.make_layout((tile, d, rows + 1, heads, batch), stride=(step, one, step, head, outer)),
+    )
+
+
+def beginning(arrays: Any, flats: Any, queries: int, grid: Any, rows: int, more: More, cu: Any = None) -> Launch:
+    """The launch that comes first. flats: of the arrays that a pass works in, or None. queries: of a tile. rows: of Q.
+    cu: where sequences begin, or None."""
+    _, _, _, o, do, lse, *_ = arrays
+    args = tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)
+    dlse = None if more.dlse is None else view(more.dlse)
+    kernel = backward_parts.make_before(entry.element_type(o), o.shape[-1], queries)
+    return Launch(kernel, grid, backward_parts.THREADS, (*args, dlse, cu), False)
+
+
+def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
+    """The launches of a pass with wide heads, or options; as of `launches`. Arrays of sequences that lie one after the
+    other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
     (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
-    dtype, tile = entry.element_type(q), backward_wide.TILE
-    form = backward_wide.Form(dtype, d, width, causal)
+    dtype, tile = entry.element_type(q), backward_rows.TILE
+    lengths = more.lengths
+    of_lengths = any(x is not None for x in lengths)
+    left, causal = options.left is not None, options.right is not None
+    form = backward_wide.Form(dtype, d, width, causal, left, options.score, of_lengths)
     cluster = form.cluster
+    cu_q, cu_k, used, _ = (None if x is None else view(x) for x in lengths)
+    for cu in lengths[:2]:
+        batch = batch if cu is None else cu.shape[0] - 1
+    rows, keys = longest(q, k, options, lengths, more.most_keys)
     logs, dot = map(flat, work)
     statistics_rows = work[0].shape[2]
-    begin = Launch(
-        backward_parts.make_before(dtype, width, ALONE), (statistics_rows // ALONE, heads, batch),
-        backward_parts.THREADS,
-        (tensor(o), tensor(do), view(lse), logs, dot, None, None, cute.Int32(rows), strides(o), strides(do)), False,
-    )  # fmt: skip
+    grid = statistics_rows // ALONE, heads, batch
+    begin = beginning(arrays, (logs, dot, None, None), ALONE, grid, rows, more, cu_q)
     key_pairs, query_pairs = math.ceil(keys / tile / cluster), statistics_rows // ALONE // cluster
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     shared = cpasync.CopyBulkTensorTileG2SMulticastOp()
 
     def map_of(op: Any, x: Any, columns: int, extent: int) -> tuple[Any, Any]:
-        made = cpasync.make_tiled_tma_atom(
-            op, tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns), cluster if op is shared else 1
-        )
-        return covering(made, extent)
+        made: Any = cpasync.make_tiled_tma_atom(
+            op, ragged(x) if of_lengths else tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns),
+            cluster if op is shared else 1,
+        )  # fmt: skip
+        return made if of_lengths else covering(made, extent)
 
     all_keys, all_queries = key_pairs * cluster * tile, query_pairs * cluster * ALONE
     section = L2_BYTES // max(1, rows * (d + width) * 2) if causal else 1
 
     def numbers(counts: Any, pairs: int, heads: int) -> Any:
         order = order_of(pairs, heads, batch, section)
-        return (*map(cute.Int32, counts), order, *map(cute.Int32, (keys - rows, statistics_rows)), cute.Float32(scale))
+        apart = 0 if of_lengths else keys - rows
+        shift, behind = apart + min(options.right or 0, rows), apart - min(options.left or 0, keys)
+        return (
+            *map(cute.Int32, counts), order, *map(cute.Int32, (shift, statistics_rows)), cute.Float32(options.scale),
+            *map(cute.Int32, (rows, behind)), cu_q, cu_k, used, tuple(more.aux),
+        )  # fmt: skip
 
     of_keys = (
         *map_of(shared, q, d, all_queries), *map_of(load, k, d, all_keys), *map_of(load, v, width, all_keys),
@@ -148,24 +185,49 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
         *map_of(load, do, width, all_queries), *map_of(put, dq, 64, all_queries), logs, dot,
         *numbers((keys, heads // kv_heads, heads), query_pairs, heads),
     )  # fmt: skip
+    by_keys, by_queries = backward_wide.make_keys_kernel(form), backward_wide.make_queries_kernel(form)
+    threads = backward_wide.THREADS
     return [
         begin,
-        Launch(
-            backward_wide.make_keys_kernel(form), key_pairs * cluster * kv_heads * batch, backward_wide.THREADS, of_keys
-        ),
-        Launch(
-            backward_wide.make_queries_kernel(form), query_pairs * cluster * heads * batch, backward_wide.THREADS,
-            of_queries,
-        ),
-    ]  # fmt: skip
+        Launch(by_keys, key_pairs * cluster * kv_heads * batch, threads, of_keys),
+        Launch(by_queries, query_pairs * cluster * heads * batch, threads, of_queries),
+    ]
 
 
-def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) -> list[Launch]:
+class More(NamedTuple):
+    """What a pass has beside its arrays and `plan.Options`: lengths of sequences, of which `most_keys` is the longest's
+    keys; what the function of the scores takes; the gradient of the logs."""
+
+    lengths: Lengths = ALL
+    most_keys: int | None = None
+    aux: tuple[Any, ...] = ()
+    dlse: Any = None
+
+
+def longest(q: Any, k: Any, options: Options, lengths: Lengths, most_keys: int | None) -> tuple[int, int]:
+    """Give the queries and keys of the longest sequence, as far as they are known without reading lengths."""
+    rows = q.shape[1] if lengths.cu_q is None else min(options.most_queries, q.shape[1])
+    return rows, k.shape[1] if lengths.cu_k is None or most_keys is None else min(most_keys, k.shape[1])
+
+
+def alone(d: int, options: Options, lengths: Lengths, deterministic: bool) -> bool:
+    """Say whether one kernel gives dq, dk and dv, which adds up parts of dq in memory, in no order."""
+    plain = options.left is None and options.right in (None, 0) and options.score is None
+    return d in HEAD_DIMS and plain and not deterministic and all(x is None for x in lengths)
+
+
+def launches(
+    arrays: Any, work: Any, *, sms: int, causal: bool = False, scale: float = 1.0, options: Options | None = None,
+    more: More | None = None,
+) -> list[Launch]:  # fmt: skip
     """The launches of a pass, for arrays of the host (to simulate or compile) or of the device: q, k, v, o, do and lse,
-    and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives."""
+    and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives. options: by default what causal
+    and scale say. Arrays of sequences that lie one after the other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
-    if q.shape[3] not in HEAD_DIMS:
-        return wide(arrays, work, causal=causal, scale=scale)
+    options, more = options or Options(scale, right=0 if causal else None), more or More()
+    causal, scale = options.right is not None, options.scale
+    if len(work) == 2:
+        return wide(arrays, work, options, more)
     logs, dot, sums, drawn = work
     (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
     dtype = entry.element_type(q)
@@ -174,10 +236,7 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     query_tiles, key_tiles = math.ceil(rows / queries), math.ceil(keys / KEYS)
     work = query_tiles, heads, batch
     flats = [flat(x) for x in (logs, dot, sums, drawn)]
-    begin = Launch(
-        backward_parts.make_before(dtype, d, queries), work, backward_parts.THREADS,
-        (tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)), False,
-    )  # fmt: skip
+    begin = beginning(arrays, flats, queries, work, rows, more)
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
         (flat(sums), tensor(dq), cute.Int32(rows), strides(dq), cute.Float32(scale)),
@@ -212,13 +271,14 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
 
 def checked(
     dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
-    causal: bool, scale: float,
+    dlse: torch.Tensor | None, sink: torch.Tensor | None, cu_q: torch.Tensor | None, cu_k: torch.Tensor | None,
+    used: torch.Tensor | None, aux: list[torch.Tensor], how: object,
 ) -> Any:  # fmt: skip
-    """Refuse tensors that do not fit; gives those for dq, dk and dv."""
-    entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4)
-    entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4, like=q)
-    entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4, like=q)
-    (batch, rows, heads, d), (_, keys, kv_heads, _), width = q.shape, k.shape, v.shape[3]
+    """Refuse tensors that do not fit; gives those for the gradients of q, k, v and the sink."""
+    entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4 if cu_q is None else 3)
+    entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
+    entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
+    (heads, d), (kv_heads, _), width = q.shape[-2:], k.shape[-2:], v.shape[-1]
     if (d, width) not in DIMS:
         raise CuteError(
             f"{WHAT}: q is {entry.described(q)}, and v {entry.described(v)}; their head dimensions must be one of "
@@ -226,13 +286,26 @@ def checked(
         )
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
+    batch = len(cu_q) - 1 if cu_q is not None else q.shape[0]
+    outer = k.shape[:-2] if cu_k is not None else (batch, k.shape[1])
+    logs = (heads, q.shape[0]) if cu_q is not None else (batch, heads, q.shape[1])
     for name, x, shape in (
-        ("k", k, (batch, keys, kv_heads, d)), ("v", v, (batch, keys, kv_heads, width)),
-        ("out", out, (batch, rows, heads, width)), ("dout", dout, (batch, rows, heads, width)),
+        ("k", k, (*outer, kv_heads, d)), ("v", v, (*outer, kv_heads, width)),
+        ("out", out, (*q.shape[:-1], width)), ("dout", dout, (*q.shape[:-1], width)),
     ):  # fmt: skip
         entry.check(WHAT, name, x, dtypes=(entry.type_name(q),), shape=shape, like=q)
-    entry.check(WHAT, "lse", lse, dtypes=("float32",), shape=(batch, heads, rows), like=q)
-    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+    entry.check(WHAT, "lse", lse, dtypes=("float32",), shape=logs, like=q)
+    entry.check(WHAT, "dlse", dlse, dtypes=("float32",), shape=logs, like=q, optional=True)
+    entry.check(WHAT, "sink", sink, dtypes=("float32",), shape=(heads,), like=q, optional=True)
+    for name, x, length in (
+        ("cu_seqlens_q", cu_q, batch + 1),
+        ("cu_seqlens_k", cu_k, batch + 1),
+        ("seqused_k", used, batch),
+    ):
+        entry.check(WHAT, name, x, dtypes=("int32",), shape=(length,), like=q, optional=True)
+    whole = all(x is None for x in (cu_q, cu_k, used))  # else some rows are no sequence's
+    made = (x.new_empty(x.shape) if whole else x.new_zeros(x.shape) for x in (q, k, v))
+    return *made, lse.new_empty((0,) if sink is None else (heads,))
 
 
 class Passes:
@@ -241,18 +314,19 @@ class Passes:
     def __init__(self) -> None:
         self.known: OrderedDict[Any, Any] = OrderedDict()
 
-    def __call__(self, arrays: Any, work: Any, causal: bool, scale: float) -> None:
+    def __call__(self, arrays: Any, work: Any, options: Options, more: More) -> None:
         q = arrays[0]
         stream = entry.stream_of(q)
-        places = [(t.data_ptr(), t.shape, t.stride()) for t in (*arrays, *work)]
-        key = (stream, q.device, q.dtype, causal, scale, *places)
-        ready = self.known.get(key)
+        held = (*arrays, *work, *more.lengths, more.dlse)
+        places = [None if t is None else (t.data_ptr(), t.shape, t.stride()) for t in held]
+        key = (stream, q.device, q.dtype, options, more.most_keys, *places)
+        ready = None if more.aux else self.known.get(key)
         if ready is None:
-            todo = launches(arrays, work, causal=causal, scale=scale, sms=entry.multiprocessors(q))
+            todo = launches(arrays, work, sms=entry.multiprocessors(q), options=options, more=more)
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            if q.is_cuda:  # a simulation's memory is known by its arrays, which are kept
+            if q.is_cuda and not more.aux:  # a simulation's memory is known by its arrays, which are kept
                 self.known[key] = ready
         with entry.on_device_of(q):
             for launch in ready:
@@ -264,7 +338,8 @@ PASSES = Passes()
 
 def planned(*given: Any) -> Any:
     """What computes the gradients of such tensors, as of `run`."""
-    *tensors, causal, scale = given
+    *tensors, said = given
+    how = How(*said)
     entry.check_target(WHAT, given[1])
     for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
         if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
@@ -272,41 +347,65 @@ def planned(*given: Any) -> Any:
                 f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
                 f"bytes: give {name}.contiguous() or {name}.clone()"
             )
-    return functools.partial(run, causal=causal, scale=scale)
+    return functools.partial(run, how=how)
 
 
 def run(
-    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, dq: Any, dk: Any, dv: Any, causal: bool, scale: float
-) -> None:
-    """Compute dq, dk and dv."""
-    if not q.numel() or not k.numel():
-        for x in (dq, dk, dv):
+    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, dlse: Any, sink: Any, cu_q: Any, cu_k: Any, used: Any,
+    aux: Any, dq: Any, dk: Any, dv: Any, dsink: Any, how: How,
+) -> None:  # fmt: skip
+    """Compute dq, dk, dv and dsink."""
+    sequences = None if cu_q is None else (len(cu_q) - 1, min(how.most_queries or 0, q.shape[0]))
+    if not q.numel() or not k.numel() or 0 in (sequences or ()):
+        for x in (dq, dk, dv, dsink):
             x.zero_()
+        if sink is not None and dlse is not None and q.numel():  # it is the log
+            dsink.copy_(dlse.sum(-1).reshape(-1, dsink.shape[0]).sum(0))
         return
-    torch = entry.pytorch()
-    work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in room(q)]
-    PASSES((q, k, v, out, dout, lse, dq, dk, dv), work, causal, scale)
+    torch, lengths = entry.pytorch(), Lengths(cu_q, cu_k, used)
+    options = options_of(WHAT, how, q.shape[-1])
+    together = alone(q.shape[-1], options, lengths, how.deterministic)
+    of_q, of_k = ((lambda t: t) if cu is None else (lambda t: t[None]) for cu in (cu_q, cu_k))
+    arrays = (*(f(t) for f, t in zip((of_q, of_k, of_k, of_q, of_q, of_q), (q, k, v, out, dout, lse))),
+              of_q(dq), of_k(dk), of_k(dv))  # fmt: skip
+    rooms = room(arrays[0], sequences, together)
+    work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in rooms]
+    dlse = None if dlse is None else of_q(dlse.contiguous())
+    PASSES(arrays, work, options, More(lengths, how.most_keys, aux_of(how, aux), dlse))
+    if sink is not None:
+        weights = torch.exp2(sink[:, None] * (1 / math.log(2)) - work[0])
+        dsink.copy_(-(weights * work[1]).sum((0, 2)))
 
 
-OPERATOR = entry.Operator("numba_cute::attention_backward", planned, checked, count=3)
+OPERATOR = entry.Operator("numba_cute::attention_backward", planned, checked, count=4)
 
 
 def attention_backward(
-    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, scale: float | None = None
-) -> tuple[Any, Any, Any]:
-    """Compute the gradients (dq, dk, dv) of `flash_attention(q, k, v, causal=causal, scale=scale)` on Hopper.
+    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, scale: float | None = None,
+    window: tuple[int | None, int | None] = (None, None), softcap: float | None = None, score: Any = None,
+    aux: tuple[Any, ...] = (), sink: Any = None, dlse: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
+    max_seqlen_q: int | None = None, max_seqlen_k: int | None = None, seqused_k: Any = None,
+    deterministic: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Compute the gradients (dq, dk, dv) of `flash_attention`, of the same options, on Hopper; with a sink (dq, dk, dv,
+    dsink).
 
     dout: the gradient of its result, as out. q: (batch, queries, heads, d), bfloat16 or float16. k, v: (batch, keys, KV
     heads, d); d is 64, 128 or 256 of all, or 192 of q and k and 128 of v; heads is a multiple of the KV heads, each of
     which serves as many heads in a row. out, lse: what it gave with return_lse=True; lse (batch, heads, queries),
-    float32, is the natural log of a row's sum of exponentials, -inf for a row that sees no key. causal: whether query i
-    sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d) by default.
+    float32, is the natural log of a row's sum of exponentials, -inf for a row that sees no key. dlse: the gradient of
+    lse, or None. causal: whether query i sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d)
+    by default. window, softcap, score, aux, sink, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_k: as
+    of `flash_attention`; `score` is differentiated as it is traced. deterministic: whether the result must be the same
+    each time.
 
-    Of d up to 128 the parts of dq are added up in no order, so that its last bit may differ from call to call; all else
+    Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
+    last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else
     is the same each time. Raises CuteError for tensors of other types and shapes.
     """
-    given = [x.detach() for x in (dout, q, k, v, out, lse)]
-    result: tuple[Any, Any, Any] = OPERATOR(
-        *given, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale)
+    how, tensors = how_of(
+        causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, 1, deterministic, q.shape[-1]
     )
-    return result
+    given = dout, q, k, v, out, lse, dlse, sink, cu_seqlens_q, cu_seqlens_k, seqused_k
+    made = OPERATOR(*given, tensors, tuple(how))
+    return tuple(made[:3] if sink is None else made)

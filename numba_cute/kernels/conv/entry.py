@@ -13,9 +13,7 @@ from typing import Any
 
 from ..gemm.epilogue import Epilogue
 from ..gemm.plan import Plan
-from . import gradients
-from .forward import convolved
-from .transposed import transposed
+from .operators import called
 
 
 def conv1d(
@@ -27,7 +25,7 @@ def conv1d(
     x: (N, C, W), weight: (outputs, C, taps), of which channels are contiguous: `x.mT.contiguous().mT`. bias, stride,
     padding, dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, W'), whose channels are
     contiguous too. CuteError for what it does not take."""
-    return _convolved("conv1d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+    return called("conv1d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
 def conv2d(
@@ -44,10 +42,10 @@ def conv2d(
     torch.channels_last. out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan; by default the
     one that a model finds fastest.
 
-    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without epilogue, out
-    and out_dtype. CuteError for what it does not take.
+    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without out, as of
+    `matmul`: images, filters, the bias, and what the epilogue reads. CuteError for what it does not take.
     """
-    return _convolved("conv2d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+    return called("conv2d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
 def conv3d(
@@ -59,7 +57,7 @@ def conv3d(
     x: (N, C, D, H, W), weight: (outputs, C, kd, kh, kw), in torch.channels_last_3d. bias, stride, padding, dilation,
     epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, D', H', W') in torch.channels_last_3d.
     CuteError for what it does not take."""
-    return _convolved("conv3d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+    return called("conv3d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
 def conv_transpose1d(
@@ -72,7 +70,7 @@ def conv_transpose1d(
     `weight.mT.contiguous().mT`. bias, stride, padding, output_padding, dilation, epilogue, out, cut: as of
     `conv_transpose2d`. Gives (N, outputs, W'). CuteError for what it does not take."""
     how = (stride, padding, output_padding, dilation)
-    return _transposed("conv_transpose1d", x, weight, bias, how, epilogue, out, cut)
+    return called("conv_transpose1d", x, weight, bias, how, epilogue, out, None, cut)
 
 
 def conv_transpose2d(
@@ -87,11 +85,11 @@ def conv_transpose2d(
     one for H and one for W. epilogue: as of `conv2d`; with strides, of numbers and of values for each column alone.
     out: what is written to, in torch.channels_last. cut: a Plan; by default the one that a model finds fastest.
 
-    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without epilogue and out. CuteError for what it
+    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without out, as `conv2d`. CuteError for what it
     does not take.
     """
     how = (stride, padding, output_padding, dilation)
-    return _transposed("conv_transpose2d", x, weight, bias, how, epilogue, out, cut)
+    return called("conv_transpose2d", x, weight, bias, how, epilogue, out, None, cut)
 
 
 def conv_transpose3d(
@@ -104,26 +102,4 @@ def conv_transpose3d(
     output_padding, dilation, epilogue, out, cut: as of `conv_transpose2d`. Gives (N, outputs, D', H', W') in
     torch.channels_last_3d. CuteError for what it does not take."""
     how = (stride, padding, output_padding, dilation)
-    return _transposed("conv_transpose3d", x, weight, bias, how, epilogue, out, cut)
-
-
-def _convolved(
-    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    out_dtype: Any, cut: Plan | None,
-) -> Any:  # fmt: skip
-    how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
-    if gradients.asked(what, x, weight, bias, out, *(epilogue.tensors if isinstance(epilogue, Epilogue) else ())):
-        gradients.check_options(what, x, epilogue=epilogue, out=out, out_dtype=out_dtype)
-        return gradients.convolution()[0].apply(x, weight, bias, what, how, cut)
-    return convolved(what, x, weight, bias, how, epilogue, out, out_dtype, cut)[0]
-
-
-def _transposed(
-    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    cut: Plan | None,
-) -> Any:  # fmt: skip
-    how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
-    if gradients.asked(what, x, weight, bias, out, *(epilogue.tensors if isinstance(epilogue, Epilogue) else ())):
-        gradients.check_options(what, x, epilogue=epilogue, out=out)
-        return gradients.convolution()[1].apply(x, weight, bias, what, how, cut)
-    return transposed(what, x, weight, bias, how, epilogue, out, cut)[0]
+    return called("conv_transpose3d", x, weight, bias, how, epilogue, out, None, cut)

@@ -7,7 +7,6 @@ y = gemm(a, b, epilogue=Epilogue(lambda x, v: cute.where(x > 0, x, v * x), colum
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -162,7 +161,6 @@ def _bare(x: Any) -> Any:
     return x._replace(tensor=None) if isinstance(x, Given) else x
 
 
-@functools.lru_cache
 def check(form: Form) -> None:
     """Refuse steps that do not fit each other, with CuteError. form: of an epilogue."""
     matrices = [

@@ -24,6 +24,7 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from . import multiply
+from .grouped_outer import OUTER, padded
 from .groups import GroupedTiles
 from .operands import (
     CONSUMER_REGISTERS,
@@ -310,7 +311,35 @@ def _result(a: torch.Tensor, b: torch.Tensor, ends: torch.Tensor):
     return a.new_empty((a.shape[0], b.shape[1]), dtype=dtype)
 
 
-GROUPED = entry.Operator("numba_cute::grouped_gemm", plan, _result)
+def _zeros(a: torch.Tensor, b: torch.Tensor, ends: torch.Tensor):
+    check_groups("grouped_gemm", a, b, ends, KINDS[:2])
+    return padded((a.shape[0], b.shape[1]), a, zeros=True)
+
+
+ROWS_BACKWARD = entry.Operator("numba_cute::grouped_rows_backward", plan, _zeros)
+"""The same product, with zeros for the rows that are no group's."""
+
+
+def _keep(ctx, inputs, output):
+    if entry.type_name(inputs[0]) not in KINDS[:2]:
+        raise CuteError(
+            f"grouped_gemm: a gradient is asked for, which there is of bfloat16 and float16, and a is "
+            f"{entry.described(inputs[0])}: give a.detach(), or call it under torch.no_grad()"
+        )
+    ctx.save_for_backward(*inputs)
+
+
+def _gradients(ctx, dc):
+    """Give the gradient of a, a grouped product with the matrices transposed, and of b, a product over each group's
+    rows."""
+    (a, b, ends), (of_a, of_b, _), dc = ctx.saved_tensors, ctx.needs_input_grad, dc.contiguous()
+    da = ROWS_BACKWARD(dc, b.mT, ends) if of_a else None
+    turned = b.stride(1) == 1 and b.stride(2) != 1
+    db = None if not of_b else OUTER(a, dc, ends).mT if turned else OUTER(dc, a, ends)
+    return da, db, None
+
+
+GROUPED = entry.Operator("numba_cute::grouped_gemm", plan, _result, backward=_gradients, setup_context=_keep)
 
 
 def grouped_gemm(a, b, ends, *, out=None):
@@ -320,6 +349,8 @@ def grouped_gemm(a, b, ends, *, out=None):
     along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not decrease, and the kernel
     reads them, so that nobody waits. A group may be empty, or of any number of rows. out: (rows, N), to write to, of
     a's type, or bfloat16 where that is float8. Its rows after the last group's are left as they are. Rows of `a`, `b`
-    and the result are multiples of 16 bytes. Gives the result. CuteError says what is not so.
+    and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16 bits: rows after the last
+    group's have a gradient of 0, and so has the matrix of an empty group. CuteError says what is not so.
     """
+    a, b = entry.under_autocast(a, b)
     return GROUPED(a, b, ends, into=(out,))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,14 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
+from . import gradients
 from .dense import THREADS
 from .epilogue import Epilogue
 from .operands import swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
+
+if TYPE_CHECKING:
+    import torch
 
 OPERANDS = ("bfloat16", "float16", "float32", "float8_e4m3fn", "float8_e5m2", "int8")
 RESULT_TYPES = ("bfloat16", "float16", "float32")
@@ -99,12 +103,26 @@ def matmul(
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
     without an epilogue, and float32 with one. cut: a Plan; by default the one that a model finds fastest.
 
-    Gives the result. It has no gradients: of tensors that require them it is called under torch.no_grad(). CuteError
-    for what it does not take.
+    Gives the result. Autograd knows it, of bfloat16, float16 and float32, without out: a, b, and all that the epilogue
+    reads; what it finds beside, as `amax`, is no function of them to autograd. torch.compile takes it whole, and
+    torch.autocast makes a and b of its type. CuteError for what it does not take.
     """
+    a, b = entry.under_autocast(a, b)
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    torch = entry.pytorch()
+    if not torch.compiler.is_compiling():
+        entry.refuse_tangents("matmul", [a, b, out, *given])
+    if OPERATOR.watched((a, b, given)) and (form is None or isinstance(epilogue, Epilogue)):
+        return _traced(torch, a, b, epilogue, out, out_dtype, cut)
+    entry.refuse_gradients("matmul", [out])
+    return _launched(a, b, epilogue, form, given, out, out_dtype, cut)
+
+
+def _launched(
+    a: Any, b: Any, epilogue: Any, form: Any, given: list[Any], out: Any, out_dtype: Any, cut: Any
+) -> Any:  # fmt: skip
+    """Launch what was prepared for tensors like these, and give the result."""
     tensors = [a, b, out, *given]
-    entry.refuse_gradients("matmul", tensors)
     key: Any = None
     try:
         key = (entry.simulated(), *entry.kinds(tensors), form, out_dtype, cut)
@@ -120,6 +138,86 @@ def matmul(
     tensors[2] = out = empty() if out is None else out
     launch(*[t.detach() if t.requires_grad else t for t in tensors])
     return out
+
+
+def _traced(torch: Any, a: Any, b: Any, epilogue: Epilogue | None, out: Any, out_dtype: Any, cut: Any) -> Any:
+    """Multiply as the operator that autograd and torch.compile know."""
+    form, given = (epilogue.form, epilogue.tensors) if epilogue else ((), [])
+    if out is not None:
+        raise CuteError(
+            "matmul: out is given, and a gradient is asked for or torch.compile runs: leave out=, or call it under "
+            "torch.no_grad()"
+        )
+    if torch.is_grad_enabled() and any(t.requires_grad for t in (a, b, *given)):
+        gradients.check_operand(a)
+        gradients.check("matmul", form, given)
+    made, *beside = OPERATOR.traced(a, b, list(given), form, out_dtype, cut)
+    gradients.combine(epilogue, beside)
+    return made
+
+
+def _epilogue_of(form: Any, given: list[Any]) -> Epilogue | None:
+    return Epilogue.of(form, given) if form else None
+
+
+def _results(
+    a: torch.Tensor, b: torch.Tensor, given: list[torch.Tensor], form: object, out_dtype: torch.dtype | None,
+    cut: object,
+) -> Any:  # fmt: skip
+    """Check the arguments, and make the result, and zeros for what the epilogue finds beside."""
+    torch, epilogue = entry.pytorch(), _epilogue_of(form, given)
+    made = _result(a, b, epilogue, None, out_dtype, cut)
+    folded = [x.tensor for x in (epilogue.given if epilogue else ()) if x.fold]
+    return [made, *(torch.zeros(t.shape, dtype=torch.float32, device=a.device) for t in folded)]
+
+
+def _planned(
+    a: Any, b: Any, given: list[Any], results: list[Any], form: Any, out_dtype: Any, cut: Any
+) -> Callable[..., None]:
+    """Give what multiplies such tensors."""
+    folds = gradients.folds_of(form)
+
+    def run(a: Any, b: Any, given: list[Any], results: list[Any]) -> None:
+        out, *beside = results
+        left = iter(beside)
+        own = [next(left) if fold else t for t, fold in zip(given, folds, strict=True)]
+        _launched(a, b, _epilogue_of(form, own), form or None, own, out, None, cut)
+
+    return run
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    a, b, given, ctx.form, _, ctx.cut = inputs
+    ctx.save_for_backward(a, b, *(None if fold else t for t, fold in zip(given, gradients.folds_of(ctx.form))))
+    ctx.set_materialize_grads(False)
+
+
+def _gradients(ctx: Any, found: list[Any]) -> Any:
+    """Give the gradients of both operands, and of the epilogue's tensors."""
+    (a, b, *given), form, dy = ctx.saved_tensors, ctx.form, found[0]
+    needs_a, needs_b, needs, *_ = ctx.needs_input_grad
+    if any(g is not None for g in found[1:]):
+        raise CuteError(
+            "matmul: there is no second derivative of what an epilogue adds up: give the epilogue's vectors without a "
+            "gradient, x.detach(), or take one derivative"
+        )
+    if dy is None:
+        return None, None, [None] * len(given), None, None, None
+    wanted, dz = gradients.wanted_of(form, needs), dy
+    of_given: dict[int, Any] = {}
+    if form:
+        run = lambda epilogue: OPERATOR.traced(a, b, epilogue.tensors, epilogue.form, dy.dtype, None)  # noqa: E731
+        dz, of_given = gradients.of_epilogue(run, dy.contiguous(), form, given, needs_a or needs_b, wanted)
+    multiply = lambda x, y: OPERATOR.traced(x, y, [], (), None, None)[0]  # noqa: E731
+    dz = None if dz is None else dz.to(a.dtype)
+    da = gradients.product(multiply, dz, b.mT, a) if needs_a else None
+    db = gradients.product(multiply, a.mT, dz, b) if needs_b else None
+    return da, db, [of_given.get(i) for i in range(len(given))], None, None, None
+
+
+OPERATOR = entry.Operator(
+    "numba_cute::matmul", _planned, _results, count=None, backward=_gradients, setup_context=_keep
+)
 
 
 def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -> Any:
@@ -153,11 +251,17 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
     usual |= {torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
     dtype = out_dtype or (out.dtype if out is not None else usual.get(a.dtype, a.dtype))
     allowed = RESULT_TYPES if a.dtype != torch.int8 or epilogue else ("int32",)
-    if out is None:
+    made = out is None
+    if made:
         out = torch.empty(shape, dtype=dtype, device=a.device)
     entry.check("matmul", "out", out, dtypes=allowed, shape=shape, last=False, like=a)
     if out.dtype != dtype:
         raise CuteError(f"matmul: out is {entry.described(out)}, and out_dtype {out_dtype}: leave one out")
+    if made and out.shape[-1] * out.element_size() % 16:
+        raise CuteError(
+            f"matmul: b is {entry.described(b)}; rows of the result, of {out.shape[-1]} elements, must be multiples of "
+            f"16 bytes: pad its columns, or give an out= whose rows have room"
+        )
     return out
 
 
@@ -211,11 +315,6 @@ def _prepared(
     epilogue's tensors, and what makes such a result."""
     c = _result(a, b, epilogue, out, out_dtype, cut)
     entry.check_target("matmul", a)
-    if out is None and c.shape[-1] * c.element_size() % 16:
-        raise CuteError(
-            f"matmul: b is {entry.described(b)}; rows of the result, of {c.shape[-1]} elements, must be multiples of "
-            f"16 bytes: pad its columns, or give an out= whose rows have room"
-        )
     _check(a, b, c, epilogue.given if epilogue else [])
     dtype, c_dtype = operands_of(a), entry.element_type(c)
     ours = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.kernels.attention import entry, plan, split
+from numba_cute.kernels.attention import options, plan, split
 from numba_cute.kernels.attention.plan import Lengths, Options
 from numba_cute.seam import CuteError
 
@@ -95,7 +95,7 @@ def test_tiles_share_keys_where_that_keeps_the_gpu_busy():
 def test_a_wrong_number_of_splits_is_refused_in_words():
     for wrong in (-1, 300, 2.0):
         with pytest.raises(CuteError, match="num_splits is .*; it must be 1 to 256, or 0"):
-            entry.flash_attention(*random(BF16, (1, 1, 1, 64), (1, 9, 1, 64), (1, 9, 1, 64)), num_splits=wrong)
+            options.chosen("flash_attention", False, (None, None), None, None, None, 64, wrong)
 
 
 # ---------------------------------------------------------------- on a GPU

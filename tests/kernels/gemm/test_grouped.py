@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.kernels.gemm import blockscaled, grouped
+from numba_cute import kernels
+from numba_cute.kernels.gemm import blockscaled, grouped, grouped_outer
 
 from ...conftest import _need_gpu
 from . import problems
@@ -234,3 +235,49 @@ def test_it_is_an_operator_of_torch():
     b = torch.randn(2, 24, 72, device="cuda", dtype=torch.bfloat16)
     ends = torch.tensor([5, 64], dtype=torch.int32, device="cuda")
     torch.library.opcheck(grouped.GROUPED.made, (a, b, ends))
+
+
+@SLOW
+@pytest.mark.parametrize(("rows", "m", "n"), [((5, 0, 70), 24, 40), ((3, 130, 0, 64, 1), 136, 264)])
+def test_products_over_the_rows_of_groups_are_right_and_see_no_others(rows, m, n):
+    x, _, ends, *_ = problems.grouped(rows, n, m, BF16)
+    y, *_ = problems.grouped(rows, m, n, BF16)
+    x[ends[-1] :], y[ends[-1] :] = np.inf, np.nan
+    c = np.full((len(rows), m, n), np.nan, x.dtype)
+    work = grouped_outer.plan(x, y, ends, c)
+    work.simulate(checks=m < 128)
+    for group, end in enumerate(ends):
+        first = ends[group - 1] if group else 0
+        want = x[first:end].astype(np.float64).T @ y[first:end].astype(np.float64)
+        assert not len(problems.wrong(c[group], want, 2 * (end - first)))
+    made = work.compile()
+    assert made.resources.local == 0 and not made.notes
+
+
+@SLOW
+@pytest.mark.parametrize("how", ["plain", "turned", "odd", "traced"])
+def test_a_grouped_product_has_gradients(how):
+    pytest.importorskip("torch")
+    torch.manual_seed(0)
+    ends, normal = torch.tensor([5, 5, 30], dtype=torch.int32), lambda *s: torch.randn(s).to(torch.bfloat16)
+    a, b = (
+        (normal(33, 24)[:, :19], normal(3, 16, 24)[..., :19]) if how == "odd" else (normal(33, 24), normal(3, 16, 24))
+    )
+    b = b.mT.contiguous().mT if how == "turned" else b
+    mine, exact = [t.detach().requires_grad_() for t in (a, b)], [t.detach().double().requires_grad_() for t in (a, b)]
+    call = lambda a, b: kernels.grouped_gemm(a, b, ends)[:30]  # noqa: E731
+    with cute.simulation(checks=False, sms=4):
+        traced = torch.compile(call, fullgraph=True, backend="aot_eager") if how == "traced" else call
+        y, dy = traced(*mine), normal(30, 16)
+        found = torch.autograd.grad(y, mine, dy)
+    groups = (slice(0, 5), slice(5, 5), slice(5, 30))
+    right = torch.cat([exact[0][rows] @ exact[1][g].T for g, rows in enumerate(groups)])
+    for got, want in zip((y, *found), (right, *torch.autograd.grad(right, exact, dy.double())), strict=True):
+        assert got.shape == want.shape and (got.double() - want).norm() <= 0.004 * want.norm()
+
+
+def test_gradients_of_eight_bits_are_refused():
+    pytest.importorskip("torch")
+    a = torch.zeros(8, 16).to(torch.float8_e4m3fn).requires_grad_()
+    with cute.simulation(), pytest.raises(cute.CuteError, match="grouped_gemm: a gradient is asked for.*a is float8"):
+        kernels.grouped_gemm(a, a.detach()[None, :, :], torch.tensor([8], dtype=torch.int32))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of attention's entries that are no tensors: what they say, and what is refused."""
+
+import math
+from typing import Any, NamedTuple
+
+import numba_cute as cute
+from numba_cute.seam import CuteError
+
+from .plan import Options
+from .split import MOST_SPLITS
+
+__all__ = ["How", "aux_of", "how_of", "options_of"]
+
+
+class How(NamedTuple):
+    """What an entry was asked for: its options, of Python's values alone. scale: a number. numbers: what the function
+    of the scores takes, None where a tensor stands, and of an element type's number the type and the value."""
+
+    causal: bool
+    window: tuple[int | None, int | None]
+    scale: float
+    softcap: float | None
+    score: Any
+    most_queries: int | None
+    most_keys: int | None
+    splits: int
+    deterministic: bool
+    numbers: tuple[Any, ...] = ()
+
+
+def how_of(
+    causal: Any, window: Any, scale: Any, softcap: Any, score: Any, aux: Any, most_queries: Any, most_keys: Any,
+    splits: Any, deterministic: Any, d: int,
+) -> tuple[How, list[Any]]:  # fmt: skip
+    """Give the options of a call as a `How`, and the tensors among what the function of the scores takes."""
+    numbers = tuple(
+        None if hasattr(x, "data_ptr") else (x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in aux
+    )
+    window = tuple(window) if isinstance(window, list) else window
+    scale = 1 / math.sqrt(d) if scale is None else float(scale)
+    how = How(
+        bool(causal), window, scale, softcap, score, most_queries, most_keys, splits, bool(deterministic), numbers
+    )
+    return how, [x for x in aux if hasattr(x, "data_ptr")]
+
+
+@cute.seam.traced
+def capped(s, batch, head, query, key, cap):
+    """Bend scores so that none is beyond `cap`."""
+    return cap * cute.math.tanh(s / cap, fastmath=True)
+
+
+def aux_of(how: How, tensors: Any) -> tuple[Any, ...]:
+    """Give what the function of the scores takes. tensors: those among it."""
+    if how.softcap is not None:
+        return (cute.Float32(how.softcap),)
+    left = iter(tensors)
+    return tuple(next(left) if x is None else x[0](x[1]) if type(x) is tuple else x for x in how.numbers)
+
+
+def options_of(what: str, how: How, d: int) -> Options:
+    """Give the options as a launch has them, with the number of splits that was asked for, 0 for any; refuses those
+    that do not fit. what: the entry."""
+    left, right, scale = chosen(what, how.causal, how.window, how.softcap, how.score, how.scale, d, how.splits)
+    score = how.score if how.softcap is None else capped
+    return Options(scale, left, right, score, how.most_queries, splits=how.splits)
+
+
+def chosen(what, causal, window, softcap, score, scale, d, splits):
+    """Give the window's sides, and the scale, as options say; refuses those that do not fit."""
+    if causal and window[1] is not None:
+        raise CuteError(
+            f"{what}: causal is True, and window is {window}: a causal window is (left, 0), or give no window"
+        )
+    left, right = (window[0], 0) if causal else window
+    for side in (left, right):
+        if side is not None and (type(side) is not int or side < 0):
+            raise CuteError(f"{what}: window {window} must be numbers of keys, 0 or more, or None for all")
+    if score is not None and softcap is not None:
+        raise CuteError(f"{what}: softcap is {softcap}, and score is given: let the function bend its scores")
+    if softcap is not None and not softcap > 0:
+        raise CuteError(f"{what}: softcap {softcap} must be positive, or None")
+    if type(splits) is not int or not 0 <= splits <= MOST_SPLITS:
+        raise CuteError(f"{what}: num_splits is {splits!r}; it must be 1 to {MOST_SPLITS}, or 0 for what is best")
+    scale = 1 / math.sqrt(d) if scale is None else scale
+    if not scale > 0:
+        raise CuteError(f"{what}: scale {scale} must be positive")
+    return left, right, float(scale)

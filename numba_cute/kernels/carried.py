@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of Python as arguments of operators of torch's, which know numbers, strings and tensors alone: by name.
+
+A name says what the value is made of, functions by their code, so that a graph that torch.compile keeps on the disk
+means the same in another process, or finds nothing. Of two values that would have one name the second has one that is
+this process's alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import types
+import uuid
+from typing import Any
+
+from numba_cute.seam import CuteError
+
+__all__ = ["carried", "name_of"]
+
+_values: dict[str, Any] = {}
+_names: dict[Any, str] = {}
+
+
+def name_of(value: Any) -> str:
+    """Name a value, which hashes, so that `carried` gives it back."""
+    if value is None:
+        return ""
+    found = _names.get(value)
+    if found is None:
+        found = f"{_word(value)}#{hashlib.sha256(_made_of(value).encode()).hexdigest()[:16]}"
+        if found in _values:
+            found += f"-{uuid.uuid4().hex}"
+        _names[value], _values[found] = found, value
+    return found
+
+
+name_of._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch.compile calls it while it traces
+
+
+def carried(name: str) -> Any:
+    """Give the value of a name. CuteError for one that this process has not named."""
+    if name and name not in _values:
+        raise CuteError(f"kernels: {name!r} names nothing in this process: trace the program again")
+    return _values[name] if name else None
+
+
+def _word(value: Any) -> str:
+    """A word for people."""
+    return getattr(value, "__qualname__", type(value).__qualname__).replace("<", "").replace(">", "")
+
+
+def _made_of(value: Any) -> str:
+    """What a value is made of, as text that is the same in each process; of what cannot be said, a text of its own."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return f"{type(value).__name__}({value!r})"
+    if isinstance(value, types.CodeType):
+        parts = value.co_code, *value.co_names, *value.co_varnames, *value.co_consts
+        return f"code({','.join(map(_made_of, parts))})"
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        parts = value.__module__, value.__qualname__, value.__code__, value.__defaults__, *cells
+        return f"function({','.join(map(_made_of, parts))})"
+    if isinstance(value, (tuple, frozenset)):
+        parts = tuple(value) if isinstance(value, tuple) else tuple(sorted(value, key=repr))
+        return f"{type(value).__module__}.{type(value).__qualname__}({','.join(map(_made_of, parts))})"
+    if hasattr(type(value), "__dataclass_fields__"):
+        parts = tuple(getattr(value, field) for field in type(value).__dataclass_fields__)
+        return f"{type(value).__module__}.{type(value).__qualname__}({','.join(map(_made_of, parts))})"
+    if type(value).__module__ == "torch":
+        return str(value)
+    return uuid.uuid4().hex
