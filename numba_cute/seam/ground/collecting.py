@@ -47,13 +47,15 @@ class _Seldom:
 class _Aging:
     """Have what a compilation made grow old at once. At its end the collector would look through all of it, for a
     twentieth of the time, while most of it is in use. After some compilations it looks through everything instead.
-    Nothing is done where the user has turned it off, or frozen objects."""
+    Nothing is done where the user has turned it off, or has frozen objects, once that was seen: to count them Python
+    goes through them all."""
 
     def __init__(self) -> None:
-        self._waiting = 0
+        self._waiting, self._frozen = 0, False
 
     def __call__(self) -> None:
-        if not gc.isenabled() or gc.get_freeze_count():
+        self._frozen = self._frozen or gc.get_freeze_count() > 0
+        if self._frozen or not gc.isenabled():
             return
         self._waiting += gc.get_count()[0]
         if self._waiting > WAITING:
