@@ -83,10 +83,10 @@ def test_words_of_an_absent_name_are_written_when_they_are_asked_for(installed, 
     """Numba asks each global of a kernel for its protocols."""
     cutlass = importlib.import_module("cutlass.cute")
     monkeypatch.setattr(names, "unknown", None)
-    assert not hasattr(cutlass, "_numba_type_")
+    assert not hasattr(cutlass, "_no_such_name_")
     monkeypatch.undo()
-    with pytest.raises(AttributeError, match="cutlass.cute has no '_numba_type_' in numba_cute: .* has no attribute"):
-        cutlass._numba_type_  # noqa: B018
+    with pytest.raises(AttributeError, match="cutlass.cute has no '_no_such_name_' in numba_cute: .* has no attribute"):
+        cutlass._no_such_name_  # noqa: B018
 
 
 def test_without_it_nothing_is_answered():

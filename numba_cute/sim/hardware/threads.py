@@ -87,7 +87,8 @@ class Thread:
     def run(self, body: Callable[..., Any], args: Iterable[Any]) -> None:
         """Run a kernel's body, and what is to be done at its end."""
         body(*args)
-        for at_exit in self.exits:
+        now = self.cta.cluster.run.thread  # the first of those that are still together
+        for at_exit in self.exits if now.convoy is None else now.convoy.exits:
             at_exit()
 
     def unit(self, issuer: str, what: str) -> Unit:

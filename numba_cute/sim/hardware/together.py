@@ -77,6 +77,7 @@ class Together(Protocol):
     by_turns: list[str] | None
     masks: list[Any]
     memory: dict[Any, Any]
+    exits: list[Callable[[], None]]
 
     def pauses(self, why: str) -> bool:
         """Tell whether a lane that polls need not pause now: it does, if all do, once each has had its turn."""

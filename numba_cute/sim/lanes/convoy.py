@@ -100,7 +100,7 @@ class Convoy:
     (`masks`)."""
 
     __slots__ = ("cluster", "members", "threads", "lanes", "log", "memory", "by_turns", "work", "apart", "masks",
-                 "partial", "_crew", "_at", "_fork", "_behind", "_stepping", "_all")  # fmt: skip
+                 "exits", "partial", "_crew", "_at", "_fork", "_behind", "_stepping", "_all")  # fmt: skip
 
     def __init__(self, cluster: Any, members: list[Any], all_threads: list[Any], log: Log) -> None:
         self.cluster, self.members, self._all, self.log = cluster, members, all_threads, log
@@ -109,6 +109,7 @@ class Convoy:
         self._stepping = self.apart = False
         self.partial = False  # whether it computes for some of its lanes only for a while
         self.masks: list[Mask] = []
+        self.exits: list[Callable[[], None]] = []  # what it does at the end; a part that runs again has its own
         self.work = 0  # values computed since the last account of it
         self.by_turns: list[str] | None = None  # while the lanes do a step one by one: why some want to pause
         self._compute_for(Crew(all_threads))

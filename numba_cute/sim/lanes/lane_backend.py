@@ -36,6 +36,9 @@ from .operands import as_lanes, lane_results, scalars, vectors
 class LaneBackend(LaneRegisters):
     """Each method does what `SimBackend`'s does, for all lanes of the convoy that runs now."""
 
+    def at_exit(self, what: Callable[[], None]) -> None:
+        self._convoy.exits.append(what)
+
     # instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
         self.check_target(instr, statics, operands)
