@@ -43,7 +43,7 @@ def uninstall() -> None:
 
 
 _OF_NUMBA = frozenset(("_numba_type_",))
-"""What Numba asks each object for, and no module has."""
+"""Attributes that Numba looks for on every object; no module has them."""
 
 
 class Mirror(ModuleType):

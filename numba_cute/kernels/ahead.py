@@ -86,7 +86,7 @@ def _calls(what: Any, shapes: Any, dtypes: Any, grad: bool, options: dict[str, A
 
     if what not in kernels.__all__ or what == "warmup":
         others = ", ".join(n for n in kernels.__all__ if n != "warmup")
-        raise CuteError(f"warmup: {what!r} is none of the entries: {others}")
+        raise CuteError(f"warmup: there is no entry {what!r}: give one of {others}")
     for given in shapes:
         for some in itertools.product(*(_each(shape) for shape in given)):
             yield some, functools.partial(_call, getattr(kernels, what), some, _types(dtypes, len(some)), grad, options)

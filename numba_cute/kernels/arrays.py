@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the arrays are that kernels' entries take, torch's and NumPy's alike: their types, strides and places, and
-checks of them in words."""
+"""Read and check the arrays that entries take, torch's and NumPy's alike: types, strides, devices."""
 
 from __future__ import annotations
 

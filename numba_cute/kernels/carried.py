@@ -45,12 +45,12 @@ def carried(name: str) -> Any:
 
 
 def _word(value: Any) -> str:
-    """A word for people."""
+    """Give a name that people know the value by."""
     return getattr(value, "__qualname__", type(value).__qualname__).replace("<", "").replace(">", "")
 
 
 def _made_of(value: Any) -> str:
-    """What a value is made of, as text that is the same in each process; of what cannot be said, a text of its own."""
+    """Write what a value is made of, the same in each process; a value that cannot be written has a text of its own."""
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return f"{type(value).__name__}({value!r})"
     if isinstance(value, types.CodeType):

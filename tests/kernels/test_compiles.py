@@ -138,7 +138,7 @@ def test_warmup_compiles_what_calls_launch_and_says_so():
 
 
 REFUSED = {
-    "'softmaxx' is none of the entries: .*softmax, topk": lambda: kernels.warmup("softmaxx"),
+    "there is no entry 'softmaxx': give one of .*softmax, topk": lambda: kernels.warmup("softmaxx"),
     r"shape 3 must be a tuple of ints and ranges": lambda: kernels.warmup("softmax", [(3, 4)]),
     "2 dtypes, and a call has 1 tensors": lambda: kernels.warmup("softmax", [((3,),)], dtypes=["bfloat16"] * 2),
     "'bf16' is no element type": lambda: kernels.warmup("softmax", [((3,),)], dtypes="bf16"),

@@ -45,7 +45,8 @@ def _entries() -> list[Any]:
 
 
 class _Taught:
-    """What was found. found: of each of the registries' lists, as far as it went (`sizes`)."""
+    """Keep the users' functions found so far. sizes: how many entries of each registry's list were read. found: the
+    functions of each list. functions: those of all lists."""
 
     def __init__(self) -> None:
         self.sizes: tuple[int, ...] = ()

@@ -70,7 +70,8 @@ def finding_by_class(find: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 
 
 class _Searched:
-    """What was found, by the classes of types. count: the number of signatures. named: the types that they name."""
+    """Keep the implementations found so far. count: the number of signatures searched. named: the types that they name.
+    found: the implementation, by the classes of the types asked for."""
 
     def __init__(self, versions: list[Any]) -> None:
         self.count = len(versions)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attention's wide backward kernels are made of: tiles that stream by, and sums that leave; and of options, scores
-bent by a function, with its derivative, windows, and tiles of sequences of their own lengths."""
+"""Parts of attention's wide backward kernels: loads of tiles, stores of sums, scores changed by a function and their
+derivative, windows, and tiles of sequences of their own lengths."""
 
 import math
 
@@ -20,7 +20,7 @@ CONSUMER_WARPS = 8
 
 @cute.seam.traced
 def bent(score, s, batch, head, query, key, aux):
-    """What a function makes of a scaled score, and the derivative by it."""
+    """Call the function of the scores on a scaled score `s`; gives its value and the derivative by `s`."""
     made = score(dual(s, "s"), batch, head, query, key, *aux)
     found = slots_of(made).get("s", 0.0)
     return made.value if isinstance(made, Dual) else made, cute.Float32(found)
@@ -28,8 +28,8 @@ def bent(score, s, batch, head, query, key, aux):
 
 @cuda.jit
 def sequence(cu, used, batch, rows):
-    """Where sequence `batch` begins, how many rows it has, and which batch of the array it is: of all as many `rows`,
-    or where `cu` and `used` say."""
+    """Give the first row of sequence `batch`, its number of rows, and its batch in the array. cu, used: first rows and
+    lengths of sequences, or None: then each has `rows`."""
     first, of = cute.Int32(0), cute.Int32(batch)
     if cute.const_expr(cu is not None):
         first = cute.Int32(cu[batch])
@@ -42,7 +42,7 @@ def sequence(cu, used, batch, rows):
 
 @cuda.jit
 def rows_at(coords, tile, first, rows, width, head, batch):
-    """The coordinates of a tile of a sequence, (TILE, width, 1): none beyond its `rows`. first: where it begins.
+    """Give the coordinates of a tile of a sequence, (TILE, width, 1): none beyond its `rows`. first: where it begins.
     coords: (TILE, columns, rows, heads, batches), as `gradients.ragged` makes them."""
     left = cute.Int32(max(0, min(TILE, rows - tile * TILE)))
     there = cute.domain_offset(

@@ -209,8 +209,8 @@ def check_gradients(q, others, aux):
         )
     if any(t.requires_grad for t in aux):
         raise CuteError(
-            f"{WHAT}: a tensor of aux requires a gradient, and there is none of what the scores' function reads: give "
-            "it x.detach(), or call it under torch.no_grad()"
+            f"{WHAT}: a tensor of aux requires a gradient, and `score` has none for what it reads: give "
+            "x.detach(), or call it under torch.no_grad()"
         )
 
 

@@ -44,7 +44,7 @@ STAGES = 4
 
 @cuda.jit
 def tile_of(index, ends, tiles_m, tiles_n):
-    """Where the `index`-th tile lies: its group, the group's first row and the one after its last, and (m, n)."""
+    """Give the place of the `index`-th tile: its group, the group's first row and the one after its last, m and n."""
     each = tiles_m * tiles_n
     group, within = cute.Int32(index // each), cute.Int32(index % each)
     begin = cute.Int32(0)

@@ -19,6 +19,12 @@ WAITING = 1_000_000
 """The objects that compilations may leave before the collector looks for what of them is garbage."""
 
 
+def _grow_old() -> None:
+    """Move all objects into the oldest generation, where nothing is frozen."""
+    gc.freeze()
+    gc.unfreeze()
+
+
 class _Seldom:
     """A context in which the collector runs seldom; contexts may lie in each other, and run in several threads. A
     threshold that the user sets meanwhile stays, and so does a collector that is off."""
@@ -62,8 +68,7 @@ class _Aging:
             self._waiting = 0
             gc.collect()
         else:
-            gc.freeze()
-            gc.unfreeze()  # into the oldest generation, at once
+            _grow_old()
 
 
 class _Staying:
@@ -75,8 +80,7 @@ class _Staying:
 
     def __exit__(self, *error: Any) -> None:
         if gc.isenabled() and gc.get_freeze_count() == 0:
-            gc.freeze()
-            gc.unfreeze()  # into the oldest generation, at once
+            _grow_old()
         seldom.__exit__(*error)
 
 

@@ -18,11 +18,7 @@ SLOW = pytest.mark.slow
 F16 = torch.float16
 
 
-@pytest.fixture(autouse=True)
-def simulated():
-    torch.manual_seed(0)
-    with cute.simulation(checks=False, sms=4):
-        yield
+pytestmark = pytest.mark.usefixtures("simulated")
 
 
 def normal(*shape):

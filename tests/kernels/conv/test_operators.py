@@ -3,7 +3,6 @@
 
 import pytest
 
-import numba_cute as cute
 from numba_cute import CuteError, kernels
 from numba_cute.kernels.gemm import gelu, relu, residual, scale, silu, total
 
@@ -14,11 +13,7 @@ SLOW = pytest.mark.slow
 BF16 = torch.bfloat16
 
 
-@pytest.fixture(autouse=True)
-def simulated():
-    torch.manual_seed(0)
-    with cute.simulation(checks=False, sms=4):
-        yield
+pytestmark = pytest.mark.usefixtures("simulated")
 
 
 def normal(*shape, dtype=BF16):

@@ -28,11 +28,7 @@ M, N, K = 24, 16, 40
 BF16, F32 = torch.bfloat16, torch.float32
 
 
-@pytest.fixture(autouse=True)
-def simulated():
-    torch.manual_seed(0)
-    with cute.simulation(checks=False, sms=4):
-        yield
+pytestmark = pytest.mark.usefixtures("simulated")
 
 
 def normal(*shape, dtype=BF16):
