@@ -23,6 +23,8 @@ TMA = "the copies complete the stage: with TMA commit does nothing"
 MORE = "waiting for all groups is slower, and right"
 FENCED = "what it multiplies was written before the fence of the multiply before it"
 WAITED = "what is loaded is waited for where it is first used"
+BEHIND_K = "the next load to that stage of Q comes behind K's, which waits for the release after the next wait"
+BEHIND_Q = "the next load of dO to that stage comes behind Q's, which waits for the release after the next wait"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
     ("PipelineTmaAsync", "without pipe.sync_object_full.arrive(fill.index)"): NOT_TAKEN,
@@ -79,6 +81,12 @@ EQUIVALENT = {
     ("kernels: attention", "without arch.sync_warp()"): "it converges the warp: no lane reads what another wrote",
     ("kernels: attention", "without warpgroup.fence() #3"): FENCED,
     ("kernels: attention", "without warpgroup.fence() #5"): FENCED,
+    ("kernels: gradients", "warpgroup.wait_group(1): argument 0 -1"): MORE,
+    ("kernels: gradients", "without arch.mbarrier_init_fence()"): "the fence of the async proxy after it does the same",
+    ("kernels: gradients", "without warpgroup.fence()$"): "the registers of the last dQ are new: nothing touched them",
+    ("kernels: gradients", "without warpgroup.commit_group() #6"): BEHIND_K,
+    ("kernels: gradients", "without warpgroup.wait_group(0) #3"): BEHIND_Q,
+    ("kernels: gradients", "wait_group(0): argument 0 +1 #3"): BEHIND_Q,
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
 }
 

@@ -155,8 +155,8 @@ def _narrow(case: str) -> Problem:
     return partial(test_fp8.test_it_agrees_with_float64_in_the_simulator, case)
 
 
-def _gradients(rows: int, keys: int, causal: bool, sms: int) -> Problem:
-    return lambda: test_backward.simulate((64, 64), np.float16, 1, 1, 1, rows, keys, causal, sms)
+def _gradients(rows: int, keys: int, causal: bool, sms: int, heads: int = 1) -> Problem:
+    return lambda: test_backward.simulate((64, 64), np.float16, 1, heads, heads, rows, keys, causal, sms)
 
 
 def _wide(*dims: int) -> Problem:
@@ -232,9 +232,9 @@ KERNELS = [
     kernel("kernels: attention's values", values, "turn", _behind(_narrow("ragged"), 2)),
     kernel("kernels: gradients", backward, "kernel leave load load_rows store",
            _behind(_gradients(40, 72, True, 1)),
-           _gradients(150, 200, False, 2)),
+           _gradients(300, 200, False, 1), _gradients(270, 260, True, 2), _gradients(140, 40, False, 1, 10)),
     kernel("kernels: gradients after", backward_parts, "after", _behind(_gradients(40, 72, True, 1))),
     kernel("kernels: gradients' tiles", backward_tiles, "publish release", _gradients(40, 72, True, 1),
-           _gradients(150, 200, False, 2)),
+           _gradients(300, 200, False, 1)),
     kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put", _behind(_wide(192, 128))),
 ]  # fmt: skip

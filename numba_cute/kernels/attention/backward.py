@@ -24,6 +24,7 @@ from numba_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
 from .backward_tiles import (
     leave_out,
+    leave_out_beyond,
     load_numbers,
     load_tile,
     multiply,
@@ -33,7 +34,7 @@ from .backward_tiles import (
     statistics,
     turned,
 )
-from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
+from .schedule import TICKETS, begin_tickets, divided, draw, next_drawn, next_told, tile_at
 
 KEYS = 128  # of a CTA: 64 for each of its two warpgroups that multiply
 STAGES = 2  # of Q and dO, and of dS
@@ -86,10 +87,11 @@ def make_kernel(form):
 
     @cuda.jit
     def first_query_tile(key_tile, shift, query_tiles):
-        """The first tile of queries that sees a tile of keys: query i sees the keys up to i + shift."""
+        """The first tile of queries that sees a tile of keys: query i sees the keys up to i + shift. Keys that none
+        sees have the last tile, all masked."""
         if causal:
-            hidden = cute.Uint32(max(key_tile * KEYS - shift, 0)) // cute.Uint32(queries)
-            return min(cute.Int32(hidden), query_tiles)
+            hidden = divided(max(cute.Int32(key_tile * KEYS - shift), cute.Int32(0)), queries)
+            return min(hidden, cute.Int32(query_tiles - 1))
         return cute.Int32(0)
 
     @cuda.jit
@@ -100,7 +102,7 @@ def make_kernel(form):
             leaving.outer,
         )
         out = cute.make_tiled_copy_S(store_sums, cute.make_tiled_copy_C_atom(store_sums, one_of_sums))
-        to_out = out.get_slice(cute.Int32(thread % 128)).partition_D(sOut)
+        to_out = out.get_slice(thread).partition_D(sOut)
         rounded = cute.make_rmem_tensor(cute.shape(to_out), dtype)
         rounded.store(total)
         arch.mbarrier_wait(out_empty + half, count & 1 ^ 1)
@@ -108,11 +110,12 @@ def make_kernel(form):
         publish(out_full + half)
 
     @cuda.jit
-    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, empty, phase):
-        """Load a tile of Q or dO, and a number of each of its queries, to a stage when it is empty."""
+    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, empty, phase, more):
+        """Load a tile of Q or dO, and a number of each of its queries, to a stage when it is empty. more: bytes that
+        come beside."""
         arch.mbarrier_wait(empty + stage, phase ^ 1)
         if arch.elect_one():
-            arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries)
+            arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries + more)
             load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
         cute.copy(tma, of, to[None, stage], tma_bar_ptr=full + stage)
 
@@ -123,7 +126,7 @@ def make_kernel(form):
     ):  # fmt: skip
         """The work of the warp that loads."""
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6
-        kv_full, kv_empty, told = barriers + 14, barriers + 15, barriers + 16
+        kv_empty, told = barriers + 14, barriers + 15
         alone = cute.make_layout(1)
         count, turns = cute.Int32(0), cute.Int32(0)
         tile, given = cute.Int32(start), cute.Int32(0)
@@ -143,16 +146,16 @@ def make_kernel(form):
                 row = cute.Int32((batch * heads * group + q_head) * query_tiles)
                 for m in cute.range(first, query_tiles, unroll=1):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
-                    place = cute.assume((row + m) * queries, divby=16)
-                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase)
-                    if member == 0 and m == first:
+                    place = cute.assume(cute.Int32(row + m) * queries, divby=16)
+                    begins = member == 0 and m == first  # the tile of keys, which comes with its first queries
+                    more = 2 * k_bytes if begins else 0
+                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase, more)
+                    if begins:
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
-                        if arch.elect_one():
-                            arch.mbarrier_arrive_and_expect_tx(kv_full, 2 * k_bytes)
-                        load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, kv_full)
-                        load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, kv_full)
-                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, do_empty, phase)
+                        load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, q_full + stage)
+                        load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, q_full + stage)
+                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, do_empty, phase, 0)
                     count = cute.Int32(count + 1)
             tile = next_drawn(draw(drawn), drawn, order.tiles, step, tickets, told, given)
             given = cute.Int32(given + 1)
@@ -177,7 +180,7 @@ def make_kernel(form):
                 for m in cute.range(first, query_tiles, unroll=1):
                     arch.mbarrier_wait(out_full, times & 1)
                     if arch.elect_one():
-                        to = cute.assume((cute.Int64(row + m) * 2 + half) * part, divby=256)
+                        to = cute.assume(cute.Int64(cute.Int32(row + m) * 2 + half) * part, divby=256)
                         cute.copy(add, mine, cute.make_tensor(dq.iterator + to, cute.make_layout(part)))
                         arch.cp_async_bulk_commit_group()
                         arch.cp_async_bulk_wait_group(0, read=True)
@@ -203,8 +206,7 @@ def make_kernel(form):
         keys, query_tiles, group, heads, order, shift, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
-        start, _, _ = arch.block_idx()
-        step, _, _ = arch.grid_dim()
+        start, step = cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0])
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
         if warp_idx == 0:
             cpasync.prefetch_descriptor(tma_q)
@@ -222,10 +224,10 @@ def make_kernel(form):
         sLse = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sLse")
         sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sDot")
         tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(TICKETS), 16, None, "tickets")
-        barriers = smem.allocate_array(cute.Int64, 20, name="barriers")
+        barriers = smem.allocate_array(cute.Int64, 19, name="barriers")
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6  # of each stage
         ds_full, out_full, out_empty = barriers + 8, barriers + 10, barriers + 12  # out: of each half of sdQ
-        kv_full, kv_empty, told = barriers + 14, barriers + 15, barriers + 16
+        kv_empty, told = barriers + 14, barriers + 15
         if tidx == 0:
             for i in cute.range_constexpr(2):
                 arch.mbarrier_init(q_full + i, 1)
@@ -236,7 +238,6 @@ def make_kernel(form):
                 arch.mbarrier_init(out_full + i, CONSUMER_WARPS // 2)
                 arch.mbarrier_init(out_empty + i, 1)
             begin_tickets(told, CONSUMER_WARPS + 2)
-            arch.mbarrier_init(kv_full, 1)
             arch.mbarrier_init(kv_empty, CONSUMER_WARPS)
             arch.mbarrier_init_fence()
         # In a tile's first round there is no dS of a round before: what stands there is multiplied, and dropped.
@@ -263,9 +264,9 @@ def make_kernel(form):
                 )  # fmt: skip
         else:
             arch.setmaxregister_increase(CONSUMER_REGISTERS)
-            half = cute.Int32((warp_idx - 4) // 4)
-            thread, lane = cute.Int32(tidx - 128), cute.Int32(tidx % 32)
-            first_row = cute.Int32(thread // 32 * 16 + lane // 4)  # of the keys; the second one is 8 further on
+            half = arch.make_warp_uniform(divided(warp_idx, 4) - 1)
+            thread, lane = cute.Int32(tidx % 128), cute.Int32(tidx % 32)  # of the warpgroup, of the warp
+            first_row = cute.Int32((warp_idx - 4) * 16 + lane // 4)  # of the keys; the second one is 8 further on
             place = cute.Int32(lane % 4)  # this thread's columns are 8 j + 2 place and the next
             of_half = cute.Int32(half * 128)
             s_mma, sum_mma, back_mma = scores.get_slice(of_half), sums.get_slice(of_half), back.get_slice(of_half)
@@ -276,29 +277,21 @@ def make_kernel(form):
             fKt = back.make_fragment_A(back_mma.partition_A(turned(sK)))
             fdS = back.make_fragment_B(back_mma.partition_B(sdS))
             dS_out = cute.make_tiled_copy_S(store_ds, cute.make_tiled_copy_C_atom(store_ds, scores))
-            to_dS = dS_out.get_slice(thread).partition_D(turned(sdS))
+            to_dS = dS_out.get_slice(of_half + thread).partition_D(turned(sdS))
             ds_held = cute.make_layout(cute.shape(to_dS[None, None, None, 0]))
             mine = cute.make_tensor(
-                sdQ.iterator + cute.assume(half * part + 4 * (thread % 128), divby=4),
+                sdQ.iterator + cute.assume(half * part + 4 * thread, divby=4),
                 cute.make_layout((4, held // 4), stride=(1, 512)),
             )
             mine_layout = cute.make_layout((4, held // 4))
             rdK = sums.make_fragment_C(sums.partition_shape_C((KEYS, d)))
             rdV = sums.make_fragment_C(sums.partition_shape_C((KEYS, d)))
             scale_log2 = scale * cute.Float32(LOG2_E)
-            count, turns = cute.Int32(0), cute.Int32(0)
-
-            tile, tickets_seen = cute.Int32(start), cute.Int32(0)
+            count, tile, tickets_seen = cute.Int32(0), cute.Int32(start), cute.Int32(0)
             while tile < order.tiles:
                 key_tile, _, _ = tile_at(tile, order, False)
                 first = first_query_tile(key_tile, shift, query_tiles)
                 rounds = cute.Int32(group * (query_tiles - first))
-                if causal:  # there may be no round; the first one adds to zeros
-                    rdK.fill(0.0)
-                    rdV.fill(0.0)
-                if rounds > 0:
-                    arch.mbarrier_wait(kv_full, turns & 1)
-                    turns = cute.Int32(turns + 1)
                 visible = cute.Int32(keys - key_tile * KEYS)
                 # of these keys, the last one that the first query of a tile sees
                 last = cute.Int32(first * queries + shift - key_tile * KEYS)
@@ -321,8 +314,11 @@ def make_kernel(form):
                     warpgroup.wait_group(1)  # for S, and for dK of the tile before
                     if i > 0:
                         release(q_empty + (stage ^ 1))
-                    if visible < KEYS or (causal and last < KEYS - 1):
-                        leave_out(rS, last + 2 * place - first_row, visible - first_row, queries, causal)
+                    if cute.const_expr(causal):  # a query sees no key beyond the last
+                        if last < KEYS - 1:
+                            leave_out(rS, cute.Int32(last + 2 * place - first_row), queries)
+                    elif visible < KEYS:
+                        leave_out_beyond(rS, cute.Int32(visible - first_row), queries)
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, stage, place, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
@@ -336,15 +332,18 @@ def make_kernel(form):
                     warpgroup.fence()
                     multiply(scores, rdP, fV, fdO[None, None, None, stage], False)
                     warpgroup.commit_group()
-                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], causal or i > 0)
+                    multiply(sums, rdV, rP, fdOt[None, None, None, stage], i > 0)
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
                     rDot = statistics(sDot, stage, place, queries)
-                    p = cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32)
+                    p = cute.make_rmem_tensor(by_column, cute.Float32)
+                    p.store(cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32))
+                    for e in cute.range_constexpr(queries // 4):  # registers have room for as many as they are
+                        p[e] = s[e]
                     dp = cute.make_tensor(rdP.iterator, by_column).load()
-                    rdS.store((p * (dp - rDot.load())).to(dtype))
+                    rdS.store((p.load() * (dp - rDot.load())).to(dtype))
                     warpgroup.fence()
-                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], causal or i > 0)
+                    multiply(sums, rdK, rdS, fQt[None, None, None, stage], i > 0)
                     warpgroup.commit_group()
                     cute.copy(dS_out, cute.make_tensor(rdS.iterator, ds_held), to_dS[None, None, None, stage])
                     publish(ds_full + stage)
@@ -353,23 +352,21 @@ def make_kernel(form):
                     count = cute.Int32(count + 1)
                     if causal:
                         last = cute.Int32(last + queries)
-                        if last == query_tiles * queries + shift - key_tile * KEYS:  # the next head begins
+                        if last == cute.Int32(query_tiles * queries + shift - key_tile * KEYS):  # the next head begins
                             last = cute.Int32(first * queries + shift - key_tile * KEYS)
 
+                stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
+                arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
+                rdQ = back.make_fragment_C(back.partition_shape_C((d, queries)))
+                warpgroup.fence()
+                multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
+                warpgroup.commit_group()
+                release(q_empty + (stage ^ 1))
                 warpgroup.wait_group(0)
-                if rounds > 0:
-                    stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
-                    arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
-                    rdQ = back.make_fragment_C(back.partition_shape_C((d, queries)))
-                    warpgroup.fence()
-                    multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
-                    warpgroup.commit_group()
-                    release(q_empty + (stage ^ 1))
-                    warpgroup.wait_group(0)
-                    release(kv_empty)
-                    arch.mbarrier_wait(out_empty + half, stage)
-                    cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
-                    publish(out_full + half)
+                release(kv_empty)
+                arch.mbarrier_wait(out_empty + half, stage)
+                cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
+                publish(out_full + half)
                 leave(rdV.load().to(dtype), sdQ, half, thread, out_full, out_empty, count)
                 leave((rdK.load() * scale).to(dtype), sdQ, half, thread, out_full, out_empty, count + 1)
                 tile = next_told(tickets, told, tickets_seen)

@@ -59,18 +59,23 @@ def release(barrier):
 
 
 @cuda.jit
-def leave_out(rS, last, visible, queries, causal):
+def leave_out(rS, last, queries):
     """Mask the keys of this thread's two rows of S^T that its columns, two of each 8 of so many `queries`, do not see.
-    last: of the keys that the first column sees, seen from the first row; visible: keys that there are, seen from
-    there. queries, causal: known when it is compiled."""
+    last: of the keys that the first column sees, seen from the first row. queries: known when it is compiled."""
+    columns = before(-last)  # that do not see the first row; the second is 8 keys further on
     hidden = cute.make_rmem_tensor(2, cute.Uint32)  # of each row, the columns, 32 at most
-    if causal:
-        for r in cute.range_constexpr(2):
-            hidden[r] = 0xFFFFFFFF if 8 * r >= visible else 0
-            hidden[r] |= lowest(before(8 * r - last))
+    for r in cute.range_constexpr(2):
+        hidden[r] = lowest(columns + 2 * r)
     for i in cute.range_constexpr(queries // 2):
-        row, bit = i // 2 % 2, i // 4 * 2 + i % 2
-        if hidden[row] & (1 << bit) != 0 if causal else 8 * row >= visible:
+        if hidden[i // 2 % 2] & (1 << i // 4 * 2 + i % 2) != 0:
+            rS[i] = -math.inf
+
+
+@cuda.jit
+def leave_out_beyond(rS, there, queries):
+    """Mask the keys of this thread's two rows of S^T that there are not. there: how many, from the first row on."""
+    for i in cute.range_constexpr(queries // 2):
+        if 8 * (i // 2 % 2) >= there:
             rS[i] = -math.inf
 
 

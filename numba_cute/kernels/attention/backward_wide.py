@@ -252,7 +252,7 @@ def make_keys_kernel(form):
                         elif causal:
                             last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # that the first sees
                             if last < TILE - 1:
-                                leave_out(rS, last + 2 * place - key, keys - key_tile * TILE - key, TILE, True)
+                                leave_out(rS, cute.Int32(last + 2 * place - key), TILE)
                         s = cute.make_tensor(rS.iterator, by_column)
                         s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
                     if cute.const_expr(causal or left or score is not None or lengths):
