@@ -7,6 +7,7 @@ import json
 import re
 import warnings
 from pathlib import Path
+from types import CodeType
 
 import numpy as np
 import pytest
@@ -48,6 +49,24 @@ def test_few_files_know_python_s_instructions():
 def test_this_python_is_known_and_as_known():
     assert pythons.knows_bytecode()
     assert [i.difference for i in (bytecode.READING, rewrite.REWRITING, trusted.LAUNCHES, trusted.CASTS)] == [None] * 4
+
+
+NUMBERS = {"COMPARE_OP", "FORMAT_VALUE", "CONVERT_VALUE", "KW_NAMES", "WITH_EXCEPT_START"}
+"""Instructions whose values nobody here reads: `dis` tells other ones on some Pythons."""
+
+
+def test_code_is_read_as_python_itself_reads_it():
+    def all_of(code):
+        yield code
+        for inner in filter(lambda c: isinstance(c, CodeType), code.co_consts):
+            yield from all_of(inner)
+
+    def plainly(read):
+        return [(n, None if n in NUMBERS else repr(v), *at) for n, v, *at in read if n not in bytecode._NONE]
+
+    for file in [*PACKAGE.rglob("*.py")][::9]:
+        for code in all_of(compile(file.read_text(), file.name, "exec")):
+            assert plainly(bytecode._decoded(code)) == plainly(bytecode._told(code)), code
 
 
 def test_a_python_that_is_not_known_is_tried(monkeypatch):

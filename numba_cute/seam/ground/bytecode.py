@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -27,8 +28,8 @@ _NONE = ("EXTENDED_ARG", "CACHE")
 
 class Operation(NamedTuple):
     """One thing that code does. name: as Python 3.11 calls it (a method is read as an attribute, a name of a module as
-    a global). value: what it speaks of: a constant, a name, the offset that it jumps to. offset: in bytes. line: of the
-    source, the last that is known."""
+    a global). value: what it speaks of: a constant, a name, the offset that it jumps to; of others nothing to count on.
+    offset: in bytes. line: of the source, the last that is known."""
 
     name: str
     value: Any
@@ -43,19 +44,101 @@ def operations(code: CodeType) -> tuple[Operation, ...]:
 
 
 def _operations(code: CodeType) -> Iterator[Operation]:
+    for name, value, offset, line in _decoded(code) if knows_bytecode() else _told(code):
+        if name in _BOTH:
+            for one, of in zip(_BOTH[name], value):
+                yield Operation(one, of, offset, line)
+        elif name == "RETURN_CONST":
+            yield Operation("LOAD_CONST", value, offset, line)
+            yield Operation("RETURN_VALUE", None, offset, line)
+        elif name not in _NONE:
+            yield Operation(_NAMES.get(name, name), value, offset, line)
+
+
+def _told(code: CodeType) -> Iterator[tuple[str, Any, int, int | None]]:
+    """Yield each instruction's name, value, offset and line, as Python's `dis` tells them: on any Python, slowly."""
     line = None
     for i in dis.get_instructions(code):
         positions: Any = getattr(i, "positions", None)  # which Python 3.10 lacks
         found = positions.lineno if positions else i.starts_line
         line = line if found is None else int(found)
-        if i.opname in _BOTH:
-            for name, value in zip(_BOTH[i.opname], i.argval):
-                yield Operation(name, value, i.offset, line)
-        elif i.opname == "RETURN_CONST":
-            yield Operation("LOAD_CONST", i.argval, i.offset, line)
-            yield Operation("RETURN_VALUE", None, i.offset, line)
-        elif i.opname not in _NONE:
-            yield Operation(_NAMES.get(i.opname, i.opname), i.argval, i.offset, line)
+        yield i.opname, i.argval, i.offset, line
+
+
+# ---------------------------------------------------------------- a Python that is known
+
+_VERSION = sys.version_info[:2]
+_SHIFTS = {(3, 11): {"LOAD_GLOBAL": 1}}.get(_VERSION, {"LOAD_GLOBAL": 1, "LOAD_ATTR": 1, "LOAD_SUPER_ATTR": 2})
+"""By instructions that speak of a name, the bits of their argument below its number."""
+_PAIRS = ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST")
+
+
+def _reader(op: int) -> tuple[str, str, int]:
+    """Return an instruction's name, what its argument means, and how many bits of it stand below that."""
+    name = dis.opname[op]
+    if op in dis.hasconst:
+        return name, "const", 0
+    if op in dis.hasname:
+        return name, "name", _SHIFTS.get(name, 0) if _VERSION > (3, 10) else 0
+    if name in _PAIRS:
+        return name, "pair", 0
+    if op in dis.haslocal or op in dis.hasfree:
+        return name, "free" if op in dis.hasfree and _VERSION == (3, 10) else "local", 0
+    if op in dis.hasjabs:
+        return name, "absolute", 0
+    if op in dis.hasjrel:
+        return name, "back" if "JUMP_BACKWARD" in name else "on", 0
+    return name, "number" if op >= dis.HAVE_ARGUMENT else "", 0
+
+
+def caches(op: int) -> int:
+    """Return how many code units follow an instruction for the interpreter's own use."""
+    held: Any = getattr(dis, "_inline_cache_entries", {op: 0})
+    return int(held.get(dis.opname[op], 0) if _VERSION >= (3, 13) else held[op])
+
+
+def _decoded(code: CodeType) -> Iterator[tuple[str, Any, int, int | None]]:
+    """Yield the same as `_told`, at least four times as fast. (A value that is no constant, name or offset is a
+    number.)"""
+    raw, consts, names = code.co_code, code.co_consts, code.co_names
+    lines = iter(code.co_lines())
+    until, line, at, more = -1, None, 0, 0
+    while at < len(raw):
+        while at >= until:
+            _, until, found = next(lines)
+            line = line if found is None else found
+        op, arg = raw[at], raw[at + 1] | more
+        name, kind, shift, size = _READERS[op]
+        more = arg << 8 if name == "EXTENDED_ARG" else 0
+        value: Any = arg
+        if kind == "const":
+            value = consts[arg]
+        elif kind == "name":
+            value = names[arg >> shift]
+        elif kind == "local":
+            value = _local(code, arg)
+        elif kind == "pair":
+            value = _local(code, arg >> 4), _local(code, arg & 15)
+        elif kind == "free":
+            value = (code.co_cellvars + code.co_freevars)[arg]
+        elif kind == "absolute":
+            value = 2 * arg
+        elif kind == "on":
+            value = at + size + 2 * arg
+        elif kind == "back":
+            value = at + size - 2 * arg
+        elif not kind:
+            value = None
+        yield name, value, at, line
+        at += size
+
+
+def _local(code: Any, at: int) -> Any:
+    return code.co_varnames[at] if _VERSION == (3, 10) else code._varname_from_oparg(at)
+
+
+_READERS: list[Any] = [(*_reader(op), 2 + 2 * caches(op)) for op in range(256)] if knows_bytecode() else []
+"""By number of an instruction: `_reader`'s, and its bytes with what follows it."""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
+from ....seam.ground.bytecode import caches
+
 VERSION = sys.version_info[:2]
 
 Position = tuple[Any, ...]
@@ -44,15 +46,6 @@ class Body(NamedTuple):
 
     instructions: list[Instruction]
     handlers: list[Handler]
-
-
-def _caches(instruction: Instruction) -> int:
-    """The code units that follow an instruction for the interpreter's own use."""
-    if VERSION < (3, 11):
-        return 0
-    if VERSION < (3, 13):
-        return dis._inline_cache_entries[instruction.opcode]  # type: ignore[attr-defined,no-any-return]
-    return dis._inline_cache_entries.get(instruction.name, 0)  # type: ignore[attr-defined,no-any-return]
 
 
 # ------------------------------------------------------------------ taking apart
@@ -111,7 +104,7 @@ def encode(code: CodeType, body: Body, consts: tuple[Any, ...], more_stack: int)
         for shift in range(8 * _extensions(arg), 0, -8):
             units += bytes((dis.EXTENDED_ARG, arg >> shift & 255))
         units += bytes((i.opcode, arg & 255))
-        units += bytes(2 * _caches(i))
+        units += bytes(2 * caches(i.opcode))
     new: dict[str, Any] = {
         "co_code": bytes(units), "co_consts": consts, "co_stacksize": code.co_stacksize + more_stack,
     }  # fmt: skip
@@ -128,7 +121,7 @@ def _extensions(arg: int) -> int:
 
 
 def _size(i: Instruction) -> int:
-    return 1 + _extensions(i.arg) + _caches(i)
+    return 1 + _extensions(i.arg) + caches(i.opcode)
 
 
 def _lay_out(instructions: list[Instruction]) -> None:
