@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -66,7 +67,8 @@ _LAZY = {
 
 def _check_is_its_memory(x: Any) -> None:
     """Raise a CuteError if an array is not what lies in its memory. x: of NumPy, or as torch's tensors."""
-    if isinstance(x, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # who has such an array has imported it, which takes 20 ms
+    if masked is not None and isinstance(x, masked.MaskedArray):
         _refuse(x, "its mask would be left out", "x.filled(value), or x.data for all elements")
     if getattr(x, "is_nested", False) is True:
         _refuse(x, "it is nested, of several shapes", "x.unbind(), or a padded tensor")

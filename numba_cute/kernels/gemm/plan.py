@@ -358,6 +358,7 @@ def plan(
 
     c, k, dtype, epilogue, c_width: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
     CuteError where K has not so many tiles."""
+    c = view(c)
     spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
     if parts is not None:
         found = [cut for cut in found if cut.parts * cut.splits == parts and not cut.tail]
