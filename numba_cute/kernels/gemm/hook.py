@@ -223,8 +223,8 @@ class Hook:
         """Give the place of a thread of any multiply in a piece. own: coordinates in the piece of one of the thread's
         16 rows, ((2, 2), blocks), as the multiply's `partition_C` gives them. extents: of the piece."""
         row, column = own[0, 0]
-        blocks = own.layout[1]
-        apart = cute.make_layout(blocks.shape, stride=blocks.stride.value)
+        blocks = cute.flatten(cute.make_layout((own.layout[1].shape,), stride=(own.layout[1].stride,)))
+        apart = cute.make_layout(blocks.shape, stride=tuple(s.value for s in blocks.stride))
         where = (first_row, first_column, batch, row, column, self.rows, self.columns)
         return Place(*where, apart, extents)
 
