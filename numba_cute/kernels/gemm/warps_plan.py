@@ -84,9 +84,9 @@ def stages_of(cut: Warps, target: Any) -> int:
 def check(cut: Warps) -> None:
     """Refuse a cut that is none of the kernel's, with CuteError."""
     whole = all(t % (16 * w * (1 + along)) == 0 for along, (t, w) in enumerate(zip(cut.tile, cut.warps)))
-    if not whole or min(*cut.tile, *cut.warps) < 1 or cut.row not in (64, 128) or cut.threads not in (64, 128, 256):
+    if not whole or min(*cut.tile, *cut.warps) < 1 or cut.row not in (64, 128) or cut.threads not in (32, 64, 128, 256):
         raise CuteError(
-            f"gemm: {cut}: a warp has a multiple of 16 rows and 32 columns of the tile, 2, 4 or 8 warps share it, and a "
+            f"gemm: {cut}: a warp has a multiple of 16 rows and 32 columns of the tile, 1, 2, 4 or 8 warps share it, and a "
             f"row has 64 or 128 bytes: give Warps(), or one of {CUTS[1:]}"
         )
 
@@ -176,12 +176,17 @@ def modelled(cut: Warps, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) 
     return math.ceil(tiles / sms) * math.prod(cut.tile) * stages / RATE[cut.tile]
 
 
+def cuts(target: Any) -> list[Warps]:
+    """List the cuts that may be chosen for a GPU. target: its record."""
+    found = []
+    for cut in CUTS:
+        with contextlib.suppress(CuteError):
+            found += [cut] * (stages_of(cut, target) >= FEWEST_STAGES)
+    return found
+
+
 def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Warps:
     """Choose the cut that takes the least time on so many SMs, by the model, of those that fit. c, k, dtype, sms,
     epilogue: as of `plan.plan`. target: the GPU's record."""
-    spread, found = epilogue.spread if epilogue else 1, []
-    for cut in CUTS:
-        with contextlib.suppress(CuteError):
-            if stages_of(cut, target) >= FEWEST_STAGES:
-                found.append(cut)
-    return min(found, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    spread = epilogue.spread if epilogue else 1
+    return min(cuts(target), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
