@@ -203,10 +203,9 @@ def multiply(
                 rounded(tCrA[None, None, kb])
                 rounded(tCrB[None, None, kb])
             cute.gemm(tiled_mma, acc, tCrA[None, None, kb], tCrB[None, None, kb], acc)
-    arch.cp_async_wait_group(0)
-    arch.sync_threads()  # the ring is free
 
-    # Piece by piece the sums go through the epilogue, to shared memory, and to C
+    # Piece by piece the sums go through the epilogue, to shared memory, and to C. The ring is free: before the last
+    # block of K all threads met, and had taken their last fragments; all tiles that were copied have been waited for.
     sC = in_ring(ring, 0, c_dtype, c_layout)
     vectors = None
     first_row, first_column = m * tile_m, n * c_tile_n
