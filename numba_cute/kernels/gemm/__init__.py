@@ -25,6 +25,6 @@ from .plan import Plan
 from .warps_plan import Warps
 
 __all__ = [
-    "Epilogue", "Plan", "Warps", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix", "one", "relu",
-    "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
+    "Epilogue", "Plan", "Warps", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix", "one",
+    "relu", "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
 ]  # fmt: skip

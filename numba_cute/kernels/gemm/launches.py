@@ -289,8 +289,8 @@ def _check(a: Any, b: Any, c: Any, given: list[Any], family: str) -> None:
         inner = {x.stride(-1): -1, x.stride(-2): -2}.get(1)
         if x.data_ptr() % 16 or inner is None or any(s % unit for s in steps if s != 1):
             raise CuteError(
-                f"matmul: {name} is {entry.described(x)}; {copy} wants it to begin at 16 bytes, one of its last two modes "
-                f"to be contiguous, and its other strides to be multiples of {unit}: pad it, or give a copy"
+                f"matmul: {name} is {entry.described(x)}; {copy} wants it to begin at 16 bytes, one of its last two "
+                f"modes to be contiguous, and its other strides to be multiples of {unit}: pad it, or give a copy"
             )
         along = {"a": -1, "b": -2}.get(name)
         if x.element_size() != 2 and along is not None and x.stride(along) != 1:
@@ -331,9 +331,11 @@ def _prepared(
     c = _result(a, b, epilogue, out, out_dtype, cut)
     family = entry.check_target("matmul", a, entry.WARPGROUPS, entry.WARPS)
     if isinstance(cut, Plan) and family == entry.WARPS:
-        raise CuteError(f"matmul: cut is {cut}, of wgmma, which {entry.target_at(a).name} has not: give a Warps, or None")
+        raise CuteError(
+            f"matmul: cut is {cut}, of wgmma, which {entry.target_at(a).name} has not: give a Warps, or None"
+        )
     _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
-    dtype, c_dtype = operands_of(a), entry.element_type(c)
+    dtype = operands_of(a)
     ours = cut or _chosen(c, a.shape[-1], dtype, epilogue, entry.target_at(a) if family == entry.WARPS else None)
     launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, ours, epilogue)
     shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty

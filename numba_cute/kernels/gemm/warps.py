@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GEMM for GPUs whose tensor cores are a warp's: C = f(A @ B.T), with A (M, K), B (N, K), and f the epilogue. sm_80 on.
+"""A GEMM for GPUs whose tensor cores are a warp's (sm_80 on): C = f(A @ B.T), A (M, K), B (N, K), f the epilogue.
 
 A CTA makes one tile of C. All its warps copy the tiles of K to a ring in swizzled shared memory by cp.async, several
 ahead, take fragments out by ldmatrix while the tensor cores still work on those before, and multiply with mma.sync.
@@ -17,7 +17,6 @@ from numba_cute import arch, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, static, traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
-
 
 VECTOR = 16  # bytes that a thread copies at once
 

@@ -75,8 +75,8 @@ def stages_of(cut: Warps, target: Any) -> int:
     stages = cut.stages or min(MOST_STAGES, most)
     if not 2 <= stages <= most:
         raise CuteError(
-            f"gemm: {cut}: {max(2, stages)} stages of {cut.stage} bytes do not fit in {target.name}'s shared memory for "
-            f"{cut.ctas} CTAs: give fewer of them, or a smaller tile"
+            f"gemm: {cut}: {max(2, stages)} stages of {cut.stage} bytes do not fit in {target.name}'s shared memory "
+            f"for {cut.ctas} CTAs: give fewer of them, or a smaller tile"
         )
     return stages
 
@@ -86,8 +86,8 @@ def check(cut: Warps) -> None:
     whole = all(t % (16 * w * (1 + along)) == 0 for along, (t, w) in enumerate(zip(cut.tile, cut.warps)))
     if not whole or min(*cut.tile, *cut.warps) < 1 or cut.row not in (64, 128) or cut.threads not in (32, 64, 128, 256):
         raise CuteError(
-            f"gemm: {cut}: a warp has a multiple of 16 rows and 32 columns of the tile, 1, 2, 4 or 8 warps share it, and a "
-            f"row has 64 or 128 bytes: give Warps(), or one of {CUTS[1:]}"
+            f"gemm: {cut}: a warp has a multiple of 16 rows and 32 columns of the tile, 1, 2, 4 or 8 warps share it, and "
+            f"a row has 64 or 128 bytes: give Warps(), or one of {CUTS[1:]}"
         )
 
 
@@ -134,7 +134,7 @@ def arguments(
 
     (m, k), n, batches = map(int, a.shape[-2:]), int(b.shape[-2]), int(c.shape[0]) if len(c.shape) == 3 else 1
     tiles = math.ceil(m / tile_m), math.ceil(n / tile_n), batches
-    counts = (*map(cute.Int32, tiles[:2]), 1 if batches == 1 else cute.Int32(batches))
+    counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1 if batches == 1 else cute.Int32(batches)
     order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, 8 if spread == 2 else None, batches)
     held = cute.size_in_bytes(c_dtype, c_layout)

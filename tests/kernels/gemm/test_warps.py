@@ -15,7 +15,7 @@ from numba_cute.kernels.gemm.launches import simulate
 from numba_cute.kernels.gemm.plan import RESULTS
 
 from .test_epilogue import gelu_of
-from .test_matmul import assert_close, operands, torch  # noqa: F401 (the fixture)
+from .test_matmul import assert_close, operands
 
 SLOW = pytest.mark.slow
 BF16, F32, TF32, S8 = cute.BFloat16, cute.Float32, cute.TFloat32, cute.Int8
@@ -167,7 +167,9 @@ def test_sums_stay_in_registers(cut, target):
 
 
 @pytest.mark.parametrize(
-    "cut", [Warps(stages=9), Warps((48, 128), (2, 2)), Warps(row=32), Warps((128, 16), (2, 1)), Warps(warps=(4, 4))], ids=str
+    "cut",
+    [Warps(stages=9), Warps((48, 128), (2, 2)), Warps(row=32), Warps((128, 16), (2, 1)), Warps(warps=(4, 4))],
+    ids=str,
 )
 def test_a_cut_that_does_not_fit_is_refused(cut):
     a, b, c, _, _, _ = problem(8, 8, 8)
@@ -246,7 +248,8 @@ def test_a_target_of_neither_family_is_refused():
 @pytest.mark.gpu
 @pytest.mark.parametrize("cut", warps_plan.CUTS, ids=str)
 @pytest.mark.parametrize("majors", ["kk", "mn"])
-def test_it_is_right_on_a_gpu(torch, cut, majors):  # noqa: F811
+def test_it_is_right_on_a_gpu(cut, majors):
+    torch = pytest.importorskip("torch")
     a, b = operands(torch, 1000, 1048, 1016, majors=majors)
     v, r = torch.randn(1048, device="cuda"), torch.randn(1000, 1048, device="cuda", dtype=torch.bfloat16)
     assert_close(torch, matmul(a, b, cut=cut), a.double() @ b.double(), a, b)
@@ -256,6 +259,7 @@ def test_it_is_right_on_a_gpu(torch, cut, majors):  # noqa: F811
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
-def test_it_takes_every_type_on_a_gpu(torch, dtype):  # noqa: F811
+def test_it_takes_every_type_on_a_gpu(dtype):
+    torch = pytest.importorskip("torch")
     a, b = operands(torch, 200, 264, 528, dtype)
     assert_close(torch, matmul(a, b, cut=Warps(row=64)), a.double() @ b.double(), a, b)
