@@ -86,8 +86,8 @@ def check(cut: Warps) -> None:
     whole = all(t % (16 * w * (1 + along)) == 0 for along, (t, w) in enumerate(zip(cut.tile, cut.warps)))
     if not whole or min(*cut.tile, *cut.warps) < 1 or cut.row not in (64, 128) or cut.threads not in (32, 64, 128, 256):
         raise CuteError(
-            f"gemm: {cut}: a warp has a multiple of 16 rows and 32 columns of the tile, 1, 2, 4 or 8 warps share it, and "
-            f"a row has 64 or 128 bytes: give Warps(), or one of {CUTS[1:]}"
+            f"gemm: {cut}: a warp has a multiple of 16 rows and 32 columns of the tile, 1, 2, 4 or 8 warps share it, "
+            f"and a row has 64 or 128 bytes: give Warps(), or one of {CUTS[1:]}"
         )
 
 
