@@ -65,8 +65,8 @@ def check(c, whole, want, dtype=BF16):
         pytest.param((40, 72, 72), "mkn", cute.Float16, SMALL, marks=SLOW),
         pytest.param((33, 70, 37), "kkn", TF32, SMALL, marks=SLOW),
         pytest.param((64, 64, 165), "kkn", S8, SMALL, marks=SLOW),
-        pytest.param((200, 264, 136), "kkn", BF16, Warps(), marks=SLOW),
-        pytest.param((136, 264, 200), "mnn", BF16, Warps(row=64), marks=SLOW),
+        pytest.param((200, 264, 136), "kkn", BF16, Warps(row=128, stages=3), marks=SLOW),
+        pytest.param((136, 264, 200), "mnn", BF16, Warps(), marks=SLOW),
         pytest.param((200, 136, 264), "knm", BF16, Warps((128, 128), (2, 2), 64, ctas=2), marks=SLOW),
         pytest.param((72, 136, 264), "kkn", BF16, Warps((64, 128), (2, 2), 64, ctas=2), marks=SLOW),
         pytest.param((72, 136, 264), "mkn", BF16, Warps((64, 64), (2, 2), 128, ctas=2), marks=SLOW),
@@ -157,8 +157,6 @@ FORMS = [{}, {"majors": "mnn"}, {"epilogue": many}, {"odd": 1}, {"dtype": TF32, 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("cut", warps_plan.CUTS, ids=str)
 def test_sums_stay_in_registers(cut, target):
-    if cut not in warps_plan.cuts(cute.target(target)):
-        pytest.skip("shared memory has no room for it")
     first = TARGETS.index(target) + warps_plan.CUTS.index(cut)
     for form in (FORMS[0], FORMS[first % len(FORMS)], FORMS[(first + 4) % len(FORMS)]):
         r = compiled(cut, target, **form)
@@ -179,9 +177,9 @@ def test_a_cut_that_does_not_fit_is_refused(cut):
 
 def test_every_target_has_cuts_that_fit_and_small_problems_small_tiles():
     c = np.zeros((4096, 4096), BF16.numpy)
-    for name, big in (("sm_80", Warps()), ("sm_86", Warps(row=64)), ("sm_120", Warps(row=64))):
-        target = cute.target(name)
-        assert warps_plan.plan(c, 4096, BF16, 108, target) == big
+    for target in map(cute.target, ("sm_80", "sm_86", "sm_87", "sm_89", "sm_120")):
+        assert warps_plan.cuts(target) == list(warps_plan.CUTS)
+        assert warps_plan.plan(c, 4096, BF16, 108, target) == Warps()
         assert warps_plan.plan(c[:64, :2048], 4096, BF16, 108, target).tile == (64, 64)
 
 
@@ -262,4 +260,4 @@ def test_it_is_right_on_a_gpu(cut, majors):
 def test_it_takes_every_type_on_a_gpu(dtype):
     torch = pytest.importorskip("torch")
     a, b = operands(torch, 200, 264, 528, dtype)
-    assert_close(torch, matmul(a, b, cut=Warps(row=64)), a.double() @ b.double(), a, b)
+    assert_close(torch, matmul(a, b, cut=Warps()), a.double() @ b.double(), a, b)
