@@ -29,9 +29,9 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+import numba_cute as cute  # noqa: E402
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
-import numba_cute as cute  # noqa: E402
 from numba_cute.kernels.gemm import launches, warps_plan  # noqa: E402
 from numba_cute.testing import Pace, compare  # noqa: E402
 
