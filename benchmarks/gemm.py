@@ -12,6 +12,7 @@ whose operand lies elsewhere each time.
     python -m benchmarks gemm --sizes 8192 --dtypes bf16 --majors mnn --contenders
     python -m benchmarks gemm --sizes 8192 --dtypes s8*bf16 --contenders          weights A in 8 bits, B in bf16
     python -m benchmarks gemm --sizes 8192 --example ampere_gemm --contenders
+    python -m benchmarks gemm --sizes 8192 --example warps          matmul's kernel for sm_80, as that GPU would cut it
     python -m benchmarks gemm --dtypes bf16 --sizes 8192 --epilogues amax --contenders      beside torch's kernels
 """
 
@@ -28,8 +29,10 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+import numba_cute as cute  # noqa: E402
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
+from numba_cute.kernels.gemm import launches, warps_plan  # noqa: E402
 from numba_cute.testing import Pace, compare  # noqa: E402
 
 import ampere_gemm  # noqa: E402
@@ -48,6 +51,7 @@ PROBLEMS += [((256, 512, 16384), "bf16"), ((4096,) * 3, "e4m3"), ((8192,) * 3, "
 PROBLEMS += [((2176, 2048, 4096), "bf16"), ((1536, 3072, 4096), "bf16")]  # a little more than a round of tiles
 FUSED = ((4096,) * 3, "bf16")  # with epilogues too
 CALLS = 2000  # of the host's time
+OF_WARPS = ("ampere_gemm", "warps")  # examples that multiply with mma.sync
 
 
 # ---------------------------------------------------------------- contenders: make(a, b, c) gives a launch
@@ -59,7 +63,17 @@ def maker(example, dtype):
         return hopper_mixed_gemm.launcher
     if example == "ampere_gemm":
         return lambda a, b, c: ampere_gemm.launcher(a, b, c, dtype)
+    if example == "warps":
+        return lambda a, b, c: of_warps(a, b, c, gemm_host.DTYPES[dtype])
     return lambda a, b, c: hopper_gemm.launcher(a, b, c, gemm_host.DTYPES[dtype])
+
+
+def of_warps(a, b, c, dtype):
+    """A launch of the kernel that `matmul` has for sm_80, cut as for that GPU's shared memory, on this one's SMs."""
+    target = cute.target("sm_80")
+    cut = warps_plan.plan(c, a.shape[1], dtype, launches.sms_here(), target)
+    args, grid = warps_plan.arguments(a, b, c, dtype, target, cut)
+    return cute.launch(warps_plan.kernel_of(cut), grid=grid, block=cut.threads).prepare(*args)
 
 
 def called(a, b, c):
@@ -73,14 +87,14 @@ def called(a, b, c):
 def triton_maker(a, b, c, example):
     """Triton's matmul with the best of a few tiles for this problem, as a maker of launches: with TMA and wgmma
     beside the Hopper example, with cp.async and mma.sync beside the Ampere one."""
-    if example == "ampere_gemm":
+    if example in OF_WARPS:
         os.environ["DISABLE_MMA_V3"] = "1"  # read when Triton compiles
     import triton
 
     from benchmarks.peers import triton_gemm
 
     configs, launcher = triton_gemm.CONFIGS, triton_gemm.launcher
-    if example == "ampere_gemm":
+    if example in OF_WARPS:
         configs, launcher = triton_gemm.ASYNC_CONFIGS, triton_gemm.async_launcher
 
     def seconds(config):
@@ -185,7 +199,7 @@ def benchmark(shape, dtype, options, epilogues):
     torch.cuda.synchronize()
     compile_seconds = time.perf_counter() - start
     makers = {"ours": make, "cublas": gemm_host.cublas}
-    ampere = options.example == "ampere_gemm"
+    ampere = options.example in OF_WARPS
     if "matmul" in options.contenders and options.example == "hopper_gemm" and "*" not in dtype:
         makers["matmul"] = called
     if "triton" in options.contenders and options.majors == "kkn" and (ampere or dtype in ("bf16", "f16")):
@@ -260,7 +274,7 @@ def arguments(parser):
     parser.add_argument("--sizes", type=size, nargs="+", help="M = N = K, or MxNxK; by default those of the table")
     parser.add_argument("--dtypes", nargs="+", default=["bf16"], help="of `sizes`: bf16, s8*bf16, ...")
     parser.add_argument("--majors", default="kkn", help="the modes along which A, B and C are contiguous")
-    parser.add_argument("--example", choices=("hopper_gemm", "ampere_gemm"), default="hopper_gemm")
+    parser.add_argument("--example", choices=("hopper_gemm", *OF_WARPS), default="hopper_gemm")
     parser.add_argument("--regimes", nargs="+", choices=("burst", "sustained"), default=["sustained"])
     parser.add_argument(
         "--contenders", nargs="*", choices=("triton", "matmul"), default=["triton", "matmul"], help="besides cuBLAS"

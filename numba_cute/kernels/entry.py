@@ -123,17 +123,37 @@ def check_place(what: str, name: str, x: Any) -> None:
         )
 
 
-def check_target(what: str, x: Any) -> None:
-    """Refuse tensors that lie on no Hopper GPU, for kernels that multiply by wgmma. what: the entry. x: a tensor, or an
-    array of NumPy's, which may be compiled for."""
+WARPS, WARPGROUPS = "sm_80", "sm_90a"
+"""The families of GPUs, by the first target of each: whose tensor cores a warp uses, and a warpgroup."""
+FAMILIES = {
+    WARPS: ("sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_120", "sm_121"),
+    WARPGROUPS: ("sm_90a",),
+}
+SAID = {WARPS: "GPUs of sm_80 to sm_89, sm_120 and sm_121", WARPGROUPS: "Hopper GPUs (H100, H200: sm_90a)"}
+
+
+def check_target(what: str, x: Any, *families: str) -> str:
+    """Refuse tensors that lie on a GPU of none of the `families` that an entry has kernels for, and give the one; that
+    of warpgroups where there is no GPU to say it. what: the entry. x: a tensor, or an array of NumPy's, which may be
+    compiled for. families: by default that of warpgroups."""
+    families = families or (WARPGROUPS,)
+    target = target_at(x)
+    if target is None:
+        return WARPGROUPS
+    found = next((f for f in families if target.name.rstrip("af") in [t.rstrip("a") for t in FAMILIES[f]]), None)
+    if found is None:
+        has = " and ".join(SAID[f] for f in families)
+        one = "its kernel is" if len(families) == 1 else "its kernels are"
+        raise CuteError(f"{what}: {one} for {has}, and this is {target.name}: use PyTorch's own there")
+    return found
+
+
+def target_at(x: Any) -> Any:
+    """Give the record of the GPU that a tensor lies on, or that is simulated or compiled for; None where there is
+    none, as of NumPy's arrays. x: a tensor, or such an array."""
     if not hasattr(x, "is_cuda"):
-        return
-    target = simulated()
-    name = target_of(x.device.index) if x.is_cuda else target.name if target is not None else ""
-    if name not in ("", "sm_90a"):
-        raise CuteError(
-            f"{what}: its kernel is for Hopper GPUs (H100, H200: sm_90a), and this is {name}: use PyTorch's own there"
-        )
+        return None
+    return cute.target(target_of(x.device.index)) if x.is_cuda else simulated()
 
 
 @functools.cache

@@ -72,6 +72,7 @@ EQUIVALENT = {
     ("kernels: grouped GEMM", "without stage.commit()"): TMA,
     ("kernels: products", "warpgroup.wait_group(1): argument 0 -1"): MORE,
     ("kernels: weights of 4 bits", "without stage.commit()"): TMA,
+    ("kernels: ampere GEMM", "arch.cp_async_wait_group(stages - 2): argument 0 -1"): MORE,
     ("kernels: weights of 4 bits", "warpgroup.wait_group(1): argument 0 -1"): MORE,
     ("kernels: weights of 4 bits", "without arch.cluster_wait() #2"): "consumers of its CTA wait there too",
     ("kernels: attention", "without loads_q.tail()"): OWN,

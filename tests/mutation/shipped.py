@@ -25,12 +25,12 @@ from numba_cute.kernels.attention import (
     split,
     values,
 )
-from numba_cute.kernels.gemm import grouped, mixed, multiply
+from numba_cute.kernels.gemm import bias, grouped, mixed, multiply, residual, warps
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.rows import norm, softmax, spread, topk
 
 from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8
-from ..kernels.gemm import test_grouped, test_mixed
+from ..kernels.gemm import test_grouped, test_mixed, test_warps
 from ..kernels.moves import test_permute
 from ..kernels.rows import arrays, test_norm, test_softmax, test_topk
 from .mutants import functions_of
@@ -184,6 +184,19 @@ def _weights(*shape: int, tile_n: int, parts: int = 1, sharers: int = 1, stages:
     return run
 
 
+def _warps(m: int, n: int, k: int, matrix: bool = False) -> Problem:
+    """Two warps, whose tile leaves in pieces by two slots, with vectors. matrix: with a matrix, too."""
+
+    def run() -> None:
+        a, b, c, whole, want, rng = test_warps.problem(m, n, k)
+        v, r = rng.standard_normal(n).astype(np.float32), rng.standard_normal((m, n)).astype(c.dtype)
+        epilogue = bias(v) | residual(r) if matrix else bias(v)
+        test_warps.simulate(a, b, c, BF16, test_warps.Warps((64, 64), (1, 2), 64, stages=3), epilogue)
+        test_warps.check(c, whole, want + v + (r.astype(np.float64) if matrix else 0.0))
+
+    return run
+
+
 def _turned() -> None:
     with mock.patch.dict(turn.TILES, {2: (turn.Squares(2, 8, 8, 1),)}):
         test_permute.simulated((56, 112), (1, 0), "f2", kernel=turn.turn)
@@ -217,6 +230,7 @@ KERNELS = [
     kernel("kernels: grouped GEMM", grouped, "grouped hear tell", PLAIN, SHARED, SCALED,
            _behind(PLAIN, 2)),
     kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, LONG, SCALED, TWO_HALVES),
+    kernel("kernels: ampere GEMM", warps, "multiply", _warps(64, 64, 160), _warps(64, 64, 40, True)),
     kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16, stages=2),
            _weights(50, 72, 120, tile_n=16, stages=2, room=1), _weights(20, 72, 264, tile_n=16, stages=2, room=1),
            _behind(_weights(5, 72, 136, tile_n=16), 2), _weights(20, 200, 264, tile_n=32, sharers=2),

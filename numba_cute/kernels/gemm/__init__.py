@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Hopper GEMM with epilogues: `matmul` for PyTorch's tensors, and what its epilogues are made of."""
+"""GEMMs with epilogues: `matmul` for PyTorch's tensors, and what its epilogues are made of."""
 
 from .epilogue import (
     Epilogue,
@@ -22,8 +22,9 @@ from .epilogue import (
 )  # fmt: skip
 from .launches import matmul
 from .plan import Plan
+from .warps_plan import Warps
 
 __all__ = [
-    "Epilogue", "Plan", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix", "one", "relu",
-    "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
+    "Epilogue", "Plan", "Warps", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix", "one",
+    "relu", "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
 ]  # fmt: skip

@@ -47,7 +47,7 @@ def at(tensor, *place):
 def fill(epilogue, pieces, vectors, slot, row, column, batch, store_n, tma_d, matrix):
     """Bring what the epilogue takes of a piece of C to a slot, which is then full. A whole warp."""
     place = epilogue.place(64 * row, store_n * column, batch, 0, store_n)
-    epilogue.fetch(place, vectors, slot)
+    epilogue.fetch(place, vectors, slot, arch.lane_idx(), 32)
     barrier = pieces.sync_object_full.get_barrier(slot)
     if tma_d is not None:
         shared, there = matrix

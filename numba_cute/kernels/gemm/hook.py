@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of a GEMM's sums before they are stored: functions of the sums and of tensors of their own, in a row.
 
-A thread of a consumer warpgroup has of a piece of C (64 rows, a few blocks of 8 columns) the values
-(2 columns, 2 rows, blocks): what wgmma leaves it. A step's function gets them as one vector of Float32, and what it
-takes beside as vectors that broadcast to it: it is written as if for whole matrices. See docs/kernels.md.
+A thread has of a piece of C (some rows, a few blocks of 8 columns) the values (2 columns, 2 rows, blocks): what wgmma
+leaves it of 64 rows, and mma.sync of 16 for each warp. Which rows and columns those are, its `Place` says. A step's
+function gets them as one vector of Float32, and what it takes beside as vectors that broadcast to it: it is written as
+if for whole matrices. See docs/kernels.md.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.seam import current, static, traced
 
-ROWS = 64  # of a piece
+ROWS = 64  # of a piece of a warpgroup
 FOLD = {"sum": cute.ReductionOp.ADD, "max": cute.ReductionOp.MAX}
 
 
@@ -29,13 +30,13 @@ class Vector:
     values: cute.Tensor
     along: str
 
-    def fetch(self, place: Any, shared: Any, shift: Any) -> None:
-        """Put those of a piece in shared memory, `shift` behind its own. A whole warp."""
-        width = {"rows": ROWS, "columns": 8 * place.blocks, "all": 1}[self.along]
+    def fetch(self, place: Any, shared: Any, shift: Any, thread: Any, threads: int) -> None:
+        """Put those of a piece in shared memory, `shift` behind its own. thread: this one of so many that do so."""
+        height, columns = place.extents
+        width = {"rows": height, "columns": columns, "all": 1}[self.along]
         first = {"rows": place.first_row, "columns": place.first_column, "all": 0}[self.along]
-        lane = arch.lane_idx()
-        for start in range(0, width, 32):
-            index = lane + start
+        for start in range(0, width, threads):
+            index = thread + start
             last = cute.Int32(cute.size(self.values, mode=[0]) - 1)
             source = cute.min(cute.Int32(first + shift + index), last)  # none beyond
 
@@ -43,7 +44,7 @@ class Vector:
                 where = (source, place.batch) if cute.rank(self.values) == 2 else source
                 shared[index] = cute.Float32(self.values[where])
 
-            if width - start >= 32:
+            if width - start >= threads:
                 put()
             else:
                 current().when(current().compare("<", index, width), put)
@@ -54,8 +55,9 @@ class Vector:
             return cute.make_tensor(shared.iterator, cute.make_layout((1, 1, 1))).load()
         if self.along == "rows":
             return cute.make_tensor(shared.iterator + place.row, cute.make_layout((1, 2, 1), stride=(0, 8, 0))).load()
-        layout = cute.make_layout((2, 1, place.blocks), stride=(1, 0, 8))
-        return cute.make_tensor(shared.iterator + place.column, layout).load()
+        layout = cute.make_layout((2, 1, place.columns_of.shape), stride=(1, 0, place.columns_of.stride))
+        own = cute.make_tensor(shared.iterator + place.column, layout).load()
+        return own.reshape((2, 1, place.blocks))
 
 
 @static
@@ -97,8 +99,8 @@ class Result:
         else:
             kept = value.reduce(op, nothing, (None, 1, None))
             column = place.first_column + place.column
-            blocks = range(place.blocks)
-            parts = [(kept[i, j], column + i + 8 * j, place.columns) for j in blocks for i in range(2)]
+            apart = [place.columns_of(j) for j in range(place.blocks)]
+            parts = [(kept[i, j], column + i + d, place.columns) for j, d in enumerate(apart) for i in range(2)]
             first = b.compare("<", lane, 4)
         for part, index, extent in parts:
             for distance in lanes:
@@ -137,7 +139,10 @@ class Step:
 @static
 class Place:
     """Which values of C a thread has. first_row, first_column, batch: where the piece begins. row, column: of the
-    thread's first value in it. rows, columns: C's extents. blocks: of 8 columns."""
+    thread's first value in it. rows, columns: C's extents. columns_of: a layout, which columns behind `column` each of
+    its blocks of 8 begins. extents: rows and columns of the piece whose vectors lie in shared memory.
+
+    Of a warp's lanes, four that follow each other share a row, in both instructions."""
 
     first_row: Any
     first_column: Any
@@ -146,19 +151,27 @@ class Place:
     column: Any
     rows: Any
     columns: Any
-    blocks: int
+    columns_of: Any
+    extents: tuple[int, int]
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of 8 columns it has."""
+        return int(cute.size(self.columns_of))
 
     def inside(self) -> Any:
         """Say which of the thread's values are C's own, and not beyond its edges."""
-        row = _counted((1, 2, 1), (0, 8, 0)) + cute.Int32(self.first_row + self.row)
-        column = _counted((2, 1, self.blocks), (1, 0, 8)) + cute.Int32(self.first_column + self.column)
+        of_rows = cute.make_layout((1, 2, 1), stride=(0, 8, 0))
+        of_columns = cute.make_layout((2, 1, self.columns_of.shape), stride=(1, 0, self.columns_of.stride))
+        row = _counted((1, 2, 1), of_rows) + cute.Int32(self.first_row + self.row)
+        column = _counted((2, 1, self.blocks), of_columns) + cute.Int32(self.first_column + self.column)
         return (row < cute.Int32(self.rows)) & (column < cute.Int32(self.columns))
 
 
 @traced
-def _counted(shape: Any, stride: Any) -> Any:
-    """A vector of Int32: at each coordinate what a layout gives."""
-    out, layout = cute.make_rmem_tensor(shape, cute.Int32), cute.make_layout(shape, stride=stride)
+def _counted(shape: Any, layout: Any) -> Any:
+    """A vector of Int32 of a shape: at each of its places what a layout gives."""
+    out = cute.make_rmem_tensor(shape, cute.Int32)
     for i in range(cute.size(shape)):
         out[i] = layout(i)
     return out.load()
@@ -189,23 +202,36 @@ class Hook:
             paired = paired and not step.pairs
         return out
 
+    def layout(self, rows: int, columns: int, slots: int) -> Any:
+        """Give the layout of the vectors of pieces, of Float32, in so many slots; None, if there are no vectors."""
+        count = len(self.vectors())
+        return cute.make_layout((max(rows, columns), count, slots)) if count else None
+
     def allocate(self, smem: Any, columns: int, slots: int) -> Any:
-        """Reserve shared memory for the vectors of the pieces in so many slots."""
-        if not self.vectors():
-            return None
-        layout = cute.make_layout((max(ROWS, columns), len(self.vectors()), slots))
-        return smem.allocate_tensor(cute.Float32, layout, 16, None, "vectors")
+        """Reserve shared memory for the vectors of a warpgroup's pieces in so many slots."""
+        layout = self.layout(ROWS, columns, slots)
+        return None if layout is None else smem.allocate_tensor(cute.Float32, layout, 16, None, "vectors")
 
     def place(self, first_row: Any, first_column: Any, batch: Any, thread: Any, columns: int) -> Place:
         """Give the place of a thread of a warpgroup in a piece of so many columns."""
         lane, warp = thread % 32, thread // 32
-        row, column = 16 * warp + lane // 4, 2 * (lane % 4)
-        return Place(first_row, first_column, batch, row, column, self.rows, self.columns, columns // 8)
+        row, column, blocks = 16 * warp + lane // 4, 2 * (lane % 4), cute.make_layout(columns // 8, stride=8)
+        where = (first_row, first_column, batch, row, column, self.rows, self.columns)
+        return Place(*where, blocks, (ROWS, columns))
 
-    def fetch(self, place: Any, vectors: Any, slot: Any) -> None:
-        """Put what the steps take of a piece in a slot. A whole warp."""
+    def place_in(self, first_row: Any, first_column: Any, batch: Any, own: Any, extents: tuple[int, int]) -> Place:
+        """Give the place of a thread of any multiply in a piece. own: coordinates in the piece of one of the thread's
+        16 rows, ((2, 2), blocks), as the multiply's `partition_C` gives them. extents: of the piece."""
+        row, column = own[0, 0]
+        blocks = cute.flatten(cute.make_layout((own.layout[1].shape,), stride=(own.layout[1].stride,)))
+        apart = cute.make_layout(blocks.shape, stride=tuple(s.value for s in blocks.stride))
+        where = (first_row, first_column, batch, row, column, self.rows, self.columns)
+        return Place(*where, apart, extents)
+
+    def fetch(self, place: Any, vectors: Any, slot: Any, thread: Any, threads: int) -> None:
+        """Put what the steps take of a piece in a slot. thread: this one of so many that do so."""
         for i, (vector, half) in enumerate(self.vectors()):
-            vector.fetch(place, vectors[None, i, slot], half * self.columns)
+            vector.fetch(place, vectors[None, i, slot], half * self.columns, thread, threads)
 
     def apply(self, sums: Any, place: Any, vectors: Any, matrix: Any, slot: Any) -> Any:
         """Give what the steps make of a thread's sums. matrix: this thread's part of the matrix like C, or None."""

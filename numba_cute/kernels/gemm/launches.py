@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`matmul`: the Hopper GEMM for PyTorch's tensors; its launches, prepared or in the simulator."""
+"""`matmul`: the GEMMs for PyTorch's tensors, one for each family of GPUs; their launches, prepared or simulated."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from . import gradients
+from . import gradients, warps_plan
 from .dense import THREADS
 from .epilogue import Epilogue
 from .operands import swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
+from .warps_plan import Warps
 
 if TYPE_CHECKING:
     import torch
@@ -28,11 +29,16 @@ _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 
 def simulate(
-    a: Any, b: Any, c: Any, dtype: Any, cut: Plan = USUAL, epilogue: Epilogue | None = None, clusters: int = 1,
+    a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps = USUAL, epilogue: Epilogue | None = None, clusters: int = 1,
     c_dtype: Any = None, **options: Any,
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype: as of `arguments`.
-    clusters: that fit on the device. options: those of `cute.simulate`."""
+    clusters: that fit on the device. options: those of `cute.simulate`; of a Warps arch is sm_80, if not given."""
+    if isinstance(cut, Warps):
+        options = {"arch": entry.WARPS} | options
+        given, blocks = warps_plan.arguments(a, b, c, dtype, cute.target(options["arch"]), cut, epilogue, c_dtype)
+        cute.simulate(warps_plan.kernel_of(cut), **options)[blocks, cut.threads](*given)
+        return
     sums, counts = scratch_of(c, cut, clusters, epilogue)
     memory = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
     args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue, memory, c_dtype)
@@ -90,9 +96,11 @@ def tuned(a: Any, b: Any, c: Any, dtype: Any, tile_n: int = 256, sharers: int = 
 
 
 def matmul(
-    a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None
-) -> Any:
-    """Multiply matrices, a @ b, on a Hopper GPU, with an epilogue that costs next to nothing.
+    a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None,
+    cut: Plan | Warps | None = None,
+) -> Any:  # fmt: skip
+    """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121, with an epilogue that costs next
+    to nothing.
 
     a: (M, K), b: (K, N), or batches of them, (L, M, K) and (L, K, N), of which one may be a single matrix; both of
     bfloat16, float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. Each is contiguous along
@@ -101,7 +109,8 @@ def matmul(
     its like, or an `Epilogue` of your own); of one that makes one column of two, the result has N / 2 columns.
     out: what is written to, contiguous along its last mode or the one before. out_dtype: of the result, if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
-    without an epilogue, and float32 with one. cut: a Plan; by default the one that a model finds fastest.
+    without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), or a Warps of mma.sync, which all these
+    GPUs run; by default the one that a model finds fastest for the GPU. Of mma.sync there is no float8 yet.
 
     Gives the result. Autograd knows it, of bfloat16, float16 and float32, without out: a, b, and all that the epilogue
     reads; what it finds beside, as `amax`, is no function of them to autograd. torch.compile takes it whole, and
@@ -229,8 +238,8 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
             raise CuteError(f"matmul: {name} is {entry.described(x)}; it must have 2 or 3 modes: reshape it")
     if epilogue is not None and not isinstance(epilogue, Epilogue):
         raise CuteError(f"matmul: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
-    if cut is not None and not isinstance(cut, Plan):
-        raise CuteError(f"matmul: cut is {entry.described(cut)}; give a Plan, or None")
+    if cut is not None and not isinstance(cut, (Plan, Warps)):
+        raise CuteError(f"matmul: cut is {entry.described(cut)}; give a Plan, a Warps, or None")
     if a.dtype != b.dtype or a.shape[-1] != b.shape[-2]:
         raise CuteError(
             f"matmul: a is {entry.described(a)} and b {entry.described(b)}; both must have the same elements, and a as "
@@ -265,8 +274,14 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
     return out
 
 
-def _check(a: Any, b: Any, c: Any, given: list[Any]) -> None:
-    """What TMA and wgmma want of the tensors, and the epilogue of its own."""
+def _check(a: Any, b: Any, c: Any, given: list[Any], family: str) -> None:
+    """What the copies and the multiply of a family want of the tensors, and the epilogue of its own."""
+    copy, multiply = {entry.WARPS: ("cp.async", "ldmatrix")}.get(family, ("TMA", "wgmma"))
+    if family == entry.WARPS and entry.type_name(a) not in warps_plan.OPERANDS:
+        raise CuteError(
+            f"matmul: a is {entry.described(a)}; mma.sync multiplies {', '.join(warps_plan.OPERANDS)} here, and float8 "
+            "not yet: convert it, or use PyTorch's own"
+        )
     for name, x in (("a", a), ("b", b), ("out", c)):
         entry.check_place("matmul", name, x)
         unit = 16 // x.element_size()
@@ -274,14 +289,14 @@ def _check(a: Any, b: Any, c: Any, given: list[Any]) -> None:
         inner = {x.stride(-1): -1, x.stride(-2): -2}.get(1)
         if x.data_ptr() % 16 or inner is None or any(s % unit for s in steps if s != 1):
             raise CuteError(
-                f"matmul: {name} is {entry.described(x)}; TMA wants it to begin at 16 bytes, one of its last two modes "
-                f"to be contiguous, and its other strides to be multiples of {unit}: pad it, or give a copy"
+                f"matmul: {name} is {entry.described(x)}; {copy} wants it to begin at 16 bytes, one of its last two "
+                f"modes to be contiguous, and its other strides to be multiples of {unit}: pad it, or give a copy"
             )
         along = {"a": -1, "b": -2}.get(name)
         if x.element_size() != 2 and along is not None and x.stride(along) != 1:
             turn = "a.contiguous()" if name == "a" else "b.mT.contiguous().mT"
             raise CuteError(
-                f"matmul: {name} is {entry.described(x)}; wgmma takes elements of {8 * x.element_size()} bits "
+                f"matmul: {name} is {entry.described(x)}; {multiply} takes elements of {8 * x.element_size()} bits "
                 f"contiguous along K alone: give {turn}"
             )
     for x in given:
@@ -314,13 +329,24 @@ def _prepared(
     """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, and the
     epilogue's tensors, and what makes such a result."""
     c = _result(a, b, epilogue, out, out_dtype, cut)
-    entry.check_target("matmul", a)
-    _check(a, b, c, epilogue.given if epilogue else [])
-    dtype, c_dtype = operands_of(a), entry.element_type(c)
-    ours = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)
+    family = entry.check_target("matmul", a, entry.WARPGROUPS, entry.WARPS)
+    if isinstance(cut, Plan) and family == entry.WARPS:
+        raise CuteError(
+            f"matmul: cut is {cut}, of wgmma, which {entry.target_at(a).name} has not: give a Warps, or None"
+        )
+    _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
+    dtype = operands_of(a)
+    ours = cut or _chosen(c, a.shape[-1], dtype, epilogue, entry.target_at(a) if family == entry.WARPS else None)
     launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, ours, epilogue)
     shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
     return launch, lambda: empty(shape, dtype=torch_type, device=device)
+
+
+def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any) -> Plan | Warps:
+    """Choose the cut for a result like c. target: the record of a GPU whose tensor cores are a warp's, or None."""
+    if target is not None:
+        return warps_plan.plan(c, k, dtype, sms_here(), target, epilogue)
+    return plan(c, k, dtype, sms_here(), epilogue, entry.element_type(c).width)
 
 
 def operands_of(t: Any) -> Any:
@@ -329,23 +355,37 @@ def operands_of(t: Any) -> Any:
 
 
 def launch_on(
-    tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any, cut: Plan,
-    epilogue: Epilogue | None = None,
+    tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any,
+    cut: Plan | Warps, epilogue: Epilogue | None = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches the GEMM on tensors like some: two operands, a result, and the epilogue's.
 
     tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there."""
     form, count = epilogue and epilogue.form, len(epilogue.tensors) if epilogue else 0
-    c_dtype, most = entry.element_type(tensors[2]), clusters_here(cut)
-    splits = Splits(cut, scratch_of(place(*[t.detach() for t in tensors])[2], cut, most, epilogue))
+    c_dtype = entry.element_type(tensors[2])
+    if isinstance(cut, Warps):
+        target, splits = entry.target_at(tensors[0]), lambda c: ()
 
-    @cute.runtime.remembered
-    def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
-        own = Epilogue.of(form, others[:count]) if form else None
-        return arguments(*place(x, y, z), dtype, most, cut, own, others[count:], c_dtype)
+        @cute.runtime.remembered
+        def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
+            own = Epilogue.of(form, others) if form else None
+            return warps_plan.arguments(*place(x, y, z), dtype, target, cut, own, c_dtype)
+
+    else:
+        most = clusters_here(cut)
+        splits = Splits(cut, scratch_of(place(*[t.detach() for t in tensors])[2], cut, most, epilogue))
+
+        @cute.runtime.remembered
+        def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
+            own = Epilogue.of(form, others[:count]) if form else None
+            return arguments(*place(x, y, z), dtype, most, cut, own, others[count:], c_dtype)
 
     given = [t.detach() for t in (*tensors, *(epilogue.tensors if epilogue else ()))]
-    bound = cute.launch(kernel_of(cut), grid=made(*given, *splits(given[2]))[1], block=THREADS, pdl=True)
+    grid = made(*given, *splits(given[2]))[1]
+    if isinstance(cut, Warps):
+        bound = cute.launch(warps_plan.kernel_of(cut), grid=grid, block=cut.threads)
+    else:
+        bound = cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True)
 
     def launch(x: Any, y: Any, z: Any, *given: Any) -> None:
         others = [t.detach() if t is z else t for t in given]  # no object comes twice: else nothing is remembered

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GEMM for GPUs whose tensor cores are a warp's (sm_80 on): C = f(A @ B.T), A (M, K), B (N, K), f the epilogue.
+
+A CTA makes one tile of C. All its warps copy the tiles of K to a ring in swizzled shared memory by cp.async, several
+ahead, take fragments out by ldmatrix while the tensor cores still work on those before, and multiply with mma.sync.
+Copies are of 16 bytes, of which those beyond the matrix are zeros. The sums leave in pieces, the rows of one
+instruction of all warps: each goes through the epilogue, is put in shared memory, where the ring was, and stored from
+there in whole vectors.
+
+`warps_plan.py` says how a problem is cut; the epilogue is the one of all GEMMs here (`epilogue.py`, `hook.py`).
+"""
+
+from typing import Any
+
+import numba_cute as cute
+from numba_cute import arch, utils
+from numba_cute.nvgpu import cpasync
+from numba_cute.seam import current, static, traced
+from numba_cute.tilelang.cpasync import cp_async_shared_global
+
+VECTOR = 16  # bytes that a thread copies at once
+
+
+@static
+class Copies:
+    """What a thread copies of a tile, in vectors. copy: the tiled copy. tile: its extents. mode: along which a vector
+    lies, 0 or 1. width: bits of an element. whole: whether no edge of the matrix lies inside of a vector."""
+
+    copy: Any
+    tile: tuple[int, int]
+    mode: int
+    width: int
+    whole: bool
+
+    def of_thread(self, thread: Any, there: Any, shared: Any) -> tuple[Any, Any]:
+        """Give this thread's parts of a tensor in global memory, and of one in shared memory."""
+        own = self.copy.get_slice(thread)
+        return own.partition_S(there), own.partition_D(shared)
+
+    def places(self, thread: Any) -> Any:
+        """Give the coordinates of this thread's vectors in a tile, a tensor of one mode."""
+        own = self.copy.get_slice(thread).partition_S(cute.make_identity_tensor(self.tile))[(0, None), None, None]
+        return cute.group_modes(own, 0, cute.rank(own))
+
+    def counts(self, left: Any, thread: Any) -> list[Any]:
+        """Count the elements of each of this thread's vectors that are the matrix's own: from 0 to all. left: how much
+        of the matrix there is from the tile's beginning on, along either mode."""
+        row, column = self.places(thread)[0]
+        beyond, step, b = (left[0] - row, left[1] - column), 8 * VECTOR // self.width, current()
+        first, out = self.places(0), []
+        for i in range(cute.size(first)):
+            within = [b.compare(">", beyond[mode], int(first[i][mode])) for mode in range(2)]
+            most: Any = cute.Int32(step)
+            if not self.whole:
+                most = cute.min(cute.Int32(beyond[self.mode] - int(first[i][self.mode])), most)
+            out.append(b.select(within[0] & within[1], most, cute.Int32(0)))
+        return out
+
+    def load(self, thread: Any, there: Any, shared: Any, left: Any) -> None:
+        """Begin to copy this thread's vectors to shared memory, with zeros beyond the edges. there, shared: its parts,
+        ((vector, 1), rows, columns). left: as of `counts`."""
+        source, target = cute.group_modes(there, 1, cute.rank(there)), cute.group_modes(shared, 1, cute.rank(shared))
+        for i, count in enumerate(self.counts(left, thread)):
+            nbytes = count * (self.width // 8)
+            cp_async_shared_global(
+                target[None, i], source[None, i], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
+            )  # fmt: skip
+
+    def store(self, thread: Any, shared: Any, there: Any, left: Any) -> None:
+        """Copy this thread's vectors from shared memory, without what lies beyond the edges. All as of `load`."""
+        source, target = cute.group_modes(shared, 1, cute.rank(shared)), cute.group_modes(there, 1, cute.rank(there))
+        b, step = current(), 8 * VECTOR // self.width
+        for i, count in enumerate(self.counts(left, thread)):
+            value, place = source[None, i], target[None, i]
+
+            def whole(value: Any = value, place: Any = place) -> None:
+                at = cute.make_ptr(place.element_type, place.iterator.toint(), cute.AddressSpace.gmem, VECTOR)
+                cute.autovec_copy(value, cute.make_tensor(at, cute.make_layout(step)))
+
+            def put(j: Any, value: Any = value, place: Any = place) -> None:
+                place[j] = value[j]
+
+            b.when(b.compare("==", count, step), whole)
+            if not self.whole:
+                b.loop(0, b.select(b.compare("<", count, step), count, cute.Int32(0)), put)
+
+
+@traced
+def tiles_of(tensor: Any, tile: Any, m: Any, n: Any, batch: Any) -> Any:
+    """Give a tile of a matrix, or of one of a batch. m, n: which; None for all along that mode."""
+    return cute.local_tile(tensor, tile, (m, n, batch)[: cute.rank(tensor)])
+
+
+@traced
+def in_halves(tensor: Any) -> Any:
+    """Put B's rows in the order in which pairs lie side by side: 8 of the first half, 8 of the second, and so on."""
+    (n, *rest), (step, *others) = tensor.shape, tensor.stride
+    half = cute.Int32(n) // 2
+    layout = cute.make_layout(((8, 2, half // 8), *rest), stride=((step, step * half, step * 8), *others))
+    return cute.make_tensor(tensor.iterator, layout)
+
+
+@traced
+def in_ring(ring: Any, offset: int, dtype: Any, layout: Any) -> Any:
+    """Make a tensor of a swizzled layout of the shared memory `offset` bytes into the ring."""
+    return cute.make_tensor(cute.recast_ptr(ring + offset, layout.inner, dtype=dtype), layout.outer)
+
+
+@traced
+def rounded(fragment: Any) -> None:
+    """Round the Float32 numbers of a fragment to TF32: the tensor cores would cut their last digits off."""
+    numbers = cute.recast_tensor(fragment, cute.Float32)
+    for i in range(cute.size(numbers)):
+        numbers[i] = arch.cvt_f32_tf32(numbers[i])
+
+
+@traced
+def put(made: Any, shared: Any, c_dtype: Any) -> None:
+    """Write this thread's values of a piece to shared memory. made: a vector. shared: its part, ((2, 2), blocks)."""
+    blocks = cute.size(shared) // 4
+    held = cute.make_rmem_tensor((2, 2, blocks), c_dtype)
+    cute.make_tensor(held.iterator, cute.make_layout(made.shape)).store(made.to(c_dtype))
+    for block in range(blocks):
+        for row in range(2):
+            cute.autovec_copy(held[None, row, block], shared[(None, row), block])
+
+
+def multiply(
+    dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b, copies_a, copies_b,
+    copies_c, a_layout, b_layout, c_layout, order, epilogue, extents,
+):  # fmt: skip
+    thread, _, _ = arch.thread_idx()
+    index, _, _ = arch.block_idx()
+    threads = cute.size(tiled_mma)
+    m, n, batch = order.decode(index)
+    m_extent, n_extent, k_extent = extents
+    tile_m, tile_n = cute.size(a_layout, mode=[0]), cute.size(b_layout, mode=[0])
+    tile_k, stages = cute.size(a_layout, mode=[1]), cute.size(a_layout, mode=[2])
+    piece_m, c_tile_n, slots = (cute.size(c_layout, mode=[i]) for i in range(3))
+    k_tiles = cute.ceil_div(k_extent, tile_k)
+    k_blocks = tile_k // tiled_mma.shape_mnk[2]
+
+    smem = utils.SmemAllocator()
+    of_a, of_c = cute.size_in_bytes(dtype, a_layout), cute.size_in_bytes(c_dtype, c_layout)
+    vectors_layout = epilogue.layout(tile_m, c_tile_n, 1)
+    of_all = cute.size_in_bytes(dtype, b_layout) + of_a
+    ring = smem.allocate(of_all, 1024, "ring")
+    sA, sB = in_ring(ring, 0, dtype, a_layout), in_ring(ring, of_a, dtype, b_layout)
+
+    # What this thread copies, and how much of it there is
+    gA = tiles_of(mA, (tile_m, tile_k), m, None, batch)
+    gB = tiles_of(in_halves(mB) if cute.const_expr(epilogue.spread == 2) else mB, (tile_n, tile_k), n, None, batch)
+    tAgA, tAsA = copies_a.of_thread(thread, gA, sA)
+    tBgB, tBsB = copies_b.of_thread(thread, gB, sB)
+    rows_a, rows_b = m_extent - m * tile_m, n_extent - n * tile_n
+
+    # What this thread multiplies, and how it takes it out of shared memory
+    mma = tiled_mma.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA[None, None, 0]))
+    tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB[None, None, 0]))
+    rows, columns = tile_m // piece_m, cute.size(tCrB, mode=[1])
+    acc = cute.make_rmem_tensor(cute.make_layout((4, rows, columns), stride=(1, 4 * columns, 4)), acc_dtype)
+    acc.fill(0)
+    load_a, load_b = cute.make_tiled_copy_A(ldmatrix_a, tiled_mma), cute.make_tiled_copy_B(ldmatrix_b, tiled_mma)
+    thread_a, thread_b = load_a.get_slice(thread), load_b.get_slice(thread)
+    tLsA, tLrA = thread_a.partition_S(sA), thread_a.retile(tCrA)
+    tLsB, tLrB = thread_b.partition_S(sB), thread_b.retile(tCrB)
+
+    # All stages but one are on their way before the loop begins
+    for s in cute.range_constexpr(stages - 1):
+        if s < k_tiles:
+            tile = cute.Int32(s)
+            left = k_extent - tile * tile_k
+            copies_a.load(thread, tAgA[None, None, None, tile], tAsA[None, None, None, s], (rows_a, left))
+            copies_b.load(thread, tBgB[None, None, None, tile], tBsB[None, None, None, s], (rows_b, left))
+        arch.cp_async_commit_group()
+    arch.cp_async_wait_group(stages - 2)
+    arch.sync_threads()
+    cute.copy(load_a, tLsA[None, None, 0, 0], tLrA[None, None, 0])
+    cute.copy(load_b, tLsB[None, None, 0, 0], tLrB[None, None, 0])
+
+    read, write = cute.Int32(0), cute.Int32(stages - 1)
+    for k in range(k_tiles):
+        for kb in cute.range_constexpr(k_blocks):
+            if kb == k_blocks - 1:  # the next tile must be there, and all threads be done with the one before
+                arch.cp_async_wait_group(stages - 2)
+                arch.sync_threads()
+                read = cute.Int32(0 if read == stages - 1 else read + 1)
+            after = (kb + 1) % k_blocks
+            if kb < k_blocks - 1 or k + 1 < k_tiles:
+                cute.copy(load_a, tLsA[None, None, after, read], tLrA[None, None, after])
+                cute.copy(load_b, tLsB[None, None, after, read], tLrB[None, None, after])
+            if kb == 0:  # the stage that was read before this one takes the tile stages - 1 ahead
+                ahead = cute.Int32(k + stages - 1)
+                if ahead < k_tiles:
+                    left = k_extent - ahead * tile_k
+                    copies_a.load(thread, tAgA[None, None, None, ahead], tAsA[None, None, None, write], (rows_a, left))
+                    copies_b.load(thread, tBgB[None, None, None, ahead], tBsB[None, None, None, write], (rows_b, left))
+                arch.cp_async_commit_group()
+                write = cute.Int32(0 if write == stages - 1 else write + 1)
+            if cute.const_expr(dtype == cute.TFloat32):
+                rounded(tCrA[None, None, kb])
+                rounded(tCrB[None, None, kb])
+            cute.gemm(tiled_mma, acc, tCrA[None, None, kb], tCrB[None, None, kb], acc)
+
+    # Piece by piece the sums go through the epilogue, to shared memory, and to C. The ring is free: before the last
+    # block of K all threads met, and had taken their last fragments; all tiles that were copied have been waited for.
+    sC = in_ring(ring, 0, c_dtype, c_layout)
+    vectors = None
+    first_row, first_column = m * tile_m, n * c_tile_n
+    of_tile = piece_mma.get_slice(thread).partition_C(cute.make_identity_tensor((tile_m, c_tile_n)))
+    tCsC = piece_mma.get_slice(thread).partition_C(sC)
+    columns_c = n_extent // epilogue.spread - first_column
+    if cute.const_expr(vectors_layout is not None):
+        vectors = cute.make_tensor(cute.recast_ptr(ring + of_c, dtype=cute.Float32), vectors_layout)
+        place = epilogue.place_in(first_row, first_column, batch, of_tile[None, 0, None], (tile_m, c_tile_n))
+        epilogue.fetch(place, vectors, 0, thread, threads)
+        if cute.const_expr(mD is None):
+            arch.sync_threads()
+    if cute.const_expr(mD is not None):
+        gD = tiles_of(mD, (piece_m, c_tile_n), m * rows, n, batch)
+        tDgD, tDsD = copies_c.of_thread(thread, gD, sC)
+        copies_c.load(thread, tDgD, tDsD[None, None, None, 0], (rows_a, columns_c))
+        arch.cp_async_commit_group()
+    for i in cute.range_constexpr(rows):
+        matrix = None
+        if cute.const_expr(mD is not None):
+            arch.cp_async_wait_group(0)
+            arch.sync_threads()  # all threads' part of the matrix is there, and the slot of the piece before is free
+            matrix = tCsC[None, 0, None, i % slots]
+            if cute.const_expr(i + 1 < rows):
+                gD = tiles_of(mD, (piece_m, c_tile_n), m * rows + i + 1, n, batch)
+                tDgD, tDsD = copies_c.of_thread(thread, gD, sC)
+                left = (rows_a - (i + 1) * piece_m, columns_c)
+                copies_c.load(thread, tDgD, tDsD[None, None, None, (i + 1) % slots], left)
+                arch.cp_async_commit_group()
+        place = epilogue.place_in(first_row, first_column, batch, of_tile[None, i, None], (tile_m, c_tile_n))
+        sums = cute.make_tensor(acc.iterator + 4 * columns * i, cute.make_layout(4 * columns))
+        put(epilogue.apply(sums, place, vectors, matrix, 0), tCsC[None, 0, None, i % slots], c_dtype)
+        arch.sync_threads()
+        gC = tiles_of(mC, (piece_m, c_tile_n), m * rows + i, n, batch)
+        tSgC, tSsC = copies_c.of_thread(thread, gC, sC)
+        copies_c.store(thread, tSsC[None, None, None, i % slots], tSgC, (rows_a - i * piece_m, columns_c))

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a GEMM by warps is cut: the tile, its warps, the stages; the kernel's arguments for that."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from typing import Any, NamedTuple
+
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import CuteError, utils
+from numba_cute.nvgpu import cpasync, warp
+
+from .epilogue import Epilogue, hook
+from .operands import operand, swapped, view
+from .plan import GROUP_M, RESULTS, is_turned, kernel_extents, smem_layout, sums_of
+from .warps import VECTOR, Copies, multiply
+
+OPERANDS = ("bfloat16", "float16", "float32", "int8")
+
+
+class Warps(NamedTuple):
+    """How a problem is cut for mma.sync.
+
+    tile: rows and columns of a tile. warps: how many share it along both. row: bytes of K in a stage. stages: of the
+    ring; 0 for as many as there is room for. ctas: that share an SM.
+    """
+
+    tile: tuple[int, int] = (128, 256)
+    warps: tuple[int, int] = (2, 4)
+    row: int = 64
+    stages: int = 0
+    ctas: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return 32 * self.warps[0] * self.warps[1]
+
+    @property
+    def stage(self) -> int:
+        """Bytes of a stage."""
+        return sum(self.tile) * self.row
+
+
+FEWEST_STAGES, MOST_STAGES = 3, 6  # of those that are chosen
+CUTS = (
+    Warps(), Warps((128, 128), (2, 2), ctas=2), Warps((64, 128), (2, 2), ctas=2), Warps((64, 64), (2, 2), 128, ctas=2),
+)  # fmt: skip
+# Rows of 128 bytes spill in the widest tile, of TF32 with an epilogue and of both operands turned.
+# What an SM of any of these GPUs reaches of its tensor cores' rate, by a tile's extents: wide warps read less of shared
+# memory for as many products. From that traffic alone, and not measured.
+RATE = {(128, 256): 1.0, (128, 128): 0.95, (64, 128): 0.8, (64, 64): 0.6}
+START = 4  # what the beginning and the end of a tile take, in stages of 128 bytes of K
+
+
+def mma_op(dtype: Any) -> Any:
+    """Give the mma.sync for operands of `dtype`."""
+    if dtype in (cute.BFloat16, cute.Float16):
+        return warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16))
+    if dtype == cute.TFloat32:
+        return warp.MmaTF32Op((16, 8, 8))
+    if dtype == cute.Int8:
+        return warp.MmaI8Op(dtype, dtype, (16, 8, 32))
+    raise CuteError(f"gemm: {dtype} is not multiplied by warps here: convert it to bfloat16, float16 or int8")
+
+
+def stages_of(cut: Warps, target: Any) -> int:
+    """Count the stages of a cut. target: the GPU's record. CuteError, if its shared memory has not room for two, or for
+    those that are asked for, of so many CTAs."""
+    most = (int(target.smem_per_sm) // cut.ctas - int(target.smem_reserved)) // cut.stage
+    stages = cut.stages or min(MOST_STAGES, most)
+    if not 2 <= stages <= most:
+        raise CuteError(
+            f"gemm: {cut}: {max(2, stages)} stages of {cut.stage} bytes do not fit in {target.name}'s shared memory "
+            f"for {cut.ctas} CTAs: give fewer of them, or a smaller tile"
+        )
+    return stages
+
+
+def check(cut: Warps) -> None:
+    """Refuse a cut that is none of the kernel's, with CuteError."""
+    whole = all(t % (16 * w * (1 + along)) == 0 for along, (t, w) in enumerate(zip(cut.tile, cut.warps)))
+    if not whole or min(*cut.tile, *cut.warps) < 1 or cut.row not in (64, 128) or cut.threads not in (32, 64, 128, 256):
+        raise CuteError(
+            f"gemm: {cut}: a warp has a multiple of 16 rows and 32 columns of the tile, 1, 2, 4 or 8 warps share it, "
+            f"and a row has 64 or 128 bytes: give Warps(), or one of {CUTS[1:]}"
+        )
+
+
+def copies(t: Any, mode: int, tile: tuple[int, int], threads: int) -> Copies:
+    """Say how so many threads copy the tiles of a tensor that is contiguous along `mode`."""
+    dtype = t.element_type
+    step = 8 * VECTOR // dtype.width
+    along = math.gcd(tile[mode] // step, threads)
+    shape = (along, threads // along) if mode == 0 else (threads // along, along)
+    strides = (1, along) if mode == 0 else (along, 1)
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL), dtype, 8 * VECTOR)
+    values = cute.make_layout((step, 1) if mode == 0 else (1, step))
+    tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(shape, stride=strides), values)
+    return Copies(tiled, tile, mode, int(dtype.width), int(t.shape[mode]) % step == 0)
+
+
+def arguments(
+    a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Warps, epilogue: Epilogue | None = None, c_dtype: Any = None
+) -> tuple[tuple[Any, ...], int]:
+    """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
+
+    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: a Warps.
+    """
+    check(cut)
+    c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
+    a, b, c, like = (None if x is None else view(x, VECTOR) for x in (a, b, c, like))
+    spread = epilogue.spread if epilogue else 1
+    turned = is_turned(c, False, spread)
+    if turned:  # the same, seen from the other side
+        a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
+    (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
+    tD = None if like is None else operand(like, c_dtype)[0]
+    op, (tile_m, tile_n), (warps_m, warps_n) = mma_op(dtype), cut.tile, cut.warps
+    tile_k, stages, c_tile = 8 * cut.row // dtype.width, stages_of(cut, target), (16 * warps_m, tile_n // spread)
+    # A warp has 16 columns side by side: what one ldmatrix takes of B, and, of pairs, both of 8 columns.
+    columns = cute.make_layout((8, warps_n, 2), stride=(1, 16, 8))
+    tiled_mma = cute.make_tiled_mma(op, (warps_m, warps_n, 1), (16 * warps_m, columns, op.shape_mnk[2]))
+    of_piece = columns if spread == 1 else 8 * warps_n
+    piece_mma = cute.make_tiled_mma(op, (warps_m, warps_n, 1), (16 * warps_m, of_piece, op.shape_mnk[2]))
+    loads = [cute.make_copy_atom(warp.LdMatrix8x8x16bOp(mode == 0, 4), dtype) for mode in (a_mode, b_mode)]
+    a_layout = smem_layout(dtype, a_mode, tile_m, tile_k, stages)
+    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, stages)
+    c_layout = smem_layout(c_dtype, c_mode, *c_tile, min(2, tile_m // c_tile[0]))
+
+    (m, k), n, batches = map(int, a.shape[-2:]), int(b.shape[-2]), int(c.shape[0]) if len(c.shape) == 3 else 1
+    tiles = math.ceil(m / tile_m), math.ceil(n / tile_n), batches
+    counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1 if batches == 1 else cute.Int32(batches)
+    order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
+    made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, 8 if spread == 2 else None, batches)
+    held = cute.size_in_bytes(c_dtype, c_layout)
+    held += cute.size_in_bytes(cute.Float32, made.layout(tile_m, c_tile[1], 1))
+    if held > stages * cut.stage:
+        raise CuteError(
+            f"gemm: {cut}: the epilogue takes {held} bytes of shared memory, and there are {stages * cut.stage}: give "
+            "more stages, or an epilogue of fewer vectors"
+        )
+    shares = [copies(t, mode, tile, cut.threads) for t, mode, tile in (
+        (tA, a_mode, (tile_m, tile_k)), (tB, b_mode, (tile_n, tile_k)), (tC, c_mode, c_tile)
+    )]  # fmt: skip
+    extents = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    return (
+        dtype, sums_of(dtype), c_dtype, tA, tB, tC, tD, tiled_mma, piece_mma, *loads, *shares, a_layout, b_layout,
+        c_layout, order, made, extents,
+    ), math.prod(tiles)  # fmt: skip
+
+
+def kernel_of(cut: Warps) -> Any:
+    """Give the kernel with the registers that a cut leaves a thread: one for all cuts with as many."""
+    return _bounded(cut.threads, cut.ctas)
+
+
+@functools.cache
+def _bounded(threads: int, ctas: int) -> Any:
+    return cuda.jit(launch_bounds=(threads, ctas))(multiply)
+
+
+# ---------------------------------------------------------------- which cut
+
+
+def modelled(cut: Warps, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
+    """Estimate the time of a cut, in no unit. c, k, dtype, sms, spread: as of `plan.modelled`."""
+    m, n = kernel_extents(c, False, spread)
+    batches = int(c.shape[0]) if len(c.shape) == 3 else 1
+    tiles = math.ceil(m / cut.tile[0]) * math.ceil(n / cut.tile[1]) * batches
+    stages = math.ceil(k * int(dtype.width) / (8 * 128)) + START
+    return math.ceil(tiles / sms) * math.prod(cut.tile) * stages / RATE[cut.tile]
+
+
+def cuts(target: Any) -> list[Warps]:
+    """List the cuts that may be chosen for a GPU. target: its record."""
+    found = []
+    for cut in CUTS:
+        with contextlib.suppress(CuteError):
+            found += [cut] * (stages_of(cut, target) >= FEWEST_STAGES)
+    return found
+
+
+def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Warps:
+    """Choose the cut that takes the least time on so many SMs, by the model, of those that fit. c, k, dtype, sms,
+    epilogue: as of `plan.plan`. target: the GPU's record."""
+    spread = epilogue.spread if epilogue else 1
+    return min(cuts(target), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
