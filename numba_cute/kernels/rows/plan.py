@@ -16,7 +16,7 @@ from numba_cute.kernels import entry
 from numba_cute.kernels.rows.spread import Spread
 from numba_cute.seam import CuteError
 
-__all__ = ["Habit", "Spreading", "bounded", "matrix", "of_rows", "spread_rows"]
+__all__ = ["Habit", "Spreading", "bounded", "matrix", "of_rows", "separate", "spread_rows"]
 
 MOST_THREADS = 512
 """That share a row in a block."""
@@ -99,6 +99,16 @@ def matrix(x: Any, what: str = "rows") -> Any:
             f"{what}: out is {entry.described(x)}, which cannot be seen as rows of its last mode: give one that "
             "is dense"
         ) from e
+
+
+def separate(x: Any) -> bool:
+    """Say whether no two elements of `x` share memory, as far as each stride is beyond what smaller ones reach."""
+    reach = 0
+    for stride, extent in sorted(zip(entry.strides(x), x.shape)):
+        if extent > 1 and stride <= reach:
+            return False
+        reach += stride * max(0, extent - 1)
+    return True
 
 
 def rows_of(x: Any) -> Any:

@@ -221,8 +221,8 @@ class Team:
                 regs[None, v].fill(0)
         return regs.load()
 
-    def less_one(self, values, column, first):
-        """Give `values`, this thread's vectors of a row from `first` on, less 1 in `column`."""
+    def less(self, values, amount, column, first):
+        """Give `values`, this thread's vectors of a row from `first` on, less `amount` in `column`."""
         s = self.spread
         regs = cute.make_rmem_tensor(values.shape, cute.Float32)
         regs.store(values)
@@ -230,7 +230,7 @@ class Team:
         for v in cute.range_constexpr(values.shape[1]):
             for e in cute.range_constexpr(s.vector):
                 if own == (first + v) * s.threads * s.vector + e:
-                    regs[e, v] -= 1
+                    regs[e, v] -= amount
         return regs.load()
 
     def write_one(self, vector, row, value):

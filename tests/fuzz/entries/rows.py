@@ -77,29 +77,53 @@ def softmax(d: Draw) -> None:
     close("softmax", made, x.double().softmax(-1), size=1.0)
 
 
-def cross_entropy(d: Draw) -> None:
-    shape = (*d.shape(0, 3), d.length())
-    x = _rows(d, shape=shape, grad=True)
-    n = shape[-1]
-    target = torch.randint(0, n, shape[:-1], generator=d.torch)
+def _losses(flat, at, ignored: int, smoothing: float, z: float):
+    """Each row's cross-entropy in float64; 0 where its target is ignored."""
+    log, n = flat.logsumexp(-1), flat.shape[-1]
+    loss = log - flat.gather(-1, at.clamp(0, n - 1)[:, None])[:, 0]
+    if smoothing:
+        loss = (1 - smoothing) * loss + smoothing * (log - flat.mean(-1))
+    loss = loss + z * log * log if z else loss
+    return torch.where(at != ignored, loss, torch.zeros_like(loss))
+
+
+def _entropy(d: Draw, n: int, shape: tuple[int, ...]):
+    """Targets of cross-entropies of rows of `n`, and their options."""
+    target = torch.randint(0, n, shape, generator=d.torch)
     ignored = d.note("ignore_index", d.of(-100, 0, n - 1, n + 5))
     if target.numel() and d.one_in(2):
         target[torch.rand(target.shape, generator=d.torch) < 0.3] = ignored
     target = d.laid("target", target.to(d.option(torch.int64, torch.int32)), last=False)
-    reduction = d.note("reduction", d.of("none", "sum", "mean"))
+    smooth, square = d.option_in(3), d.option_in(3)  # kernels of their own; the numbers are not
+    numbers = {"label_smoothing": d.of(0.1, 0.5, 1.0) if smooth else 0.0, "z_loss": d.of(1e-4, 0.1) if square else 0.0}
+    return target, d.note("options", {"ignore_index": ignored, "reduction": d.of("none", "sum", "mean"), **numbers})
+
+
+def _reduced(loss, at, options):
+    """A loss of rows as `reduction` says."""
+    seen = (at != options["ignore_index"]).sum()
+    return loss if options["reduction"] == "none" else loss.sum() / (1 if options["reduction"] == "sum" else seen)
+
+
+def cross_entropy(d: Draw) -> None:
+    shape = (*d.shape(0, 3), d.length())
+    x = _rows(d, shape=shape, grad=True)
+    n = shape[-1]
+    target, options = _entropy(d, n, shape[:-1])
+    over = d.note("inplace_backward", d.one_in(3))
 
     def ours(x):
-        return kernels.cross_entropy(x, target, ignore_index=ignored, reduction=reduction)
+        x = x * 1 if over and x.requires_grad else x
+        return kernels.cross_entropy(x, target, **options, inplace_backward=over)
 
     def exact(x):
-        flat, at = x.reshape(-1, n), target.reshape(-1).long()
-        seen = at != ignored
-        loss = flat.logsumexp(-1) - flat.gather(-1, at.clamp(0, n - 1)[:, None])[:, 0]
-        loss = torch.where(seen, loss, torch.zeros_like(loss)).reshape(target.shape)
-        return loss if reduction == "none" else loss.sum() / (1 if reduction == "sum" else seen.sum())
+        at = target.reshape(-1).long()
+        smoothing, z = options["label_smoothing"], options["z_loss"]
+        loss = _losses(x.reshape(-1, n), at, options["ignore_index"], smoothing, z).reshape(target.shape)
+        return _reduced(loss, target, options)
 
     if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
-        if reduction != "mean" or bool((target != ignored).any()):
+        if options["reduction"] != "mean" or bool((target != options["ignore_index"]).any()):
             return gradients(d, ours, exact, [x], add=2.0**-8)
     want = exact(x.double())
     close("loss", ours(x), want, size=want.abs().nan_to_num(0, 0, 0).max() + 10 if want.numel() else 1.0)
