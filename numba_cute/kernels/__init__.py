@@ -25,6 +25,7 @@ _FOUND_IN: dict[str, str] = {
     "grouped_gemm": "gemm.grouped",
     "int4_weights": "gemm.pack",
     "layernorm": "rows.norm",
+    "linear_cross_entropy": "rows.linear_entropy",
     "matmul": "gemm",
     "mixed_gemm": "gemm.mixed",
     "permute": "moves.permute",

@@ -15,8 +15,8 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import LEAST, added, exp, greatest, joined, over_lanes
-from numba_cute.kernels.rows.plan import Habit, of_rows, separate, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team, total
+from numba_cute.kernels.rows.plan import Habit, matrix, of_rows, separate, spread_rows
+from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in, total
 from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def finish_in_memory(team, xs, y, row, whole):
 
 def softmax_forward(x, y, spread):
     """y = softmax of each row of x (M, N)."""
-    team = Team.create(spread, x.shape[0], 2)
-    xs, ys = Stream.create(team, cute.make_tensor(x)), cute.make_tensor(y)
+    team = Team.create(spread, row_count(x), 2)
+    xs, ys = Stream.create(team, rows_in(x)), rows_in(y)
     xs.open(team)
     team.begin()
     xs.start(team)
@@ -128,8 +128,8 @@ def finish_backward(team, ys, dys, dx, row, p, g, dot):
 
 def softmax_backward(dy, y, dx, spread):
     """dx = y * (dy - sum(dy * y)) of each row."""
-    team = Team.create(spread, y.shape[0], 1)
-    ys, dys = Stream.create(team, cute.make_tensor(y)), Stream.create(team, cute.make_tensor(dy))
+    team = Team.create(spread, row_count(y), 1)
+    ys, dys = Stream.create(team, rows_in(y)), Stream.create(team, rows_in(dy))
     ys.open(team)
     dys.open(team)
     team.begin()
@@ -141,7 +141,7 @@ def softmax_backward(dy, y, dx, spread):
         dot = team.reduce((part,), added)[0]
         ys.refill(team, row)
         dys.refill(team, row)
-        finish_backward(team, ys, dys, cute.make_tensor(dx), row, p, g, dot)
+        finish_backward(team, ys, dys, rows_in(dx), row, p, g, dot)
         row = team.following(row)
 
 
@@ -177,8 +177,8 @@ def cross_entropy_forward(x, target, loss, lse, ignored, smoothing, z, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
     (M,) is `ignored` the loss is 0; where it is no column, NaN. smoothing: the part of the loss that is lse - mean(x)
     instead, or None. z: of lse ** 2, which is added, or None."""
-    team = Team.create(spread, x.shape[0], 2)
-    tx = cute.make_tensor(x)
+    team = Team.create(spread, row_count(x), 2)
+    tx = rows_in(x)
     xs = Stream.create(team, tx)
     targets, losses = cute.make_tensor(target), cute.make_tensor(loss)
     xs.open(team)
@@ -237,8 +237,8 @@ def finish_losses(team, xs, dx, row, at, log, scale, smoothing, z):
 def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, spread):
     """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`, NaN where it is no
     column. dx may be x. smoothing, z: as of `cross_entropy_forward`, both numbers or None."""
-    team = Team.create(spread, x.shape[0], 1)
-    xs = Stream.create(team, cute.make_tensor(x))
+    team = Team.create(spread, row_count(x), 1)
+    xs = Stream.create(team, rows_in(x))
     targets = cute.make_tensor(target)
     xs.open(team)
     team.begin()
@@ -252,7 +252,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, spr
         elif target_of_row < 0 or target_of_row >= spread.length:
             scale = cute.Float32(NAN)  # as the loss is
         at = cute.Int32(target_of_row)
-        finish_losses(team, xs, cute.make_tensor(dx), row, at, log, scale, smoothing, z)
+        finish_losses(team, xs, rows_in(dx), row, at, log, scale, smoothing, z)
         row = team.following(row)
 
 
@@ -343,7 +343,7 @@ def _written_over(x: Any, given: Any) -> Any:
             "cross_entropy: inplace_backward=True, and derivatives of the gradient are asked for (create_graph=True), "
             "which has taken the place of the logits: leave inplace_backward out"
         )
-    CROSS_ENTROPY_BACKWARD(*given, into=(x,))
+    CROSS_ENTROPY_BACKWARD.planned((*given[:4], x), given[4:])
     torch.autograd.graph.increment_version(x)
     return x.detach()
 
@@ -361,6 +361,7 @@ def _check_over(x: Any) -> None:
         why = "of which elements share memory: give x.contiguous()"
     if why:
         raise CuteError(f"cross_entropy: inplace_backward=True, and x is {entry.described(x)}, {why}, or leave it out")
+    matrix(x.detach(), "cross_entropy with inplace_backward=True")
 
 
 def _logits(

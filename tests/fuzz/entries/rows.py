@@ -129,6 +129,38 @@ def cross_entropy(d: Draw) -> None:
     close("loss", ours(x), want, size=want.abs().nan_to_num(0, 0, 0).max() + 10 if want.numel() else 1.0)
 
 
+def linear_cross_entropy(d: Draw) -> None:
+    shape, depth, n = d.shape(0, 2), d.option(8, 16, 24, 64, 72, 200), d.option(1, 5, 8, 33, 64, 100, 257)
+    kind, rows = d.option(torch.bfloat16, torch.float16), math.prod(shape)
+    x = d.laid("x", d.elements((*shape, depth), kind))
+    weight = d.laid("weight", d.elements((n, depth), kind, 0.3), unit=8, broadcast=False)
+    target, options = _entropy(d, n, shape)
+    options["chunk_size"] = d.note("chunk_size", d.of(None, None, 1, 2, 3, 8))
+    if any(0 in t.stride() for t in (x,)):
+        x = x.contiguous()
+
+    def exact(x, weight):
+        logits, at = x.reshape(-1, depth) @ weight.mT, target.reshape(-1).long()
+        to = logits.detach().to(kind).double()
+        logits = torch.where(torch.isfinite(to), logits + (to - logits.detach()), logits)  # as they are held
+        smoothing, z = options["label_smoothing"], options["z_loss"]
+        loss = _losses(logits, at, options["ignore_index"], smoothing, z).reshape(target.shape)
+        return _reduced(loss, target, options)
+
+    def ours(x, weight):
+        return kernels.linear_cross_entropy(x, weight, target, **options)
+
+    finite = all(bool(torch.isfinite(t).all()) for t in (x, weight))
+    seen = bool((target != options["ignore_index"]).any()) or options["reduction"] != "mean"
+    if d.note("grad", d.option_in(2)) and finite and rows and seen:
+        return gradients(d, ours, exact, [x, weight], add=2.0**-6, smooth=False)
+    if not finite:  # how NaN and infinities of products add up is another matter
+        x, weight = x.nan_to_num(0, 0, 0), weight.nan_to_num(0, 0, 0)
+    want = exact(x.double(), weight.double())
+    size = want.abs().nan_to_num(0, 0, 0).max() + 10 if want.numel() else 1.0
+    close("loss", ours(x, weight), want, size=size, add=2.0**-9)
+
+
 def topk(d: Draw) -> None:
     x = _rows(d, shape=(*d.shape(0, 1), d.length(20)), grad=True)  # lanes go their own ways here, and are run alone
     n = x.shape[-1]
@@ -219,6 +251,7 @@ def permute(d: Draw) -> None:
 
 
 CASES = {
-    "rmsnorm": rmsnorm, "layernorm": layernorm, "softmax": softmax, "cross_entropy": cross_entropy, "topk": topk,
+    "rmsnorm": rmsnorm, "layernorm": layernorm, "softmax": softmax, "cross_entropy": cross_entropy,
+    "linear_cross_entropy": linear_cross_entropy, "topk": topk,
     "rotary": rotary, "permute": permute,
 }  # fmt: skip
