@@ -249,15 +249,15 @@ def linear_cross_entropy(
     x: Any, weight: Any, target: Any, *, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0, z_loss: float = 0.0, chunk_size: int | None = None,
 ) -> Any:  # fmt: skip
-    """Compute the cross-entropy of the logits x @ weight.T and target columns, on a Hopper GPU, and never hold them all.
+    """Compute the cross-entropy of the logits x @ weight.T and target columns, on a Hopper GPU, never holding them all.
 
     x: (…, K), of bfloat16 or float16, its last mode contiguous, K a multiple of 8. weight: (N, K), of the same type.
     target: columns (…), int64 or int32. ignore_index, reduction, label_smoothing, z_loss: as of `cross_entropy`.
     chunk_size: of how many rows the logits are held, in x's type; by default of those whose logits take as much memory
     as weight, or 64 MiB. Of "sum" and "mean" the gradients of x and weight are computed with the loss, and kept until
-    backward() multiplies them; of "none" backward() computes the logits again. Sums over rows for the gradient of weight
-    are of float32. CuteError says which argument is not so. With gradients, under torch.compile, and torch.autocast,
-    which makes x and weight of its type.
+    backward() multiplies them; of "none" backward() computes the logits again. That of weight is summed over rows in
+    float32. CuteError says which argument is not so. With gradients, under torch.compile, and torch.autocast, which
+    makes x and weight of its type.
     """
     torch, what = entry.pytorch(), "linear_cross_entropy"
     numbers = checked_options(what, ignore_index, reduction, label_smoothing, z_loss)

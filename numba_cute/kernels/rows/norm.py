@@ -2,12 +2,12 @@
 """RMSNorm and LayerNorm, forward and backward, with a residual added and types converted on the way.
 
 Forward, of each row: s = x + residual; y = (s - mean) * rstd * (offset + weight) + bias, where LayerNorm's mean is the
-row's and RMSNorm's is 0, rstd = 1 / sqrt(mean((s - mean) ** 2) + eps), and offset is a number, mostly 0. All in Float32,
-of one reading of x.
+row's and RMSNorm's is 0, rstd = 1 / sqrt(mean((s - mean) ** 2) + eps), and offset is a number, mostly 0. All in
+Float32, of one reading of x.
 
-Backward: with h = (s - mean) * rstd and g = dy * (offset + weight), ds = (g - h * mean(g * h) - mean(g)) * rstd, RMSNorm without
-the last mean; dweight = sum(dy * h) and dbias = sum(dy) over the rows. Each team keeps its sums of these in registers
-over all its rows; a second kernel adds the teams'.
+Backward: with h = (s - mean) * rstd and g = dy * (offset + weight), ds = (g - h * mean(g * h) - mean(g)) * rstd,
+RMSNorm without the last mean; dweight = sum(dy * h) and dbias = sum(dy) over the rows. Each team keeps its sums of
+these in registers over all its rows; a second kernel adds the teams'.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
 from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team, row_count, optional, rows_in, total
+from numba_cute.kernels.rows.spread import Stream, Team, optional, row_count, rows_in, total
 from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:

@@ -174,8 +174,9 @@ def _suits(array: Any, length: int, vector: int) -> bool:
 def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), *, habit: Habit) -> Spreading:
     """Choose how the rows of matrices are spread.
 
-    what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has rows of that length
-    too, or is one. habit: the kernel's. CuteError for rows longer than a cluster holds, and for those without elements.
+    what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has
+    rows of that length too, or is one. habit: the kernel's. CuteError for rows longer than a cluster holds, and for
+    those without elements.
     """
     *outer, length = streamed[0].shape
     rows = math.prod(outer)

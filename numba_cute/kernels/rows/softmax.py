@@ -352,7 +352,9 @@ def _check_over(x: Any) -> None:
     """Refuse logits over which a gradient cannot be written."""
     torch, why = entry.pytorch(), ""
     if torch.compiler.is_compiling():
-        raise CuteError("cross_entropy: inplace_backward=True under torch.compile, which places gradients: leave it out")
+        raise CuteError(
+            "cross_entropy: inplace_backward=True under torch.compile, which places gradients: leave it out"
+        )
     if not isinstance(x, torch.Tensor) or not (x.requires_grad and torch.is_grad_enabled()):
         return
     if (x if x._base is None else x._base).is_leaf:

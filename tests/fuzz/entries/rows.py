@@ -16,7 +16,13 @@ FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 
 def _rows(d: Draw, name: str = "x", shape: tuple[int, ...] | None = None, grad: bool = False):
     shape = (*d.shape(0, 3), d.length()) if shape is None else shape
-    x = d.laid(name, d.elements(shape, d.option(*FLOATS)))
+    x = d.elements(shape, d.option(*FLOATS))
+    if len(shape) > 1 and d.one_in(4):  # heads of packed q, k and v
+        d.drawn.append((f"{name} lies", "packed"))
+        heads, first = shape[-2], d.of(0, 1, shape[-2])
+        x = torch.cat([torch.zeros_like(x)] * 3, -2).narrow(-2, first, heads).copy_(x)
+        return d.note(name, x)
+    x = d.laid(name, x)
     return x.contiguous() if grad and 0 in x.stride() else x
 
 
@@ -28,11 +34,13 @@ def _norm(d: Draw, what: str) -> None:
     weight, bias = line("weight") if d.option_in(2) else None, line("bias") if centred and d.option_in(2) else None
     residual = _rows(d, "residual", tuple(x.shape), grad) if d.option_in(3) else None
     eps = d.note("eps", d.of(1e-5, 1e-6, 1e-3))
+    offset = d.note("offset", d.of(1.0, 0.5) if weight is not None and d.option_in(2) else 0.0)
 
     def ours(x, *others):
         given = dict(zip(names, others))
         b = (given.get("bias"),) if centred else ()
-        return getattr(kernels, what)(x, given.get("weight"), *b, residual=given.get("residual"), eps=eps)
+        options = {"residual": given.get("residual"), "eps": eps, "offset": offset}
+        return getattr(kernels, what)(x, given.get("weight"), *b, **options)
 
     def exact(x, *others):
         given = dict(zip(names, others))
@@ -42,7 +50,7 @@ def _norm(d: Draw, what: str) -> None:
             s = torch.where(torch.isfinite(to), s + (to - s.detach()), s)
         c = s - s.mean(-1, keepdim=True) if centred else s
         y = c / (c.pow(2).mean(-1, keepdim=True) + eps).sqrt()
-        y = y * given["weight"] if "weight" in given else y
+        y = y * (offset + given["weight"]) if "weight" in given else y
         y = y + given["bias"] if "bias" in given else y
         return (y, s) if "residual" in given else y
 
