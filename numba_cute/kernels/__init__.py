@@ -23,6 +23,7 @@ _FOUND_IN: dict[str, str] = {
     "cross_entropy": "rows.softmax",
     "flash_attention": "attention.entry",
     "grouped_gemm": "gemm.grouped",
+    "groupnorm": "rows.groupnorm",
     "int4_weights": "gemm.pack",
     "layernorm": "rows.norm",
     "linear_cross_entropy": "rows.linear_entropy",

@@ -80,7 +80,11 @@ def test_tensors_in_any_order_are_taken():
 EMPTY = {
     "permute": lambda: kernels.permute(torch.zeros(0, 3), (1, 0)),
     "rmsnorm": lambda: kernels.rmsnorm(normal(0, 32, grad=True), normal(32, grad=True)),
+    "groupnorm": lambda: kernels.groupnorm(normal(0, 4, 8, grad=True), 2, normal(4, grad=True)),
     "softmax": lambda: kernels.softmax(normal(2, 0, 32, grad=True)),
+    "linear losses": lambda: kernels.linear_cross_entropy(
+        normal(0, 16, grad=True), normal(8, 16, grad=True), torch.zeros(0, dtype=torch.int64), reduction="sum"
+    ),
     "topk": lambda: kernels.topk(normal(0, 32, grad=True), 3)[0],
     "rotary": lambda: kernels.rotary(normal(0, 2, 8, grad=True), normal(0, 4), normal(0, 4)),
     "attention": lambda: kernels.flash_attention(*[normal(0, 8, 1, 64, grad=True)] * 3),

@@ -70,10 +70,10 @@ def _rows(x: Any, target: Any) -> tuple[Any, Any]:
     """Give x as a matrix, whose rows begin where TMA reads, and the targets as a line."""
     x = x.reshape(-1, x.shape[-1])
     fits = x.data_ptr() % 16 == 0 and x.stride(0) * x.element_size() % 16 == 0 and x.stride(0) >= x.shape[1]
-    return (x if fits else x.contiguous()), target.reshape(-1)
+    return (x if fits else x.clone(memory_format=entry.pytorch().contiguous_format)), target.reshape(-1)
 
 
-def _check(x: Any, weight: Any, target: Any, rows: int) -> None:
+def _check(x: Any, weight: Any, target: Any) -> None:
     """Refuse what the products and the losses do not take."""
     what = "linear_cross_entropy"
     entry.check(what, "x", x, dtypes=KINDS, least_rank=1)
@@ -86,7 +86,7 @@ def _check(x: Any, weight: Any, target: Any, rows: int) -> None:
         raise CuteError(
             f"{what}: x is {entry.described(x)}; rows must be multiples of {unit} elements: pad x and weight with zeros"
         )
-    if weight.stride(0) % unit or weight.stride(0) < weight.shape[1] and weight.shape[0] > 1:
+    if weight.shape[0] > 1 and (weight.stride(0) % unit or weight.stride(0) < weight.shape[1]):
         raise CuteError(
             f"{what}: weight is {entry.described(weight)}; its rows must lie apart by multiples of {unit} elements: "
             "give weight.contiguous()"
@@ -127,7 +127,7 @@ def _sum(
     of_x: bool, of_weight: bool,
 ) -> Any:  # fmt: skip
     """Check the arguments, and make the sum and the gradients, without elements where they are not asked for."""
-    _check(x, weight, target, rows)
+    _check(x, weight, target)
     float32 = entry.pytorch().float32
     return (
         x.new_empty((), dtype=float32), x.new_empty(x.shape if of_x else (0,)),
@@ -193,7 +193,7 @@ def _given(x: Any, weight: Any, target: Any) -> tuple[Any, Any, Any]:
 def _losses(
     x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor, ignored: int, smoothing: float, z: float, rows: int
 ) -> Any:
-    _check(x, weight, target, rows)
+    _check(x, weight, target)
     float32 = entry.pytorch().float32
     return x.new_empty(x.shape[:-1], dtype=float32), x.new_empty(x.shape[:-1], dtype=float32)
 

@@ -171,19 +171,21 @@ def _suits(array: Any, length: int, vector: int) -> bool:
     return all(extent == 1 or step * array.itemsize % access == 0 for extent, step in steps)
 
 
-def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), *, habit: Habit) -> Spreading:
+def spread_rows(
+    what: str, streamed: Sequence[Any], others: Sequence[Any] = (), *, habit: Habit, unit: int = 0
+) -> Spreading:
     """Choose how the rows of matrices are spread.
 
     what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has
-    rows of that length too, or is one. habit: the kernel's. CuteError for rows longer than a cluster holds, and for
-    those without elements.
+    rows of that length too, or is one. habit: the kernel's. unit: of how many elements no vector may have those of two.
+    CuteError for rows longer than a cluster holds, and for those without elements.
     """
     *outer, length = streamed[0].shape
     rows = math.prod(outer)
     if length == 0:
         raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements: give some")
     streams = [a for a in streamed if a is not None]
-    vector = vector_of(length, [a for a in (*streams, *others) if a is not None])
+    vector = vector_of(math.gcd(length, unit), [a for a in (*streams, *others) if a is not None])
     size = sum(a.itemsize for a in streams)
     straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
     again = habit.again and straight and length * size > habit.direct

@@ -74,6 +74,33 @@ def layernorm(d: Draw) -> None:
     _norm(d, "layernorm")
 
 
+def groupnorm(d: Draw) -> None:
+    groups, each = d.option(1, 2, 3, 8), d.option(1, 1, 2, 5)
+    places = d.option((), (1,), (7,), (8,), (3, 5), (4, 4), (16, 16), (2, 3, 8), (40, 40))
+    shape = (d.of(0, 1, 1, 2, 3), groups * each, *places)
+    x = d.laid("x", d.elements(shape, d.option(*FLOATS)))
+    line = lambda name: d.laid(name, d.elements((groups * each,), d.option(*FLOATS)))  # noqa: E731
+    lines = {n: line(n) for n in ("weight", "bias") if d.option_in(2)}
+    eps = d.note("eps", d.of(1e-5, 1e-3))
+    x = x.contiguous() if 0 in x.stride() else x
+
+    def ours(x, *given):
+        return kernels.groupnorm(x, groups, **dict(zip(lines, given)), eps=eps)
+
+    def exact(x, *given):
+        rows = x.reshape(shape[0], groups, each * math.prod(places))
+        c = rows - rows.mean(-1, keepdim=True)
+        y = (c / (c.pow(2).mean(-1, keepdim=True) + eps).sqrt()).reshape(shape)
+        given = {k: v.reshape(-1, *[1] * len(places)) for k, v in zip(lines, given)}
+        return y * given.get("weight", 1.0) + given.get("bias", 0.0)
+
+    tensors = [x, *lines.values()]
+    finite = all(bool(torch.isfinite(t).all()) for t in tensors)
+    if d.note("grad", d.option_in(2)) and finite and x.numel() and each * math.prod(places) > 1:
+        return gradients(d, ours, exact, tensors, add=2.0**-9)
+    close("groupnorm", ours(*tensors), exact(*[t.double() for t in tensors]), add=2.0**-12)
+
+
 def softmax(d: Draw) -> None:
     x = _rows(d, grad=True)
     if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
@@ -259,7 +286,7 @@ def permute(d: Draw) -> None:
 
 
 CASES = {
-    "rmsnorm": rmsnorm, "layernorm": layernorm, "softmax": softmax, "cross_entropy": cross_entropy,
-    "linear_cross_entropy": linear_cross_entropy, "topk": topk,
-    "rotary": rotary, "permute": permute,
+    "rmsnorm": rmsnorm, "layernorm": layernorm, "groupnorm": groupnorm, "softmax": softmax,
+    "cross_entropy": cross_entropy, "linear_cross_entropy": linear_cross_entropy, "topk": topk, "rotary": rotary,
+    "permute": permute,
 }  # fmt: skip
