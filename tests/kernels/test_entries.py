@@ -72,15 +72,19 @@ def test_tensors_in_any_order_are_taken():
     x = normal(3, 4, 9, dtype=torch.float32).transpose(0, 1)
     want = torch.nn.functional.cross_entropy(x.reshape(-1, 9), labels[:, 1:4].reshape(-1))
     assert torch.allclose(kernels.cross_entropy(x, labels[:, 1:4]), want)
-    out = torch.empty(4, 6, 9)[:, ::2].transpose(0, 1)
+    out = torch.empty(4, 6, 3, 9)[:, :2, :2]
     with pytest.raises(cute.CuteError, match="out is float32 of shape .* cannot be seen as rows"):
-        kernels.softmax(x.transpose(0, 1), out=out)
+        kernels.softmax(torch.zeros(4, 2, 2, 9), out=out)
 
 
 EMPTY = {
     "permute": lambda: kernels.permute(torch.zeros(0, 3), (1, 0)),
     "rmsnorm": lambda: kernels.rmsnorm(normal(0, 32, grad=True), normal(32, grad=True)),
+    "groupnorm": lambda: kernels.groupnorm(normal(0, 4, 8, grad=True), 2, normal(4, grad=True)),
     "softmax": lambda: kernels.softmax(normal(2, 0, 32, grad=True)),
+    "linear losses": lambda: kernels.linear_cross_entropy(
+        normal(0, 16, grad=True), normal(8, 16, grad=True), torch.zeros(0, dtype=torch.int64), reduction="sum"
+    ),
     "topk": lambda: kernels.topk(normal(0, 32, grad=True), 3)[0],
     "rotary": lambda: kernels.rotary(normal(0, 2, 8, grad=True), normal(0, 4), normal(0, 4)),
     "attention": lambda: kernels.flash_attention(*[normal(0, 8, 1, 64, grad=True)] * 3),

@@ -130,7 +130,7 @@ def _norm(name: str) -> Problem:
 
 
 def _softmax(name: str) -> Problem:
-    return lambda: test_softmax.test_every_spread_is_right_in_the_simulator(_rng(), name, arrays.BF16)
+    return lambda: test_softmax.test_every_spread_is_right_in_the_simulator(_rng(), name, arrays.BF16, 0.2, 0.01)
 
 
 def _attention(case: str) -> Problem:
@@ -220,8 +220,9 @@ KERNELS = [
            "Team.leave", _norm(RING), _norm(ALONE), _norm(CLUSTER), _norm("a cluster that reads again")),
     kernel("kernels: norms", norm, "backward columns", _norm("warps"), _norm("several warps, ragged, with a ring"),
            lambda: test_norm.test_columns_are_added(_rng())),
-    kernel("kernels: softmax", softmax, "finish_losses part_in_memory product_of", _softmax("a part of a warp"),
-           _softmax(CLUSTER), _softmax(ALONE), _softmax("several warps, ragged, with a ring")),
+    kernel("kernels: softmax", softmax, "finish_losses gradient_of loss_of mean_of part_in_memory product_of",
+           _softmax("a part of a warp"), _softmax(CLUSTER), _softmax(ALONE),
+           _softmax("several warps, ragged, with a ring")),
     kernel("kernels: top k", topk, "come gather length_of listed order topk_backward topk_forward",
            lambda: test_topk.test_a_row_and_its_gradient_are_right_in_the_simulator(_rng()),
            _top("warps that read again"), _top(CLUSTER)),

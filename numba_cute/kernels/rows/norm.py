@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """RMSNorm and LayerNorm, forward and backward, with a residual added and types converted on the way.
 
-Forward, of each row: s = x + residual; y = (s - mean) * rstd * weight + bias, where LayerNorm's mean is the row's and
-RMSNorm's is 0, and rstd = 1 / sqrt(mean((s - mean) ** 2) + eps). All in Float32, of one reading of x.
+Forward, of each row: s = x + residual; y = (s - mean) * rstd * (offset + weight) + bias, where LayerNorm's mean is the
+row's and RMSNorm's is 0, rstd = 1 / sqrt(mean((s - mean) ** 2) + eps), and offset is a number, mostly 0. All in
+Float32, of one reading of x.
 
-Backward: with h = (s - mean) * rstd and g = dy * weight, ds = (g - h * mean(g * h) - mean(g)) * rstd, RMSNorm without
-the last mean; dweight = sum(dy * h) and dbias = sum(dy) over the rows. Each team keeps its sums of these in registers
-over all its rows; a second kernel adds the teams'.
+Backward: with h = (s - mean) * rstd and g = dy * (offset + weight), ds = (g - h * mean(g * h) - mean(g)) * rstd,
+RMSNorm without the last mean; dweight = sum(dy * h) and dbias = sum(dy) over the rows. Each team keeps its sums of
+these in registers over all its rows; a second kernel adds the teams'.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
 from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team, optional, total
+from numba_cute.kernels.rows.spread import Stream, Team, optional, row_count, rows_in, total
 from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ CHUNK = 2  # vectors
 def rounded(values: Any, tensor: Any) -> Any:
     """Round Float32 to the elements of `tensor`: y is of the sum that is given back, and that the backward sees."""
     return values.to(tensor.element_type).to(cute.Float32)
+
+
+@traced
+def raised(weights: Any, offset: Any) -> Any:
+    """Give what is multiplied with: `weights`, to which the `offset` is added if there is one."""
+    return weights if offset is None else weights + offset
 
 
 def once_more(team, xs, residuals, row, held):
@@ -61,20 +68,20 @@ def line_of(team, place, line, row):
     return team.read(place, row, 0)
 
 
-def finish(team, xs, residuals, weight, bias, w, b, y, row, h, mean, rstd):
+def finish(team, xs, residuals, weight, bias, w, b, offset, y, row, h, mean, rstd):
     """Store a row's results: of h, which is centred, in registers, or of the row in shared memory."""
     if xs.kept is None:
         values = h * rstd
         if weight is not None:
-            values = values * line_of(team, w, weight, row)
+            values = values * raised(line_of(team, w, weight, row), offset)
         if bias is not None:
             values = values + line_of(team, b, bias, row)
         team.write(y, row, values)
     else:
-        finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd)
+        finish_in_memory(team, xs, residuals, weight, bias, offset, y, row, mean, rstd)
 
 
-def finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd):
+def finish_in_memory(team, xs, residuals, weight, bias, offset, y, row, mean, rstd):
     """The same, some vectors at a time, so that few registers hold more blocks of an SM."""
     for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
         count = min(CHUNK, team.spread.vectors - first)
@@ -83,17 +90,18 @@ def finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd):
             values = rounded(values + team.read_some(residuals.kept, row, 0, first, count), residuals.tensor)
         values = (values - mean) * rstd
         if weight is not None:
-            values = values * team.read_some(team.at(cute.make_tensor(weight), None), row, 0, first, count)
+            weights = team.read_some(team.at(cute.make_tensor(weight), None), row, 0, first, count)
+            values = values * raised(weights, offset)
         if bias is not None:
             values = values + team.read_some(team.at(cute.make_tensor(bias), None), row, 0, first, count)
         team.put_some(team.at(y, row), row, values, first, count)
 
 
-def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spread):
+def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centred, spread):
     """Normalise the rows of x (M, N), or of x + residual, which goes to summed; mean and rstd (M,) are for the
-    backward. All but x and y may be None."""
-    team = Team.create(spread, x.shape[0], 1)
-    xs, residuals = Stream.create(team, cute.make_tensor(x)), Stream.create(team, optional(residual))
+    backward. All but x, y and eps may be None."""
+    team = Team.create(spread, row_count(x), 1)
+    xs, residuals = Stream.create(team, rows_in(x)), Stream.create(team, optional(residual))
     xs.open(team)
     residuals.open(team)
     team.begin()
@@ -119,15 +127,15 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
         r = cute.math.rsqrt(team.mean(squares) + eps, fastmath=True)
         if rstd is not None:
             team.write_one(cute.make_tensor(rstd), row, r)
-        finish(team, xs, residuals, weight, bias, w, b, cute.make_tensor(y), row, s, m, r)
+        finish(team, xs, residuals, weight, bias, w, b, offset, rows_in(y), row, s, m, r)
         row = team.following(row)
 
 
-def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
+def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, offset, centred, spread):
     """From dy (M, N), and x as it was normalised, to dx (to which dsummed is added), and to each block's part of
-    dweight and dbias (blocks, N) in Float32. All of weight, mean, dsummed, dweight and dbias may be None."""
-    team = Team.create(spread, x.shape[0], 2)
-    xs, dys = Stream.create(team, cute.make_tensor(x)), Stream.create(team, cute.make_tensor(dy))
+    dweight and dbias (blocks, N) in Float32. All of weight, mean, dsummed, dweight, dbias and offset may be None."""
+    team = Team.create(spread, row_count(x), 2)
+    xs, dys = Stream.create(team, rows_in(x)), Stream.create(team, rows_in(dy))
     more = Stream.create(team, optional(dsummed))
     adds = cute.const_expr(spread.teams > 1 and (dweight is not None or dbias is not None))
     meeting_place = team.shared_row() if adds else None
@@ -151,7 +159,7 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
         if dbias is not None:
             db = db + g
         if weight is not None:
-            g = g * team.read_line(weight, row)
+            g = g * raised(team.read_line(weight, row), offset)
         sums = (total(g * h), total(g)) if cute.const_expr(centred) else (total(g * h),)
         sums = team.reduce(sums, added)
         xs.refill(team, row)
@@ -164,7 +172,7 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
             g = g + more.take(team, row, 0)
             team.meeting.sync()
             more.refill(team, row)
-        team.write(cute.make_tensor(dx), row, g)
+        team.write(rows_in(dx), row, g)
         row = team.following(row)
     if dweight is not None:
         team.leave(cute.make_tensor(dweight), dw, meeting_place)
@@ -199,30 +207,36 @@ CENTRED_MOST = 128 * 1024
 """Elements of rows that are spread so: a cluster does not hold longer ones."""
 
 
+def number(offset: float) -> Any:
+    """Give an offset as a kernel's argument: None, if it is 0."""
+    return np.float32(offset) if offset else None
+
+
 def forward_work(
-    x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any, eps: float, centred: bool
+    x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any, eps: float,
+    centred: bool, offset: float = 0.0,
 ) -> entry.Work:  # fmt: skip
     """Give the work of `forward`, whose arguments these are."""
     chosen = spread_rows("norm", [x, residual], [weight, bias, y, summed], habit=FORWARD)
-    return chosen.work(forward, (np.float32(eps), cute.Constexpr(centred), chosen.spread))
+    return chosen.work(forward, (np.float32(eps), number(offset), cute.Constexpr(centred), chosen.spread))
 
 
 def backward_works(
-    dy: Any, x: Any, weight: Any, dsummed: Any, dx: Any, centred: bool
+    dy: Any, x: Any, weight: Any, dsummed: Any, dx: Any, centred: bool, offset: float = 0.0
 ) -> tuple[entry.Work, int, entry.Work]:  # fmt: skip
     """Give the work of `backward` of such arrays, how many rows its dweight and dbias have, and the work of `columns`,
     which adds them up."""
-    habit = CENTRED_BACKWARD if centred and x.shape[1] <= CENTRED_MOST else BACKWARD
+    habit = CENTRED_BACKWARD if centred and x.shape[-1] <= CENTRED_MOST else BACKWARD
     chosen = spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=habit)
-    work = chosen.work(backward, (cute.Constexpr(centred), chosen.spread))
-    return work, chosen.groups, entry.Work(columns, -(-x.shape[1] // 32), 256)
+    work = chosen.work(backward, (number(offset), cute.Constexpr(centred), chosen.spread))
+    return work, chosen.groups, entry.Work(columns, -(-x.shape[-1] // 32), 256)
 
 
 # The entries.
 
 
 def _forward_plan(x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any,
-                  eps: float, centred: bool, saved: bool, dtype: Any) -> Any:  # fmt: skip
+                  eps: float, offset: float, centred: bool, saved: bool, dtype: Any) -> Any:  # fmt: skip
     what = "layernorm" if centred else "rmsnorm"
 
     def given(
@@ -232,13 +246,13 @@ def _forward_plan(x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed:
         kept = (mean.view(-1) if saved and centred else None, rstd.view(-1) if saved else None)
         return rows_of(x), rows_of(residual), weight, bias, matrix(y, what), summed, *kept
 
-    launch = forward_work(*given(x, residual, weight, bias, y, summed, mean, rstd), eps, centred).launcher()
+    launch = forward_work(*given(x, residual, weight, bias, y, summed, mean, rstd), eps, centred, offset).launcher()
     return lambda *tensors: launch(*given(*tensors))
 
 
 def _forward_results(
     x: torch.Tensor, residual: torch.Tensor | None, weight: torch.Tensor | None, bias: torch.Tensor | None,
-    eps: float, centred: bool, saved: bool, dtype: torch.dtype | None,
+    eps: float, offset: float, centred: bool, saved: bool, dtype: torch.dtype | None,
 ) -> Any:  # fmt: skip
     """Check the arguments, and make y, summed, mean and rstd; what is not asked for has no elements."""
     what = "layernorm" if centred else "rmsnorm"
@@ -248,6 +262,8 @@ def _forward_results(
     entry.check(what, "residual", residual, dtypes=entry.FLOATS, shape=x.shape, like=x, optional=True)
     for name, line in (("weight", weight), ("bias", bias)):
         entry.check(what, name, line, dtypes=entry.FLOATS, shape=x.shape[-1:], like=x, optional=True)
+    if offset and weight is None:
+        raise CuteError(f"{what}: offset {offset:g} is added to weight, which is None: give one, or leave offset out")
     rows = x.shape[:-1] if saved else (0,)
     float32 = entry.pytorch().float32
     return (
@@ -258,8 +274,9 @@ def _forward_results(
 
 
 def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dsummed: Any, dx: Any, dweight: Any, dbias: Any,
-                   centred: bool, weighted: bool, biased: bool) -> Any:  # fmt: skip
-    work, groups, adding = backward_works(rows_of(dy), rows_of(x), weight, rows_of(dsummed), matrix(dx), centred)
+                   offset: float, centred: bool, weighted: bool, biased: bool) -> Any:  # fmt: skip
+    given = rows_of(dy), rows_of(x), weight, rows_of(dsummed), matrix(dx)
+    work, groups, adding = backward_works(*given, centred, offset)
     launch, add, length = work.launcher(), adding.launcher(), x.shape[-1]
     torch = entry.pytorch()
 
@@ -280,7 +297,7 @@ def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dsummed: 
 
 def _backward_results(
     dy: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None, mean: torch.Tensor, rstd: torch.Tensor,
-    dsummed: torch.Tensor | None, centred: bool, weighted: bool, biased: bool,
+    dsummed: torch.Tensor | None, offset: float, centred: bool, weighted: bool, biased: bool,
 ) -> Any:  # fmt: skip
     """Make dx, dweight, and dbias, whose type may be another one than dweight's: it is rounded to that later."""
     line = x.shape[-1:]
@@ -292,7 +309,7 @@ def _backward_results(
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-    x, residual, weight, bias, _, ctx.centred, _, _ = inputs
+    x, residual, weight, bias, _, ctx.offset, ctx.centred, _, _ = inputs
     _, summed, mean, rstd = output
     ctx.types = x.dtype, None if residual is None else residual.dtype, None if bias is None else bias.dtype
     ctx.save_for_backward(x if residual is None else summed, weight, mean, rstd)
@@ -311,12 +328,12 @@ def _gradients(ctx: Any, dy: Any, dsummed: Any, dmean: Any, drstd: Any) -> Any:
         weighted, biased = weight is not None and needs[2], bias_kind is not None and needs[3]
         dsummed = None if dsummed is None else dsummed.contiguous()
         dx, dweight, dbias = BACKWARD_ENTRY(
-            dy.contiguous(), s, weight, mean, rstd, dsummed, ctx.centred, weighted, biased
+            dy.contiguous(), s, weight, mean, rstd, dsummed, ctx.offset, ctx.centred, weighted, biased
         )
         dweight, dbias = dweight if weighted else None, dbias.to(bias_kind) if biased else None
     if dx is None:
-        return (None,) * 8
-    return dx.to(kind), None if residual_kind is None else dx.to(residual_kind), dweight, dbias, *(None,) * 4
+        return (None,) * 9
+    return dx.to(kind), None if residual_kind is None else dx.to(residual_kind), dweight, dbias, *(None,) * 5
 
 
 FORWARD_ENTRY = entry.Operator(
@@ -325,34 +342,39 @@ FORWARD_ENTRY = entry.Operator(
 BACKWARD_ENTRY = entry.Operator("numba_cute::norm_backward", _backward_plan, _backward_results, count=3)
 
 
-def _normalised(x: Any, weight: Any, bias: Any, residual: Any, eps: float, centred: bool, dtype: Any, out: Any) -> Any:
+def _normalised(
+    x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, centred: bool, dtype: Any, out: Any
+) -> Any:
     saved = any(t is not None and t.requires_grad for t in (x, residual, weight, bias))
     into = None if out is None else (out, None, None, None)
-    made = FORWARD_ENTRY(x, residual, weight, bias, float(eps), centred, saved, dtype, into=into)
+    made = FORWARD_ENTRY(x, residual, weight, bias, float(eps), float(offset), centred, saved, dtype, into=into)
     return made[0] if residual is None else made[:2]
 
 
 def rmsnorm(
-    x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6, dtype: Any = None, out: Any = None
+    x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6, offset: float = 0.0, dtype: Any = None,
+    out: Any = None,
 ) -> Any:  # fmt: skip
-    """Normalise the last mode of `x` by its root mean square: x / sqrt(mean(x ** 2) + eps) * weight, in Float32.
+    """Normalise the last mode of `x` by its root mean square: x / sqrt(mean(x ** 2) + eps) * (offset + weight), in
+    Float32.
 
-    x: a tensor of torch's on the GPU, of bfloat16, float16 or float32, its last mode contiguous. weight: (N,), of any
-    of these types, or None. residual: a tensor like x, of any of these types, which is added first; the result is then
-    (y, x + residual), the sum of the residual's type. dtype: the result's, torch's; x's by default. out: where to
-    write it, where no gradient is asked for. CuteError says which argument is not so. With gradients, and under
-    torch.compile.
+    x: a tensor of torch's on the GPU, of bfloat16, float16 or float32, its last mode contiguous; heads of packed q, k
+    and v, (…, tokens, heads, N) of any strides, are read where they lie. weight: (N,), of any of these types, or None.
+    residual: a tensor like x, of any of these types, which is added first; the result is then (y, x + residual), the
+    sum of the residual's type. offset: a number that is added to weight, as 1.0 where a model keeps weights around 0.
+    dtype: the result's, torch's; x's by default. out: where to write it, where no gradient is asked for; it may be x.
+    CuteError says which argument is not so. With gradients, and under torch.compile.
     """
-    return _normalised(x, weight, None, residual, eps, False, dtype, out)
+    return _normalised(x, weight, None, residual, eps, offset, False, dtype, out)
 
 
 def layernorm(
-    x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5, dtype: Any = None,
-    out: Any = None,
+    x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5, offset: float = 0.0,
+    dtype: Any = None, out: Any = None,
 ) -> Any:  # fmt: skip
-    """Normalise the last mode of `x`: (x - mean) / sqrt(variance + eps) * weight + bias, in Float32.
+    """Normalise the last mode of `x`: (x - mean) / sqrt(variance + eps) * (offset + weight) + bias, in Float32.
 
-    bias: (N,) as weight, or None. x, weight, residual, dtype, out, and what it gives: as of `rmsnorm`; eps: added to
-    the variance.
+    bias: (N,) as weight, or None. x, weight, residual, offset, dtype, out, and what it gives: as of `rmsnorm`; eps:
+    added to the variance.
     """
-    return _normalised(x, weight, bias, residual, eps, True, dtype, out)
+    return _normalised(x, weight, bias, residual, eps, offset, True, dtype, out)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from numba_cute.kernels import entry
 from numba_cute.kernels.rows.spread import Spread
 from numba_cute.seam import CuteError
 
-__all__ = ["Habit", "Spreading", "bounded", "matrix", "of_rows", "spread_rows"]
+__all__ = ["Habit", "Spreading", "bounded", "matrix", "of_rows", "separate", "spread_rows"]
 
 MOST_THREADS = 512
 """That share a row in a block."""
@@ -83,27 +84,52 @@ class Spreading:
 
 
 def matrix(x: Any, what: str = "rows") -> Any:
-    """View `x`, a result, an array of torch's or NumPy's, as rows of its last mode. CuteError where strides do not
-    allow it. what: the entry, for that message."""
-    if x is None or len(x.shape) == 2:
-        return x
-    shape = (-1, x.shape[-1]) if len(x.shape) > 2 else (1, -1)
-    try:
-        if hasattr(x, "view") and hasattr(x, "stride"):
-            return x.view(shape)
-        made = x.view()
-        made.shape = shape
-        return made
-    except (RuntimeError, AttributeError) as e:
+    """View `x`, a result, a tensor of torch's, as rows of its last mode, as `rows_of` does. CuteError where strides do
+    not allow it. what: the entry, for that message."""
+    seen = x if x is None or len(x.shape) == 2 else _seen(x)
+    if seen is None and x is not None:
         raise CuteError(
             f"{what}: out is {entry.described(x)}, which cannot be seen as rows of its last mode: give one that "
             "is dense"
-        ) from e
+        )
+    return seen
+
+
+def separate(x: Any) -> bool:
+    """Say whether no two elements of `x` share memory, as far as each stride is beyond what smaller ones reach."""
+    reach = 0
+    for stride, extent in sorted(zip(entry.strides(x), x.shape)):
+        if extent > 1 and stride <= reach:
+            return False
+        reach += stride * max(0, extent - 1)
+    return True
 
 
 def rows_of(x: Any) -> Any:
-    """Give `x`, which is read alone, as rows of its last mode: a view, or a copy where its strides allow none."""
-    return x if x is None or len(x.shape) == 2 else x.reshape((-1, x.shape[-1]) if len(x.shape) > 2 else (1, -1))
+    """Give `x`, a tensor of torch's which is read alone, as rows of its last mode: (M, N), or (tokens, heads, N) where
+    its strides need two modes for rows (heads of packed q, k and v); a copy where they need more."""
+    if x is None or len(x.shape) == 2:
+        return x
+    seen = _seen(x)
+    return x.reshape((-1, x.shape[-1])) if seen is None else seen
+
+
+def _seen(x: Any) -> Any:
+    """View `x` so; None where its strides need more than two modes for rows."""
+    if x.is_contiguous():
+        return x.view((-1, x.shape[-1]) if len(x.shape) > 2 else (1, -1))
+    outer: list[tuple[int, int]] = []
+    for extent, stride in zip(x.shape[:-1], x.stride()[:-1]):
+        if extent == 1:
+            continue
+        if outer and outer[-1][1] == extent * stride:
+            outer[-1] = outer[-1][0] * extent, stride
+        else:
+            outer.append((extent, stride))
+    if len(outer) > 2:
+        return None
+    extents, strides = zip(*(outer or [(1, x.shape[-1])]))
+    return x.as_strided((*extents, x.shape[-1]), (*strides, 1))
 
 
 def of_rows(
@@ -141,21 +167,25 @@ def _suits(array: Any, length: int, vector: int) -> bool:
     if not entry.aligned(array) or length % vector:
         return False
     access = min(16, vector * array.itemsize)
-    strides = entry.strides(array)
-    return len(strides) < 2 or array.shape[0] == 1 or strides[0] * array.itemsize % access == 0
+    steps = zip(array.shape[:-1], entry.strides(array))
+    return all(extent == 1 or step * array.itemsize % access == 0 for extent, step in steps)
 
 
-def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), *, habit: Habit) -> Spreading:
+def spread_rows(
+    what: str, streamed: Sequence[Any], others: Sequence[Any] = (), *, habit: Habit, unit: int = 0
+) -> Spreading:
     """Choose how the rows of matrices are spread.
 
-    what: the entry, for messages. streamed: the matrices (M, N) that are read. others: what has rows of that length
-    too, or is one. habit: the kernel's. CuteError for rows longer than a cluster holds, and for those without elements.
+    what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has
+    rows of that length too, or is one. habit: the kernel's. unit: of how many elements no vector may have those of two.
+    CuteError for rows longer than a cluster holds, and for those without elements.
     """
-    rows, length = streamed[0].shape
+    *outer, length = streamed[0].shape
+    rows = math.prod(outer)
     if length == 0:
         raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements: give some")
     streams = [a for a in streamed if a is not None]
-    vector = vector_of(length, [a for a in (*streams, *others) if a is not None])
+    vector = vector_of(math.gcd(length, unit), [a for a in (*streams, *others) if a is not None])
     size = sum(a.itemsize for a in streams)
     straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
     again = habit.again and straight and length * size > habit.direct

@@ -15,8 +15,8 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import LEAST, added, exp, greatest, joined, over_lanes
-from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team, total
+from numba_cute.kernels.rows.plan import Habit, matrix, of_rows, separate, spread_rows
+from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in, total
 from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def finish_in_memory(team, xs, y, row, whole):
 
 def softmax_forward(x, y, spread):
     """y = softmax of each row of x (M, N)."""
-    team = Team.create(spread, x.shape[0], 2)
-    xs, ys = Stream.create(team, cute.make_tensor(x)), cute.make_tensor(y)
+    team = Team.create(spread, row_count(x), 2)
+    xs, ys = Stream.create(team, rows_in(x)), rows_in(y)
     xs.open(team)
     team.begin()
     xs.start(team)
@@ -128,8 +128,8 @@ def finish_backward(team, ys, dys, dx, row, p, g, dot):
 
 def softmax_backward(dy, y, dx, spread):
     """dx = y * (dy - sum(dy * y)) of each row."""
-    team = Team.create(spread, y.shape[0], 1)
-    ys, dys = Stream.create(team, cute.make_tensor(y)), Stream.create(team, cute.make_tensor(dy))
+    team = Team.create(spread, row_count(y), 1)
+    ys, dys = Stream.create(team, rows_in(y)), Stream.create(team, rows_in(dy))
     ys.open(team)
     dys.open(team)
     team.begin()
@@ -141,7 +141,7 @@ def softmax_backward(dy, y, dx, spread):
         dot = team.reduce((part,), added)[0]
         ys.refill(team, row)
         dys.refill(team, row)
-        finish_backward(team, ys, dys, cute.make_tensor(dx), row, p, g, dot)
+        finish_backward(team, ys, dys, rows_in(dx), row, p, g, dot)
         row = team.following(row)
 
 
@@ -151,11 +151,34 @@ def log_of(whole: Any) -> Any:
     return whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
 
 
-def cross_entropy_forward(x, target, loss, lse, ignored, spread):
+def mean_of(team, xs, row):
+    """The mean of a row's elements, of which each is divided first, so that the greatest ones have one. All threads of
+    the team, before the row's place is filled again."""
+    part = cute.Float32(0)
+    if xs.kept is None:
+        part = total(team.mean(xs.take(team, row, 0)))
+    else:
+        for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
+            count = min(CHUNK, team.spread.vectors - first)
+            part += total(team.mean(team.read_some(xs.kept, row, 0, first, count)))
+    return team.reduce((part,), added)[0]
+
+
+@traced
+def loss_of(log: Any, logit: Any, mean: Any, smoothing: Any, z: Any) -> Any:
+    """A row's loss: of the target's logit, of all columns' mean if there is smoothing, and of the square of `log`."""
+    loss = log - logit
+    if smoothing is not None:
+        loss = loss * (1.0 - smoothing) + (log - mean) * smoothing
+    return loss if z is None else loss + log * log * z
+
+
+def cross_entropy_forward(x, target, loss, lse, ignored, smoothing, z, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
-    (M,) is `ignored` the loss is 0; where it is no column, NaN."""
-    team = Team.create(spread, x.shape[0], 2)
-    tx = cute.make_tensor(x)
+    (M,) is `ignored` the loss is 0; where it is no column, NaN. smoothing: the part of the loss that is lse - mean(x)
+    instead, or None. z: of lse ** 2, which is added, or None."""
+    team = Team.create(spread, row_count(x), 2)
+    tx = rows_in(x)
     xs = Stream.create(team, tx)
     targets, losses = cute.make_tensor(target), cute.make_tensor(loss)
     xs.open(team)
@@ -172,6 +195,7 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
                 if inside:
                     logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
         _, most, part = part_of(team, xs, row, True)
+        mean = None if smoothing is None else mean_of(team, xs, row)
         whole = whole_of(team, most, part)
         if xs.buffers is not None:
             if cute.const_expr(spread.cluster == 1):
@@ -180,32 +204,41 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
         xs.refill(team, row)
         if tells:
             log = log_of(whole)
-            losses[row] = cute.Float32(0) if at == ignored else log - logit
+            losses[row] = cute.Float32(0) if at == ignored else loss_of(log, logit, mean, smoothing, z)
             if lse is not None:
                 cute.make_tensor(lse)[row] = log
         row = team.following(row)
 
 
-def finish_losses(team, xs, dx, row, at, log, scale):
+def gradient_of(team, powers, at, first, log, smoothing, z):
+    """The derivatives of a row's loss, of exp(x - lse), by this thread's vectors from `first` on."""
+    if smoothing is None:
+        return team.less(powers, 1, at, first)
+    bent = powers * (1.0 + 2.0 * z * log) - smoothing * (1.0 / team.spread.length)
+    return team.less(bent, 1.0 - smoothing, at, first)
+
+
+def finish_losses(team, xs, dx, row, at, log, scale, smoothing, z):
     """Store a row's gradients: of the row when it comes to registers, or in shared memory, some vectors at a time."""
     if xs.kept is None:
         values = xs.take(team, row, ABSENT)
         team.meeting.sync()
         xs.refill(team, row)
-        team.write(dx, row, team.less_one(exp(values - log), at, 0) * scale)
+        team.write(dx, row, gradient_of(team, exp(values - log), at, 0, log, smoothing, z) * scale)
     else:
         xs.wait()
         for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
             count = min(CHUNK, team.spread.vectors - first)
             values = exp(team.read_some(xs.kept, row, ABSENT, first, count) - log)
-            team.put_some(team.at(dx, row), row, team.less_one(values, at, first) * scale, first, count)
+            values = gradient_of(team, values, at, first, log, smoothing, z) * scale
+            team.put_some(team.at(dx, row), row, values, first, count)
 
 
-def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
+def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, spread):
     """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`, NaN where it is no
-    column."""
-    team = Team.create(spread, x.shape[0], 1)
-    xs = Stream.create(team, cute.make_tensor(x))
+    column. dx may be x. smoothing, z: as of `cross_entropy_forward`, both numbers or None."""
+    team = Team.create(spread, row_count(x), 1)
+    xs = Stream.create(team, rows_in(x))
     targets = cute.make_tensor(target)
     xs.open(team)
     team.begin()
@@ -219,7 +252,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
         elif target_of_row < 0 or target_of_row >= spread.length:
             scale = cute.Float32(NAN)  # as the loss is
         at = cute.Int32(target_of_row)
-        finish_losses(team, xs, cute.make_tensor(dx), row, at, log, scale)
+        finish_losses(team, xs, rows_in(dx), row, at, log, scale, smoothing, z)
         row = team.following(row)
 
 
@@ -243,16 +276,22 @@ def softmax_backward_work(dy: Any, y: Any, dx: Any) -> entry.Work:
     return chosen.work(softmax_backward, (chosen.spread,))
 
 
-def cross_entropy_work(x: Any, target: Any, loss: Any, lse: Any, ignored: int) -> entry.Work:
-    """Give the work of `cross_entropy_forward`, whose arguments these are."""
+def cross_entropy_work(
+    x: Any, target: Any, loss: Any, lse: Any, ignored: int, smoothing: float = 0.0, z: float = 0.0, over: bool = False
+) -> entry.Work:  # fmt: skip
+    """Give the work of `cross_entropy_forward`, whose arguments these are; what is 0 is not there."""
     chosen = spread_rows("cross_entropy", [x], [], habit=LOSSES)
-    return chosen.work(cross_entropy_forward, (np.int64(ignored), chosen.spread))
+    numbers = (np.float32(smoothing) if smoothing else None, np.float32(z) if smoothing or z else None)
+    return chosen.work(cross_entropy_forward, (np.int64(ignored), *numbers, chosen.spread))
 
 
-def cross_entropy_backward_work(x: Any, target: Any, lse: Any, dloss: Any, dx: Any, ignored: int) -> entry.Work:
-    """Give the work of `cross_entropy_backward`, whose arguments these are."""
+def cross_entropy_backward_work(
+    x: Any, target: Any, lse: Any, dloss: Any, dx: Any, ignored: int, smoothing: float = 0.0, z: float = 0.0
+) -> entry.Work:  # fmt: skip
+    """Give the work of `cross_entropy_backward`, whose arguments these are; where both are 0, neither is there."""
     chosen = spread_rows("cross_entropy backward", [x], [dx], habit=LOGITS)
-    return chosen.work(cross_entropy_backward, (np.int64(ignored), chosen.spread))
+    numbers = (np.float32(smoothing), np.float32(z)) if smoothing or z else (None, None)
+    return chosen.work(cross_entropy_backward, (np.int64(ignored), *numbers, chosen.spread))
 
 
 # The entries.
@@ -276,7 +315,7 @@ def _like_both(dy: torch.Tensor, y: torch.Tensor) -> Any:
     return y.new_empty(y.shape)
 
 
-def _losses(x: torch.Tensor, target: torch.Tensor, ignored: int) -> Any:
+def _losses(x: torch.Tensor, target: torch.Tensor, ignored: int, smoothing: float, z: float, over: bool) -> Any:
     entry.check("cross_entropy", "x", x, dtypes=entry.FLOATS, least_rank=1)
     entry.check("cross_entropy", "target", target, dtypes=("int64", "int32"), shape=x.shape[:-1], last=False, like=x)
     float32 = entry.pytorch().float32
@@ -284,18 +323,52 @@ def _losses(x: torch.Tensor, target: torch.Tensor, ignored: int) -> Any:
 
 
 def _keep_logits(ctx: Any, inputs: Any, output: Any) -> None:
-    x, target, ctx.ignored = inputs
+    x, target, *ctx.options, ctx.over = inputs
     ctx.save_for_backward(x, target, output[1])
     ctx.mark_non_differentiable(output[1])
 
 
 def _cross_entropy_gradients(ctx: Any, dloss: Any, _: Any) -> Any:
     x, target, lse = ctx.saved_tensors
-    return CROSS_ENTROPY_BACKWARD(x, target, lse, dloss.float().contiguous(), ctx.ignored), None, None
+    given = x, target, lse, dloss.float().contiguous(), *ctx.options
+    return _written_over(x, given) if ctx.over else CROSS_ENTROPY_BACKWARD(*given), *(None,) * 5
+
+
+def _written_over(x: Any, given: Any) -> Any:
+    """Write the gradient over the logits `x`. Their version counts up, so that autograd refuses whoever kept them for a
+    gradient of his own and comes later, this operator too."""
+    torch = entry.pytorch()
+    if torch.is_grad_enabled():
+        raise CuteError(
+            "cross_entropy: inplace_backward=True, and derivatives of the gradient are asked for (create_graph=True), "
+            "which has taken the place of the logits: leave inplace_backward out"
+        )
+    CROSS_ENTROPY_BACKWARD.planned((*given[:4], x), given[4:])
+    torch.autograd.graph.increment_version(x)
+    return x.detach()
+
+
+def _check_over(x: Any) -> None:
+    """Refuse logits over which a gradient cannot be written."""
+    torch, why = entry.pytorch(), ""
+    if torch.compiler.is_compiling():
+        raise CuteError(
+            "cross_entropy: inplace_backward=True under torch.compile, which places gradients: leave it out"
+        )
+    if not isinstance(x, torch.Tensor) or not (x.requires_grad and torch.is_grad_enabled()):
+        return
+    if (x if x._base is None else x._base).is_leaf:
+        why = "the memory of a leaf, whose values would be lost: give what an operator has made of it"
+    elif not separate(x):
+        why = "of which elements share memory: give x.contiguous()"
+    if why:
+        raise CuteError(f"cross_entropy: inplace_backward=True, and x is {entry.described(x)}, {why}, or leave it out")
+    matrix(x.detach(), "cross_entropy with inplace_backward=True")
 
 
 def _logits(
-    x: torch.Tensor, target: torch.Tensor, lse: torch.Tensor, dloss: torch.Tensor, ignored: int
+    x: torch.Tensor, target: torch.Tensor, lse: torch.Tensor, dloss: torch.Tensor, ignored: int, smoothing: float,
+    z: float,
 ) -> Any:  # fmt: skip
     return x.new_empty(x.shape)
 
@@ -327,17 +400,41 @@ def softmax(x: Any, *, out: Any = None) -> Any:
     return SOFTMAX(x, into=None if out is None else (out,))
 
 
-def cross_entropy(x: Any, target: Any, *, ignore_index: int = -100, reduction: str = "mean") -> Any:
+def cross_entropy(
+    x: Any, target: Any, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
+    z_loss: float = 0.0, inplace_backward: bool = False,
+) -> Any:  # fmt: skip
     """Compute the cross-entropy of logits and target columns: logsumexp(x) - x[target] of each row, in Float32.
 
     x: logits (…, N), a tensor of torch's on the GPU, of bfloat16, float16 or float32, the last mode contiguous. target:
     columns (…), int64 or int32. ignore_index: a target whose row has no loss. reduction: "none" gives each row's
     loss, "sum" their sum, "mean" its quotient by the rows that are not ignored. A target that is no column gives NaN.
+    label_smoothing: from 0 to 1, the part of the loss that all columns share alike: logsumexp(x) - mean(x) in place of
+    logsumexp(x) - x[target]. z_loss: what logsumexp(x) ** 2 is multiplied with, which is added to a row's loss.
+    inplace_backward: whether the gradient is written over x, which is lost when backward() has come there.
     CuteError says which argument is not so. With gradients, and under torch.compile.
     """
+    ignored, smoothing, z = checked_options("cross_entropy", ignore_index, reduction, label_smoothing, z_loss)
+    if inplace_backward:
+        _check_over(x)
+    loss = CROSS_ENTROPY(x, target, ignored, smoothing, z, bool(inplace_backward))[0]
+    return loss if reduction == "none" else reduced(loss.sum(), target, ignored, reduction)
+
+
+def checked_options(what: str, ignored: Any, reduction: Any, smoothing: Any, z: Any) -> tuple[int, float, float]:
+    """Check what all cross-entropies take beside tensors, and give the numbers. what: the entry."""
     if reduction not in ("none", "sum", "mean"):
-        raise CuteError(f'cross_entropy: reduction {reduction!r} must be "none", "sum" or "mean"')
-    loss = CROSS_ENTROPY(x, target, int(ignore_index))[0]
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.sum() / (target != ignore_index).sum()
+        raise CuteError(f'{what}: reduction {reduction!r} must be "none", "sum" or "mean"')
+    for name, x, most, rule in (
+        ("label_smoothing", smoothing, 1.0, "from 0 to 1"), ("z_loss", z, 3e38, "that is not negative"),
+    ):  # fmt: skip
+        if isinstance(x, bool) or not isinstance(x, (int, float)) or not 0 <= x <= most:
+            raise CuteError(f"{what}: {name} {x!r} must be a number of Python's {rule}")
+    if isinstance(ignored, bool) or not isinstance(ignored, (int, np.integer)):
+        raise CuteError(f"{what}: ignore_index {ignored!r} must be an int")
+    return int(ignored), float(smoothing), float(z)
+
+
+def reduced(sum: Any, target: Any, ignored: int, reduction: str) -> Any:
+    """Give the `sum` of the rows' losses, or their mean over those that are not `ignored`."""
+    return sum if reduction == "sum" else sum / (target != ignored).sum()

@@ -20,7 +20,7 @@ from numba_cute.kernels.reduce import Meeting, over_lanes
 from numba_cute.nvgpu.cpasync import CopyBulkG2SOp
 from numba_cute.seam import static, traced
 
-__all__ = ["Spread", "Stream", "Team", "optional", "total"]
+__all__ = ["Spread", "Stream", "Team", "row_count", "optional", "rows_in", "total"]
 
 
 @static
@@ -221,8 +221,8 @@ class Team:
                 regs[None, v].fill(0)
         return regs.load()
 
-    def less_one(self, values, column, first):
-        """Give `values`, this thread's vectors of a row from `first` on, less 1 in `column`."""
+    def less(self, values, amount, column, first):
+        """Give `values`, this thread's vectors of a row from `first` on, less `amount` in `column`."""
         s = self.spread
         regs = cute.make_rmem_tensor(values.shape, cute.Float32)
         regs.store(values)
@@ -230,7 +230,7 @@ class Team:
         for v in cute.range_constexpr(values.shape[1]):
             for e in cute.range_constexpr(s.vector):
                 if own == (first + v) * s.threads * s.vector + e:
-                    regs[e, v] -= 1
+                    regs[e, v] -= amount
         return regs.load()
 
     def write_one(self, vector, row, value):
@@ -288,9 +288,26 @@ class Team:
 
 
 @traced
+def rows_in(array: Any) -> Any:
+    """Make a tensor (rows, N) of `array`: (M, N), or (tokens, heads, N), of which each token's heads are rows."""
+    tensor = cute.make_tensor(array)
+    if len(tensor.shape) == 2:
+        return tensor
+    (tokens, heads, length), (far, near, one) = tensor.shape, tensor.stride
+    shape, stride = ((cute.Int32(heads), cute.Int32(tokens)), length), ((near, far), one)
+    return cute.make_tensor(tensor.iterator, cute.make_layout(shape, stride=stride))
+
+
+@traced
+def row_count(array: Any) -> Any:
+    """Count the rows of such an array."""
+    return array.shape[0] if len(array.shape) == 2 else array.shape[0] * array.shape[1]
+
+
+@traced
 def optional(array: Any) -> Any:
-    """Make a tensor of `array`, or None of None."""
-    return None if array is None else cute.make_tensor(array)
+    """Make such a tensor of `array`, or None of None."""
+    return None if array is None else rows_in(array)
 
 
 @traced

@@ -31,7 +31,7 @@ from numba_cute.kernels.rows.bound import (
     value_of,
 )  # fmt: skip
 from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team
+from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in
 from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
@@ -286,8 +286,8 @@ def put(team, choice, found, row, values, indices, softmax):
 
 def topk_forward(x, values, indices, softmax, choice, spread):
     """values, indices (M, k): the greatest k of each row of x (M, N), or their softmax, and their columns."""
-    team = Team.create(spread, x.shape[0], 1)
-    xs, found = Stream.create(team, cute.make_tensor(x)), List.create(team, choice)
+    team = Team.create(spread, row_count(x), 1)
+    xs, found = Stream.create(team, rows_in(x)), List.create(team, choice)
     xs.open(team)
     team.begin()
     xs.start(team)
@@ -300,7 +300,7 @@ def topk_forward(x, values, indices, softmax, choice, spread):
         if team.rank == 0:
             order(team, choice, found, count)
             if team.thread < 32:
-                put(team, choice, found, row, cute.make_tensor(values), cute.make_tensor(indices), softmax)
+                put(team, choice, found, row, rows_in(values), rows_in(indices), softmax)
         xs.refill(team, row)
         row = team.following(row)
 
@@ -309,7 +309,7 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
     """dx (M, N): dvalues at the columns of indices, all (M, k), and else 0; with softmax, of whose values they are."""
     team = Team.create(spread, dx.shape[0], 1)
     team.begin()
-    dvs, vs, at, dxs = [cute.make_tensor(t) for t in (dvalues, values, indices, dx)]
+    dvs, vs, at, dxs = [rows_in(t) for t in (dvalues, values, indices, dx)]
     row = team.first
     while row < team.end:
         real = team.real(row)

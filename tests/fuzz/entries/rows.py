@@ -16,7 +16,13 @@ FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 
 def _rows(d: Draw, name: str = "x", shape: tuple[int, ...] | None = None, grad: bool = False):
     shape = (*d.shape(0, 3), d.length()) if shape is None else shape
-    x = d.laid(name, d.elements(shape, d.option(*FLOATS)))
+    x = d.elements(shape, d.option(*FLOATS))
+    if len(shape) > 1 and d.one_in(4):  # heads of packed q, k and v
+        d.drawn.append((f"{name} lies", "packed"))
+        heads, first = shape[-2], d.of(0, 1, shape[-2])
+        x = torch.cat([torch.zeros_like(x)] * 3, -2).narrow(-2, first, heads).copy_(x)
+        return d.note(name, x)
+    x = d.laid(name, x)
     return x.contiguous() if grad and 0 in x.stride() else x
 
 
@@ -28,11 +34,13 @@ def _norm(d: Draw, what: str) -> None:
     weight, bias = line("weight") if d.option_in(2) else None, line("bias") if centred and d.option_in(2) else None
     residual = _rows(d, "residual", tuple(x.shape), grad) if d.option_in(3) else None
     eps = d.note("eps", d.of(1e-5, 1e-6, 1e-3))
+    offset = d.note("offset", d.of(1.0, 0.5) if weight is not None and d.option_in(2) else 0.0)
 
     def ours(x, *others):
         given = dict(zip(names, others))
         b = (given.get("bias"),) if centred else ()
-        return getattr(kernels, what)(x, given.get("weight"), *b, residual=given.get("residual"), eps=eps)
+        options = {"residual": given.get("residual"), "eps": eps, "offset": offset}
+        return getattr(kernels, what)(x, given.get("weight"), *b, **options)
 
     def exact(x, *others):
         given = dict(zip(names, others))
@@ -42,7 +50,7 @@ def _norm(d: Draw, what: str) -> None:
             s = torch.where(torch.isfinite(to), s + (to - s.detach()), s)
         c = s - s.mean(-1, keepdim=True) if centred else s
         y = c / (c.pow(2).mean(-1, keepdim=True) + eps).sqrt()
-        y = y * given["weight"] if "weight" in given else y
+        y = y * (offset + given["weight"]) if "weight" in given else y
         y = y + given["bias"] if "bias" in given else y
         return (y, s) if "residual" in given else y
 
@@ -66,6 +74,33 @@ def layernorm(d: Draw) -> None:
     _norm(d, "layernorm")
 
 
+def groupnorm(d: Draw) -> None:
+    groups, each = d.option(1, 2, 3, 8), d.option(1, 1, 2, 5)
+    places = d.option((), (1,), (7,), (8,), (3, 5), (4, 4), (16, 16), (2, 3, 8), (40, 40))
+    shape = (d.of(0, 1, 1, 2, 3), groups * each, *places)
+    x = d.laid("x", d.elements(shape, d.option(*FLOATS)))
+    line = lambda name: d.laid(name, d.elements((groups * each,), d.option(*FLOATS)))  # noqa: E731
+    lines = {n: line(n) for n in ("weight", "bias") if d.option_in(2)}
+    eps = d.note("eps", d.of(1e-5, 1e-3))
+    x = x.contiguous() if 0 in x.stride() else x
+
+    def ours(x, *given):
+        return kernels.groupnorm(x, groups, **dict(zip(lines, given)), eps=eps)
+
+    def exact(x, *given):
+        rows = x.reshape(shape[0], groups, each * math.prod(places))
+        c = rows - rows.mean(-1, keepdim=True)
+        y = (c / (c.pow(2).mean(-1, keepdim=True) + eps).sqrt()).reshape(shape)
+        given = {k: v.reshape(-1, *[1] * len(places)) for k, v in zip(lines, given)}
+        return y * given.get("weight", 1.0) + given.get("bias", 0.0)
+
+    tensors = [x, *lines.values()]
+    finite = all(bool(torch.isfinite(t).all()) for t in tensors)
+    if d.note("grad", d.option_in(2)) and finite and x.numel() and each * math.prod(places) > 1:
+        return gradients(d, ours, exact, tensors, add=2.0**-9)
+    close("groupnorm", ours(*tensors), exact(*[t.double() for t in tensors]), add=2.0**-12)
+
+
 def softmax(d: Draw) -> None:
     x = _rows(d, grad=True)
     if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
@@ -77,32 +112,88 @@ def softmax(d: Draw) -> None:
     close("softmax", made, x.double().softmax(-1), size=1.0)
 
 
-def cross_entropy(d: Draw) -> None:
-    shape = (*d.shape(0, 3), d.length())
-    x = _rows(d, shape=shape, grad=True)
-    n = shape[-1]
-    target = torch.randint(0, n, shape[:-1], generator=d.torch)
+def _losses(flat, at, ignored: int, smoothing: float, z: float):
+    """Each row's cross-entropy in float64; 0 where its target is ignored."""
+    log, n = flat.logsumexp(-1), flat.shape[-1]
+    loss = log - flat.gather(-1, at.clamp(0, n - 1)[:, None])[:, 0]
+    if smoothing:
+        loss = (1 - smoothing) * loss + smoothing * (log - flat.mean(-1))
+    loss = loss + z * log * log if z else loss
+    return torch.where(at != ignored, loss, torch.zeros_like(loss))
+
+
+def _entropy(d: Draw, n: int, shape: tuple[int, ...]):
+    """Targets of cross-entropies of rows of `n`, and their options."""
+    target = torch.randint(0, n, shape, generator=d.torch)
     ignored = d.note("ignore_index", d.of(-100, 0, n - 1, n + 5))
     if target.numel() and d.one_in(2):
         target[torch.rand(target.shape, generator=d.torch) < 0.3] = ignored
     target = d.laid("target", target.to(d.option(torch.int64, torch.int32)), last=False)
-    reduction = d.note("reduction", d.of("none", "sum", "mean"))
+    smooth, square = d.option_in(3), d.option_in(3)  # kernels of their own; the numbers are not
+    numbers = {"label_smoothing": d.of(0.1, 0.5, 1.0) if smooth else 0.0, "z_loss": d.of(1e-4, 0.1) if square else 0.0}
+    return target, d.note("options", {"ignore_index": ignored, "reduction": d.of("none", "sum", "mean"), **numbers})
+
+
+def _reduced(loss, at, options):
+    """A loss of rows as `reduction` says."""
+    seen = (at != options["ignore_index"]).sum()
+    return loss if options["reduction"] == "none" else loss.sum() / (1 if options["reduction"] == "sum" else seen)
+
+
+def cross_entropy(d: Draw) -> None:
+    shape = (*d.shape(0, 3), d.length())
+    x = _rows(d, shape=shape, grad=True)
+    n = shape[-1]
+    target, options = _entropy(d, n, shape[:-1])
+    over = d.note("inplace_backward", d.one_in(3))
 
     def ours(x):
-        return kernels.cross_entropy(x, target, ignore_index=ignored, reduction=reduction)
+        x = x * 1 if over and x.requires_grad else x
+        return kernels.cross_entropy(x, target, **options, inplace_backward=over)
 
     def exact(x):
-        flat, at = x.reshape(-1, n), target.reshape(-1).long()
-        seen = at != ignored
-        loss = flat.logsumexp(-1) - flat.gather(-1, at.clamp(0, n - 1)[:, None])[:, 0]
-        loss = torch.where(seen, loss, torch.zeros_like(loss)).reshape(target.shape)
-        return loss if reduction == "none" else loss.sum() / (1 if reduction == "sum" else seen.sum())
+        at = target.reshape(-1).long()
+        smoothing, z = options["label_smoothing"], options["z_loss"]
+        loss = _losses(x.reshape(-1, n), at, options["ignore_index"], smoothing, z).reshape(target.shape)
+        return _reduced(loss, target, options)
 
     if d.note("grad", d.option_in(2)) and bool(torch.isfinite(x).all()) and x.numel():
-        if reduction != "mean" or bool((target != ignored).any()):
+        if options["reduction"] != "mean" or bool((target != options["ignore_index"]).any()):
             return gradients(d, ours, exact, [x], add=2.0**-8)
     want = exact(x.double())
     close("loss", ours(x), want, size=want.abs().nan_to_num(0, 0, 0).max() + 10 if want.numel() else 1.0)
+
+
+def linear_cross_entropy(d: Draw) -> None:
+    shape, depth, n = d.shape(0, 2), d.option(8, 16, 24, 64, 72, 200), d.option(1, 5, 8, 33, 64, 100, 257)
+    kind, rows = d.option(torch.bfloat16, torch.float16), math.prod(shape)
+    x = d.laid("x", d.elements((*shape, depth), kind))
+    weight = d.laid("weight", d.elements((n, depth), kind, 0.3), unit=8, broadcast=False)
+    target, options = _entropy(d, n, shape)
+    options["chunk_size"] = d.note("chunk_size", d.of(None, None, 1, 2, 3, 8))
+    if any(0 in t.stride() for t in (x,)):
+        x = x.contiguous()
+
+    def exact(x, weight):
+        logits, at = x.reshape(-1, depth) @ weight.mT, target.reshape(-1).long()
+        to = logits.detach().to(kind).double()
+        logits = torch.where(torch.isfinite(to), logits + (to - logits.detach()), logits)  # as they are held
+        smoothing, z = options["label_smoothing"], options["z_loss"]
+        loss = _losses(logits, at, options["ignore_index"], smoothing, z).reshape(target.shape)
+        return _reduced(loss, target, options)
+
+    def ours(x, weight):
+        return kernels.linear_cross_entropy(x, weight, target, **options)
+
+    finite = all(bool(torch.isfinite(t).all()) for t in (x, weight))
+    seen = bool((target != options["ignore_index"]).any()) or options["reduction"] != "mean"
+    if d.note("grad", d.option_in(2)) and finite and rows and seen:
+        return gradients(d, ours, exact, [x, weight], add=2.0**-6, smooth=False)
+    if not finite:  # how NaN and infinities of products add up is another matter
+        x, weight = x.nan_to_num(0, 0, 0), weight.nan_to_num(0, 0, 0)
+    want = exact(x.double(), weight.double())
+    size = want.abs().nan_to_num(0, 0, 0).max() + 10 if want.numel() else 1.0
+    close("loss", ours(x, weight), want, size=size, add=2.0**-9)
 
 
 def topk(d: Draw) -> None:
@@ -195,6 +286,7 @@ def permute(d: Draw) -> None:
 
 
 CASES = {
-    "rmsnorm": rmsnorm, "layernorm": layernorm, "softmax": softmax, "cross_entropy": cross_entropy, "topk": topk,
-    "rotary": rotary, "permute": permute,
+    "rmsnorm": rmsnorm, "layernorm": layernorm, "groupnorm": groupnorm, "softmax": softmax,
+    "cross_entropy": cross_entropy, "linear_cross_entropy": linear_cross_entropy, "topk": topk, "rotary": rotary,
+    "permute": permute,
 }  # fmt: skip

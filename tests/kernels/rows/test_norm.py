@@ -18,6 +18,15 @@ except ImportError:
     torch = None
 
 
+OFFSET = 1.0
+"""Of the weights of cases without a mean."""
+
+
+def number(centred):
+    """The offset as the kernels take it."""
+    return None if centred else np.float32(OFFSET)
+
+
 def case(rng, rows, length, dtype, centred, residual):
     """The arguments of the forward, its results in float64, and poisoned arrays for them."""
     x, r = (rng.standard_normal((rows, length)).astype(dtype) for _ in range(2))
@@ -28,7 +37,7 @@ def case(rng, rows, length, dtype, centred, residual):
     h = s - mean[:, None]
     rstd = 1 / np.sqrt((h * h).mean(1) + 1e-5)
     h = h * rstd[:, None]
-    y = h * w.astype(np.float64) + (b.astype(np.float64) if centred else 0)
+    y = h * (w.astype(np.float64) + (0 if centred else OFFSET)) + (b.astype(np.float64) if centred else 0)
     return (x, r if residual else None, w, b if centred else None), (y, s, mean, rstd, h)
 
 
@@ -38,7 +47,7 @@ def forward(given, spread, groups, dtype, centred):
     y, summed = np.full_like(x, np.nan), None if residual is None else np.full_like(x, np.nan)
     mean, rstd = (np.full(len(x), np.nan, np.float32) for _ in range(2))
     mean = mean if centred else None
-    made = work(norm.forward, spread, groups, np.float32(1e-5), cute.Constexpr(centred))
+    made = work(norm.forward, spread, groups, np.float32(1e-5), number(centred), cute.Constexpr(centred))
     made.simulate(*given, y, summed, mean, rstd)
     return y, summed, mean, rstd
 
@@ -49,10 +58,10 @@ def backward(rng, s, given, found, spread, groups, dtype, centred, residual):
     _, _, mean, rstd = found
     dy, ds = (rng.standard_normal(s.shape).astype(dtype) for _ in range(2))
     dx, dw, db = np.full_like(s, np.nan), *(np.full((groups, s.shape[1]), np.nan, np.float32) for _ in range(2))
-    made = work(norm.backward, spread, groups, cute.Constexpr(centred))
+    made = work(norm.backward, spread, groups, number(centred), cute.Constexpr(centred))
     made.simulate(dy, s, w, mean, rstd, ds if residual else None, dx, dw, db if centred else None)
     h = (s.astype(np.float64) - (mean[:, None] if centred else 0)) * rstd[:, None].astype(np.float64)
-    g = dy.astype(np.float64) * w.astype(np.float64)
+    g = dy.astype(np.float64) * (w.astype(np.float64) + (0 if centred else OFFSET))
     want = g - h * (g * h).mean(1, keepdims=True) - g.mean(1, keepdims=True) * centred
     want = want * rstd[:, None] + (ds.astype(np.float64) if residual else 0)
     return (dx, dw.sum(0), db.sum(0)), (want, (dy.astype(np.float64) * h).sum(0), dy.astype(np.float64).sum(0))
@@ -140,7 +149,7 @@ def test_a_sum_has_a_gradient_where_there_was_a_residual_alone(monkeypatch, resi
     monkeypatch.setattr(norm, "BACKWARD_ENTRY", lambda *given: taken.append(given) or (Given(),) * 3)
     ctx = SimpleNamespace(
         saved_tensors=(Given(), None, Given(), Given()), types=("bfloat16", residual_type, None),
-        needs_input_grad=(True,) + 7 * (False,), centred=False,
+        needs_input_grad=(True,) + 8 * (False,), centred=False, offset=0.0,
     )  # fmt: skip
     dsummed = Given()  # autograd under torch.compile gives one, without elements, of a result that nobody asked for
     norm._gradients(ctx, Given(), dsummed, None, None)
@@ -202,4 +211,4 @@ def test_strides_out_types_and_torch_compile():
     x = x.requires_grad_()
     traced = torch.compile(lambda x: cute.kernels.rmsnorm(x) * 2, fullgraph=True)
     traced(x).sum().backward()
-    torch.library.opcheck(norm.FORWARD_ENTRY.made, (x, None, None, None, 1e-5, True, True, None))
+    torch.library.opcheck(norm.FORWARD_ENTRY.made, (x, None, None, None, 1e-5, 0.0, True, True, None))

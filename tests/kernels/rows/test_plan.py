@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.kernels.rows.plan import MOST_BLOCKS, SHARED, Habit, matrix, spread_rows
+from numba_cute.kernels.rows.plan import MOST_BLOCKS, SHARED, Habit, spread_rows
 
 from .arrays import BF16, F16, F32
 
@@ -42,9 +42,3 @@ def test_what_no_cluster_holds_is_refused_in_words():
         cute.CuteError, match=r"softmax: the rows of bfloat16 of shape \(3, 0\) and .* have no elements"
     ):
         spread_rows("softmax", [np.zeros((3, 0), BF16)], habit=HABITS["again"])
-
-
-def test_arrays_are_seen_as_matrices():
-    assert matrix(np.zeros((2, 3, 4))).shape == (6, 4) and matrix(np.zeros(4)).shape == (1, 4) and matrix(None) is None
-    with pytest.raises(cute.CuteError, match="cannot be seen as rows of its last mode"):
-        matrix(np.zeros((2, 3, 4)).transpose(1, 0, 2))

@@ -33,11 +33,15 @@ def logits(rng, rows, length, dtype):
     return x, powers / powers.sum(1, keepdims=True), (most + np.log(powers.sum(1, keepdims=True)))[:, 0]
 
 
+OPTIONS = {"plain": (None, None), "z": (None, 0.01), "smooth": (0.2, 0.01)}
+"""Label smoothing and the weight of lse ** 2, of a forward."""
 CASES = [
-    pytest.param(name, dtype, marks=[] if name == "a part of a warp" else pytest.mark.slow, id=name)
+    pytest.param(name, dtype, *OPTIONS[options], marks=[] if name == "a part of a warp" and options != "z" else
+                 pytest.mark.slow, id=f"{name}-{options}")
     for name in SPREADS
     for dtype in (F32 if SPREADS[name][0].vector < 8 else BF16,)
-]
+    for options in OPTIONS
+]  # fmt: skip
 
 
 LENGTHS = (1000, 4096, 8192, 12000, 16384, 65536)
@@ -52,10 +56,13 @@ def test_no_plan_of_the_gradients_spills_registers(length, dtype):
     assert (made.resources.spill_stores, made.resources.spill_loads, made.resources.local) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("name, dtype", CASES)
-def test_every_spread_is_right_in_the_simulator(rng, name, dtype):
+@pytest.mark.parametrize("name, dtype, smoothing, z", CASES)
+def test_every_spread_is_right_in_the_simulator(rng, name, dtype, smoothing, z):
     spread, rows, groups = SPREADS[name]
     x, p, lse = logits(rng, rows, spread.length, dtype)
+    if smoothing:
+        x[0] = x[2]  # of a row with minus infinity the loss is infinite
+        p[0], lse[0] = p[2], lse[2]
     y, dx = np.full_like(x, np.nan), np.full_like(x, np.nan)
     simulated(softmax.softmax_forward, spread, groups, x, y)
     near(y, p, dtype)
@@ -66,24 +73,31 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype):
     target = rng.integers(0, spread.length // 2, rows)
     target[2], target[3], target[4] = -100, spread.length, 2**32 + 1
     loss, found = (np.full(rows, np.nan, np.float32) for _ in range(2))
-    ignored = (np.int64(-100),)
+    given = (None if smoothing is None else np.float32(smoothing), None if z is None else np.float32(z))
+    ignored = (np.int64(-100), *given)
     simulated(softmax.cross_entropy_forward, spread, groups, x, target, loss, found, static=ignored)
     assert np.allclose(found, lse, rtol=1e-6, atol=1e-5)
     assert loss[2] == 0 and np.isnan(loss[3:5]).all()
     inside = np.clip(target, 0, spread.length - 1)
-    want = lse - x.astype(np.float64)[np.arange(rows), inside]
+    exact, (smooth, square) = x.astype(np.float64), (smoothing or 0.0, z or 0.0)
+    want = lse - exact[np.arange(rows), inside] * (1 - smooth) + square * lse**2
+    want -= smooth * exact.mean(1) if smooth else 0
     there = [i for i in range(rows) if i not in (1, 2, 3, 4)]
     near(loss[there], want[there], F32)
-    assert loss[1] == 0  # of what is 3e38, the logarithm of the columns is nothing
+    if z is None:
+        assert loss[1] == 0  # of what is 3e38, the logarithm of the columns is nothing
     dloss, dlogits = rng.standard_normal(rows).astype(np.float32), np.full_like(x, np.nan)
+    ignored = (np.int64(-100), *(None if z is None else np.float32(v) for v in (smooth, square)))
     simulated(
         softmax.cross_entropy_backward, spread, groups, x, target, found, dloss, dlogits, static=ignored
     )  # fmt: skip
-    hot = np.eye(spread.length)[inside]
+    hot = np.eye(spread.length)[inside] * (1 - smooth) + smooth / spread.length
     probability = np.exp(np.maximum(x.astype(np.float64), -1e300) - found[:, None].astype(np.float64))
-    want = (probability - hot) * np.where(target == -100, 0, dloss)[:, None]
+    bent = probability * (1 + 2 * square * found[:, None].astype(np.float64))
+    want = (bent - hot) * np.where(target == -100, 0, dloss)[:, None]
     assert np.isnan(dlogits[3:5].astype(np.float32)).all()  # as their loss
-    near(np.delete(dlogits, (3, 4), 0), np.delete(want, (3, 4), 0), dtype, 4)
+    apart = (3, 4) if z is None else (1, 3, 4)  # of 3e38 the gradient of a square is as large
+    near(np.delete(dlogits, apart, 0), np.delete(want, apart, 0), dtype, 4)
 
 
 LENGTHS = [1, 7, 100, 257, 1000, 1024, 4096, 5120, 32768, 50008, 65537, 131072, 262144]
