@@ -18,7 +18,7 @@ from numba_cute import CuteError
 from ..gemm.dense import TILE_M
 from ..gemm.epilogue import Epilogue
 from ..gemm.operands import Source
-from ..gemm.plan import FEW, TILES_N, Plan, fastest, k_tiles_of, kernel_extents, pieces_of
+from ..gemm.plan import FEW, TILES_N, Plan, fastest, k_tiles_of, kernel_extents, pieces_of, room_of
 
 # Measured on an H200, microseconds: what an SM takes for a K tile, by its columns and the CTAs that share it; the same
 # where filters stay; the beginning of a launch, the end of 256 columns (of turned tiles so many times), a sum over each
@@ -43,7 +43,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
         kept = [k_tiles] if n <= tile_n and (sharers, parts, splits, turned) == (1, 1, 1, False) else []
         for stay in (0, *kept):
             with contextlib.suppress(CuteError):
-                pieces = pieces_of(cut._replace(kept=stay), c_width)
+                pieces = pieces_of(cut._replace(kept=stay), c_width, *room_of(epilogue))
                 if not stay or pieces.stages > 3:
                     found.append(cut._replace(kept=stay))
     return found

@@ -20,6 +20,7 @@ from .operands import Source, contiguous, load_atom, operand, swapped, view
 from .shares import Shares
 
 SMEM = cute.target("sm_90a").smem_per_block - 2048  # bytes for stages and slots: barriers and vectors have the rest
+VECTORS, VECTOR = 1536, 2 * 64 * 4  # bytes of the rest for vectors that an epilogue reads, and of one for each slot
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 TILES_N = (256, 192, 128, 64)
 TAIL_SPLITS = (2, 4)
@@ -137,9 +138,9 @@ class Pieces(NamedTuple):
     stages: int
 
 
-def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
-    """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. CuteError where C
-    cannot be cut so, or shared memory does not hold it."""
+def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Pieces:
+    """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. vectors: that the
+    epilogue reads. CuteError where C cannot be cut so, or shared memory does not hold it."""
     own = cut.tile_n // spread // cut.parts
     columns = next((n for n in (64, 32, 16, 8) if n * width <= 8 * ROW and own and own % n == 0), 0)
     if not columns:
@@ -150,16 +151,25 @@ def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
     count = own // columns
     stage, slot = (TILE_M + cut.tile_n * (not cut.kept)) * ROW, TILE_M * columns * width // 8
     memory = SMEM - cut.kept * cut.tile_n * ROW
-    room = (memory - FEWEST_STAGES * stage) // slot
-    slots = cut.slots or next((s for s in (count, 4, 2, 1) if count % s == 0 and s <= room), 1)
-    stages = cut.stages or min(MOST_STAGES, (memory - slots * slot) // stage)
+
+    def taken(slots: int) -> int:
+        return slots * slot + max(0, slots * vectors * VECTOR - VECTORS)
+
+    fit = (s for s in (count, 4, 2, 1) if count % s == 0 and taken(s) <= memory - FEWEST_STAGES * stage)
+    slots = cut.slots or next(fit, 1)
+    stages = cut.stages or min(MOST_STAGES, (memory - taken(slots)) // stage)
     stages -= stages == cut.kept  # the kernel knows by that
-    if count % slots or slots * slot + stages * stage > memory or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
+    if count % slots or taken(slots) + stages * stage > memory or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
         raise CuteError(
             f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
             "0 for as many as there is room for"
         )
     return Pieces(columns, count, slots, stages)
+
+
+def room_of(epilogue: Epilogue | None) -> tuple[int, int]:
+    """Give what `pieces_of` asks of an epilogue: the columns of sums for one of C, and the vectors that it reads."""
+    return (epilogue.spread, epilogue.vectors) if epilogue else (1, 0)
 
 
 def arguments(
@@ -185,7 +195,7 @@ def arguments(
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
-    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, spread)
+    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, *room_of(epilogue))
     run = run_of(b_mode, b.shape[-2] // 2, pieces.columns, tile_n // (2 * sharers)) if spread == 2 else None
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
     b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages, run=run)
@@ -321,7 +331,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
         if turned and n > 256:  # gains nothing
             continue
         with contextlib.suppress(CuteError):
-            pieces_of(cut, c_width, spread)
+            pieces_of(cut, c_width, *room_of(epilogue))
             found.append(cut)
     return found
 
