@@ -433,7 +433,7 @@ def main(*names_and_strength: str) -> None:
     if not names_and_strength:
         for name, make in SPACES.items():
             made = make()
-            print(f"{name:28}{sum(1 for _ in made.all()):9}", *(len(covering(made, n)) for n in (1, 2)), flush=True)
+            print(f"{name:28}{len(made.places()):9}", *(len(covering(made, n)) for n in (1, 2)), flush=True)
         return
     *names, strength = names_and_strength
     for name in names or SPACES:

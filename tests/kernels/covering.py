@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 
 class Space(NamedTuple):
@@ -17,30 +18,37 @@ class Space(NamedTuple):
     holds: Callable[..., bool]
     launches: Callable[..., list[tuple[Any, Any]]]
 
-    def all(self) -> Iterator[dict[str, Any]]:
-        """Yield every configuration."""
-        for values in itertools.product(*self.axes.values()):
-            choice = dict(zip(self.axes, values))
-            if self.holds(**choice):
-                yield choice
+    def choice(self, place: Any) -> dict[str, Any]:
+        """Give the choices of which each is the so manieth of its axis."""
+        return {name: values[i] for (name, values), i in zip(self.axes.items(), place)}
+
+    def places(self) -> Any:
+        """List every configuration, by the places of its choices in their axes: (configurations, axes)."""
+        every = itertools.product(*(range(len(values)) for values in self.axes.values()))
+        held = [place for place in every if self.holds(**self.choice(place))]
+        return np.array(held, np.int16).astype(np.int64)
 
 
-def covering(space: Space, strength: int, seed: int = 0) -> list[dict[str, Any]]:
+def covering(space: Space, strength: int, seed: int = 0, tries: int = 64) -> list[dict[str, Any]]:
     """Choose configurations among which every combination of values of any `strength` axes occurs that occurs in the
-    space: those with the most new ones come first, so that few are needed."""
-    every = list(space.all())
-    random.Random(seed).shuffle(every)
-    groups = list(itertools.combinations(space.axes, min(strength, len(space.axes))))
-    index = {name: {repr(v): i for i, v in enumerate(values)} for name, values in space.axes.items()}
-    places = [{name: index[name][repr(c[name])] for name in c} for c in every]
-    tuples = [[(g, *(at[name] for name in names)) for g, names in enumerate(groups)] for at in places]
-    missing, chosen = {t for each in tuples for t in each}, []
-    least = len(groups)
-    while missing:
-        for choice, each in zip(every, tuples):
-            new = missing.intersection(each)
-            if len(new) >= least:
-                chosen.append(choice)
-                missing -= new
-        least = max(1, least * 3 // 4)
-    return chosen
+    space: of `tries` that have one which is missing, the one that has the most such, again and again."""
+    names, draw = list(space.axes), np.random.default_rng(seed)
+    every = space.places()
+    groups = [list(g) for g in itertools.combinations(range(len(names)), min(strength, len(names)))]
+    sizes = np.array([len(values) for values in space.axes.values()])
+    weights = [np.cumprod([1, *sizes[g][:-1]]) for g in groups]
+    of = lambda rows: [rows[:, g].astype(np.int64) @ w for g, w in zip(groups, weights)]  # noqa: E731
+    missing = []
+    for g, codes in zip(groups, of(every)):
+        missing.append(np.zeros(int(np.prod(sizes[g])), bool))
+        missing[-1][codes] = True
+    chosen: list[Any] = []
+    for group, left in enumerate(missing):
+        while left.any():
+            with_it = np.flatnonzero(every[:, groups[group]] @ weights[group] == np.flatnonzero(left)[0])
+            some = every[draw.choice(with_it, min(tries, len(with_it)), replace=False)]
+            best = some[np.argmax(sum(m[codes].astype(int) for m, codes in zip(missing, of(some))))]
+            for m, codes in zip(missing, of(best[None])):
+                m[codes] = False
+            chosen.append(best)
+    return [space.choice(row) for row in chosen]

@@ -51,7 +51,7 @@ def test_every_epilogue_that_is_offered_is_among_them():
 def test_the_chosen_ones_have_every_pair_that_there_is():
     axes = {"a": [1, 2, 3], "b": "xyz", "c": [False, True], "d": range(4)}
     space = Space(axes, lambda a, b, c, d: not (a == 1 and c) and (b != "z" or d < 2), lambda **_: [])
-    every, chosen = list(space.all()), covering(space, 2)
+    every, chosen = [space.choice(p) for p in space.places()], covering(space, 2)
     pairs = lambda some: {(m, c[m], n, c[n]) for c in some for m, n in itertools.combinations(axes, 2)}  # noqa: E731
     assert pairs(chosen) == pairs(every) and len(chosen) < len(every) / 2
     assert covering(space, 2) == chosen and all(c in every for c in chosen)

@@ -14,6 +14,7 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 
+from .. import tuning
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
 from .operands import Source, contiguous, load_atom, operand, swapped, view
@@ -21,16 +22,9 @@ from .shares import Shares
 
 SMEM = cute.target("sm_90a").smem_per_block - 2048  # bytes for stages and slots: barriers and vectors have the rest
 VECTORS, VECTOR = 1536, 2 * 64 * 4  # bytes of the rest for vectors that an epilogue reads, and of one for each slot
-GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 TILES_N = (256, 192, 128, 64)
 TAIL_SPLITS = (2, 4)
 FEWEST_STAGES, MOST_STAGES = 3, 8
-# What the model knows of an H200, in microseconds and bytes each: what an SM takes for a K tile, by its columns; what
-# all get of L2 and of memory; a launch; the end of a tile, of a sum over a cluster, and of one by global memory, and of
-# each of its columns.
-K_TILE = {256: 0.76, 192: 0.585, 128: 0.37, 64: 0.28}
-L2, MEMORY = 8.0e6, 3.8e6
-LAUNCH, EPILOGUE, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 0.7, 1.5, 2.5, 0.029
 
 
 class Plan(NamedTuple):
@@ -223,7 +217,8 @@ def arguments(
     )
     mD = None if like is None else cover(mD, rows, columns // spread)
     tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), 1 if batches == 1 else cute.Int32(batches))
-    order, work = (tiles, (sharers, 1, 1), GROUP_M // sharers, False), clusters_m * tiles_n * batches
+    group_m = tuning.numbers("matmul").group_m
+    order, work = (tiles, (sharers, 1, 1), group_m // sharers, False), clusters_m * tiles_n * batches
     alone, partials, tickets = alone_of(work, most_clusters, cut), None, None
     if splits == 1:
         schedule = utils.PersistentTileSchedulerParams(*order)
@@ -338,7 +333,12 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
 
 def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. spread: columns of sums for
-    one of C."""
+    one of C.
+
+    Of a GPU it knows, in microseconds and bytes each: `k_tile`, what an SM takes for a K tile, by its columns; what all
+    get of L2 (`l2`) and of `memory`; a `launch`; the end of a tile (`epilogue`), of a sum over a cluster
+    (`cluster_sum`), and of one by global memory (`split_sum`), and of each of its columns (`split_column`)."""
+    known = tuning.numbers("matmul")
     m, n = kernel_extents(c, cut.turned, spread)
     batches = c.shape[0] if len(c.shape) == 3 else 1
     each, k_tiles = cut.sharers * cut.parts, k_tiles_of(k, dtype)
@@ -353,43 +353,50 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
     before, rounds = alone // room, math.ceil(ctas / room)
     busy = math.ceil((alone + ctas) / (before + rounds))
     tile_bytes = (TILE_M + cut.tile_n / cut.sharers) * ROW
-    each_k_tile = max(K_TILE[cut.tile_n], busy * tile_bytes / L2)
-    once = (m * k + n * k) * dtype.width / 8 * batches / MEMORY
+    each_k_tile = max(known.k_tile[cut.tile_n], busy * tile_bytes / known.l2)
+    once = (m * k + n * k) * dtype.width / 8 * batches / known.memory
     multiply = (before * k_tiles + rounds * math.ceil(k_tiles / (cut.parts * cut.splits))) * each_k_tile
-    sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
-    sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
-    return float(LAUNCH + max(multiply, once) + (before + rounds) * EPILOGUE + rounds * sums)
+    sums = known.cluster_sum * (cut.parts > 1) + 0.5 * (each > 2)
+    sums += (known.split_sum + known.split_column * cut.tile_n / cut.parts) * (cut.splits > 1)
+    return float(known.launch + max(multiply, once) + (before + rounds) * known.epilogue + rounds * sums)
 
 
 def plan(
     c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None
 ) -> Plan:
-    """Choose the cut that takes the least time on so many SMs, by the model.
+    """Choose the cut that takes the least time on so many SMs: what was measured of this shape, or one near it, or by
+    the model.
 
     c, k, dtype, epilogue, c_width: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
     CuteError where K has not so many tiles."""
     spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
+    row = None if parts is not None else tuning.row_of("matmul", *shape_of(c, k, dtype, spread, c_width))
+    if row is not None and Plan(*row["cut"]) in found:
+        return Plan(*row["cut"])
     if parts is not None:
         found = [cut for cut in found if cut.parts * cut.splits == parts and not cut.tail]
         if not found:
             raise CuteError(
                 f"gemm: parts {parts}: K of {k} {dtype} has {k_tiles_of(k, dtype)} tiles; give 1, 2, 4, 8 or 16"
             )
-    best: Plan = fastest(found, FEW.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    best: Plan = fastest(found, few().__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread))
     return best
 
 
-FEW = (
-    Plan(256, 2), Plan(192, 2), Plan(128, 2), Plan(256, 1), Plan(128, 1, 2), Plan(64, 1), Plan(64, 1, 2),
-    Plan(64, 1, 2, 8, turned=True),
-)  # fmt: skip
-"""Cuts that are preferred, so that few kernels are compiled for many extents."""
-WORSE = 1.05
-"""How many times the least time one of them may take: the model is no more exact than that."""
+def shape_of(c: Any, k: int, dtype: Any, spread: int, c_width: int) -> tuple[str, tuple[int, ...]]:
+    """Give the kind of operands, and the extents (batches, M, N, K), by which a table has rows. All as of `plan`."""
+    *batches, m, n = map(int, c.shape)
+    return f"{dtype}, {c_width}, {spread}", (math.prod(batches), m, n, k)
+
+
+def few() -> list[Plan]:
+    """List cuts that are preferred, so that few kernels are compiled for many extents."""
+    return [Plan(*cut) for cut in tuning.numbers("matmul").few]
 
 
 def fastest(found: list[Any], usual: Callable[[Any], bool], time: Callable[[Any], float]) -> Any:
-    """Give the cut of which a model says the least time, or one of the `usual` ones that takes little more."""
+    """Give the cut of which a model says the least time, or one of the `usual` ones that takes little more: `worse`
+    times that at most, for the model is no more exact."""
     best = min(found, key=time)
-    few = min(filter(usual, found), key=time, default=best)
-    return few if time(few) <= WORSE * time(best) else best
+    least = min(filter(usual, found), key=time, default=best)
+    return least if time(least) <= tuning.numbers("matmul").worse * time(best) else best
