@@ -74,24 +74,40 @@ def sms_here() -> int:
     return int(utils.HardwareInfo().get_device_multiprocessor_count())
 
 
-@cute.autotune(
-    lambda a, b, c, dtype: [c._asdict() for c in cuts(c, a.shape[-1], dtype)],
-    cost=lambda cut, given: modelled(Plan(**cut), given["c"], given["a"].shape[-1], given["dtype"], sms_here()),
-    makes_launch=True,
-)
-def tuned(a: Any, b: Any, c: Any, dtype: Any, tile_n: int = 256, sharers: int = 2, parts: int = 1, splits: int = 1,
-          turned: bool = False, stages: int = 0, slots: int = 0, tail: bool = False, kept: int = 0) -> Any:  # fmt: skip
-    """Prepare a launch, cut as measurements find best; `tuned.tune(a, b, c, dtype)` shows them. a, b, c, dtype: as of
-    `arguments`. The others: those of a Plan."""
-    return launch_of(a, b, c, dtype, Plan(tile_n, sharers, parts, splits, turned, stages, slots, tail, kept))
+def _choices(a: Any, b: Any, c: Any, dtype: Any, epilogue: Any, c_dtype: Any) -> list[dict[str, Any]]:
+    """List the cuts that `tuned` may choose from."""
+    width = (c_dtype or RESULTS[dtype]).width
+    return [cut._asdict() for cut in cuts(c, a.shape[-1], dtype, epilogue, width)]
+
+
+def _matter(a: Any, b: Any, c: Any, dtype: Any, epilogue: Any, c_dtype: Any) -> Any:
+    """Give what a search of `tuned` holds for."""
+    return a, b, c, dtype, c_dtype, (epilogue.form, epilogue.tensors) if epilogue else None
+
+
+def _cost(cut: dict[str, Any], given: Any) -> float:
+    """Estimate the microseconds of a cut of `tuned`."""
+    spread = given["epilogue"].spread if given["epilogue"] else 1
+    return modelled(Plan(**cut), given["c"], given["a"].shape[-1], given["dtype"], sms_here(), spread)
+
+
+@cute.autotune(_choices, key=_matter, cost=_cost, makes_launch=True, keep=16)
+def tuned(a: Any, b: Any, c: Any, dtype: Any, epilogue: Epilogue | None = None, c_dtype: Any = None,
+          tile_n: int = 256, sharers: int = 2, parts: int = 1, splits: int = 1, turned: bool = False,
+          stages: int = 0, slots: int = 0, tail: bool = False, kept: int = 0) -> Any:  # fmt: skip
+    """Prepare a launch, cut as measurements find best; `tuned.tune(a, b, c, dtype)` shows them. a, b, c, dtype,
+    epilogue, c_dtype: as of `arguments`. The others: those of a Plan."""
+    cut = Plan(tile_n, sharers, parts, splits, turned, stages, slots, tail, kept)
+    return launch_of(a, b, c, dtype, cut, epilogue, c_dtype)
 
 
 # ---------------------------------------------------------------- PyTorch's entry
 
 
 def matmul(
-    a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None
-) -> Any:
+    a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None,
+    cut: Plan | None = None, tune: bool = False,
+) -> Any:  # fmt: skip
     """Multiply matrices, a @ b, on a Hopper GPU, with an epilogue that costs next to nothing.
 
     a: (M, K), b: (K, N), or batches of them, (L, M, K) and (L, K, N), of which one may be a single matrix; both of
@@ -101,7 +117,9 @@ def matmul(
     its like, or an `Epilogue` of your own); of one that makes one column of two, the result has N / 2 columns.
     out: what is written to, contiguous along its last mode or the one before. out_dtype: of the result, if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
-    without an epilogue, and float32 with one. cut: a Plan; by default the one that a model finds fastest.
+    without an epilogue, and float32 with one. cut: a Plan; by default the one that a model finds fastest. tune: search
+    for the fastest by measuring those that the model finds best, once for such tensors on this GPU: the result is kept
+    on disk (docs/testing.md, Autotune), and holds for all later calls of this process, with `tune` or without.
 
     Gives the result. Autograd knows it, of bfloat16, float16 and float32, without out: a, b, and all that the epilogue
     reads; what it finds beside, as `amax`, is no function of them to autograd. torch.compile takes it whole, and
@@ -112,10 +130,47 @@ def matmul(
     torch = entry.pytorch()
     if not torch.compiler.is_compiling():
         entry.refuse_tangents("matmul", [a, b, out, *given])
+    if tune:
+        _tune(torch, a, b, epilogue, out, out_dtype, cut)
     if OPERATOR.watched((a, b, given)) and (form is None or isinstance(epilogue, Epilogue)):
         return _traced(torch, a, b, epilogue, out, out_dtype, cut)
     entry.refuse_gradients("matmul", [out])
     return _launched(a, b, epilogue, form, given, out, out_dtype, cut)
+
+
+_winners: dict[Any, Plan] = {}
+"""What was measured to be the fastest, by what it holds for."""
+
+
+def _problem(a: Any, b: Any, c: Any, epilogue: Epilogue | None) -> Any:
+    """Give what a measurement holds for: the kinds of the operands, of the result, and of what the epilogue takes."""
+    return (epilogue and epilogue.form, *entry.kinds([a, b, c, *(epilogue.tensors if epilogue else ())]))
+
+
+def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -> None:
+    """Search for the fastest cut, if none was found for such tensors. What the caller has is not written."""
+    c = _result(a, b, epilogue, out, out_dtype, cut)
+    rule = (
+        "the cut is given: leave one out" if cut is not None
+        else "torch.compile runs, which measures nothing: call it so before" if torch.compiler.is_compiling()
+        else "a CUDA graph is captured: call it so before" if entry.capturing(c)
+        else ""
+    )  # fmt: skip
+    if rule:
+        raise CuteError(f"matmul: tune=True, and {rule}")
+    problem = _problem(a, b, c, epilogue)
+    if problem in _winners or (entry.simulated() is not None and tuned.options.device is None):
+        return  # known, or there is nothing to measure
+    entry.check_target("matmul", a)
+    _check(a, b, c, epilogue.given if epilogue else [])
+    a, b = a.detach(), b.detach()
+    spare, own = torch.empty_strided(c.shape, c.stride(), dtype=c.dtype, device=c.device), None
+    if epilogue:
+        own = Epilogue.of(epilogue.form, [x.tensor.detach().clone() if x.fold else x.tensor.detach()
+                                          for x in epilogue.given])  # fmt: skip
+    found = tuned.tune(a, swapped(view(b, 16)), spare, operands_of(a), own, entry.element_type(c))
+    _winners[problem] = Plan(**found.best)
+    _known.clear()  # what was prepared before
 
 
 def _launched(
@@ -317,7 +372,8 @@ def _prepared(
     entry.check_target("matmul", a)
     _check(a, b, c, epilogue.given if epilogue else [])
     dtype, c_dtype = operands_of(a), entry.element_type(c)
-    ours = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)
+    ours = cut or _winners.get(_problem(a, b, c, epilogue))
+    ours = ours or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)
     launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, ours, epilogue)
     shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
     return launch, lambda: empty(shape, dtype=torch_type, device=device)

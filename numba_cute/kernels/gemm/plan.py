@@ -331,14 +331,14 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     return found
 
 
-def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
+def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1, known: Any = None) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. spread: columns of sums for
-    one of C.
+    one of C. known: what it knows of a GPU, by default of this one.
 
-    Of a GPU it knows, in microseconds and bytes each: `k_tile`, what an SM takes for a K tile, by its columns; what all
+    That is, in microseconds and bytes each: `k_tile`, what an SM takes for a K tile, by its columns; what all
     get of L2 (`l2`) and of `memory`; a `launch`; the end of a tile (`epilogue`), of a sum over a cluster
     (`cluster_sum`), and of one by global memory (`split_sum`), and of each of its columns (`split_column`)."""
-    known = tuning.numbers("matmul")
+    known = known or tuning.numbers("matmul")
     m, n = kernel_extents(c, cut.turned, spread)
     batches = c.shape[0] if len(c.shape) == 3 else 1
     each, k_tiles = cut.sharers * cut.parts, k_tiles_of(k, dtype)
