@@ -99,7 +99,7 @@ class Shape(Source):
     mode = 1
 
     def __init__(self, m: int, n: int) -> None:
-        self.shape = (m, n)  # type: ignore[misc]
+        self.shape = (m, n)
 
 
 def table(
@@ -135,7 +135,7 @@ def size(text: str) -> tuple[int, int, int]:
     parts = tuple(int(x) for x in text.split("x"))
     if len(parts) != 3:
         raise argparse.ArgumentTypeError(f"{text}: MxNxK")
-    return parts  # type: ignore[return-value]
+    return parts
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
