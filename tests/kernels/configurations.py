@@ -13,6 +13,7 @@ import inspect
 import itertools
 import sys
 import warnings
+from collections.abc import Iterator
 from time import process_time
 from typing import Any
 
@@ -418,14 +419,12 @@ def faults(machine: Machine, launches: Any) -> list[str]:
     return found
 
 
-def all_faults(machine: Machine, space: Space, strength: int) -> list[str]:
-    """What is wrong with the kernels of a space, with the configurations: of those in which any so many choices
+def all_faults(machine: Machine, space: Space, strength: int) -> Iterator[str]:
+    """Yield what is wrong with the kernels of a space, with the configurations: of those in which any so many choices
     meet."""
-    return [
-        f"{', '.join(f'{name}={value}' for name, value in choice.items())}: {fault}"
-        for choice in covering(space, strength)
-        for fault in faults(machine, space.launches(**choice))
-    ]
+    for choice in covering(space, strength):
+        for fault in faults(machine, space.launches(**choice)):
+            yield f"{', '.join(f'{name}={value}' for name, value in choice.items())}: {fault}"
 
 
 def main(*names_and_strength: str) -> None:
@@ -438,7 +437,8 @@ def main(*names_and_strength: str) -> None:
     *names, strength = names_and_strength
     for name in names or SPACES:
         machine, began = Machine(), process_time()
-        print(*all_faults(machine, SPACES[name](), int(strength)), sep="\n")
+        for fault in all_faults(machine, SPACES[name](), int(strength)):
+            print(f"{name}: {fault}", flush=True)
         most = max(r.registers for r in machine.known.values())
         print(f"{name}: {len(machine.known)} kernels, {process_time() - began:.0f} s, {most} registers", flush=True)
 
