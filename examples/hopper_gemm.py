@@ -27,7 +27,6 @@ from numba_cute.kernels.gemm.dense import (  # noqa: F401 (for those who import 
 )  # fmt: skip
 from numba_cute.kernels.gemm.launches import launch_of, launcher, simulate, sms_here, tuned  # noqa: F401
 from numba_cute.kernels.gemm.plan import (  # noqa: F401
-    GROUP_M,
     USUAL,
     Plan,
     arguments,
@@ -44,6 +43,7 @@ import gemm_host
 from gemm_host import DTYPES, check, cover, operand, problem  # noqa: F401
 
 TILE_N, CLUSTER_M = USUAL.tile_n, USUAL.sharers
+GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 STAGES, STORE_STAGES = 4, 2  # of the Hopper examples that are cut in one way
 
 

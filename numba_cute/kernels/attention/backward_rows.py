@@ -81,9 +81,9 @@ def hide(rS, key, query, keys, shift, behind, causal, left):
         if key + 8 * r >= keys:
             seen = cute.Uint32(0)
         if causal:
-            seen &= ~masks.before(key + 8 * r - shift - query, 0)
+            seen &= masks.others(masks.before(key + 8 * r - shift - query))
         if left:
-            seen &= masks.before(key + 8 * r - behind + 1 - query, 0)
+            seen &= masks.lowest(masks.before(key + 8 * r - behind + 1 - query))
         for j in cute.range_constexpr(TILE // 4):
             if seen & (1 << j) == 0:
                 rS[j // 2 * 4 + 2 * r + j % 2] = -math.inf

@@ -8,6 +8,7 @@ import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 
+from .. import tuning
 from ..entry import element_type
 from . import values
 from .form import Form, atoms, layouts
@@ -61,15 +62,6 @@ NO_SCALES = None, None, None
 SMEM = cute.target("sm_90a").smem_per_block - 512  # bytes that a CTA may have, less those for barriers
 MOST_STAGES = {16: 8, 8: 4}  # by the bits of an element
 
-HABITS: dict[tuple[int, bool], dict[str, Any]] = {
-    (64, False): {"turns": True}, (64, True): {"turns": True},
-    (128, False): {"keys": 160},
-    (256, False): {"turns": True},
-}  # fmt: skip
-"""What was best on an H200, by the greater head dimension, and by whether a query's keys end on a side: `turns` and
-`cluster` and `stages` of the form (False, 1 and 2 for what is not here), and `keys`, the most of a
-tile (176, or 128)."""
-
 
 def smem_of(form):
     """Bytes of shared memory for the tiles of a form."""
@@ -77,8 +69,11 @@ def smem_of(form):
 
 
 def habit_of(form):
-    """What of `HABITS` is for a form. That of 8 bits has more room, and takes turns alike."""
-    found = HABITS.get((max(form.d, form.dv), form.left or form.right), {})
+    """What was best on the GPU for a form, by the greater head dimension, and by whether a query's keys end on a side
+    ("ends"): `turns`, `cluster` and `stages` of the form (False, 1 and 2 for what is not there), and `keys`, the most
+    of a tile (176, or 128). That of 8 bits has more room, and takes turns alike."""
+    widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
+    found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found
 
 
@@ -105,7 +100,7 @@ def pack_of(queries, group, tile_m):
         return 1
     alone = queries / (math.ceil(queries / tile_m) * tile_m)
     together = queries * group / (math.ceil(queries * pack / tile_m) * tile_m)
-    return pack if alone < 0.9 * together else 1
+    return pack if alone < tuning.numbers("flash_attention").fill * together else 1
 
 
 def stages_of(form):

@@ -13,13 +13,13 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, utils
 
+from .. import tuning
 from ..reduce import LEAST, exp, joined, over_lanes
 from .softmax import LN_2, rows_of
 
 LEAST_BLOCKS = 2  # of a part, unless its tile has fewer
 MOST_SPLITS = 256
 BEYOND = 1 << 20  # a block
-TILE, JOIN = 0.25, 3.0  # what a part costs beside its blocks, and the kernel that joins parts: in the time of a block
 THREADS = 128  # that join a row
 AHEAD = 4  # parts whose O a thread has on its way
 
@@ -28,14 +28,17 @@ def splits_of(tiles, blocks, sms, ragged):
     """How many CTAs share a tile's keys: what a model of the time finds best.
 
     tiles: of all queries. blocks: of keys that a tile has at most. sms: of the GPU. ragged: whether some have fewer, by
-    lengths that only the GPU knows: then small parts, which are drawn when a CTA is done, end about together.
+    lengths that only the GPU knows: then small parts, which are drawn when a CTA is done, end about together. Of a GPU
+    it knows what a part costs beside its blocks (`tile`), and the kernel that joins parts (`join`): in the time of a
+    block.
     """
+    known = tuning.numbers("flash_attention")
 
     def time(splits):
         each = max(math.ceil(blocks / splits), LEAST_BLOCKS)
         waves = tiles * math.ceil(blocks / each) / sms
         waves = waves + 0.25 if ragged else math.ceil(waves)
-        return waves * (each + TILE) + (JOIN if splits > 1 else 0)
+        return waves * (each + known.tile) + (known.join if splits > 1 else 0)
 
     return min(range(1, max(1, min(MOST_SPLITS, blocks // LEAST_BLOCKS)) + 1), key=time)
 

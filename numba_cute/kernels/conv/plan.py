@@ -15,19 +15,11 @@ from typing import Any, NamedTuple
 
 from numba_cute import CuteError
 
+from .. import tuning
 from ..gemm.dense import TILE_M
 from ..gemm.epilogue import Epilogue
 from ..gemm.operands import Source
-from ..gemm.plan import FEW, TILES_N, Plan, fastest, k_tiles_of, kernel_extents, pieces_of
-
-# Measured on an H200, microseconds: what an SM takes for a K tile, by its columns and the CTAs that share it; the same
-# where filters stay; the beginning of a launch, the end of 256 columns (of turned tiles so many times), a sum over each
-# further CTA of a cluster, one by global memory, and each of its columns. Bytes a microsecond that all get of memory.
-K_TILE = {(256, 1): 0.735, (256, 2): 0.73, (192, 1): 0.61, (192, 2): 0.525, (128, 1): 0.38, (128, 2): 0.375}
-K_TILE |= {(64, 1): 0.29, (64, 2): 0.34}
-KEPT = {256: 0.7, 192: 0.53, 128: 0.35, 64: 0.21}
-LAUNCH, EPILOGUE, TURNED, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 1.8, 1.3, 3.0, 2.5, 0.029
-MEMORY = 3.8e6
+from ..gemm.plan import TILES_N, Plan, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
 
 
 def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
@@ -43,7 +35,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
         kept = [k_tiles] if n <= tile_n and (sharers, parts, splits, turned) == (1, 1, 1, False) else []
         for stay in (0, *kept):
             with contextlib.suppress(CuteError):
-                pieces = pieces_of(cut._replace(kept=stay), c_width)
+                pieces = pieces_of(cut._replace(kept=stay), c_width, *room_of(epilogue))
                 if not stay or pieces.stages > 3:
                     found.append(cut._replace(kept=stay))
     return found
@@ -51,7 +43,13 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
 
 def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, read: int) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. read: bytes of images and
-    filters."""
+    filters.
+
+    Of a GPU it knows, in microseconds: `k_tile`, what an SM takes for a K tile, by its columns and the CTAs that share
+    it; `kept`, the same where filters stay; the beginning of a `launch`, the end of 256 columns (`epilogue`, of turned
+    tiles `turned` times that), a sum over each further CTA of a cluster (`cluster_sum`), one by global memory
+    (`split_sum`), and each of its columns (`split_column`); and the bytes a microsecond that all get of `memory`."""
+    known = tuning.numbers("conv")
     m, n = kernel_extents(c, cut.turned, 1)
     tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n)
     each = cut.sharers * cut.parts
@@ -60,18 +58,18 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, read: int) -> floa
     room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly
     rounds = math.ceil(tiles * cut.parts * cut.splits / room)
     k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
-    of_k = KEPT[cut.tile_n] if cut.kept else K_TILE[cut.tile_n, cut.sharers]
-    sums = CLUSTER_SUM * (cut.parts - 1) + 0.5 * (each > 2)
-    sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
-    end = EPILOGUE * (TURNED if cut.turned else 1.0) * cut.tile_n / 256 / cut.parts + sums
-    return float(LAUNCH + max(rounds * (k_tiles * of_k + end), (read + m * n * 2) / MEMORY))
+    of_k = known.kept[cut.tile_n] if cut.kept else known.k_tile[cut.tile_n, cut.sharers]
+    sums = known.cluster_sum * (cut.parts - 1) + 0.5 * (each > 2)
+    sums += (known.split_sum + known.split_column * cut.tile_n / cut.parts) * (cut.splits > 1)
+    end = known.epilogue * (known.turned if cut.turned else 1.0) * cut.tile_n / 256 / cut.parts + sums
+    return float(known.launch + max(rounds * (k_tiles * of_k + end), (read + m * n * 2) / known.memory))
 
 
 def plan(c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None, c_width: int, read: int) -> Plan:
     """Choose the cut that takes the least time, by the model. c, k, dtype, sms, epilogue, c_width, read: as for `cuts`
     and `modelled`."""
     found = cuts(c, k, dtype, epilogue, c_width)
-    best: Plan = fastest(found, FEW.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, read))
+    best: Plan = fastest(found, few().__contains__, lambda cut: modelled(cut, c, k, dtype, sms, read))
     return best
 
 
@@ -98,11 +96,15 @@ def fits(tile: int, extents: tuple[int, ...]) -> bool:
     return tile == 1
 
 
-@functools.lru_cache(maxsize=1024)
 def groups(outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
     """Choose the groups that take the least time. outs, channels: of the filters. taps: along W first. pixels: of the
     output. unit: channels that are loaded together. sms: of the device."""
-    best = (math.inf, Groups(Plan(unit, 1), 1, unit))
+    return _groups(tuning.here(), outs, channels, taps, pixels, unit, sms)
+
+
+@functools.lru_cache(maxsize=1024)
+def _groups(gpu: Any, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
+    known, best = tuning.numbers("conv"), (math.inf, Groups(Plan(unit, 1), 1, unit))
     counts = [n for n in range(1, min(pixels, 2 * sms) + 1) if pixels % n == 0]
     for tile_n, sharers, count in itertools.product((256, 192, 128, 64), (1, 2), counts):
         each = tile_n if channels > tile_n else unit
@@ -112,8 +114,8 @@ def groups(outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: i
         columns = padded * math.prod(taps)
         tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count
         rounds = math.ceil(tiles / (sms // sharers * sharers))
-        end = 2 * EPILOGUE * tile_n / 256
-        multiply = rounds * (math.ceil(pixels / count / 64) * K_TILE[tile_n, sharers] + end)
-        added = (count * outs * columns * 8 / MEMORY + LAUNCH) * (count > 1)
+        end = 2 * known.epilogue * tile_n / 256
+        multiply = rounds * (math.ceil(pixels / count / 64) * known.k_tile[tile_n, sharers] + end)
+        added = (count * outs * columns * 8 / known.memory + known.launch) * (count > 1)
         best = min(best, (multiply + added, Groups(Plan(tile_n, sharers), count, each)))
     return best[1]

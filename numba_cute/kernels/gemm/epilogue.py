@@ -148,6 +148,16 @@ class Epilogue:
         return 2 if any(pairs for *_, pairs in self.form) else 1
 
     @property
+    def vectors(self) -> int:
+        """Return how many vectors it reads: those of columns before a step of pairs twice, of either half."""
+        paired, count = self.spread == 2, 0
+        for _, inputs, _, pairs in self.steps:
+            read = [x.along for x in inputs if isinstance(x, Given) and x.along != "both"]
+            count += len(read) + (read.count("columns") if paired and not pairs else 0)
+            paired = paired and not pairs
+        return count
+
+    @property
     def matrix(self) -> Any:
         """Return its matrix like C, or None."""
         return next((x.tensor for x in self.given if x.along == "both"), None)

@@ -22,7 +22,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.seam import CuteError
 
-from .. import entry
+from .. import entry, tuning
 from . import multiply
 from .grouped_outer import OUTER, padded
 from .groups import GroupedTiles
@@ -211,9 +211,10 @@ class Cut(NamedTuple):
 
 def cut_of(rows, groups, n):
     """Choose the cut for so many rows in so many groups, and N columns."""
-    if n <= 128:
+    known = tuning.numbers("grouped_gemm")
+    if n <= known.narrow:
         return Cut(128, (1, 1), True)
-    return Cut(256, (2, 1)) if rows >= 3072 * groups else Cut(256, (1, 1), True)
+    return Cut(256, (2, 1)) if rows >= known.shared_rows * groups else Cut(256, (1, 1), True)
 
 
 def ragged_rows(c, rows):

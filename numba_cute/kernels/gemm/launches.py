@@ -80,16 +80,31 @@ def sms_here() -> int:
     return int(utils.HardwareInfo().get_device_multiprocessor_count())
 
 
-@cute.autotune(
-    lambda a, b, c, dtype: [c._asdict() for c in cuts(c, a.shape[-1], dtype)],
-    cost=lambda cut, given: modelled(Plan(**cut), given["c"], given["a"].shape[-1], given["dtype"], sms_here()),
-    makes_launch=True,
-)
-def tuned(a: Any, b: Any, c: Any, dtype: Any, tile_n: int = 256, sharers: int = 2, parts: int = 1, splits: int = 1,
-          turned: bool = False, stages: int = 0, slots: int = 0, tail: bool = False, kept: int = 0) -> Any:  # fmt: skip
-    """Prepare a launch, cut as measurements find best; `tuned.tune(a, b, c, dtype)` shows them. a, b, c, dtype: as of
-    `arguments`. The others: those of a Plan."""
-    return launch_of(a, b, c, dtype, Plan(tile_n, sharers, parts, splits, turned, stages, slots, tail, kept))
+def _choices(a: Any, b: Any, c: Any, dtype: Any, epilogue: Any, c_dtype: Any) -> list[dict[str, Any]]:
+    """List the cuts that `tuned` may choose from."""
+    width = (c_dtype or RESULTS[dtype]).width
+    return [cut._asdict() for cut in cuts(c, a.shape[-1], dtype, epilogue, width)]
+
+
+def _matter(a: Any, b: Any, c: Any, dtype: Any, epilogue: Any, c_dtype: Any) -> Any:
+    """Give what a search of `tuned` holds for."""
+    return a, b, c, dtype, c_dtype, (epilogue.form, epilogue.tensors) if epilogue else None
+
+
+def _cost(cut: dict[str, Any], given: Any) -> float:
+    """Estimate the microseconds of a cut of `tuned`."""
+    spread = given["epilogue"].spread if given["epilogue"] else 1
+    return modelled(Plan(**cut), given["c"], given["a"].shape[-1], given["dtype"], sms_here(), spread)
+
+
+@cute.autotune(_choices, key=_matter, cost=_cost, makes_launch=True, keep=16)
+def tuned(a: Any, b: Any, c: Any, dtype: Any, epilogue: Epilogue | None = None, c_dtype: Any = None,
+          tile_n: int = 256, sharers: int = 2, parts: int = 1, splits: int = 1, turned: bool = False,
+          stages: int = 0, slots: int = 0, tail: bool = False, kept: int = 0) -> Any:  # fmt: skip
+    """Prepare a launch, cut as measurements find best; `tuned.tune(a, b, c, dtype)` shows them. a, b, c, dtype,
+    epilogue, c_dtype: as of `arguments`. The others: those of a Plan."""
+    cut = Plan(tile_n, sharers, parts, splits, turned, stages, slots, tail, kept)
+    return launch_of(a, b, c, dtype, cut, epilogue, c_dtype)
 
 
 # ---------------------------------------------------------------- PyTorch's entry
@@ -97,7 +112,7 @@ def tuned(a: Any, b: Any, c: Any, dtype: Any, tile_n: int = 256, sharers: int = 
 
 def matmul(
     a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None,
-    cut: Plan | Warps | None = None,
+    cut: Plan | Warps | None = None, tune: bool = False,
 ) -> Any:  # fmt: skip
     """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121, with an epilogue that costs next
     to nothing.
@@ -110,7 +125,10 @@ def matmul(
     out: what is written to, contiguous along its last mode or the one before. out_dtype: of the result, if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
     without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), or a Warps of mma.sync, which all these
-    GPUs run; by default the one that a model finds fastest for the GPU. Of mma.sync there is no float8 yet.
+    GPUs run; by default the one that a model finds fastest for the GPU. Of mma.sync there is no float8 yet. tune:
+    search for the fastest Plan by measuring those that the model finds best, once for such tensors on this GPU: the
+    result is kept on disk (docs/testing.md, Autotune), and holds for all later calls of this process, with `tune` or
+    without.
 
     Gives the result. Autograd knows it, of bfloat16, float16 and float32, without out: a, b, and all that the epilogue
     reads; what it finds beside, as `amax`, is no function of them to autograd. torch.compile takes it whole, and
@@ -121,10 +139,47 @@ def matmul(
     torch = entry.pytorch()
     if not torch.compiler.is_compiling():
         entry.refuse_tangents("matmul", [a, b, out, *given])
+    if tune:
+        _tune(torch, a, b, epilogue, out, out_dtype, cut)
     if OPERATOR.watched((a, b, given)) and (form is None or isinstance(epilogue, Epilogue)):
         return _traced(torch, a, b, epilogue, out, out_dtype, cut)
     entry.refuse_gradients("matmul", [out])
     return _launched(a, b, epilogue, form, given, out, out_dtype, cut)
+
+
+_winners: dict[Any, Plan] = {}
+"""What was measured to be the fastest, by what it holds for."""
+
+
+def _problem(a: Any, b: Any, c: Any, epilogue: Epilogue | None) -> Any:
+    """Give what a measurement holds for: the kinds of the operands, of the result, and of what the epilogue takes."""
+    return (epilogue and epilogue.form, *entry.kinds([a, b, c, *(epilogue.tensors if epilogue else ())]))
+
+
+def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -> None:
+    """Search for the fastest cut, if none was found for such tensors. What the caller has is not written."""
+    c = _result(a, b, epilogue, out, out_dtype, cut)
+    rule = (
+        "the cut is given: leave one out" if cut is not None
+        else "torch.compile runs, which measures nothing: call it so before" if torch.compiler.is_compiling()
+        else "a CUDA graph is captured: call it so before" if entry.capturing(c)
+        else ""
+    )  # fmt: skip
+    if rule:
+        raise CuteError(f"matmul: tune=True, and {rule}")
+    problem = _problem(a, b, c, epilogue)
+    if problem in _winners or (entry.simulated() is not None and tuned.options.device is None):
+        return  # known, or there is nothing to measure
+    entry.check_target("matmul", a)
+    _check(a, b, c, epilogue.given if epilogue else [])
+    a, b = a.detach(), b.detach()
+    spare, own = torch.empty_strided(c.shape, c.stride(), dtype=c.dtype, device=c.device), None
+    if epilogue:
+        own = Epilogue.of(epilogue.form, [x.tensor.detach().clone() if x.fold else x.tensor.detach()
+                                          for x in epilogue.given])  # fmt: skip
+    found = tuned.tune(a, swapped(view(b, 16)), spare, operands_of(a), own, entry.element_type(c))
+    _winners[problem] = Plan(**found.best)
+    _known.clear()  # what was prepared before
 
 
 def _launched(
@@ -336,7 +391,9 @@ def _prepared(
         )
     _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
     dtype = operands_of(a)
-    ours = cut or _chosen(c, a.shape[-1], dtype, epilogue, entry.target_at(a) if family == entry.WARPS else None)
+    target = entry.target_at(a) if family == entry.WARPS else None
+    ours = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
+    ours = ours or _chosen(c, a.shape[-1], dtype, epilogue, target)
     launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, ours, epilogue)
     shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
     return launch, lambda: empty(shape, dtype=torch_type, device=device)

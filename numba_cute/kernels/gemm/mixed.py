@@ -25,7 +25,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.seam import CuteError, traced
 
-from .. import entry
+from .. import entry, tuning
 from .dense import get_sums, put_sums
 from .groups import place
 from .operands import (
@@ -47,10 +47,6 @@ if TYPE_CHECKING:
     import torch
 
 TILES_N = (16, 32, 64, 128, 256)
-# What the model knows of an H200, in microseconds: what a CTA takes for 64 of K, by its tokens; a launch, the begin and
-# end of a tile, and the sum over a cluster.
-K_TILE = {16: 0.175, 32: 0.195, 64: 0.235, 128: 0.37, 256: 0.69}
-LAUNCH, TILE, SUMS = 3.0, 2.1, 1.5
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = cute.target("sm_90a").smem_per_block - 1024  # but for barriers and factors
 MINUS_ZERO, MASK = 0x80008000, 0x000F000F
@@ -309,11 +305,15 @@ def pieces_of(tile_n, parts):
 
 
 def modelled(cut, tokens, row_tiles, blocks, room):
-    """Estimate the microseconds of a cut. tokens, row_tiles, blocks, room: as of `cut_of`."""
+    """Estimate the microseconds of a cut. tokens, row_tiles, blocks, room: as of `cut_of`.
+
+    Of a GPU it knows: `k_tile`, what a CTA takes for 64 of K, by its tokens; a `launch`, the begin and end of a `tile`,
+    and the sum over a cluster (`sums`)."""
+    known = tuning.numbers("mixed_gemm")
     clusters = math.ceil(row_tiles / cut.sharers) * math.ceil(tokens / cut.tile_n)
     rounds = math.ceil(clusters / room(cut.sharers * cut.parts))
-    tile = math.ceil(blocks / cut.parts) * 2 * K_TILE[cut.tile_n] + TILE
-    return LAUNCH + rounds * (tile + (SUMS if cut.parts > 1 else 0))
+    tile = math.ceil(blocks / cut.parts) * 2 * known.k_tile[cut.tile_n] + known.tile
+    return known.launch + rounds * (tile + (known.sums if cut.parts > 1 else 0))
 
 
 def cut_of(tokens, row_tiles, blocks, kinds, room):

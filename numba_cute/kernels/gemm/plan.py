@@ -14,22 +14,17 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 
+from .. import tuning
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
 from .operands import Source, contiguous, load_atom, operand, swapped, view
 from .shares import Shares
 
 SMEM = cute.target("sm_90a").smem_per_block - 2048  # bytes for stages and slots: barriers and vectors have the rest
-GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
+VECTORS, VECTOR = 1536, 2 * 64 * 4  # bytes of the rest for vectors that an epilogue reads, and of one for each slot
 TILES_N = (256, 192, 128, 64)
 TAIL_SPLITS = (2, 4)
 FEWEST_STAGES, MOST_STAGES = 3, 8
-# What the model knows of an H200, in microseconds and bytes each: what an SM takes for a K tile, by its columns; what
-# all get of L2 and of memory; a launch; the end of a tile, of a sum over a cluster, and of one by global memory, and of
-# each of its columns.
-K_TILE = {256: 0.76, 192: 0.585, 128: 0.37, 64: 0.28}
-L2, MEMORY = 8.0e6, 3.8e6
-LAUNCH, EPILOGUE, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 0.7, 1.5, 2.5, 0.029
 
 
 class Plan(NamedTuple):
@@ -137,9 +132,9 @@ class Pieces(NamedTuple):
     stages: int
 
 
-def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
-    """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. CuteError where C
-    cannot be cut so, or shared memory does not hold it."""
+def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Pieces:
+    """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. vectors: that the
+    epilogue reads. CuteError where C cannot be cut so, or shared memory does not hold it."""
     own = cut.tile_n // spread // cut.parts
     columns = next((n for n in (64, 32, 16, 8) if n * width <= 8 * ROW and own and own % n == 0), 0)
     if not columns:
@@ -150,16 +145,25 @@ def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
     count = own // columns
     stage, slot = (TILE_M + cut.tile_n * (not cut.kept)) * ROW, TILE_M * columns * width // 8
     memory = SMEM - cut.kept * cut.tile_n * ROW
-    room = (memory - FEWEST_STAGES * stage) // slot
-    slots = cut.slots or next((s for s in (count, 4, 2, 1) if count % s == 0 and s <= room), 1)
-    stages = cut.stages or min(MOST_STAGES, (memory - slots * slot) // stage)
+
+    def taken(slots: int) -> int:
+        return slots * slot + max(0, slots * vectors * VECTOR - VECTORS)
+
+    fit = (s for s in (count, 4, 2, 1) if count % s == 0 and taken(s) <= memory - FEWEST_STAGES * stage)
+    slots = cut.slots or next(fit, 1)
+    stages = cut.stages or min(MOST_STAGES, (memory - taken(slots)) // stage)
     stages -= stages == cut.kept  # the kernel knows by that
-    if count % slots or slots * slot + stages * stage > memory or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
+    if count % slots or taken(slots) + stages * stage > memory or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
         raise CuteError(
             f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
             "0 for as many as there is room for"
         )
     return Pieces(columns, count, slots, stages)
+
+
+def room_of(epilogue: Epilogue | None) -> tuple[int, int]:
+    """Give what `pieces_of` asks of an epilogue: the columns of sums for one of C, and the vectors that it reads."""
+    return (epilogue.spread, epilogue.vectors) if epilogue else (1, 0)
 
 
 def arguments(
@@ -185,7 +189,7 @@ def arguments(
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
-    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, spread)
+    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, *room_of(epilogue))
     run = run_of(b_mode, b.shape[-2] // 2, pieces.columns, tile_n // (2 * sharers)) if spread == 2 else None
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
     b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages, run=run)
@@ -213,7 +217,8 @@ def arguments(
     )
     mD = None if like is None else cover(mD, rows, columns // spread)
     tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), 1 if batches == 1 else cute.Int32(batches))
-    order, work = (tiles, (sharers, 1, 1), GROUP_M // sharers, False), clusters_m * tiles_n * batches
+    group_m = tuning.numbers("matmul").group_m
+    order, work = (tiles, (sharers, 1, 1), group_m // sharers, False), clusters_m * tiles_n * batches
     alone, partials, tickets = alone_of(work, most_clusters, cut), None, None
     if splits == 1:
         schedule = utils.PersistentTileSchedulerParams(*order)
@@ -321,14 +326,19 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
         if turned and n > 256:  # gains nothing
             continue
         with contextlib.suppress(CuteError):
-            pieces_of(cut, c_width, spread)
+            pieces_of(cut, c_width, *room_of(epilogue))
             found.append(cut)
     return found
 
 
-def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
+def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1, known: Any = None) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. spread: columns of sums for
-    one of C."""
+    one of C. known: what it knows of a GPU, by default of this one.
+
+    That is, in microseconds and bytes each: `k_tile`, what an SM takes for a K tile, by its columns; what all
+    get of L2 (`l2`) and of `memory`; a `launch`; the end of a tile (`epilogue`), of a sum over a cluster
+    (`cluster_sum`), and of one by global memory (`split_sum`), and of each of its columns (`split_column`)."""
+    known = known or tuning.numbers("matmul")
     m, n = kernel_extents(c, cut.turned, spread)
     batches = c.shape[0] if len(c.shape) == 3 else 1
     each, k_tiles = cut.sharers * cut.parts, k_tiles_of(k, dtype)
@@ -343,44 +353,51 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
     before, rounds = alone // room, math.ceil(ctas / room)
     busy = math.ceil((alone + ctas) / (before + rounds))
     tile_bytes = (TILE_M + cut.tile_n / cut.sharers) * ROW
-    each_k_tile = max(K_TILE[cut.tile_n], busy * tile_bytes / L2)
-    once = (m * k + n * k) * dtype.width / 8 * batches / MEMORY
+    each_k_tile = max(known.k_tile[cut.tile_n], busy * tile_bytes / known.l2)
+    once = (m * k + n * k) * dtype.width / 8 * batches / known.memory
     multiply = (before * k_tiles + rounds * math.ceil(k_tiles / (cut.parts * cut.splits))) * each_k_tile
-    sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
-    sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
-    return float(LAUNCH + max(multiply, once) + (before + rounds) * EPILOGUE + rounds * sums)
+    sums = known.cluster_sum * (cut.parts > 1) + 0.5 * (each > 2)
+    sums += (known.split_sum + known.split_column * cut.tile_n / cut.parts) * (cut.splits > 1)
+    return float(known.launch + max(multiply, once) + (before + rounds) * known.epilogue + rounds * sums)
 
 
 def plan(
     c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None
 ) -> Plan:
-    """Choose the cut that takes the least time on so many SMs, by the model.
+    """Choose the cut that takes the least time on so many SMs: what was measured of this shape, or one near it, or by
+    the model.
 
     c, k, dtype, epilogue, c_width: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
     CuteError where K has not so many tiles."""
     c = view(c)
     spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
+    row = None if parts is not None else tuning.row_of("matmul", *shape_of(c, k, dtype, spread, c_width))
+    if row is not None and Plan(*row["cut"]) in found:
+        return Plan(*row["cut"])
     if parts is not None:
         found = [cut for cut in found if cut.parts * cut.splits == parts and not cut.tail]
         if not found:
             raise CuteError(
                 f"gemm: parts {parts}: K of {k} {dtype} has {k_tiles_of(k, dtype)} tiles; give 1, 2, 4, 8 or 16"
             )
-    best: Plan = fastest(found, FEW.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    best: Plan = fastest(found, few().__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread))
     return best
 
 
-FEW = (
-    Plan(256, 2), Plan(192, 2), Plan(128, 2), Plan(256, 1), Plan(128, 1, 2), Plan(64, 1), Plan(64, 1, 2),
-    Plan(64, 1, 2, 8, turned=True),
-)  # fmt: skip
-"""Cuts that are preferred, so that few kernels are compiled for many extents."""
-WORSE = 1.05
-"""How many times the least time one of them may take: the model is no more exact than that."""
+def shape_of(c: Any, k: int, dtype: Any, spread: int, c_width: int) -> tuple[str, tuple[int, ...]]:
+    """Give the kind of operands, and the extents (batches, M, N, K), by which a table has rows. All as of `plan`."""
+    *batches, m, n = map(int, c.shape)
+    return f"{dtype}, {c_width}, {spread}", (math.prod(batches), m, n, k)
+
+
+def few() -> list[Plan]:
+    """List cuts that are preferred, so that few kernels are compiled for many extents."""
+    return [Plan(*cut) for cut in tuning.numbers("matmul").few]
 
 
 def fastest(found: list[Any], usual: Callable[[Any], bool], time: Callable[[Any], float]) -> Any:
-    """Give the cut of which a model says the least time, or one of the `usual` ones that takes little more."""
+    """Give the cut of which a model says the least time, or one of the `usual` ones that takes little more: `worse`
+    times that at most, for the model is no more exact."""
     best = min(found, key=time)
-    few = min(filter(usual, found), key=time, default=best)
-    return few if time(few) <= WORSE * time(best) else best
+    least = min(filter(usual, found), key=time, default=best)
+    return least if time(least) <= tuning.numbers("matmul").worse * time(best) else best

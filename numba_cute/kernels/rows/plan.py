@@ -13,7 +13,7 @@ from typing import Any
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.kernels import entry
+from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.rows.spread import Spread
 from numba_cute.seam import CuteError
 
@@ -25,14 +25,6 @@ MOST_BLOCKS = 16
 """Of a cluster."""
 SHARED = 220 * 1024
 """Bytes of shared memory of an SM for rows that are on their way."""
-RESIDENT = 3
-"""Blocks of MOST_THREADS of an SM that read rows once more: each thread then has 40 registers."""
-AGAIN = 8
-"""Vectors of a thread of such a row, of all streams."""
-BLOCK = 256
-"""Threads of a block at least."""
-DIRECT = 32 * 1024
-"""Bytes of a row, up to which it is loaded to registers by many blocks: they overlap one another."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +36,8 @@ class Habit:
     rows; else each has one row. stages: rows ahead, of those that go on. hold: whether it holds lines (weight and
     bias) in shared memory where its teams go through the matrix, as they then do with long rows.
     direct: bytes of a row, of all streams, up to which it is loaded to registers. resident: blocks of MOST_THREADS of
-    an SM that read rows once more, or as many threads; block: threads of one at least. beside: bytes of shared memory
-    of a team besides its row.
+    an SM that read rows once more, or as many threads. None of either: what was best on the GPU. block: threads of
+    such a block at least. beside: bytes of shared memory of a team besides its row.
     """
 
     elements: int = 64
@@ -53,8 +45,8 @@ class Habit:
     whole: bool = False
     stages: int = 3
     hold: bool = False
-    direct: int = DIRECT
-    resident: int = RESIDENT
+    direct: int | None = None
+    resident: int | None = None
     block: int = MOST_THREADS
     beside: int = 0
 
@@ -179,18 +171,24 @@ def spread_rows(
     what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has
     rows of that length too, or is one. habit: the kernel's. unit: of how many elements no vector may have those of two.
     CuteError for rows longer than a cluster holds, and for those without elements.
+
+    Of a GPU it knows: `direct` and `resident`, those of a `Habit` that says none (each thread of the blocks that are
+    resident has 40 registers); `again`, vectors of a thread of a row that is read once more, of all streams; `block`,
+    threads of other blocks at least.
     """
     *outer, length = streamed[0].shape
     rows = math.prod(outer)
     if length == 0:
         raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements: give some")
+    known = tuning.numbers("rows")
+    direct = known.direct if habit.direct is None else habit.direct
     streams = [a for a in streamed if a is not None]
     vector = vector_of(math.gcd(length, unit), [a for a in (*streams, *others) if a is not None])
     size = sum(a.itemsize for a in streams)
     straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
-    again = habit.again and straight and length * size > habit.direct
+    again = habit.again and straight and length * size > direct
     if again:
-        most = vector * max(1, AGAIN // len(streams))
+        most = vector * max(1, known.again // len(streams))
         threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
         while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
             most *= 2  # the longest rows: fewer blocks share an SM
@@ -204,14 +202,14 @@ def spread_rows(
         raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
     count = length // vector
     vectors = -(-count // (threads * cluster))
-    teams = max(1, (habit.block if again else BLOCK) // threads) if cluster == 1 else 1
+    teams = max(1, (habit.block if again else known.block) // threads) if cluster == 1 else 1
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
     lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
     whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
     if again and whole:
         again, resident, stages = False, 1, 2
     elif again:
-        resident = habit.resident * MOST_THREADS // (threads * teams)
+        resident = (habit.resident or known.resident) * MOST_THREADS // (threads * teams)
         resident, stages = max(1, min(resident, SHARED // (each + habit.beside * teams))), 1
     else:
         resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))

@@ -8,10 +8,11 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute.kernels import flash_attention
-from numba_cute.kernels.attention import gradients
+from numba_cute.kernels.attention import backward_rows, gradients
 from numba_cute.seam import CuteError
 
 TYPES = ml_dtypes.bfloat16, ml_dtypes.bfloat16, np.float32  # of q, of o, and of the logs of sums
@@ -231,3 +232,28 @@ def test_what_the_kernels_cannot_take_is_refused_in_words():
         gradients.attention_backward(q, q, q, q, q, lse.double())
     with pytest.raises(CuteError, match="head dimensions must be one of 64 and 64, 128 and 128"):
         gradients.attention_backward(*[q[..., :48]] * 5, lse)
+
+
+@cuda.jit
+def hiding(out, places, shift, behind, causal, left):
+    """What `hide` leaves of a thread's scores, each 1, for threads with a key, a query and the number of keys each."""
+    thread = cuda.threadIdx.x
+    scores = cute.make_rmem_tensor(32, cute.Float32)
+    scores.fill(1.0)
+    key, query, keys = places[thread, 0], places[thread, 1], places[thread, 2]
+    backward_rows.hide(scores, key, query, keys, shift, behind, causal, left)
+    for i in range(32):
+        out[thread, i] = scores[i]
+
+
+@pytest.mark.parametrize("causal, left", [(True, False), (True, True)])
+def test_scores_of_keys_that_a_query_does_not_see_are_hidden(causal, left):
+    rng = np.random.default_rng(0)
+    places, shift, behind = rng.integers(0, 150, (32, 3)).astype(np.int32), 5, -20
+    out = np.zeros((32, 32), np.float32)
+    cute.simulate(hiding)[1, 32](out, places, shift, behind, cute.Constexpr(causal), cute.Constexpr(left))
+    i, not_causal, endless = np.arange(32), np.array(not causal), np.array(not left)
+    query = places[:, 1:2] + i // 4 * 8 + i % 2
+    key = places[:, :1] + 8 * (i // 2 % 2)
+    seen = (key < places[:, 2:]) & (not_causal | (key <= query + shift)) & (endless | (key >= query + behind))
+    assert seen.any() and not seen.all() and np.array_equal(out == 1, seen) and np.isneginf(out[~seen]).all()

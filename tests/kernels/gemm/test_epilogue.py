@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Epilogues of the Hopper GEMM in the simulator, with all checks; and what they refuse."""
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ from numba_cute.kernels.gemm import (  # isort: skip
     Epilogue, Plan, amax, bias, columns, geglu, gelu, magnitude, matrix, relu, residual, scale, sums, swiglu, total,
 )  # fmt: skip
 from numba_cute.kernels.gemm.launches import simulate
-from numba_cute.kernels.gemm.plan import arguments, kernel_of, pieces_of
+from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, pieces_of
 
 SLOW = pytest.mark.slow
 BF16 = cute.BFloat16.numpy
@@ -169,3 +172,24 @@ def test_what_is_no_epilogue_is_refused():
 def test_a_cut_that_does_not_fit_is_refused(cut):
     with pytest.raises(CuteError, match="multiple of 8|do not fit"):
         pieces_of(cut, 16)
+
+
+@pytest.mark.parametrize("vectors", [0, 1, 3, 7])
+@pytest.mark.parametrize("width", [16, 32])
+def test_shared_memory_holds_the_vectors_of_every_cut_too(vectors, width):
+    v = np.zeros(512, np.float32)
+    epilogue = functools.reduce(operator.or_, [bias(v)] * vectors) if vectors else None
+    assert (epilogue.vectors if epilogue else 0) == vectors
+    found = cuts(np.empty((4096, 512), np.int8), 4096, cute.BFloat16, epilogue, width)
+    assert len(found) > 50
+    for cut in found:
+        pieces = pieces_of(cut, width, 1, vectors)
+        barriers = 8 * (2 * pieces.stages + 4 * pieces.slots + 2)
+        slots = pieces.slots * (128 * pieces.columns * width // 8 + vectors * 2 * 64 * 4)
+        stages = pieces.stages * (128 + cut.tile_n) * 128
+        assert stages + slots + barriers + 240 <= cute.target("sm_90a").smem_per_block  # 240: gaps, and a flag
+
+
+def test_vectors_of_columns_count_twice_before_pairs():
+    v = np.zeros(512, np.float32)
+    assert (scale(v, "rows") | bias(v) | swiglu() | bias(v) | residual(v[None])).vectors == 4
