@@ -17,7 +17,7 @@ from ..atoms.copy import copy, copy_atom_call
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..seam import CuteError, is_static
 from ..seam.ground.records import dataclass
-from ..seam.hooks.audits import AUDITS, Code, Step, in_line
+from ..seam.hooks.audits import AUDITS_OF_KERNELS, Code, Spot, Step, at_spot
 from ..tensor.tensor import Tensor
 from .group import PipelineOp
 from .pipelines import PipelineAsync
@@ -31,13 +31,13 @@ _MOST = 4
 
 @dataclass
 class Stage:
-    """A stage from its acquisition on. copies: (bytes, whether peers' copies may add as many, line)."""
+    """A stage from its acquisition on. copies: (bytes, whether peers' copies may add as many, where)."""
 
     name: str
     tx_count: int
     region: int
-    line: int
-    copies: list[tuple[int, bool, int]] = field(default_factory=list)
+    at: Spot
+    copies: list[tuple[int, bool, Spot]] = field(default_factory=list)
     known: bool = True
 
 
@@ -97,7 +97,7 @@ def _stage(pipe: Any, s: Step) -> Stage | None:
     tx_count = getattr(full, "tx_count", None)
     if not isinstance(tx_count, int) or full.op_type is not PipelineOp.TmaLoad:
         return None
-    return Stage(full.name.removesuffix(".full"), tx_count, s.region, s.line)
+    return Stage(full.name.removesuffix(".full"), tx_count, s.region, s.at)
 
 
 def _note(stage: Stage, s: Step, value: Callable[[str], Any]) -> None:
@@ -109,7 +109,7 @@ def _note(stage: Stage, s: Step, value: Callable[[str], Any]) -> None:
         return
     blocks = atom.op.blocks if isinstance(atom, (CopyAtom, TiledCopy)) else 1
     delivered = int(layout.size(dst.shape)) * dst.element_type.width // 8 * blocks
-    stage.copies.append((delivered, "mcast_mask" in given, s.line))
+    stage.copies.append((delivered, "mcast_mask" in given, s.at))
 
 
 def _judge(stage: Stage) -> None:
@@ -122,15 +122,15 @@ def _judge(stage: Stage) -> None:
         return
     total = sum(n for n, *_ in stage.copies)
     terms = " + ".join(str(n) for n, *_ in stage.copies)
-    lines = ", ".join(str(line) for *_, line in stage.copies)
-    plural = "copy in line" if len(stage.copies) == 1 else "copies in lines"
+    lines = ", ".join(str(at) if i == 0 else str(at).removeprefix("line ") for i, (*_, at) in enumerate(stage.copies))
+    plural = "copy in" if len(stage.copies) == 1 else "copies in"
     sums = terms if len(stage.copies) == 1 else f"{terms} = {total}"
     e = CuteError(
         f"pipeline {stage.name!r}: tx_count is {stage.tx_count} bytes, but the {plural} {lines} into the stage "
-        f"acquired in line {stage.line} deliver{'s' * (len(stage.copies) == 1)} {sums} bytes: "
+        f"acquired in {stage.at} deliver{'s' * (len(stage.copies) == 1)} {sums} bytes: "
         f"tx_count={total} (bytes of all copies of one stage that arrive in this CTA)"
     )
-    raise in_line(e, stage.line)
+    raise at_spot(e, stage.at)
 
 
-AUDITS.append(check_bytes)
+AUDITS_OF_KERNELS.append(check_bytes)

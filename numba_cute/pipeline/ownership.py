@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """While a kernel is compiled: is each handle given back to the pipeline that it came from?
 
-Two pipelines that are made alike have one type. Here variables are followed instead, within one function: from `create`
-over participants to handles. A handle from elsewhere, or from several places, is let through; the simulator compares
+Two pipelines that are made alike have one type. Here variables are followed instead, through a kernel and what it
+calls: from `create` over participants to handles. A handle from elsewhere, or from several places, is let through; the simulator compares
 the barriers themselves.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..seam.hooks.audits import AUDITS, Code, Step, in_line
+from ..seam.hooks.audits import AUDITS_OF_KERNELS, Code, Step, at_spot
 from .notes.uses import CREATE
 from .participants import foreign
 
@@ -36,7 +36,7 @@ def check_handles(code: Code) -> None:
         handle = made.get(s.args[0] if s.args else s.named.get("handle", s.named.get("state", "")))
         mine = made.get(s.of)
         if mine and handle and mine != handle:
-            raise in_line(foreign(s.name, value(mine), value(handle)), s.line)
+            raise at_spot(foreign(s.name, value(mine), value(handle)), s.at)
 
 
 def _follow(s: Step, made: dict[str, str]) -> bool:
@@ -57,4 +57,4 @@ def _follow(s: Step, made: dict[str, str]) -> bool:
     return True
 
 
-AUDITS.append(check_handles)
+AUDITS_OF_KERNELS.append(check_handles)

@@ -2,6 +2,7 @@
 """Likely mistakes with pipelines are noted while a kernel is compiled, at the line; the right twin has none."""
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -33,13 +34,118 @@ def counted(kind, wrong):
     return CooperativeGroup(Agent.Thread, produce), CooperativeGroup(Agent.Thread, consume), begins
 
 
-def using(kind, *wrong):
+def roles(wrong):
+    """What produces and what consumes, as plain functions."""
+
+    def produce(pipe, state, values, tidx, rounds):
+        for i in range(rounds):
+            pipe.producer_acquire(state)
+            if "commits first" not in wrong:
+                values[tidx, state.index] = i
+            if "no commit" not in wrong:
+                pipe.producer_commit(state)
+            if "commits first" in wrong:
+                values[tidx, state.index] = i
+            if "commits twice" in wrong:
+                pipe.producer_commit(state)
+            if "producer stays" not in wrong:
+                state.advance()
+        pipe.producer_tail(state)
+
+    def consume(pipe, state, values, tidx, rounds, out):
+        for _ in range(rounds):
+            if "releases first" in wrong:
+                pipe.consumer_release(state)
+            if "no wait" not in wrong:
+                pipe.consumer_wait(state)
+            if "reads late" not in wrong:
+                out[tidx] += values[tidx, state.index]
+            if "releases first" not in wrong:
+                pipe.consumer_release(state)
+            if "reads late" in wrong:
+                out[tidx] += values[tidx, state.index]
+            if "releases twice" in wrong:
+                pipe.consumer_release(state)
+            if "consumer stays" not in wrong:
+                state.advance()
+
+    return produce, consume
+
+
+class Side:
+    """A pipeline, the state of one side."""
+
+    def __init__(self, pipe, state, values):
+        self.pipe = pipe
+        self.state = state
+        self.values = values
+
+
+def sides_with(wrong):
+    """The same as methods of objects, which hold the pipeline and the state."""
+
+    class Producer(Side):
+        def run(self, tidx, rounds):
+            for i in range(rounds):
+                self.pipe.producer_acquire(self.state)
+                if "commits first" not in wrong:
+                    self.values[tidx, self.state.index] = i
+                if "no commit" not in wrong:
+                    self.pipe.producer_commit(self.state)
+                if "commits first" in wrong:
+                    self.values[tidx, self.state.index] = i
+                if "commits twice" in wrong:
+                    self.pipe.producer_commit(self.state)
+                if "producer stays" not in wrong:
+                    self.state.advance()
+            self.pipe.producer_tail(self.state)
+
+
+    class Consumer(Side):
+        def run(self, tidx, rounds, out):
+            for _ in range(rounds):
+                if "releases first" in wrong:
+                    self.pipe.consumer_release(self.state)
+                if "no wait" not in wrong:
+                    self.pipe.consumer_wait(self.state)
+                if "reads late" not in wrong:
+                    out[tidx] += self.take(tidx)
+                if "releases first" not in wrong:
+                    self.pipe.consumer_release(self.state)
+                if "reads late" in wrong:
+                    out[tidx] += self.values[tidx, self.state.index]
+                if "releases twice" in wrong:
+                    self.pipe.consumer_release(self.state)
+                if "consumer stays" not in wrong:
+                    self.state.advance()
+
+        def take(self, tidx):
+            return self.values[tidx, self.state.index]
+
+    return Producer, Consumer
+
+
+@dataclass
+class Both:
+    producer: Side
+    consumer: Side
+
+
+FORMS = ("inline", "function", "compiled function", "method", "compiled method")
+"""Where the roles are: those that are compiled have a loop of which only the kernel knows the rounds, the others are run
+by Python while the kernel is typed."""
+
+
+def using(kind, *wrong, form="inline"):
     """Warp 0 produces, warps 1 and 2 consume (of the matrix unit warp 1 alone)."""
     create = getattr(pipeline, f"Pipeline{kind}").create
     fills, uses, begins = counted(kind, wrong)
     last, n, copies = 2 if kind in ("TmaUmma", "AsyncUmma") else 3, STAGES + 1, kind.startswith("Tma")
+    produce, consume = roles(wrong)
+    Producer, Consumer = sides_with(wrong)
+    methods, functions, compiled = "method" in form, "function" in form, "compiled" in form
 
-    def kernel(out):
+    def kernel(out, seven):
         tidx, _, _ = arch.thread_idx()
         warp = arch.make_warp_uniform(arch.warp_idx())
         smem = utils.SmemAllocator()
@@ -55,6 +161,8 @@ def using(kind, *wrong):
         values = smem.allocate_tensor(cute.Int32, cute.make_layout((128, STAGES)), 16)
         fill = pipeline.make_pipeline_state(begins, STAGES)
         use = pipeline.make_pipeline_state(PipelineUserType.Consumer, STAGES)
+        if cute.const_expr(methods):
+            both = Both(Producer(pipe, fill, values), consumer=Consumer(pipe, use, values))
         if "prologue" in wrong:
             for _ in range(n):
                 pipe.producer_acquire(fill)
@@ -62,42 +170,52 @@ def using(kind, *wrong):
         if "unused" in wrong:
             out[tidx] = 0
         elif warp == 0 and "no producer" not in wrong:
-            for i in range(7):
-                pipe.producer_acquire(fill)
-                if "commits first" not in wrong:
-                    values[tidx, fill.index] = i
-                if "no commit" not in wrong:
-                    pipe.producer_commit(fill)
-                if "commits first" in wrong:
-                    values[tidx, fill.index] = i
-                if "commits twice" in wrong:
-                    pipe.producer_commit(fill)
-                if "producer stays" not in wrong:
-                    fill.advance()
-            pipe.producer_tail(fill)
+            if cute.const_expr(methods):
+                both.producer.run(tidx, seven if cute.const_expr(compiled) else 7)
+            elif cute.const_expr(functions):
+                produce(pipe, fill, values, tidx, rounds=seven if cute.const_expr(compiled) else 7)
+            else:
+                for i in range(7):
+                    pipe.producer_acquire(fill)
+                    if "commits first" not in wrong:
+                        values[tidx, fill.index] = i
+                    if "no commit" not in wrong:
+                        pipe.producer_commit(fill)
+                    if "commits first" in wrong:
+                        values[tidx, fill.index] = i
+                    if "commits twice" in wrong:
+                        pipe.producer_commit(fill)
+                    if "producer stays" not in wrong:
+                        fill.advance()
+                pipe.producer_tail(fill)
         elif 0 < warp < last and "no consumer" not in wrong:
-            for _ in range(7):
-                if "releases first" in wrong:
-                    pipe.consumer_release(use)
-                if "no wait" not in wrong:
-                    pipe.consumer_wait(use)
-                if "reads late" not in wrong:
-                    out[tidx] += values[tidx, use.index]
-                if "releases first" not in wrong:
-                    pipe.consumer_release(use)
-                if "reads late" in wrong:
-                    out[tidx] += values[tidx, use.index]
-                if "releases twice" in wrong:
-                    pipe.consumer_release(use)
-                if "consumer stays" not in wrong:
-                    use.advance()
+            if cute.const_expr(methods):
+                both.consumer.run(tidx, seven if cute.const_expr(compiled) else 7, out)
+            elif cute.const_expr(functions):
+                consume(pipe, use, values, tidx, seven if cute.const_expr(compiled) else 7, out)
+            else:
+                for _ in range(7):
+                    if "releases first" in wrong:
+                        pipe.consumer_release(use)
+                    if "no wait" not in wrong:
+                        pipe.consumer_wait(use)
+                    if "reads late" not in wrong:
+                        out[tidx] += values[tidx, use.index]
+                    if "releases first" not in wrong:
+                        pipe.consumer_release(use)
+                    if "reads late" in wrong:
+                        out[tidx] += values[tidx, use.index]
+                    if "releases twice" in wrong:
+                        pipe.consumer_release(use)
+                    if "consumer stays" not in wrong:
+                        use.advance()
 
     return kernel
 
 
 def notes(kernel):
     """What the compiler's front end finds to be likely wrong."""
-    given = cuda.jit(kernel), (from_dlpack(np.zeros(128, np.int32)),), "sm_100a"
+    given = cuda.jit(kernel), (from_dlpack(np.zeros(128, np.int32)), np.int32(7)), "sm_100a"
     COMPILER.check(*given)
     return COMPILER.likely_wrong(*given)
 
@@ -107,10 +225,10 @@ COUNTED = ("Async", "CpAsync", "UmmaAsync")  # whose consumers are threads
 COMMITTED = ("Async", "CpAsync", "UmmaAsync", "AsyncUmma")
 WRONG = {  # of each mistake: the pipelines with which it is made, the words, the line's source
     "unused": (ALL, "pipeline 'n' is made and never used", "pipe = create("),
-    "no producer": (ALL, "has a consumer (wait in line", "pipe.consumer_wait(use)"),
-    "no consumer": (ALL, "has a producer (acquire in line", "pipe.producer_acquire(fill)"),
-    "no commit": (COMMITTED, "nothing commits a stage", "pipe.producer_acquire(fill)"),
-    "no wait": (ALL, "that nothing waits for", "pipe.consumer_release(use)"),
+    "no producer": (ALL, "has a consumer (wait in line", "consumer_wait("),
+    "no consumer": (ALL, "has a producer (acquire in line", "producer_acquire("),
+    "no commit": (COMMITTED, "nothing commits a stage", "producer_acquire("),
+    "no wait": (ALL, "that nothing waits for", "consumer_release("),
     "too few produce": (
         COMMITTED[:2],
         "after 64 arrivals (producer_group), and no more than 32 threads",
@@ -129,27 +247,30 @@ WRONG = {  # of each mistake: the pipelines with which it is made, the words, th
     "prologue": (ALL, "has 2 stages, and 3 are acquired before any is released", "producer_acquire"),
 }
 CASES = [
-    pytest.param(wrong, kind, marks=[] if kind == kinds[0] else pytest.mark.slow)
+    pytest.param(wrong, kind, form, marks=[] if kind == kinds[0] else pytest.mark.slow)
     for wrong, (kinds, *_) in WRONG.items()
     for kind in kinds
+    for form in FORMS
 ]
 
 
-@pytest.mark.parametrize("wrong,kind", CASES)
-def test_a_mistake_is_noted_at_its_line(wrong, kind):
+@pytest.mark.parametrize("wrong,kind,form", CASES)
+def test_a_mistake_is_noted_at_its_line(wrong, kind, form):
     _, words, source = WRONG[wrong]
-    found = [n for n in notes(using(kind, wrong)) if words in n]
-    assert len(found) == 1, notes(using(kind, wrong))
-    assert found[0].startswith("likely wrong: ") and source in found[0].splitlines()[-1]
+    found = notes(using(kind, wrong, form=form))
+    assert len([n for n in found if words in n]) == 1, found
+    noted = next(n for n in found if words in n)
+    assert noted.startswith("likely wrong: ") and source in noted.splitlines()[-1]
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["Async", "TmaUmma", *(pytest.param(k, marks=pytest.mark.slow) for k in ALL[1:])])
-def test_the_right_twin_has_no_note(kind):
-    assert notes(using(kind)) == ()
+def test_the_right_twin_has_no_note(kind, form):
+    assert notes(using(kind, form=form)) == ()
 
 
 def test_who_compiles_is_warned_and_may_refuse():
-    given = cuda.jit(using("Async", "releases twice")), from_dlpack(np.zeros(128, np.int32))
+    given = cuda.jit(using("Async", "releases twice")), from_dlpack(np.zeros(128, np.int32)), np.int32(7)
     with pytest.warns(cute.MistakeWarning, match="is given back once more"):
         made = cute.compile(*given)
     assert "is given back once more" in made.notes[0]
@@ -162,7 +283,7 @@ def test_pipelines_of_two_clusters(second, noted):
     cluster = cute.make_layout((1, 1, 2, 1))
     other = None if second is None else cute.make_layout((1, *second, 1))
 
-    def kernel(out):
+    def kernel(out, _seven):
         tidx, _, _ = arch.thread_idx()
         words = utils.SmemAllocator().allocate_array(cute.Int64, 4)
         one = CooperativeGroup(Agent.Thread)
@@ -250,7 +371,7 @@ def divided(wrong, hands, deeper):
     produce, consume = hand_sides(wrong) if hands else sides(wrong, deeper)
     fills = CooperativeGroup(Agent.Thread, 64 if wrong == "too few" else 32)
 
-    def kernel(out):
+    def kernel(out, _seven):
         tidx, _, _ = arch.thread_idx()
         warp = arch.make_warp_uniform(arch.warp_idx())
         smem = utils.SmemAllocator()
@@ -278,9 +399,9 @@ def divided(wrong, hands, deeper):
 
 
 IN_FUNCTIONS = {  # of each mistake: the words, the line's source
-    "no consumer": ("and no consumer", "tidx)"),
-    "no commit": ("nothing commits a stage (acquire in line", "tidx)"),
-    "too few": ("after 64 arrivals (producer_group), and no more than 32 threads come to commit", "tidx)"),
+    "no consumer": ("and no consumer", "acquire"),
+    "no commit": ("nothing commits a stage (acquire in line", "acquire"),
+    "too few": ("after 64 arrivals (producer_group), and no more than 32 threads come to commit", "commit("),
     "reads late": ("is read in line", "release("),
     "commits twice": ("is given back once more", "pipe.producer_commit(state)"),
     "stays": ("nothing advances the state between them", "pipe.producer_acquire(state)"),

@@ -21,15 +21,14 @@ from .uses import Event, Pipe, Uses
 _SHARED = (AddressSpace.smem, AddressSpace.tmem)
 
 
-def of_order(pipe: Pipe, uses: Uses, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
-    """Note what one side of a pipeline that the function makes does in an order that cannot be meant."""
+def of_beginnings(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
+    """Note a pipeline that does not begin as it must, of which all is seen from there on."""
     yield from _begun(pipe)
     yield from _too_many(pipe, code, flow, threads)
-    yield from of_one_side(pipe, uses, code, flow)
 
 
-def of_one_side(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]:
-    """Note the same of what the function alone shows, whoever made the pipeline."""
+def of_order(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]:
+    """Note what one side of a pipeline does in an order that cannot be meant."""
     yield from _again(pipe, code, flow)
     yield from _early(pipe, flow)
     if not isinstance(pipe.obj, PipelineTmaMultiConsumersAsync):  # a stage of it is released twice
@@ -50,9 +49,9 @@ def _again(pipe: Pipe, code: Code, flow: Flow) -> Iterator[Note]:
             first = next(done, None)
             if first is not None:
                 yield (
-                    f"pipeline {pipe.name!r}: {kind} in line {then.line} is of the stage of which {first.kind} in line "
-                    f"{first.line} was: nothing advances the state between them",
-                    then.line,
+                    f"pipeline {pipe.name!r}: {kind} in {then.at} is of the stage of which {first.kind} in "
+                    f"{first.at} was: nothing advances the state between them",
+                    then.at,
                 )
                 return
 
@@ -70,9 +69,9 @@ def _given_twice(pipe: Pipe, code: Code, flow: Flow) -> Iterator[Note]:
                     again = first.handle.plain and _straight(first, then, code)
                 if again:
                     yield (
-                        f"pipeline {pipe.name!r}: the stage that {kind} in line {first.line} gave back is given back "
-                        f"once more in line {then.line}: an arrival too many",
-                        then.line,
+                        f"pipeline {pipe.name!r}: the stage that {kind} in {first.at} gave back is given back "
+                        f"once more in {then.at}: an arrival too many",
+                        then.at,
                     )
                     return
 
@@ -107,8 +106,8 @@ def _begun(pipe: Pipe) -> Iterator[Note]:
             if e.place is not None and e.place.plain and e.place.begins is wrong:
                 yield (
                     f"pipeline {pipe.name!r}: {kind} by a state that begins as {wrong} "
-                    f"(make_pipeline_state in line {e.place.line}) is to begin as PipelineUserType.{right}",
-                    e.line,
+                    f"(make_pipeline_state in {e.place.at}) is to begin as PipelineUserType.{right}",
+                    e.at,
                 )
                 return
 
@@ -129,9 +128,9 @@ def _early(pipe: Pipe, flow: Flow) -> Iterator[Note]:
             if after is not None and not before:
                 side = "consumer_" if kind == "release" else "producer_"
                 yield (
-                    f"pipeline {pipe.name!r}: {side}{kind} of a stage stands before its {side}{begins} in line "
-                    f"{after.line}: the stage is given back before it is there",
-                    e.line,
+                    f"pipeline {pipe.name!r}: {side}{kind} of a stage stands before its {side}{begins} in "
+                    f"{after.at}: the stage is given back before it is there",
+                    e.at,
                 )
                 return
 
@@ -150,7 +149,7 @@ def _read_late(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]
                 did, so = ("read", "it may be filled again by then")
                 if e.kind == "commit":
                     did, so = ("written", "consumers may read it before")
-                yield f"pipeline {pipe.name!r}: the stage is {did} in line {s.line}, after its {e.kind}: {so}", e.line
+                yield f"pipeline {pipe.name!r}: the stage is {did} in {s.at}, after its {e.kind}: {so}", e.at
                 return
 
 
@@ -207,8 +206,8 @@ def _too_many(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[
             yield (
                 f"pipeline {pipe.name!r} has {stages} stage{'s' * (stages > 1)}, and {count} are acquired "
                 + ("before any is released" if released else "and none is ever released")
-                + f": acquire in line {e.line} waits for ever",
-                e.line,
+                + f": acquire in {e.at} waits for ever",
+                e.at,
             )
             return
 
