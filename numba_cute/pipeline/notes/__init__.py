@@ -10,14 +10,15 @@ from ...seam.hooks.audits import AUDITS_OF_KERNELS, Code
 from .flow import Flow, Threads
 from .order import of_beginnings, of_order
 from .sides import of_arrivals, of_clusters, of_sides
-from .uses import Uses
+from .uses import uses_of
 
 
 def check_pipelines(code: Code) -> None:
     """Note likely mistakes in the use of the pipelines of a kernel."""
-    uses, flow = Uses(code), Flow(code)
+    uses = uses_of(code)
     if not uses.pipes:
         return
+    flow = Flow(code)
     threads = Threads(code, flow)
     for text, at in of_clusters(code):
         code.note(text, at)

@@ -24,6 +24,7 @@ _SHARED = (AddressSpace.smem, AddressSpace.tmem)
 def of_beginnings(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
     """Note a pipeline that does not begin as it must, of which all is seen from there on."""
     yield from _begun(pipe)
+    yield from _begun_anew(pipe, code, flow, threads)
     yield from _too_many(pipe, code, flow, threads)
 
 
@@ -110,6 +111,35 @@ def _begun(pipe: Pipe) -> Iterator[Note]:
                     e.at,
                 )
                 return
+
+
+def _begun_anew(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
+    """Note a side that goes on by another state, which begins at the first stage while the other stands further on."""
+    stages = getattr(pipe.obj, "num_stages", None)
+    for kind in ("acquire", "wait"):
+        for first in pipe.of(kind):
+            for then in pipe.of(kind):
+                if not isinstance(stages, int) or not _both_begin(first, then, flow):
+                    continue
+                moves = first.place.advances if first.place is not None else []
+                times = [_times(m, [then.step], code, flow, threads) for m in moves]
+                moved = sum(times)
+                if all(times) and moved % (2 * stages) and not any(e.step in moves for e in pipe.of("tail")):
+                    yield (
+                        f"pipeline {pipe.name!r}: {kind} in {then.at} begins at stage 0 by another state than {kind} in "
+                        f"{first.at}, which advanced {moved} time{'s' * (moved > 1)} before it: let one state do both",
+                        then.at,
+                    )
+                    return
+
+
+def _both_begin(first: Event, then: Event, flow: Flow) -> bool:
+    """Say whether two events are of two states that begin alike, and every way to the second comes by the first."""
+    a, b = first.place, then.place
+    if a is None or b is None or a is b or a.begins is None or a.begins is not b.begins or not (a.plain and b.plain):
+        return False
+    once = not any(flow.leads(p.made, p.made) for p in (a, b))
+    return once and flow.always_before(first.step, then.step)
 
 
 # ---------------------------------------------------------------- too early
@@ -201,7 +231,7 @@ def _too_many(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[
         return
     count = 0
     for e in acquired:
-        count += _times(e, [r.step for r in released], code, flow, threads)
+        count += _times(e.step, [r.step for r in released], code, flow, threads)
         if count > stages:
             yield (
                 f"pipeline {pipe.name!r} has {stages} stage{'s' * (stages > 1)}, and {count} are acquired "
@@ -212,14 +242,14 @@ def _too_many(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[
             return
 
 
-def _times(e: Event, released: list[int], code: Code, flow: Flow, threads: Threads) -> int:
-    """Count how often a stage is surely acquired by a step before any of these."""
-    times, first = 1, e.step
+def _times(step: int, until: list[int], code: Code, flow: Flow, threads: Threads) -> int:
+    """Count how often a step surely comes before any of these; 0 where that is not known."""
+    times, first, block = 1, step, code.steps[step].block
     for head, body in sorted(flow.loops, key=lambda loop: len(loop[1])):
-        if e.block in body and all(code.steps[r].block not in body for r in released):
+        if block in body and all(code.steps[r].block not in body for r in until):
             rounds = threads.rounds(head)
             last = [b for b in flow.before[head] if b in body]
-            if not rounds or not all(flow.block_always_before(e.block, b) for b in last):
+            if not rounds or not all(flow.block_always_before(block, b) for b in last):
                 return 0
             times, first = times * rounds, flow.start_of(head)
-    return times if all(flow.always_before(first, r) for r in released) else 0
+    return times if all(flow.always_before(first, r) for r in until) else 0

@@ -12,6 +12,7 @@ from ...seam.guards import facade
 from ...seam.hooks.audits import FOLLOWED, Code, Spot, Step
 from ...seam.source.named_arguments import call_with
 from ..clc import PipelineClcFetchAsync
+from ..group import PipelineUserType
 from ..participants import ConsumerHandle, PipelineConsumer, PipelineProducer, ProducerHandle
 from ..pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync
 from ..state import PipelineState, make_pipeline_state
@@ -35,6 +36,8 @@ _OF_SIDE = {
     "wait": "wait", "wait_and_advance": "wait", "try_wait": "try", "release": "release", "advance": "advance",
 }  # fmt: skip
 """What methods of participants and of states do."""
+_BEGIN = {"make_producer": PipelineUserType.Producer, "make_consumer": PipelineUserType.Consumer}
+"""What makes a participant, in the order of `make_participants`."""
 PRODUCES, CONSUMES = ("acquire", "commit", "barrier", "tail"), ("wait", "release")
 
 
@@ -58,7 +61,7 @@ class Pipe:
 
 @dataclass(eq=False)
 class Place:
-    """Where a side stands: a state or a participant. made, at: the step. begins: as what a state was made. plain: all
+    """Where a side stands: a state or a participant. made, at: the step. begins: as what it was made. plain: all
     that is done with it is seen, and it goes from stage to stage by `advance` alone. pipe: of a participant."""
 
     made: int
@@ -216,9 +219,9 @@ class Uses:
 
     def _of_pipe(self, i: int, s: Step, pipe: Pipe) -> bool:
         if s.name == "make_participants":
-            return self._name(s.target, (Place(i, s.at, pipe), Place(i, s.at, pipe)))
-        if s.name in ("make_producer", "make_consumer"):
-            return self._name(s.target, Place(i, s.at, pipe))
+            return self._name(s.target, tuple(Place(i, s.at, pipe, begins) for begins in _BEGIN.values()))
+        if s.name in _BEGIN:
+            return self._name(s.target, Place(i, s.at, pipe, _BEGIN[s.name]))
         kind = _OF_PIPELINE.get(s.name)
         if kind is None:
             return False
@@ -254,6 +257,14 @@ class Uses:
         if kind == "tail" and place is not None:
             place.advances.append(i)
         pipe.does.append(Event(kind, pipe, i, s.at, s.block, place, handle))
+
+
+def uses_of(code: Code) -> Uses:
+    """Return what is done with the pipelines of a kernel; each check of it asks."""
+    if "uses" not in code.found:
+        code.found["uses"] = Uses(code)
+    found: Uses = code.found["uses"]
+    return found
 
 
 def creates(s: Step, code: Code) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -82,10 +83,11 @@ class Body:
 @dataclass(frozen=True)
 class Code(Body):
     """A function that is compiled. note: takes a likely mistake in words, and where it is. threads: the most of a
-    block, where that is known."""
+    block, where that is known. found: what one check finds that others ask for too."""
 
     note: Callable[[str, Spot], None]
     threads: int | None
+    found: dict[str, Any] = field(default_factory=dict)
 
 
 def at_spot(e: E, spot: Spot) -> E:
