@@ -20,6 +20,7 @@ from ..seam.ground.records import dataclass
 from ..seam.hooks.audits import AUDITS_OF_KERNELS, Code, Spot, Step, at_spot
 from ..tensor.tensor import Tensor
 from .group import PipelineOp
+from .notes.flow import regions_of
 from .notes.uses import Handle, Pipe, Place, uses_of
 from .pipelines import PipelineAsync
 
@@ -43,7 +44,7 @@ class Stage:
 
 def check_bytes(code: Code) -> None:
     """Refuse copies of a stage that cannot deliver what it waits for."""
-    uses = uses_of(code)
+    uses, regions = uses_of(code), regions_of(code)
     given: dict[int, Stage] = {}  # by the handle that a participant gave
     current: dict[int, Stage] = {}  # of pipelines that are used through states
     barriers: dict[str, Stage] = {}
@@ -55,7 +56,7 @@ def check_bytes(code: Code) -> None:
                 barriers[s.target] = barriers[s.of]
         elif s.kind == "call" and s.name in (*_ACQUIRE, "producer_acquire"):
             pipe = held.pipe if isinstance(held, Place) else held
-            stage = _stage(pipe.obj, s) if isinstance(pipe, Pipe) else None
+            stage = _stage(pipe.obj, regions[s.block], s.at) if isinstance(pipe, Pipe) else None
             handle = uses.held(s.target) if isinstance(held, Place) else None
             if stage is not None:
                 stages.append((stage, handle))
@@ -63,14 +64,14 @@ def check_bytes(code: Code) -> None:
         elif s.kind == "call" and s.name == "producer_get_barrier":
             handle = uses.held(s.args[0] if s.args else s.named.get("state", ""))
             stage = given.get(id(handle)) if isinstance(handle, Handle) else current.get(id(held))
-            if stage is not None and stage.region == s.region:
+            if stage is not None and stage.region == regions[s.block]:
                 barriers[s.target] = stage
             elif stage is not None:
                 stage.known = False
         elif s.kind == "get" and s.name == "barrier" and id(held) in given:
             barriers[s.target] = given[id(held)]
         elif s.kind == "call" and s.name in _COPIES and s.named.get("tma_bar_ptr") in barriers:
-            _note(barriers[s.named["tma_bar_ptr"]], s, code.value)
+            _note(barriers[s.named["tma_bar_ptr"]], s, regions[s.block], code.value)
         else:
             if s.kind == "call" and s.name in ("advance", "reverse"):
                 current.clear()
@@ -81,19 +82,19 @@ def check_bytes(code: Code) -> None:
             _judge(stage)
 
 
-def _stage(pipe: Any, s: Step) -> Stage | None:
+def _stage(pipe: Any, region: int, at: Spot) -> Stage | None:
     full: Any = getattr(pipe, "sync_object_full", None) if isinstance(pipe, PipelineAsync) else None
     tx_count = getattr(full, "tx_count", None)
     if not isinstance(tx_count, int) or full.op_type is not PipelineOp.TmaLoad:
         return None
-    return Stage(full.name.removesuffix(".full"), tx_count, s.region, s.at)
+    return Stage(full.name.removesuffix(".full"), tx_count, region, at)
 
 
-def _note(stage: Stage, s: Step, value: Callable[[str], Any]) -> None:
+def _note(stage: Stage, s: Step, region: int, value: Callable[[str], Any]) -> None:
     """Add a copy to its stage."""
     given = dict(zip(("atom", "src", "dst"), s.args), **s.named)
     atom, dst = (value(given[k]) if k in given else None for k in ("atom", "dst"))
-    if not isinstance(dst, Tensor) or not is_static(dst.shape) or s.region != stage.region or "pred" in given:
+    if not isinstance(dst, Tensor) or not is_static(dst.shape) or region != stage.region or "pred" in given:
         stage.known = False
         return
     blocks = atom.op.blocks if isinstance(atom, (CopyAtom, TiledCopy)) else 1

@@ -12,17 +12,19 @@ import enum
 import functools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
 from numba.cuda import types
 
 from ... import dtypes, seam
-from ...seam.hooks.audits import FOLLOWED, Body, Callee, Spot, Step
+from ...seam.hooks.audits import FOLLOWED, Body, Callee, Given, Spot, Step
 from ...seam.marks import plain
 from ...seam.marks.host_objects import python_of
+from ..ground.memory import body_of, effects_of
 from . import tree
+from .effects import Jitted
 from .object_types import StructRef, Value
 from .values import Kept, StructProxy
 
@@ -67,8 +69,8 @@ class Recorder:
 
     def jitted(self, key: Any, given: list[str], result: Any) -> None:
         """Note a call of a function of the user's that Numba compiles. given: variables."""
-        names = tuple(given)
-        self._step("other", self._new(result), args=names, uses=self._whole(names), calls=Callee(key, names))
+        calls = callee_of(key, lambda: given)
+        self._step("other", self._new(result), args=tuple(given), uses=self._whole(given), calls=calls)
 
     def got(self, obj: Any, field: str, value: Any) -> None:
         """Note that a field of a kernel's object is read."""
@@ -196,7 +198,7 @@ class Recorder:
         self, kind: str, target: str, of: Any = None, name: Any = None, args: tuple[str, ...] = (),
         named: dict[str, str] | None = None, uses: set[str] | None = None, calls: Callee | None = None,
     ) -> None:  # fmt: skip
-        step = Step(kind, target, of, name, args, named or {}, uses or set(), 0, _spot(), self._block, calls)
+        step = Step(kind, target, of, name, args, named or {}, uses or set(), _spot(), self._block, calls)
         self._steps.append(step)
 
     def _next(self) -> int:
@@ -220,6 +222,19 @@ def _holds(spec: Any) -> bool:
     if spec[0] == "node" and issubclass(spec[1], tuple(FOLLOWED)):
         return True
     return spec[0] != "const" and any(map(_holds, spec[-1]))
+
+
+def callee_of(key: Any, given: Callable[[], Sequence[Given] | None]) -> Callee | None:
+    """Return the function of the user's that a call calls, by the key of its lowering or by the function and the types
+    of its arguments; None if none is called that concerns a check. given: says what each parameter is given."""
+    found = effects_of(key)
+    body = body_of((found.function, found.args) if isinstance(found, Jitted) else key)
+    passed = None if body is None else given()
+    if body is None or passed is None:
+        return None
+    if isinstance(found, Jitted):
+        passed = [None if i in found.itself else passed[n] for i, n in enumerate(found.numbers)]
+    return Callee(body, tuple(passed))
 
 
 def _of_followed(x: Any) -> bool:

@@ -15,13 +15,12 @@ from ...seam import CuteError
 from ...seam.guards import facade
 from ...seam.hooks.audits import AUDITS, AUDITS_OF_KERNELS, Callee, Code, Given, Spot, Step
 from ...seam.marks.plain import is_users_module
-from ..bridge.effects import Jitted
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
-from ..bridge.recorder import is_followed
+from ..bridge.recorder import callee_of, is_followed
 from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
 from ..ground.building import building_kernel, kernel, known_launch, lowering
-from ..ground.memory import Loss, body_of, compiling, effects_of, memory
+from ..ground.memory import Loss, compiling, memory
 from .joined import joined
 
 
@@ -43,7 +42,7 @@ class Audit(AnalysisPass):
                 if is_users_module(function.__module__):
                     memory().bodies[function, tuple(state.args)] = code
                 if building_kernel() and kernel().function is function:
-                    _judge(joined(code, body_of), AUDITS_OF_KERNELS)
+                    _judge(joined(code), AUDITS_OF_KERNELS)
         return False
 
 
@@ -114,16 +113,16 @@ class _Reader:
         uses = {v.name for v in inst.list_vars()}
         at = self._at(inst.loc)
         if isinstance(inst, ir.SetAttr):
-            return Step("set", "", inst.target.name, inst.attr, (inst.value.name,), {}, uses, 0, at, block)
+            return Step("set", "", inst.target.name, inst.attr, (inst.value.name,), {}, uses, at, block)
         if isinstance(inst, ir.Return):
-            return Step("return", "", inst.value.name, None, (), {}, uses, 0, at, block)
+            return Step("return", "", inst.value.name, None, (), {}, uses, at, block)
         if not isinstance(inst, ir.Assign):
-            return Step("other", "", None, None, (), {}, uses, 0, at, block)
+            return Step("other", "", None, None, (), {}, uses, at, block)
         target = inst.target.name
         uses.discard(target)
         kind, of, name, args, named = self._read(target, inst.value)
         calls = self._callee(inst.value) if kind in ("call", "other") else None
-        return Step(kind, target, of, name, args, named, uses, 0, at, block, calls)
+        return Step(kind, target, of, name, args, named, uses, at, block, calls)
 
     def _at(self, loc: Any) -> Spot:
         if loc.line not in self._spots:
@@ -190,30 +189,24 @@ class _Reader:
         if not isinstance(call, ir.Expr) or call.op != "call" or call.vararg is not None:
             return None
         func, sig = self._typemap[call.func.name], self._calltypes[call]
-        own, given = ((sig.recvr,), [call.func.name]) if sig.recvr is not None else ((), [])
-        passed = _passed(call, sig)
-        if passed is None:
-            return None
-        given += passed
+        types_ = (*(() if sig.recvr is None else (sig.recvr,)), *sig.args)
         if isinstance(func, (types.Dispatcher, BoundJitted)):
-            return Callee((func.dispatcher.py_func, (*own, *sig.args)), tuple(given))
-        if not isinstance(func, (BoundTraced, Value)):
+            key: Any = func.dispatcher.py_func, types_
+        elif isinstance(func, (BoundTraced, Value)):
+            key = (*(func.typing_key if isinstance(func, BoundTraced) else (Value, func.key)), types_)
+        else:
             return None
-        key = (*(func.typing_key if isinstance(func, BoundTraced) else (Value, func.key)), (*own, *sig.args))
-        found = effects_of(key)
-        if isinstance(found, Jitted):
-            places = [None if i in found.itself else n for i, n in enumerate(found.numbers)]
-            return Callee((found.function, found.args), tuple(None if n is None else given[n] for n in places))
-        return Callee(key, tuple(given))
+        return callee_of(key, lambda: _passed(call, sig))
 
 
 def _passed(call: Any, sig: Any) -> list[Given] | None:
-    """Return the variable that a call gives to each parameter; None if that is not known."""
+    """Return the variable that a call gives to each parameter, first to a method's own; None if that is not known."""
+    own: list[Given] = [] if sig.recvr is None else [call.func.name]
     if sig.pysig is None:
-        return None if call.kws else [v.name for v in call.args]
+        return None if call.kws else [*own, *(v.name for v in call.args)]
     try:
         bound = sig.pysig.bind(*call.args, **dict(call.kws)).arguments
     except TypeError:
         return None
     given = (bound.get(name) for name in sig.pysig.parameters)
-    return [None if x is None else tuple(v.name for v in x) if isinstance(x, tuple) else x.name for x in given]
+    return own + [None if x is None else tuple(v.name for v in x) if isinstance(x, tuple) else x.name for x in given]

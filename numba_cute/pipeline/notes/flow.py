@@ -131,6 +131,31 @@ class Flow:
         return found
 
 
+def regions_of(code: Code) -> dict[int, int]:
+    """Find for each block the first of those that always run one after the other with it."""
+    if "regions" not in code.found:
+        code.found["regions"] = _regions(code.follows)
+    found: dict[int, int] = code.found["regions"]
+    return found
+
+
+def _regions(follows: dict[int, tuple[int, ...]]) -> dict[int, int]:
+    into: dict[int, list[int]] = {b: [] for b in follows}
+    for b, following in follows.items():
+        for f in following:
+            into[f].append(b)
+    found: dict[int, int] = {}
+    for b in follows:
+        chain = [b]
+        while len(into[b]) == 1 and len(follows[into[b][0]]) == 1 and into[b][0] not in chain:
+            b = into[b][0]
+            if b in found:
+                break
+            chain.append(b)
+        found.update(dict.fromkeys(chain, found.get(b, b)))
+    return found
+
+
 class Threads:
     """Which threads come where, in a block of x alone: as many as the kernel is compiled for, or as a block may have.
 

@@ -14,7 +14,7 @@ from ...tensor.pointer import AddressSpace
 from ...tensor.tensor import Tensor
 from ..group import PipelineOp, PipelineUserType
 from ..umma import PipelineTmaMultiConsumersAsync
-from .flow import Flow, Threads
+from .flow import Flow, Threads, regions_of
 from .sides import Note
 from .uses import Event, Pipe, Uses
 
@@ -94,7 +94,8 @@ def _twice(first: Event, then: Event, code: Code, flow: Flow) -> bool:
 
 def _straight(first: Event, then: Event, code: Code) -> bool:
     """Say whether an event follows another one in straight code."""
-    return first.step < then.step and code.steps[first.step].region == code.steps[then.step].region
+    regions = regions_of(code)
+    return first.step < then.step and regions[first.block] == regions[then.block]
 
 
 def _begun(pipe: Pipe) -> Iterator[Note]:

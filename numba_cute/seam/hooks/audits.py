@@ -36,9 +36,8 @@ class Step:
     `of`, "known" `name` of the source, "operator" `name` of Python on `args`, "item" `name` of `of` (None where it is
     not known), "tuple" of `args`, "phi" of `args`, of which the way here chooses, "round" of a `for` loop, of the
     iterator `of`, "argument" number `of` of the function, its `name`, "return" of `of`, or "other". target: the
-    variable that it assigns. args, named: the variables that it passes. uses: all that it reads. region: equal in
-    statements that always run one after the other. block: of the code (`Code`). calls: what function of the user's a
-    step calls.
+    variable that it assigns. args, named: the variables that it passes. uses: all that it reads. block: of the code
+    (`Code`). calls: what function of the user's a step calls.
     """
 
     kind: str
@@ -48,7 +47,6 @@ class Step:
     args: tuple[str, ...]
     named: dict[str, str]
     uses: set[str]
-    region: int
     at: Spot
     block: int = 0
     calls: Callee | None = None
@@ -60,9 +58,9 @@ Given = str | tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class Callee:
-    """A function of the user's that a step calls. key: of its `Body`. given: by parameter."""
+    """A function of the user's that a step calls. given: by parameter."""
 
-    key: Any
+    body: Body
     given: tuple[Given, ...]
 
 
