@@ -83,7 +83,7 @@ def _twice(first: Event, then: Event, code: Code, flow: Flow) -> bool:
     place = then.place
     if place is None or not place.plain or first.step in place.advances:
         return False
-    if first.handle is not None and first.handle.step in place.advances:
+    if first.handle is not None and (first.handle.step in place.advances or not first.handle.plain):
         return False
     if first is not then and _straight(first, then, code):
         return not any(first.step < a < then.step for a in place.advances)

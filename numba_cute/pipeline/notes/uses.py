@@ -113,10 +113,15 @@ class Uses:
         self.pipes: list[Pipe] = []
         self.stages: list[tuple[int, Place, Handle | None]] = []
         self._of: dict[str, Any] = {}
+        self._joins: list[tuple[Step, Any]] = []
         for i, s in enumerate(code.steps):
             if not self._read(i, s):
                 self._lose(s)
                 self._find(i, s)
+        for s, held in self._joins:
+            if any(not _alike(self._of.get(v), held) for v in s.args):
+                self._lose(s)
+                _lost(held)
 
     def held(self, var: str) -> Any:
         """Return the `Pipe`, `Place` or `Handle` that a variable holds; None if it is not known to hold one."""
@@ -133,6 +138,8 @@ class Uses:
         if s.kind == "tuple":
             held = tuple(map(self._of.get, s.args))
             return not any(x is not None for x in held) or self._name(s.target, held)
+        if s.kind == "phi":
+            return self._join(i, s)
         held = self._of.get(s.of) if isinstance(s.of, str) else None
         if s.kind == "set":
             return isinstance(held, Object) and self._set(held, s)
@@ -144,6 +151,22 @@ class Uses:
             return self._name(s.target, held[s.name])
         return s.kind == "get" and self._get(i, s, held)
 
+    def _join(self, i: int, s: Step) -> bool:
+        """Note what a variable holds where ways meet: the same on each, or on each some stage of the same side. What
+        comes from a later step, as of a loop, is looked at in the end."""
+        found = [x for x in map(self._of.get, s.args) if x is not None]
+        if not found:
+            self._joins.append((s, None))
+            return True
+        same = all(x is found[0] for x in found)
+        held = found[0] if same and not isinstance(found[0], Handle) else None
+        if held is None and isinstance(found[0], Handle):
+            held = Handle(found[0].place, i, plain=False)
+        if held is None or not all(_alike(x, held) for x in found):
+            return False
+        self._joins.append((s, held))
+        return self._name(s.target, held)
+
     def _get(self, i: int, s: Step, held: Any) -> bool:
         if isinstance(held, Object):
             if s.name not in held.fields:
@@ -151,6 +174,8 @@ class Uses:
             return self._name(s.target, held.fields.get(s.name))
         if isinstance(held, Pipe):
             return s.name == "num_stages"
+        if s.name == "state" and isinstance(held, Place) and held.pipe is not None:
+            return self._name(s.target, held)
         if s.name == "pipeline" and isinstance(held, (Place, Handle)):
             return self._name(s.target, held.pipe if isinstance(held, Place) else held.place.pipe)
         if s.name == "index" and isinstance(held, (Place, Handle)):
@@ -272,6 +297,14 @@ def creates(s: Step, code: Code) -> bool:
     if s.kind != "call" or s.of is not None:
         return False
     return s.name in CREATE or s.name is call_with and facade.plain(code.value(s.args[0])) in CREATE
+
+
+def _alike(x: Any, held: Any) -> bool:
+    """Say whether one is what a join of ways holds; of a handle it also is another one of that side."""
+    if isinstance(x, Handle) and isinstance(held, Handle) and x.place is held.place:
+        x.plain = False
+        return True
+    return x is held
 
 
 def _lost(held: Any) -> None:
