@@ -327,31 +327,73 @@ def test_who_compiles_is_warned_and_may_refuse():
         cute.compile(*given, notes="error")
 
 
-@pytest.mark.parametrize("second,noted", [((2, 1), 1), ((1, 2), 0), (None, 0), ((1, 1), 0)])
-def test_pipelines_of_two_clusters(second, noted):
+class Made:
+    """A pipeline that its constructor makes."""
+
+    def __init__(self, words, consumers, cluster, given):
+        self.pipe = pipeline.PipelineTmaUmma.create(
+            **given, consumer_group=CooperativeGroup(Agent.Thread, consumers), barrier_storage=words,
+            cta_layout_vmnk=cluster,
+        )  # fmt: skip
+
+    def fill(self, state):
+        self.pipe.producer_acquire(state)
+
+    def take(self, state):
+        self.pipe.consumer_wait(state)
+
+
+def made(words, consumers, cluster, given):
+    return pipeline.PipelineTmaUmma.create(
+        **given, consumer_group=CooperativeGroup(Agent.Thread, consumers), cta_layout_vmnk=cluster,
+        barrier_storage=words,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "second, noted, form",
+    [
+        pytest.param(*case, form, marks=[] if form == "method" and case[1] else pytest.mark.slow)
+        for case in (((2, 1), 1), ((1, 2), 0), (None, 0), ((1, 1), 0))
+        for form in ("inline", "function", "method")
+    ],
+)
+def test_pipelines_of_two_clusters(second, noted, form):
     cluster = cute.make_layout((1, 1, 2, 1))
     other = None if second is None else cute.make_layout((1, *second, 1))
+    count = 2 if second == (1, 2) else 1
+    given = {
+        "num_stages": 1, "tx_count": 16, "producer_group": CooperativeGroup(Agent.Thread), "mcast_mode_mn": (1, 0),
+    }  # fmt: skip
 
     def kernel(out, _seven):
         tidx, _, _ = arch.thread_idx()
         words = utils.SmemAllocator().allocate_array(cute.Int64, 4)
-        one = CooperativeGroup(Agent.Thread)
-        given = {"num_stages": 1, "tx_count": 16, "producer_group": one, "mcast_mode_mn": (1, 0)}
-        first = pipeline.PipelineTmaUmma.create(
-            **given, consumer_group=CooperativeGroup(Agent.Thread, 2), barrier_storage=words, cta_layout_vmnk=cluster
-        )
-        then = pipeline.PipelineTmaUmma.create(
-            **given, consumer_group=CooperativeGroup(Agent.Thread, 2 if second == (1, 2) else 1), cta_layout_vmnk=other,
-            barrier_storage=words + 2,
-        )  # fmt: skip
         fill = pipeline.make_pipeline_state(PipelineUserType.Producer, 1)
         use = pipeline.make_pipeline_state(PipelineUserType.Consumer, 1)
-        if tidx < 32:
-            first.producer_acquire(fill)
-            then.producer_acquire(fill)
-        elif tidx < 64:
-            first.consumer_wait(use)
-            then.consumer_wait(use)
+        if cute.const_expr(form == "method"):
+            first, then = Made(words, 2, cluster, given), Made(words + 2, count, other, given)
+            if tidx < 32:
+                first.fill(fill)
+                then.fill(fill)
+            elif tidx < 64:
+                first.take(use)
+                then.take(use)
+        else:
+            one = made(words, 2, cluster, given)
+            if cute.const_expr(form == "function"):
+                two = made(words + 2, count, other, given)
+            else:
+                two = pipeline.PipelineTmaUmma.create(
+                    **given, consumer_group=CooperativeGroup(Agent.Thread, count), cta_layout_vmnk=other,
+                    barrier_storage=words + 2,
+                )  # fmt: skip
+            if tidx < 32:
+                one.producer_acquire(fill)
+                two.producer_acquire(fill)
+            elif tidx < 64:
+                one.consumer_wait(use)
+                two.consumer_wait(use)
 
     found = [n for n in notes(kernel) if "is another cluster than" in n]
     assert len(found) == noted and len(notes(kernel)) == noted
