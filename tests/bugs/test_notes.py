@@ -100,7 +100,6 @@ def sides(wrong):
                     self.state.advance()
             self.pipe.producer_tail(self.state)
 
-
     class Consumer(Side):
         def run(self, tidx, rounds, out):
             for _ in range(rounds):
@@ -132,8 +131,8 @@ class Both:
 
 
 FORMS = ("inline", "function", "compiled function", "method", "compiled method")
-"""Where the roles are: those that are compiled have a loop of which only the kernel knows the rounds, the others are run
-by Python while the kernel is typed."""
+"""Where the roles are: those that are compiled have a loop of which only the kernel knows the rounds, the others are
+run by Python while the kernel is typed."""
 
 
 def makes(kind, wrong):
@@ -294,6 +293,8 @@ WRONG = {  # of each mistake: the pipelines with which it is made, the words, th
     "two states": (ALL, "begins at stage 0 by another state than acquire in line", "producer_acquire("),
     "prologue": (ALL, "has 2 stages, and 3 are acquired before any is released", "producer_acquire"),
 }
+
+
 def cases():
     """Each mistake with each pipeline in each form; of these one of each mistake, in one form after the other, is
     quick."""
@@ -397,122 +398,3 @@ def test_pipelines_of_two_clusters(second, noted, form):
 
     found = [n for n in notes(kernel) if "is another cluster than" in n]
     assert len(found) == noted and len(notes(kernel)) == noted
-
-
-def device_sides(wrong, deeper):
-    """What produces and what consumes as device functions, which are given the pipeline and a state. deeper: what
-    produces gives them on to another one."""
-
-    @cuda.jit(device=True)
-    def fill(pipe, state, values, tidx):
-        for i in range(7):
-            pipe.producer_acquire(state)
-            values[tidx, state.index] = i
-            if wrong != "no commit":
-                pipe.producer_commit(state)
-            if wrong == "commits twice":
-                pipe.producer_commit(state)
-            if wrong != "stays":
-                state.advance()
-
-    @cute.jit
-    def fill_deeper(pipe, state, values, tidx):
-        fill(pipe, state, tidx=tidx, values=values)
-
-    @cute.jit
-    def take(pipe, state, values, tidx, out):
-        for _ in range(7):
-            pipe.consumer_wait(state)
-            out[tidx] += values[tidx, state.index]
-            pipe.consumer_release(state)
-            if wrong == "reads late":
-                out[tidx] += values[tidx, state.index]
-            state.advance()
-
-    return fill_deeper if deeper else fill, take
-
-
-def hand_sides(wrong):
-    """The same, which are given a participant."""
-
-    @cuda.jit(device=True)
-    def fill_next(side, values, tidx):
-        for i in range(7):
-            stage = side.acquire_and_advance()
-            values[tidx, stage.index] = i
-            if wrong != "no commit":
-                stage.commit()
-        if wrong == "no commit":
-            side.tail()
-
-    @cute.jit
-    def take_next(side, values, tidx, out):
-        for _ in range(7):
-            stage = side.wait_and_advance()
-            out[tidx] += values[tidx, stage.index]
-            stage.release()
-            if wrong == "reads late":
-                out[tidx] += values[tidx, stage.index]
-
-    return fill_next, take_next
-
-
-def divided(wrong, hands, deeper):
-    """A kernel with each side in a device function. hands: which is given a participant."""
-    produce, consume = hand_sides(wrong) if hands else device_sides(wrong, deeper)
-    fills = CooperativeGroup(Agent.Thread, 64 if wrong == "too few" else 32)
-
-    def kernel(out, _seven):
-        tidx, _, _ = arch.thread_idx()
-        warp = arch.make_warp_uniform(arch.warp_idx())
-        smem = utils.SmemAllocator()
-        pipe = pipeline.PipelineAsync.create(
-            num_stages=STAGES, name="n", barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES),
-            producer_group=fills, consumer_group=CooperativeGroup(Agent.Thread, 64),
-        )  # fmt: skip
-        values = smem.allocate_tensor(cute.Int32, cute.make_layout((128, STAGES)), 16)
-        if cute.const_expr(hands):
-            producer, consumer = pipe.make_participants()
-            if warp == 0:
-                produce(producer, values, tidx)
-            elif warp < 3 and wrong != "no consumer":
-                consume(consumer, values, tidx, out=out)
-        else:
-            state = pipeline.make_pipeline_state(PipelineUserType.Producer, STAGES)
-            use = pipeline.make_pipeline_state(PipelineUserType.Consumer, STAGES)
-            if warp == 0:
-                produce(pipe, state, values, tidx)
-                pipe.producer_tail(state)
-            elif warp < 3 and wrong != "no consumer":
-                consume(pipe, use, values, tidx, out)
-
-    return kernel
-
-
-IN_FUNCTIONS = {  # of each mistake: the words, the line's source
-    "no consumer": ("and no consumer", "acquire"),
-    "no commit": ("nothing commits a stage (acquire in line", "acquire"),
-    "too few": ("after 64 arrivals (producer_group), and no more than 32 threads come to commit", "commit("),
-    "reads late": ("is read in line", "release("),
-    "commits twice": ("is given back once more", "pipe.producer_commit(state)"),
-    "stays": ("nothing advances the state between them", "pipe.producer_acquire(state)"),
-}
-
-
-QUICK = (("", False, True), ("no consumer", False, True), ("commits twice", False, True), ("no commit", True, False))
-
-
-@pytest.mark.parametrize(
-    "wrong, hands, deeper",
-    [
-        pytest.param(*case, marks=[] if case in QUICK else pytest.mark.slow)
-        for case in itertools.product(["", *IN_FUNCTIONS], (False, True), (False, True))
-        if not case[1] or case[0] in ("", "no consumer", "no commit", "too few", "reads late") and not case[2]
-    ],
-)
-def test_a_pipeline_is_followed_into_device_functions(wrong, hands, deeper):
-    found = notes(divided(wrong, hands, deeper))
-    assert len(found) == bool(wrong), found
-    for note in found:
-        words, source = IN_FUNCTIONS[wrong]
-        assert words in note and source in note.splitlines()[-1]

@@ -74,7 +74,9 @@ def call_method(x: Any, name: str, /, *args: Any, **named: Any) -> Any:
     if tracer.builder is None:
         found = abstract(sig.return_type, None, tracer)
         if watching.now is not None:
-            watching.now.jitted((*fn.typing_key, (this._ty, *sig.args)), [watching.now.name(y) for y in (x, *args)], found)
+            watching.now.jitted(
+                (*fn.typing_key, (this._ty, *sig.args)), [watching.now.name(y) for y in (x, *args)], found
+            )
         return found
     lowered = [concrete(a, ty, tracer) for a, ty in zip(args, kinds)]
     lowered = [tracer.context.cast(tracer.builder, v, h, w) for v, h, w in zip(lowered, kinds, sig.args)]

@@ -32,7 +32,8 @@ _SIMPLE = (int, float, complex, str, bytes, type(None), type, enum.Enum, dtypes.
 
 
 class Recorder:
-    """Who watches one call of a function (`seam.ground.watching`). thread: whose calls it is told of. given: the arguments."""
+    """Who watches one call of a function (`seam.ground.watching`). thread: whose calls it is told of. given: the
+    arguments."""
 
     def __init__(self, given: tuple[Any, ...]) -> None:
         self.thread = threading.get_ident()
@@ -77,7 +78,7 @@ class Recorder:
         of = self.name(obj)
         self._step("get", self._new(value), of, field, uses={of})
 
-    def set(self, obj: Any, field: str, value: Any) -> None:
+    def stored(self, obj: Any, field: str, value: Any) -> None:
         """Note that one is set."""
         of, name = self.name(obj), self.name(value)
         self._step("set", "", of, field, (name,), uses={of, name})

@@ -494,6 +494,6 @@ def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     if tracer.trail is not None:
         tracer.trail.store(proxy, value)
     if watching.now is not None:
-        watching.now.set(proxy, name, value)
+        watching.now.stored(proxy, name, value)
     if tracer.builder is not None and name in proxy._ty.stored:
         _store(proxy, name, value, tracer)

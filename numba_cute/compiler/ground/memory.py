@@ -171,8 +171,8 @@ class Memory:
         if question is None or holds is None or self.aside != begun[4] or None in inner:
             return None
         known = [k for k in inner if k is not None]
-        told = (_since(found, n) for found, n in zip((self.effects, self.bodies, self.compiled), begun))
-        kept = Kept(made, holds, meetings, *told, self.roots[begun[3] :], self.stored, self.ours, known)
+        told, bodies, device = map(_since, (self.effects, self.bodies, self.compiled), begun)
+        kept = Kept(made, holds, meetings, told, bodies, device, self.roots[begun[3] :], self.stored, self.ours, known)
         kept_of(dispatcher.py_func)[question.key] = kept
         return kept
 

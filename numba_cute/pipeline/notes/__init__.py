@@ -2,8 +2,8 @@
 """While a kernel is compiled: notes of what is likely a mistake in its use of pipelines.
 
 Each pipeline is followed from where it is made through all functions and methods of the user's that the kernel calls,
-and through the objects that hold it. One that goes elsewhere (into a branch that joins others, a list, a closure) is let
-through. The simulator finds the same, and more, in a run.
+and through the objects that hold it. One that goes elsewhere (into a branch that joins others, a closure, a partial) is
+let through. The simulator finds the same, and more, in a run.
 """
 
 from ...seam.hooks.audits import AUDITS_OF_KERNELS, Code

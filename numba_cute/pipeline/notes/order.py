@@ -127,8 +127,8 @@ def _begun_anew(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterato
                 moved = sum(times)
                 if all(times) and moved % (2 * stages) and not any(e.step in moves for e in pipe.of("tail")):
                     yield (
-                        f"pipeline {pipe.name!r}: {kind} in {then.at} begins at stage 0 by another state than {kind} in "
-                        f"{first.at}, which advanced {moved} time{'s' * (moved > 1)} before it: let one state do both",
+                        f"pipeline {pipe.name!r}: {kind} in {then.at} begins at stage 0 by another state than {kind} "
+                        f"in {first.at}, which advanced {moved} time{'s' * (moved > 1)} before it: let one do both",
                         then.at,
                     )
                     return

@@ -136,8 +136,8 @@ class Uses:
         if s.kind == "make":
             return self._name(s.target, Object())
         if s.kind == "tuple":
-            held = tuple(map(self._of.get, s.args))
-            return not any(x is not None for x in held) or self._name(s.target, held)
+            items = tuple(map(self._of.get, s.args))
+            return not any(x is not None for x in items) or self._name(s.target, items)
         if s.kind == "phi":
             return self._join(i, s)
         held = self._of.get(s.of) if isinstance(s.of, str) else None
@@ -149,7 +149,7 @@ class Uses:
             return self._name(s.target, held)
         if s.kind == "item" and isinstance(held, tuple) and s.name in range(len(held)):
             return self._name(s.target, held[s.name])
-        return s.kind == "get" and self._get(i, s, held)
+        return self._get(i, s, held) if s.kind == "get" else False
 
     def _join(self, i: int, s: Step) -> bool:
         """Note what a variable holds where ways meet: the same on each, or on each some stage of the same side. What
@@ -173,7 +173,7 @@ class Uses:
                 held.asked.add(s.name)
             return self._name(s.target, held.fields.get(s.name))
         if isinstance(held, Pipe):
-            return s.name == "num_stages"
+            return bool(s.name == "num_stages")
         if s.name == "state" and isinstance(held, Place) and held.pipe is not None:
             return self._name(s.target, held)
         if s.name == "pipeline" and isinstance(held, (Place, Handle)):
