@@ -39,10 +39,12 @@ class Audit(AnalysisPass):
             _judge(code, AUDITS)
             if any(map(is_followed, kinds)):
                 function = state.cute_function
-                if is_users_module(function.__module__):
-                    memory().bodies[function, tuple(state.args)] = code
                 if building_kernel() and kernel().function is function:
-                    _judge(joined(code), AUDITS_OF_KERNELS)
+                    whole = joined(code)
+                    _judge(whole, AUDITS_OF_KERNELS)
+                    whole.found.clear()  # which leads back to it: the collector would have to find that
+                elif is_users_module(function.__module__):
+                    memory().bodies[function, tuple(state.args)] = code
         return False
 
 
