@@ -17,7 +17,7 @@ from . import layout, math, nvgpu, seam
 from .atoms import atom, copy_atom, mma_atom as mma
 from .seam import CuteError
 from .seam.guards.messages import dropped, matters
-from .seam.hooks.audits import AUDITS, Code, in_line
+from .seam.hooks.audits import AUDITS, Code, at_spot
 from .tensor import algebra, pointer, ssa, tensor
 
 MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, ssa, tensor)
@@ -69,7 +69,7 @@ def check_results(code: Code) -> None:
             continue
         fn = s.name if s.of is None else inspect.getattr_static(type(value(s.of)), s.name, None)
         if seam.is_for_result(fn) and matters(value(s.target)):
-            raise in_line(CuteError(dropped(fn)), s.line)
+            raise at_spot(CuteError(dropped(fn)), s.at)
 
 
 AUDITS.append(check_results)

@@ -17,99 +17,89 @@ from ..atoms.copy import copy, copy_atom_call
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..seam import CuteError, is_static
 from ..seam.ground.records import dataclass
-from ..seam.hooks.audits import AUDITS, Code, Step, in_line
+from ..seam.hooks.audits import AUDITS_OF_KERNELS, Code, Spot, Step, at_spot
 from ..tensor.tensor import Tensor
 from .group import PipelineOp
+from .notes.flow import regions_of
+from .notes.uses import Handle, Pipe, Place, uses_of
 from .pipelines import PipelineAsync
 
 _COPIES = (copy, copy_atom_call)
 _ACQUIRE = ("acquire", "acquire_and_advance")
-_HARMLESS = ("index", "phase", "count")
 _MOST = 4
 """Multicast copies of one stage that are still looked at."""
 
 
 @dataclass
 class Stage:
-    """A stage from its acquisition on. copies: (bytes, whether peers' copies may add as many, line)."""
+    """A stage from its acquisition on. copies: (bytes, whether peers' copies may add as many, where)."""
 
     name: str
     tx_count: int
     region: int
-    line: int
-    copies: list[tuple[int, bool, int]] = field(default_factory=list)
+    at: Spot
+    copies: list[tuple[int, bool, Spot]] = field(default_factory=list)
     known: bool = True
 
 
 def check_bytes(code: Code) -> None:
     """Refuse copies of a stage that cannot deliver what it waits for."""
-    handles: dict[str, Stage] = {}
+    uses, regions = uses_of(code), regions_of(code)
+    given: dict[int, Stage] = {}  # by the handle that a participant gave
+    current: dict[int, Stage] = {}  # of pipelines that are used through states
     barriers: dict[str, Stage] = {}
-    stages: list[Stage] = []
-    current: dict[str, Stage] = {}  # of pipelines that are used through states
-    names: dict[str, str] = {}  # what a variable is another name of
-    value = code.value
+    stages: list[tuple[Stage, Handle | None]] = []
     for s in code.steps:
+        held = uses.held(s.of) if isinstance(s.of, str) else None
         if s.kind == "alias":
-            names[s.target] = names.get(s.of, s.of)
-            for held in (handles, barriers):
-                if s.of in held:
-                    held[s.target] = held[s.of]
-            continue
-        if s.kind == "call" and s.name in (*_ACQUIRE, "producer_acquire"):
-            owner = value(s.of) if s.of else None
-            stage = _stage(owner if s.name == "producer_acquire" else getattr(owner, "pipeline", None), s)
+            if s.of in barriers:
+                barriers[s.target] = barriers[s.of]
+        elif s.kind == "call" and s.name in (*_ACQUIRE, "producer_acquire"):
+            pipe = held.pipe if isinstance(held, Place) else held
+            stage = _stage(pipe.obj, regions[s.block], s.at) if isinstance(pipe, Pipe) else None
+            handle = uses.held(s.target) if isinstance(held, Place) else None
             if stage is not None:
-                stages.append(stage)
-                if s.name == "producer_acquire":
-                    current[names.get(s.of, s.of)] = stage
-                else:
-                    handles[s.target] = stage
-            continue
-        if s.kind == "call" and s.name == "producer_get_barrier":
-            stage = current.get(names.get(s.of, s.of))
-            if stage is not None and stage.region == s.region:
+                stages.append((stage, handle))
+                given[id(handle)] = current[id(pipe)] = stage
+        elif s.kind == "call" and s.name == "producer_get_barrier":
+            handle = uses.held(s.args[0] if s.args else s.named.get("state", ""))
+            stage = given.get(id(handle)) if isinstance(handle, Handle) else current.get(id(held))
+            if stage is not None and stage.region == regions[s.block]:
                 barriers[s.target] = stage
             elif stage is not None:
                 stage.known = False
-            continue
-        if s.kind == "call" and s.name in ("advance", "reverse"):
-            current.clear()
-        if s.kind == "get" and s.of in handles and s.name in ("barrier", *_HARMLESS):
-            if s.name == "barrier":
-                barriers[s.target] = handles[s.of]
-            continue
-        if s.kind == "call" and s.name == "commit" and s.of in handles:
-            continue
-        if s.kind == "call" and s.name in _COPIES and s.named.get("tma_bar_ptr") in barriers:
-            _note(barriers[s.named["tma_bar_ptr"]], s, value)
-            continue
-        for var in s.uses:  # whatever else happens to it is not known
-            for held in (handles, barriers):
-                if var in held:
-                    held[var].known = False
-    for stage in stages:
-        _judge(stage)
+        elif s.kind == "get" and s.name == "barrier" and id(held) in given:
+            barriers[s.target] = given[id(held)]
+        elif s.kind == "call" and s.name in _COPIES and s.named.get("tma_bar_ptr") in barriers:
+            _note(barriers[s.named["tma_bar_ptr"]], s, regions[s.block], code.value)
+        else:
+            if s.kind == "call" and s.name in ("advance", "reverse"):
+                current.clear()
+            for var in barriers.keys() & s.uses:  # whatever else happens to it is not known
+                barriers[var].known = False
+    for stage, handle in stages:
+        if handle is None or handle.plain:
+            _judge(stage)
 
 
-def _stage(pipe: Any, s: Step) -> Stage | None:
+def _stage(pipe: Any, region: int, at: Spot) -> Stage | None:
     full: Any = getattr(pipe, "sync_object_full", None) if isinstance(pipe, PipelineAsync) else None
     tx_count = getattr(full, "tx_count", None)
     if not isinstance(tx_count, int) or full.op_type is not PipelineOp.TmaLoad:
         return None
-    return Stage(full.name.removesuffix(".full"), tx_count, s.region, s.line)
+    return Stage(full.name.removesuffix(".full"), tx_count, region, at)
 
 
-def _note(stage: Stage, s: Step, value: Callable[[str], Any]) -> None:
+def _note(stage: Stage, s: Step, region: int, value: Callable[[str], Any]) -> None:
     """Add a copy to its stage."""
     given = dict(zip(("atom", "src", "dst"), s.args), **s.named)
     atom, dst = (value(given[k]) if k in given else None for k in ("atom", "dst"))
-    if not isinstance(dst, Tensor) or not is_static(dst.shape) or s.region != stage.region or "pred" in given:
+    if not isinstance(dst, Tensor) or not is_static(dst.shape) or region != stage.region or "pred" in given:
         stage.known = False
         return
     blocks = atom.op.blocks if isinstance(atom, (CopyAtom, TiledCopy)) else 1
     delivered = int(layout.size(dst.shape)) * dst.element_type.width // 8 * blocks
-    stage.copies.append((delivered, "mcast_mask" in given, s.line))
+    stage.copies.append((delivered, "mcast_mask" in given, s.at))
 
 
 def _judge(stage: Stage) -> None:
@@ -122,15 +112,15 @@ def _judge(stage: Stage) -> None:
         return
     total = sum(n for n, *_ in stage.copies)
     terms = " + ".join(str(n) for n, *_ in stage.copies)
-    lines = ", ".join(str(line) for *_, line in stage.copies)
+    lines = ", ".join(str(at).removeprefix("line ") for *_, at in stage.copies)
     plural = "copy in line" if len(stage.copies) == 1 else "copies in lines"
     sums = terms if len(stage.copies) == 1 else f"{terms} = {total}"
     e = CuteError(
         f"pipeline {stage.name!r}: tx_count is {stage.tx_count} bytes, but the {plural} {lines} into the stage "
-        f"acquired in line {stage.line} deliver{'s' * (len(stage.copies) == 1)} {sums} bytes: "
+        f"acquired in {stage.at} deliver{'s' * (len(stage.copies) == 1)} {sums} bytes: "
         f"tx_count={total} (bytes of all copies of one stage that arrive in this CTA)"
     )
-    raise in_line(e, stage.line)
+    raise at_spot(e, stage.at)
 
 
-AUDITS.append(check_bytes)
+AUDITS_OF_KERNELS.append(check_bytes)

@@ -4,7 +4,9 @@
 import warnings
 
 import pytest
+from numba import cuda
 
+from numba_cute.seam.hooks.engines import COMPILER
 from numba_cute.sim.checks import CHECKS
 
 from . import (  # noqa: F401
@@ -30,6 +32,9 @@ from . import (  # noqa: F401
 )
 from .zoo import BUGS
 
+STORES = ("store ", "writers that do not wait", "tiles stored")
+"""Kernels that are given a host object, which a simulated function takes, and a compiled kernel does not."""
+
 FIRST, SECOND = {}, {"seed": 1}
 MORE = [{"async_mode": "eager"}, {"seed": 3, "async_mode": "lazy"}, *({"seed": s} for s in (0, 2, 4, 5, 6, 7))]
 
@@ -54,6 +59,22 @@ def test_mended_is_silent(bug, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bug.run(True, **options)
+
+
+OF_PIPELINES = [b for b in BUGS if b.make.__module__.endswith(".pipelines") and not b.name.startswith(STORES)]
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [pytest.param(b, marks=[] if i % 8 == 0 else pytest.mark.slow) for i, b in enumerate(OF_PIPELINES)],
+    ids=lambda b: b.name,
+)
+def test_mended_has_no_note_at_compile_time(bug):
+    made = bug.make(True)
+    for kernel in made if isinstance(made, list) else [made]:
+        given = cuda.jit(kernel), bug.arguments(), bug.launch.get("arch", "sm_90a")
+        COMPILER.check(*given)
+        assert COMPILER.likely_wrong(*given) == ()
 
 
 @pytest.mark.slow

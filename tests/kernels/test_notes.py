@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from benchmarks.code_kernels import OURS
 from numba_cute.kernels.moves import permute
 from numba_cute.kernels.rows import norm, rotary, softmax, topk
 
@@ -91,3 +92,9 @@ def test_a_ready_made_kernel_loses_no_speed_by_its_code(name):
     work, arrays = WORKS[name]()
     lost = [n for n in work.compile(*arrays).notes if n.startswith("lost speed")]
     assert all(name in KNOWN and KNOWN[name] in n for n in lost), "\n".join(lost)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OURS)
+def test_no_kernel_of_ours_is_likely_wrong(name):
+    assert [n for n in OURS[name]().notes if n.startswith("likely wrong")] == []

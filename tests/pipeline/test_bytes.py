@@ -37,9 +37,22 @@ def partitions(tma, buffers, tensor):
     )
 
 
-def kernel(body, tx_count):
+class Loader:
+    """An object that holds a pipeline and a participant, and loads with them."""
+
+    def __init__(self, pipe, producer):
+        self.pipe = pipe
+        self.producer = producer
+
+
+def kernel(body, tx_count, form="device function"):
     """A kernel whose producer warp does `body(pipe, producer, tma_a, from_a, to_a, tma_b, from_b, to_b, n)`."""
-    body = cuda.jit(device=True)(body)
+    body = cuda.jit(device=True)(body) if form == "device function" else body
+    method = form == "method"
+
+    class Loads(Loader):
+        def run(self, *others):
+            body(self.pipe, self.producer, *others)
 
     @cuda.jit
     def run(tma_a, a, tma_b, b, n):
@@ -55,7 +68,10 @@ def kernel(body, tx_count):
         to_b, from_b = partitions(tma_b, s_b, b)
         producer, consumer = pipe.make_participants()
         if tidx < 32:
-            body(pipe, producer, tma_a, from_a, to_a, tma_b, from_b, to_b, n)
+            if cute.const_expr(method):
+                Loads(pipe, producer).run(tma_a, from_a, to_a, tma_b, from_b, to_b, n)
+            else:
+                body(pipe, producer, tma_a, from_a, to_a, tma_b, from_b, to_b, n)
         else:
             for _ in range(n):
                 stage = consumer.wait_and_advance()
@@ -150,10 +166,20 @@ def test_what_fits_is_compiled_and_runs(run, atoms, body, tx_count):
 
 
 @pytest.mark.parametrize(("body", "tx_count", "says"), WRONG, ids=lambda x: getattr(x, "__name__", None))
-def test_what_does_not_fit_is_refused(atoms, body, tx_count, says):
+@pytest.mark.parametrize(
+    "form", ["device function", *(pytest.param(f, marks=pytest.mark.slow) for f in ("plain function", "method"))]
+)
+def test_what_does_not_fit_is_refused(atoms, body, tx_count, says, form):
     with pytest.raises(cute.CuteError) as e:
-        cute.compile(kernel(body, tx_count), (*atoms, np.int32(3)))
+        cute.compile(kernel(body, tx_count, form), (*atoms, np.int32(3)))
     assert re.search(says, str(e.value)), str(e.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["plain function", "method"])
+@pytest.mark.parametrize(("body", "tx_count"), RIGHT, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_what_fits_is_compiled_in_each_form(atoms, body, tx_count, form):
+    assert not [n for n in cute.compile(kernel(body, tx_count, form), (*atoms, np.int32(3))).notes if "wrong" in n]
 
 
 @pytest.mark.parametrize(("body", "tx_count", "says"), WRONG, ids=lambda x: getattr(x, "__name__", None))

@@ -19,9 +19,9 @@ def of_one_warp(storage, name, stages):
     return pipeline.PipelineAsync.create(num_stages=stages, barrier_storage=storage, name=name, **sides)
 
 
-def kernel(how, names=("a", "b"), stages=(2, 2), helper=False):
-    """One warp fills two pipelines, one empties both. how: which handle goes where. helper: a traced function makes the
-    pipelines, so that the compiler does not see in the kernel which is which."""
+def kernel(how, names=("a", "b"), stages=(2, 2), helper=False, joined=False):
+    """One warp fills two pipelines, one empties both. how: which handle goes where. helper: a plain function makes the
+    pipelines. joined: two ways meet, so that the compiler does not see which is which."""
     (name_a, name_b), (stages_a, stages_b) = names, stages
 
     @cuda.jit
@@ -39,6 +39,9 @@ def kernel(how, names=("a", "b"), stages=(2, 2), helper=False):
                 num_stages=stages_b, producer_group=WARP, consumer_group=WARP, name=name_b,
                 barrier_storage=words + 2 * stages_a,
             )  # fmt: skip
+        if joined:
+            if rounds < 0:
+                a, b = b, a
         producer_a, consumer_a = a.make_participants()
         producer_b, consumer_b = b.make_participants()
         if arch.thread_idx()[0] < 32:
@@ -124,9 +127,14 @@ def test_so_is_one_of_a_pipeline_with_other_stages(engine, how):
 
 
 @pytest.mark.parametrize("how", MIXED)
+def test_so_is_one_of_a_pipeline_that_a_function_made(how):
+    assert "another of that name" in refused(compiled, kernel(how, ("tiles", "tiles"), helper=True))
+
+
+@pytest.mark.parametrize("how", MIXED)
 def test_the_simulator_tells_pipelines_apart_that_are_one_type(how):
-    k = kernel(how, ("tiles", "tiles"), helper=True)
-    compiled(k)  # what made them is not known there: see pipeline.ownership
+    k = kernel(how, ("tiles", "tiles"), helper=True, joined=True)
+    compiled(k)  # which of the two each is is not known there: see pipeline.ownership
     for engine in (simulated, together):
         assert "another of that name" in refused(engine, k)
 

@@ -24,6 +24,7 @@ from numba.cuda.typing.templates import fold_arguments
 
 from ... import promotion, seam
 from ...seam import CuteError
+from ...seam.ground import watching
 from ...seam.ground.error import Signal
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.ground.naming import shown
@@ -46,6 +47,7 @@ from .lasting import is_lasting_value, lasts, setting
 from .looks_into import REPLACED
 from .object_types import BoundTraced, StructRef, Value, names_of, traces_calls
 from .printing import printing_at_run_time
+from .recorder import recorder_of
 from .state import unchanged
 from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type, settle_before
@@ -307,7 +309,8 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
     numbers = [rest.index(i) + bound if i in rest else 0 for i in range(len(names))]
     known = memory()
     known.register(_asked_by(key, made), lower)
-    known.effects[full] = effects.Jitted(dispatcher.py_func, tuple(inner.args), tuple(numbers))
+    itself = frozenset(range(key[0] is BoundTraced, len(names))) - {*rest}
+    known.effects[full] = effects.Jitted(dispatcher.py_func, tuple(inner.args), tuple(numbers), itself)
     known.jitted[memo] = fn
     return made
 
@@ -327,12 +330,16 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]
+    mentioned = [] if watching.now is None else list(map(watching.now.name, given))
     settle_before(given, tracer)
     kinds = tuple(map(numba_type, given))
     fn = types.Dispatcher(dispatcher_of(function.py_func))
-    sig = fn.get_call_type(contexts.typing_context(), kinds, {})
+    with watching.watching(None):
+        sig = fn.get_call_type(contexts.typing_context(), kinds, {})
     if tracer.builder is None:
         found = abstract(sig.return_type, None, tracer)
+        if watching.now is not None:
+            watching.now.jitted((fn.dispatcher.py_func, tuple(sig.args)), mentioned, found)
         if tracer.trail is not None:
             tracer.trail.note(found, frozenset((effects.NEW,)) | tracer.trail.of(given))
         return found
@@ -403,7 +410,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         for i, x in enumerate(values, first):
             if effects.kinds(types_[i - first]):
                 trail.note_argument(x, i)
-        with reached:
+        recorder = recorder_of(fn, (this,) * first + tuple(values))
+        with reached, watching.watching(recorder):
             given = run(fn, real, [values[i] for i in order], typing_tracer)
             if isinstance(given, GeneratorType):
                 raise Final(GENERATOR)
@@ -412,6 +420,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         full = (*key, (receiver,) * first + types_)
         known.effects[full] = trail.effects(given if effects.kinds(result) else None)
         known.results[memo] = result
+        if recorder is not None:
+            recorder.keep(known.bodies, full, given)
         with seam.running(typing_tracer):
             note_traced(fn, real, (*(receiver,) * first, *(types_[i] for i in order)))
         made = _called(result, types_, key, receiver, folded)

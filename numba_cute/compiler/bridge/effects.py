@@ -40,11 +40,13 @@ class Effects(NamedTuple):
 
 
 class Jitted(NamedTuple):
-    """A call of a function that Numba compiles: what it does, `of` says, in the numbers of its own parameters."""
+    """A call of a function that Numba compiles: what it does, `of` says, in the numbers of its own parameters. itself:
+    those that what is called gives itself, as a partial does."""
 
     function: Any
     args: tuple[Any, ...]
     numbers: tuple[int, ...]
+    itself: frozenset[int] = frozenset()
 
 
 def of(key: Any) -> Effects | None:

@@ -19,6 +19,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError, Leaf
+from ...seam.ground import watching
 from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_users_module, own_signature
 from ...seam.source.language import NO_KEY, no_function, no_operator
@@ -68,9 +69,15 @@ def call_method(x: Any, name: str, /, *args: Any, **named: Any) -> Any:
     context, this = contexts.typing_context(), _slot(x)
     fn = context.resolve_getattr(this._ty, name)
     kinds = tuple(map(numba_type, args))
-    sig = fn.get_call_type(context, kinds, {})
+    with watching.watching(None):
+        sig = fn.get_call_type(context, kinds, {})
     if tracer.builder is None:
-        return abstract(sig.return_type, None, tracer)
+        found = abstract(sig.return_type, None, tracer)
+        if watching.now is not None:
+            watching.now.jitted(
+                (*fn.typing_key, (this._ty, *sig.args)), [watching.now.name(y) for y in (x, *args)], found
+            )
+        return found
     lowered = [concrete(a, ty, tracer) for a, ty in zip(args, kinds)]
     lowered = [tracer.context.cast(tracer.builder, v, h, w) for v, h, w in zip(lowered, kinds, sig.args)]
     out = tracer.context.get_function(fn, sig)(tracer.builder, [this._ptr, *lowered])

@@ -23,6 +23,7 @@ from numba.cuda.np.arrayobj import make_array
 from ... import dtypes, promotion, seam
 from ...layout.int_tuple import Part
 from ...seam import CuteError
+from ...seam.ground import watching
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import unknown
 from ...seam.marks import plain
@@ -438,6 +439,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
         found = abstract(ref.types[name], value, tracer)
         if tracer.trail is not None:
             tracer.trail.note(found, tracer.trail.of(proxy))
+        if watching.now is not None:
+            watching.now.got(proxy, name, found)
         return found
     if name == "__class__":
         return ref.cls
@@ -490,5 +493,7 @@ def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     check_assignment(proxy._ty, name, numba_type(value))
     if tracer.trail is not None:
         tracer.trail.store(proxy, value)
+    if watching.now is not None:
+        watching.now.stored(proxy, name, value)
     if tracer.builder is not None and name in proxy._ty.stored:
         _store(proxy, name, value, tracer)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ...seam.ground import watching
+
 Keep = Callable[[Any, Any], None]
 _keeping: list[Keep] = []
 
@@ -51,8 +53,8 @@ class Regions:
         return self.regions[-1]
 
     @contextmanager
-    def region(self) -> Iterator[None]:
-        """Trace a part: the structs of those around it get slots."""
+    def region(self, repeats: bool = False) -> Iterator[None]:
+        """Trace a part: the structs of those around it get slots. repeats: whether it may run many times."""
         self._made = [ref for ref in self._made if ref() is not None]
         for ref in self._made:
             made = ref()
@@ -60,7 +62,12 @@ class Regions:
                 (keep,) = _keeping
                 keep(made, self)
         self.regions.append(Region(self))
+        watcher = watching.now
+        if watcher is not None:
+            watcher.enter()
         try:
             yield
         finally:
             self.regions.pop()
+        if watcher is not None:
+            watcher.leave(repeats)

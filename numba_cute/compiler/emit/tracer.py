@@ -109,7 +109,7 @@ class Tracer(Regions, Vectors):
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32
-        with self.region():
+        with self.region(repeats=True):
             if self.builder is None:
                 body(Number(ty))
                 return

@@ -51,6 +51,7 @@ class Kept(NamedTuple):
     holds: Callable[[], bool]
     meetings: Meetings
     effects: dict[Any, Any]
+    bodies: dict[Any, Any]
     device: dict[Any, Any]
     roots: list[Any]
     stored: frozenset[str] | None
@@ -81,7 +82,8 @@ class Memory:
     became, by dispatcher and arguments' types; refused: why others became nothing. meetings: where values are converted
     (`typed.meetings`). inlined: by the variables of functions that were inlined, what those were called. effects: what
     calls do with objects, by the key of their lowering, and of functions that Numba compiles, by the function and its
-    arguments' types (bridge/effects.py). roots: the kernel, and the host's objects that it is given. stored: the
+    arguments' types (bridge/effects.py). bodies: by the same keys, what functions of the user's do that may concern the
+    checks of kernels (`seam.hooks.audits`). roots: the kernel, and the host's objects that it is given. stored: the
     fields' names that are set from there (bridge/settings.py). ours: a function of this library's has been met, so that
     what it calls is too. losses: what costs the function speed that is compiled now (of those that it calls see
     `losses_in`). lowers: what lowers functions now, innermost last. aside: how often a device function told the kernel
@@ -96,6 +98,7 @@ class Memory:
         self.meetings: Meetings = {}
         self.inlined: dict[str, str] = {}
         self.effects: dict[Any, Any] = {}
+        self.bodies: dict[Any, Any] = {}
         self.roots: list[Any] = []
         self.stored: frozenset[str] | None = None
         self.ours = False
@@ -158,18 +161,18 @@ class Memory:
         holds = None if question is None else question.read()
         outer, self.meetings = self.meetings, {}
         self._calls.append([])
-        begun = len(self.effects), len(self.compiled), len(self.roots), self.aside
+        begun = len(self.effects), len(self.bodies), len(self.compiled), len(self.roots), self.aside
         try:
             made = self._noting(compile)
         finally:
             meetings, self.meetings = self.meetings, outer
             inner = self._calls.pop()
             _join(outer, meetings)
-        if question is None or holds is None or self.aside != begun[3] or None in inner:
+        if question is None or holds is None or self.aside != begun[4] or None in inner:
             return None
         known = [k for k in inner if k is not None]
-        told, device = _since(self.effects, begun[0]), _since(self.compiled, begun[1])
-        kept = Kept(made, holds, meetings, told, device, self.roots[begun[2] :], self.stored, self.ours, known)
+        told, bodies, device = map(_since, (self.effects, self.bodies, self.compiled), begun)
+        kept = Kept(made, holds, meetings, told, bodies, device, self.roots[begun[3] :], self.stored, self.ours, known)
         kept_of(dispatcher.py_func)[question.key] = kept
         return kept
 
@@ -212,6 +215,7 @@ class Memory:
         seen.add(id(kept))
         _join(self.meetings, kept.meetings)
         self.effects.update(kept.effects)
+        self.bodies.update(kept.bodies)
         self.compiled.update(kept.device)
         self.roots += kept.roots
         self.ours = self.ours or kept.ours
@@ -307,6 +311,12 @@ def effects_of(key: Any) -> Any:
     """Return what a call or a function of this compilation does with objects; None if that is not known."""
     found = memory().effects.get(key)
     return LASTING.effects.get(key) if found is None else found
+
+
+def body_of(key: Any) -> Any:
+    """Return what a function of this compilation does; None if that is not known, or concerns no check."""
+    found = memory().bodies.get(key)
+    return LASTING.bodies.get(key) if found is None else found
 
 
 def lowering_of(key: Any) -> OverloadSelector | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda import types
@@ -11,14 +12,16 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.ground.places import at_line
 from ...seam.guards import facade
-from ...seam.hooks.audits import AUDITS, Code, Step
-from ..bridge.object_types import BoundTraced, StructRef, Value
+from ...seam.hooks.audits import AUDITS, AUDITS_OF_KERNELS, Callee, Code, Given, Spot, Step
+from ...seam.marks.plain import is_users_module
+from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
+from ..bridge.recorder import callee_of, is_followed
 from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
 from ..ground.building import building_kernel, kernel, known_launch, lowering
 from ..ground.memory import Loss, compiling, memory
+from .joined import joined
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -30,29 +33,37 @@ class Audit(AnalysisPass):
 
     def run_pass(self, state: Any) -> bool:
         lowering(state.func_id.func)
-        if any(isinstance(t, Value) for t in state.typemap.values()):
-            try:
-                code = _code(state)
-                with seam.running(Tracer()):
-                    for audit in AUDITS:
-                        audit(code)
-            except CuteError as e:
-                line = getattr(e, "line", None)
-                raise e if line is None else at_line(e, state.func_ir.loc.filename, line) from None
+        kinds = set(state.typemap.values())
+        if any(isinstance(t, Value) for t in kinds):
+            code = _code(state)
+            _judge(code, AUDITS)
+            if any(map(is_followed, kinds)):
+                function = state.cute_function
+                if building_kernel() and kernel().function is function:
+                    whole = joined(code)
+                    _judge(whole, AUDITS_OF_KERNELS)
+                    whole.found.clear()  # which leads back to it: the collector would have to find that
+                elif is_users_module(function.__module__):
+                    memory().bodies[function, tuple(state.args)] = code
         return False
 
 
+def _judge(code: Code, audits: list[Callable[[Code], None]]) -> None:
+    with seam.running(Tracer()):
+        for audit in audits:
+            audit(code)
+
+
 def _code(state: Any) -> Code:
-    func_ir, typemap, file = state.func_ir, state.typemap, state.func_ir.loc.filename
+    func_ir, typemap = state.func_ir, state.typemap
     ends = {at: block.terminator for at, block in func_ir.blocks.items()}
     chosen = {at: end.cond.name for at, end in ends.items() if isinstance(end, ir.Branch)}
     steps = _steps(func_ir, typemap, state.calltypes)
     over = {s.target: s.of for s in steps if s.kind == "round"}
-    is_kernel = building_kernel() and kernel().function is getattr(state, "cute_function", None)
 
-    def note(text: str, line: int) -> None:
+    def note(text: str, at: Spot) -> None:
         if compiling():
-            memory().losses[Loss(text, file, line, likely_wrong=True)] = None
+            memory().losses[Loss(text, at.file, at.line, likely_wrong=True)] = None
 
     return Code(
         steps,
@@ -62,8 +73,6 @@ def _code(state: Any) -> Code:
         lambda var: _value(typemap, var),
         note,
         known_launch()[1],
-        is_kernel,
-        (state.func_id.func, tuple(state.args)),
     )
 
 
@@ -79,18 +88,11 @@ def _value(typemap: Any, var: str) -> Any:
 
 
 def _steps(func_ir: Any, typemap: Any, calltypes: Any) -> list[Step]:
-    bound = {
-        inst.target.name: inst.value.value.name
-        for block in func_ir.blocks.values()
-        for inst in block.find_insts(ir.Assign)
-        if isinstance(inst.value, ir.Expr) and inst.value.op == "getattr"
-        if isinstance(typemap.get(inst.target.name), BoundTraced)
-    }
-    reader, regions, steps = _Reader(typemap, calltypes, bound), _regions(func_ir), []
+    reader, steps = _Reader(typemap, calltypes), []
     for at in sorted(func_ir.blocks):
         for inst in func_ir.blocks[at].body:
-            if not (isinstance(inst, ir.Assign) and inst.target.name in bound) and not isinstance(inst, ir.Del):
-                steps.append(reader.step(inst, at, regions[at]))
+            if not isinstance(inst, ir.Del):
+                steps.append(reader.step(inst, at))
     return steps
 
 
@@ -101,23 +103,33 @@ _ROUND = ("pair_second", "iternext", "pair_first")
 
 
 class _Reader:
-    """Reads the statements of a function as steps. typemap, calltypes: its types, and those of its calls. bound: the
-    object of each variable that holds a traced method."""
+    """Reads the statements of a function as steps. A method of an object stands for the object. typemap, calltypes: the
+    types of the function, and of its calls."""
 
-    def __init__(self, typemap: Any, calltypes: Any, bound: dict[str, str]) -> None:
-        self._typemap, self._calltypes, self._bound = typemap, calltypes, bound
+    def __init__(self, typemap: Any, calltypes: Any) -> None:
+        self._typemap, self._calltypes = typemap, calltypes
         self._known: dict[str, Any] = {}  # of variables that hold a value of the source
+        self._spots: dict[int, Spot] = {}  # by line: a function is of one file
 
-    def step(self, inst: Any, block: int, region: int) -> Step:
+    def step(self, inst: Any, block: int) -> Step:
         uses = {v.name for v in inst.list_vars()}
-        uses |= {self._bound[v] for v in uses if v in self._bound}
+        at = self._at(inst.loc)
+        if isinstance(inst, ir.SetAttr):
+            return Step("set", "", inst.target.name, inst.attr, (inst.value.name,), {}, uses, at, block)
+        if isinstance(inst, ir.Return):
+            return Step("return", "", inst.value.name, None, (), {}, uses, at, block)
         if not isinstance(inst, ir.Assign):
-            return Step("other", "", None, None, (), {}, uses, region, inst.loc.line, block)
+            return Step("other", "", None, None, (), {}, uses, at, block)
         target = inst.target.name
         uses.discard(target)
         kind, of, name, args, named = self._read(target, inst.value)
-        calls = self._device_function(inst.value) if kind == "other" else None
-        return Step(kind, target, of, name, args, named, uses, region, inst.loc.line, block, calls)
+        calls = self._callee(inst.value) if kind in ("call", "other") else None
+        return Step(kind, target, of, name, args, named, uses, at, block, calls)
+
+    def _at(self, loc: Any) -> Spot:
+        if loc.line not in self._spots:
+            self._spots[loc.line] = Spot(loc.filename, loc.line)
+        return self._spots[loc.line]
 
     def _read(self, target: str, value: Any) -> tuple[str, Any, Any, tuple[str, ...], dict[str, str]]:
         """Return kind, of, name, args and named of an assignment."""
@@ -132,9 +144,11 @@ class _Reader:
         if isinstance(value, ir.Var):
             return "alias", value.name, None, (), {}
         if isinstance(value, ir.Arg):
-            return "argument", None, value.name, (), {}
+            return "argument", value.index, value.name, (), {}
         if not isinstance(value, ir.Expr):
             return "other", None, None, (), {}
+        if value.op == "getattr" and isinstance(self._typemap.get(target), (BoundTraced, BoundJitted)):
+            return "alias", value.value.name, None, (), {}
         if value.op == "getattr":
             return "get", value.value.name, value.attr, (), {}
         if value.op in ("cast", "getiter", "exhaust_iter"):
@@ -160,8 +174,8 @@ class _Reader:
     def _call(self, value: Any) -> tuple[str, Any, Any, tuple[str, ...], dict[str, str]]:
         func, args = value.func.name, tuple(v.name for v in value.args)
         named = {k: v.name for k, v in value.kws}
-        if func in self._bound:
-            return "call", self._bound[func], self._typemap[func].attr, args, named
+        if isinstance(self._typemap.get(func), (BoundTraced, BoundJitted)):
+            return "call", func, self._typemap[func].attr, args, named
         known = self._known.get(func)
         if len(args) == 1 and any(known is same for same in _SAME):
             return "alias", args[0], None, (), {}
@@ -172,28 +186,29 @@ class _Reader:
             return "call", None, facade.plain(called), args, named
         return "other", None, None, args, named
 
-    def _device_function(self, value: Any) -> Any:
-        """Return the device function that a statement calls, and the types of its arguments; None if it calls none."""
-        if not isinstance(value, ir.Expr) or value.op != "call" or value.vararg is not None:
+    def _callee(self, call: Any) -> Callee | None:
+        """Return what function of the user's a statement calls; None if it calls none, or nobody knows which."""
+        if not isinstance(call, ir.Expr) or call.op != "call" or call.vararg is not None:
             return None
-        called = self._typemap[value.func.name]
-        if not isinstance(called, types.Dispatcher):
+        func, sig = self._typemap[call.func.name], self._calltypes[call]
+        types_ = (*(() if sig.recvr is None else (sig.recvr,)), *sig.args)
+        if isinstance(func, (types.Dispatcher, BoundJitted)):
+            key: Any = func.dispatcher.py_func, types_
+        elif isinstance(func, (BoundTraced, Value)):
+            key = (*(func.typing_key if isinstance(func, BoundTraced) else (Value, func.key)), types_)
+        else:
             return None
-        return called.dispatcher.py_func, tuple(self._calltypes[value].args)
+        return callee_of(key, lambda: _passed(call, sig))
 
 
-def _regions(func_ir: Any) -> dict[int, int]:
-    """Find for each block the first of those that always run one after the other with it."""
-    into: dict[int, list[int]] = {}
-    out = {at: list(block.terminator.get_targets()) for at, block in func_ir.blocks.items()}
-    for at, targets in out.items():
-        for t in targets:
-            into.setdefault(t, []).append(at)
-    first = {}
-    for at in sorted(func_ir.blocks):
-        seen, b = {at}, at
-        while len(into.get(b, ())) == 1 and len(out[into[b][0]]) == 1 and into[b][0] not in seen:
-            b = into[b][0]
-            seen.add(b)
-        first[at] = b
-    return first
+def _passed(call: Any, sig: Any) -> list[Given] | None:
+    """Return the variable that a call gives to each parameter, first to a method's own; None if that is not known."""
+    own: list[Given] = [] if sig.recvr is None else [call.func.name]
+    if sig.pysig is None:
+        return None if call.kws else [*own, *(v.name for v in call.args)]
+    try:
+        bound = sig.pysig.bind(*call.args, **dict(call.kws)).arguments
+    except TypeError:
+        return None
+    given = (bound.get(name) for name in sig.pysig.parameters)
+    return own + [None if x is None else tuple(v.name for v in x) if isinstance(x, tuple) else x.name for x in given]

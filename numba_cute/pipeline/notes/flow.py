@@ -75,20 +75,35 @@ class Flow:
         return self._steps[block][0]
 
     @functools.cached_property
-    def _dominators(self) -> dict[int, set[int]]:
+    def _dominators(self) -> dict[int, frozenset[int]]:
         """Of each block those by which every way to it comes."""
-        blocks = sorted(self._code.follows)
-        found = {b: set(blocks) for b in blocks}
-        found[self.first] = {self.first}
+        found: dict[int, frozenset[int]] = {}
+        todo = self._in_order()
         changed = True
         while changed:
             changed = False
-            for b in blocks:
-                before = [found[p] for p in self.before[b]]
-                now = {b} | (set.intersection(*before) if before else set())
-                if b != self.first and now != found[b]:
+            for b in todo:
+                before = [found[p] for p in self.before[b] if p in found] if b != self.first else []
+                now = frozenset.intersection(*before) | {b} if before else frozenset((b,))
+                if found.get(b) != now:
                     found[b], changed = now, True
-        return found
+        everything = frozenset(self._code.follows)  # no way leads to the others
+        return {b: found.get(b, everything) for b in self._code.follows}
+
+    def _in_order(self) -> list[int]:
+        """List the blocks to which ways lead, each after those before it, but for what loops lead back to."""
+        done: list[int] = []
+        seen, left = {self.first}, [(self.first, iter(self._code.follows[self.first]))]
+        while left:
+            block, following = left[-1]
+            new = next((f for f in following if f not in seen), None)
+            if new is None:
+                done.append(block)
+                left.pop()
+            else:
+                seen.add(new)
+                left.append((new, iter(self._code.follows[new])))
+        return done[::-1]
 
     @functools.cached_property
     def before(self) -> dict[int, list[int]]:
@@ -114,6 +129,31 @@ class Flow:
                         left += new
                     found.append((head, body))
         return found
+
+
+def regions_of(code: Code) -> dict[int, int]:
+    """Find for each block the first of those that always run one after the other with it."""
+    if "regions" not in code.found:
+        code.found["regions"] = _regions(code.follows)
+    found: dict[int, int] = code.found["regions"]
+    return found
+
+
+def _regions(follows: dict[int, tuple[int, ...]]) -> dict[int, int]:
+    into: dict[int, list[int]] = {b: [] for b in follows}
+    for b, following in follows.items():
+        for f in following:
+            into[f].append(b)
+    found: dict[int, int] = {}
+    for b in follows:
+        chain = [b]
+        while len(into[b]) == 1 and len(follows[into[b][0]]) == 1 and into[b][0] not in chain:
+            b = into[b][0]
+            if b in found:
+                break
+            chain.append(b)
+        found.update(dict.fromkeys(chain, found.get(b, b)))
+    return found
 
 
 class Threads:

@@ -14,22 +14,22 @@ from ...tensor.pointer import AddressSpace
 from ...tensor.tensor import Tensor
 from ..group import PipelineOp, PipelineUserType
 from ..umma import PipelineTmaMultiConsumersAsync
-from .flow import Flow, Threads
+from .flow import Flow, Threads, regions_of
 from .sides import Note
 from .uses import Event, Pipe, Uses
 
 _SHARED = (AddressSpace.smem, AddressSpace.tmem)
 
 
-def of_order(pipe: Pipe, uses: Uses, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
-    """Note what one side of a pipeline that the function makes does in an order that cannot be meant."""
+def of_beginnings(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
+    """Note a pipeline that does not begin as it must, of which all is seen from there on."""
     yield from _begun(pipe)
+    yield from _begun_anew(pipe, code, flow, threads)
     yield from _too_many(pipe, code, flow, threads)
-    yield from of_one_side(pipe, uses, code, flow)
 
 
-def of_one_side(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]:
-    """Note the same of what the function alone shows, whoever made the pipeline."""
+def of_order(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]:
+    """Note what one side of a pipeline does in an order that cannot be meant."""
     yield from _again(pipe, code, flow)
     yield from _early(pipe, flow)
     if not isinstance(pipe.obj, PipelineTmaMultiConsumersAsync):  # a stage of it is released twice
@@ -50,9 +50,9 @@ def _again(pipe: Pipe, code: Code, flow: Flow) -> Iterator[Note]:
             first = next(done, None)
             if first is not None:
                 yield (
-                    f"pipeline {pipe.name!r}: {kind} in line {then.line} is of the stage of which {first.kind} in line "
-                    f"{first.line} was: nothing advances the state between them",
-                    then.line,
+                    f"pipeline {pipe.name!r}: {kind} in {then.at} is of the stage of which {first.kind} in "
+                    f"{first.at} was: nothing advances the state between them",
+                    then.at,
                 )
                 return
 
@@ -70,9 +70,9 @@ def _given_twice(pipe: Pipe, code: Code, flow: Flow) -> Iterator[Note]:
                     again = first.handle.plain and _straight(first, then, code)
                 if again:
                     yield (
-                        f"pipeline {pipe.name!r}: the stage that {kind} in line {first.line} gave back is given back "
-                        f"once more in line {then.line}: an arrival too many",
-                        then.line,
+                        f"pipeline {pipe.name!r}: the stage that {kind} in {first.at} gave back is given back "
+                        f"once more in {then.at}: an arrival too many",
+                        then.at,
                     )
                     return
 
@@ -83,7 +83,7 @@ def _twice(first: Event, then: Event, code: Code, flow: Flow) -> bool:
     place = then.place
     if place is None or not place.plain or first.step in place.advances:
         return False
-    if first.handle is not None and first.handle.step in place.advances:
+    if first.handle is not None and (first.handle.step in place.advances or not first.handle.plain):
         return False
     if first is not then and _straight(first, then, code):
         return not any(first.step < a < then.step for a in place.advances)
@@ -94,7 +94,8 @@ def _twice(first: Event, then: Event, code: Code, flow: Flow) -> bool:
 
 def _straight(first: Event, then: Event, code: Code) -> bool:
     """Say whether an event follows another one in straight code."""
-    return first.step < then.step and code.steps[first.step].region == code.steps[then.step].region
+    regions = regions_of(code)
+    return first.step < then.step and regions[first.block] == regions[then.block]
 
 
 def _begun(pipe: Pipe) -> Iterator[Note]:
@@ -107,10 +108,39 @@ def _begun(pipe: Pipe) -> Iterator[Note]:
             if e.place is not None and e.place.plain and e.place.begins is wrong:
                 yield (
                     f"pipeline {pipe.name!r}: {kind} by a state that begins as {wrong} "
-                    f"(make_pipeline_state in line {e.place.line}) is to begin as PipelineUserType.{right}",
-                    e.line,
+                    f"(make_pipeline_state in {e.place.at}) is to begin as PipelineUserType.{right}",
+                    e.at,
                 )
                 return
+
+
+def _begun_anew(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[Note]:
+    """Note a side that goes on by another state, which begins at the first stage while the other stands further on."""
+    stages = getattr(pipe.obj, "num_stages", None)
+    for kind in ("acquire", "wait"):
+        for first in pipe.of(kind):
+            for then in pipe.of(kind):
+                if not isinstance(stages, int) or not _both_begin(first, then, flow):
+                    continue
+                moves = first.place.advances if first.place is not None else []
+                times = [_times(m, [then.step], code, flow, threads) for m in moves]
+                moved = sum(times)
+                if all(times) and moved % (2 * stages) and not any(e.step in moves for e in pipe.of("tail")):
+                    yield (
+                        f"pipeline {pipe.name!r}: {kind} in {then.at} begins at stage 0 by another state than {kind} "
+                        f"in {first.at}, which advanced {moved} time{'s' * (moved > 1)} before it: let one do both",
+                        then.at,
+                    )
+                    return
+
+
+def _both_begin(first: Event, then: Event, flow: Flow) -> bool:
+    """Say whether two events are of two states that begin alike, and every way to the second comes by the first."""
+    a, b = first.place, then.place
+    if a is None or b is None or a is b or a.begins is None or a.begins is not b.begins or not (a.plain and b.plain):
+        return False
+    once = not any(flow.leads(p.made, p.made) for p in (a, b))
+    return once and flow.always_before(first.step, then.step)
 
 
 # ---------------------------------------------------------------- too early
@@ -129,9 +159,9 @@ def _early(pipe: Pipe, flow: Flow) -> Iterator[Note]:
             if after is not None and not before:
                 side = "consumer_" if kind == "release" else "producer_"
                 yield (
-                    f"pipeline {pipe.name!r}: {side}{kind} of a stage stands before its {side}{begins} in line "
-                    f"{after.line}: the stage is given back before it is there",
-                    e.line,
+                    f"pipeline {pipe.name!r}: {side}{kind} of a stage stands before its {side}{begins} in "
+                    f"{after.at}: the stage is given back before it is there",
+                    e.at,
                 )
                 return
 
@@ -150,7 +180,7 @@ def _read_late(pipe: Pipe, uses: Uses, code: Code, flow: Flow) -> Iterator[Note]
                 did, so = ("read", "it may be filled again by then")
                 if e.kind == "commit":
                     did, so = ("written", "consumers may read it before")
-                yield f"pipeline {pipe.name!r}: the stage is {did} in line {s.line}, after its {e.kind}: {so}", e.line
+                yield f"pipeline {pipe.name!r}: the stage is {did} in {s.at}, after its {e.kind}: {so}", e.at
                 return
 
 
@@ -202,25 +232,25 @@ def _too_many(pipe: Pipe, code: Code, flow: Flow, threads: Threads) -> Iterator[
         return
     count = 0
     for e in acquired:
-        count += _times(e, [r.step for r in released], code, flow, threads)
+        count += _times(e.step, [r.step for r in released], code, flow, threads)
         if count > stages:
             yield (
                 f"pipeline {pipe.name!r} has {stages} stage{'s' * (stages > 1)}, and {count} are acquired "
                 + ("before any is released" if released else "and none is ever released")
-                + f": acquire in line {e.line} waits for ever",
-                e.line,
+                + f": acquire in {e.at} waits for ever",
+                e.at,
             )
             return
 
 
-def _times(e: Event, released: list[int], code: Code, flow: Flow, threads: Threads) -> int:
-    """Count how often a stage is surely acquired by a step before any of these."""
-    times, first = 1, e.step
+def _times(step: int, until: list[int], code: Code, flow: Flow, threads: Threads) -> int:
+    """Count how often a step surely comes before any of these; 0 where that is not known."""
+    times, first, block = 1, step, code.steps[step].block
     for head, body in sorted(flow.loops, key=lambda loop: len(loop[1])):
-        if e.block in body and all(code.steps[r].block not in body for r in released):
+        if block in body and all(code.steps[r].block not in body for r in until):
             rounds = threads.rounds(head)
             last = [b for b in flow.before[head] if b in body]
-            if not rounds or not all(flow.block_always_before(e.block, b) for b in last):
+            if not rounds or not all(flow.block_always_before(block, b) for b in last):
                 return 0
             times, first = times * rounds, flow.start_of(head)
-    return times if all(flow.always_before(first, r) for r in released) else 0
+    return times if all(flow.always_before(first, r) for r in until) else 0

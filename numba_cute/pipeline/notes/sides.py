@@ -11,15 +11,15 @@ import numpy as np
 
 from ...layout import Layout, size
 from ...seam import is_static
-from ...seam.hooks.audits import Code
+from ...seam.hooks.audits import Code, Spot
 from ..clc import PipelineClcFetchAsync
 from ..group import WARP_SIZE, CooperativeGroup, PipelineOp, known_arrivals
 from ..umma import PipelineTmaMultiConsumersAsync
 from .flow import Threads
 from .uses import CONSUMES, PRODUCES, Event, Pipe, creates
 
-Note = tuple[str, int]
-"""A likely mistake in words, and its line."""
+Note = tuple[str, Spot]
+"""A likely mistake in words, and where it is."""
 
 
 def of_sides(pipe: Pipe) -> Iterator[Note]:
@@ -27,19 +27,19 @@ def of_sides(pipe: Pipe) -> Iterator[Note]:
     produced, consumed = pipe.of(*PRODUCES), pipe.of(*CONSUMES)
     what = f"pipeline {pipe.name!r}"
     if not pipe.does:
-        yield f"{what} is made and never used: leave it out", pipe.line
+        yield f"{what} is made and never used: leave it out", pipe.at
     elif produced and not consumed:
         e = produced[0]
-        yield f"{what} has a producer ({_call(e)}) and no consumer: nothing waits for or releases its stages", e.line
+        yield f"{what} has a producer ({_call(e)}) and no consumer: nothing waits for or releases its stages", e.at
     elif consumed and not produced:
         e = consumed[0]
-        yield f"{what} has a consumer ({_call(e)}) and no producer: nothing fills its stages: a wait never ends", e.line
+        yield f"{what} has a consumer ({_call(e)}) and no producer: nothing fills its stages: a wait never ends", e.at
     elif pipe.of("wait") and not pipe.of("commit") and _commits(pipe):
         e = pipe.of("acquire")[0] if pipe.of("acquire") else produced[0]
-        yield f"{what}: nothing commits a stage ({_call(e)}), and who waits for it does so for ever", e.line
+        yield f"{what}: nothing commits a stage ({_call(e)}), and who waits for it does so for ever", e.at
     elif pipe.of("release") and not pipe.of("wait", "try"):
         e = pipe.of("release")[0]
-        yield f"{what}: a stage is released ({_call(e)}) that nothing waits for: it is used before it is full", e.line
+        yield f"{what}: a stage is released ({_call(e)}) that nothing waits for: it is used before it is full", e.at
 
 
 def _commits(pipe: Pipe) -> bool:
@@ -49,7 +49,7 @@ def _commits(pipe: Pipe) -> bool:
 
 
 def _call(e: Event) -> str:
-    return f"{e.kind} in line {e.line}" + (f", in {e.by}" if e.by else "")
+    return f"{e.kind} in {e.at}"
 
 
 # ---------------------------------------------------------------- arrivals
@@ -76,8 +76,8 @@ def of_arrivals(pipe: Pipe, code: Code, threads: Threads) -> Iterator[Note]:
         most = _count(np.any([threads.may(x.block) for x in side.events], axis=0), side.unit)
         begins = f"pipeline {pipe.name!r}: a stage is {side.becomes} after {side.wanted} arrivals ({side.group})"
         if most < side.wanted:
-            yield f"{begins}, and no more than {most} {units} come to {_call(e)}: the others never arrive", e.line
-        elif code.is_kernel and side.events[0].place is not None:
+            yield f"{begins}, and no more than {most} {units} come to {_call(e)}: the others never arrive", e.at
+        elif side.events[0].place is not None:
             yield from _surplus(side, begins, units, code, threads)
 
 
@@ -89,7 +89,7 @@ def _surplus(side: _Side, begins: str, units: str, code: Code, threads: Threads)
         moves = [code.steps[i].block for i in e.place.advances]
         if _count(surely, side.unit) > side.wanted and all((threads.may(b) == surely).all() for b in moves):
             count = _count(surely, side.unit)
-            yield f"{begins}, and {count} {units} come to {_call(e)}: each arrives, and ends phases too early", e.line
+            yield f"{begins}, and {count} {units} come to {_call(e)}: each arrives, and ends phases too early", e.at
             return
 
 
@@ -130,19 +130,19 @@ def _wanted(group: Any) -> int | None:
 
 def of_clusters(code: Code) -> Iterator[Note]:
     """Note pipelines whose clusters differ."""
-    first: tuple[Any, int] | None = None
+    first: tuple[Any, Spot] | None = None
     for s in code.steps:
         given = s.named.get("cta_layout_vmnk", "")
         layout = code.value(given) if given and creates(s, code) else None
         if (_ctas(layout) or 1) == 1:
             continue
         if first is None:
-            first = layout, s.line
+            first = layout, s.at
         elif layout != first[0]:
             yield (
-                f"cta_layout_vmnk {layout} is another cluster than {first[0]} of the pipeline in line {first[1]}: a "
+                f"cta_layout_vmnk {layout} is another cluster than {first[0]} of the pipeline in {first[1]}: a "
                 "kernel has one cluster, and their masks name different CTAs",
-                s.line,
+                s.at,
             )
             return
 

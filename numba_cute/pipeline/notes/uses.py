@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read how a compiled function uses its pipelines: which step acquires, commits, waits, releases or advances, by which
-state, participant or handle."""
+"""Read how a kernel uses its pipelines: which step acquires, commits, waits, releases or advances, by which state,
+participant or handle, whatever object holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ...seam.ground.records import dataclass
 from ...seam.guards import facade
-from ...seam.hooks.audits import Code, Step
+from ...seam.hooks.audits import FOLLOWED, Code, Spot, Step
 from ...seam.source.named_arguments import call_with
 from ..clc import PipelineClcFetchAsync
-from ..participants import PipelineConsumer, PipelineProducer
+from ..group import PipelineUserType
+from ..participants import ConsumerHandle, PipelineConsumer, PipelineProducer, ProducerHandle
 from ..pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync
 from ..state import PipelineState, make_pipeline_state
 from ..umma import PipelineAsyncUmma, PipelineTmaMultiConsumersAsync, PipelineTmaUmma, PipelineUmmaAsync
 
-_PIPELINES = (
+PIPELINES = (
     PipelineAsync, PipelineCpAsync, PipelineTmaAsync, PipelineTmaUmma, PipelineAsyncUmma, PipelineUmmaAsync,
     PipelineTmaMultiConsumersAsync, PipelineClcFetchAsync,
 )  # fmt: skip
-CREATE = [cls.create for cls in _PIPELINES]
+CREATE = [cls.create for cls in PIPELINES]
+FOLLOWED.update(PIPELINES, (PipelineProducer, PipelineConsumer, PipelineState, ProducerHandle, ConsumerHandle))
 
 _OF_PIPELINE = {
     "producer_acquire": "acquire", "producer_try_acquire": "try", "producer_commit": "commit",
@@ -36,18 +36,21 @@ _OF_SIDE = {
     "wait": "wait", "wait_and_advance": "wait", "try_wait": "try", "release": "release", "advance": "advance",
 }  # fmt: skip
 """What methods of participants and of states do."""
+_BEGIN = {"make_producer": PipelineUserType.Producer, "make_consumer": PipelineUserType.Consumer}
+"""What makes a participant, in the order of `make_participants`."""
 PRODUCES, CONSUMES = ("acquire", "commit", "barrier", "tail"), ("wait", "release")
 
 
 @dataclass(eq=False)
 class Pipe:
-    """A pipeline that the function makes, or is given. made: the step. seen: the function alone uses it, as far as
-    steps tell, and device functions that it calls. does: what is done with it."""
+    """A pipeline. made: the step that makes it, or the one where it comes from nobody knows where. begun: whether it is
+    seen how. seen: all that uses it is, as far as steps tell. does: what is done with it."""
 
     made: int
-    line: int
+    at: Spot
     obj: Any
     name: str
+    begun: bool = True
     seen: bool = True
     does: list[Event] = field(default_factory=list)
 
@@ -58,11 +61,11 @@ class Pipe:
 
 @dataclass(eq=False)
 class Place:
-    """Where a side stands: a state or a participant. made, line: the step. begins: as what a state was made. plain: all
+    """Where a side stands: a state or a participant. made, at: the step. begins: as what it was made. plain: all
     that is done with it is seen, and it goes from stage to stage by `advance` alone. pipe: of a participant."""
 
     made: int
-    line: int
+    at: Spot
     pipe: Pipe | None = None
     begins: Any = None
     plain: bool = True
@@ -78,70 +81,126 @@ class Handle:
     plain: bool = True
 
 
+@dataclass(eq=False)
+class Object:
+    """An object of the user's that is made where it is seen. fields: what each holds. asked: fields that were asked for
+    before they were seen to hold anything. known: nobody else sets them."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    known: bool = True
+
+
 @dataclass(frozen=True)
 class Event:
-    """Says how a step uses a pipeline. place, handle: whose stage it is. by: the device function that does it."""
+    """Says how a step uses a pipeline. place, handle: whose stage it is."""
 
     kind: str
     pipe: Pipe
     step: int
-    line: int
+    at: Spot
     block: int
     place: Place | None
     handle: Handle | None = None
-    by: str = ""
-
-
-_DONE: WeakKeyDictionary[Any, dict[Any, dict[str, list[str] | None]]] = WeakKeyDictionary()
-"""Of each function that was compiled, by the types of its arguments and by parameters: what it does with the pipeline
-that it is given there, None where steps do not tell."""
 
 
 class Uses:
-    """All that a function does with the pipelines that it makes or is given. pipes: that it makes. given: by its
-    parameter, each pipeline or participant that it is given. stages: the variables that hold the index of a stage, by
-    step."""
+    """All that a kernel and what it calls do with pipelines. pipes: those. stages: the variables that hold the index of
+    a stage, by step."""
 
     def __init__(self, code: Code) -> None:
         self._code = code
         self.pipes: list[Pipe] = []
-        self.given: dict[str, Pipe] = {}
         self.stages: list[tuple[int, Place, Handle | None]] = []
         self._of: dict[str, Any] = {}
+        self._joins: list[tuple[Step, Any]] = []
         for i, s in enumerate(code.steps):
             if not self._read(i, s):
                 self._lose(s)
-        if self.given:
-            function, types = code.function
-            done = {name: [e.kind for e in pipe.does] if pipe.seen else None for name, pipe in self.given.items()}
-            _DONE.setdefault(function, {})[types] = done
+                self._find(i, s)
+        for s, held in self._joins:
+            if any(not _alike(self._of.get(v), held) for v in s.args):
+                self._lose(s)
+                _lost(held)
+
+    def held(self, var: str) -> Any:
+        """Return the `Pipe`, `Place` or `Handle` that a variable holds; None if it is not known to hold one."""
+        return self._of.get(var)
 
     def _read(self, i: int, s: Step) -> bool:
         """Note what a step does; False of one that is not understood."""
+        if s.kind in ("known", "return"):
+            return True
         if s.kind == "call":
             return self._call(i, s)
-        if s.kind == "argument":
-            return self._argument(i, s)
-        if s.calls is not None:
-            return self._device_function(i, s)
+        if s.kind == "make":
+            return self._name(s.target, Object())
+        if s.kind == "tuple":
+            items = tuple(map(self._of.get, s.args))
+            return not any(x is not None for x in items) or self._name(s.target, items)
+        if s.kind == "phi":
+            return self._join(i, s)
         held = self._of.get(s.of) if isinstance(s.of, str) else None
+        if s.kind == "set":
+            return isinstance(held, Object) and self._set(held, s)
         if held is None:
-            return s.kind == "known"
+            return False
         if s.kind == "alias":
             return self._name(s.target, held)
         if s.kind == "item" and isinstance(held, tuple) and s.name in range(len(held)):
             return self._name(s.target, held[s.name])
-        if s.kind == "get" and isinstance(held, (Place, Handle)):
-            if s.name == "index":
-                place, handle = (held.place, held) if isinstance(held, Handle) else (held, None)
-                self.stages.append((i, place, handle))
-            elif s.name == "barrier" and isinstance(held, Handle):
-                self._add("barrier", held.place.pipe, i, s, held.place, held)
-            return s.name in ("index", "phase", "count", "barrier")
-        return s.kind == "get" and isinstance(held, Pipe) and s.name == "num_stages"
+        return self._get(i, s, held) if s.kind == "get" else False
+
+    def _join(self, i: int, s: Step) -> bool:
+        """Note what a variable holds where ways meet: the same on each, or on each some stage of the same side. What
+        comes from a later step, as of a loop, is looked at in the end."""
+        found = [x for x in map(self._of.get, s.args) if x is not None]
+        if not found:
+            self._joins.append((s, None))
+            return True
+        same = all(x is found[0] for x in found)
+        held = found[0] if same and not isinstance(found[0], Handle) else None
+        if held is None and isinstance(found[0], Handle):
+            held = Handle(found[0].place, i, plain=False)
+        if held is None or not all(_alike(x, held) for x in found):
+            return False
+        self._joins.append((s, held))
+        return self._name(s.target, held)
+
+    def _get(self, i: int, s: Step, held: Any) -> bool:
+        if isinstance(held, Object):
+            if s.name not in held.fields:
+                held.asked.add(s.name)
+            return self._name(s.target, held.fields.get(s.name))
+        if isinstance(held, Pipe):
+            return bool(s.name == "num_stages")
+        if s.name == "state" and isinstance(held, Place) and held.pipe is not None:
+            return self._name(s.target, held)
+        if s.name == "pipeline" and isinstance(held, (Place, Handle)):
+            return self._name(s.target, held.pipe if isinstance(held, Place) else held.place.pipe)
+        if s.name == "index" and isinstance(held, (Place, Handle)):
+            place, handle = (held.place, held) if isinstance(held, Handle) else (held, None)
+            self.stages.append((i, place, handle))
+        elif s.name == "barrier" and isinstance(held, Handle):
+            self._add("barrier", held.place.pipe, i, s, held.place, held)
+        return s.name in ("index", "phase", "count", "barrier")
+
+    def _set(self, obj: Object, s: Step) -> bool:
+        """Note what a field holds; False where it held, or may have held, something else."""
+        new = self._of.get(s.args[0])
+        old = obj.fields.get(s.name)
+        if new is None and old is None:
+            return True
+        if not obj.known or s.name in obj.asked or (s.name in obj.fields and old is not new):
+            _lost(old)
+            _lost(new)
+        obj.fields[s.name] = new if s.name not in obj.fields else old
+        return True
 
     def _name(self, var: str, held: Any) -> bool:
         """Note what a variable holds; False where it has held something else."""
+        if held is None:
+            return True
         if self._of.setdefault(var, held) is held:
             return True
         _lost(self._of[var])
@@ -153,44 +212,26 @@ class Uses:
         for var in s.uses:
             _lost(self._of.get(var))
 
-    def _argument(self, i: int, s: Step) -> bool:
-        obj = self._code.value(s.target)
-        if isinstance(obj, PipelineState):
-            return self._name(s.target, Place(i, s.line))
+    def _find(self, i: int, s: Step) -> None:
+        """Note a pipeline, or a participant of one, that comes from a step which is not understood."""
+        obj = self._code.value(s.target) if s.target and s.target not in self._of else None
         of = obj.pipeline if isinstance(obj, (PipelineProducer, PipelineConsumer)) else obj
-        if isinstance(of, _PIPELINES):
-            pipe = self.given[s.name] = Pipe(i, s.line, of, _name_of(of))
-            return self._name(s.target, pipe if of is obj else Place(i, s.line, pipe))
-        return True
-
-    def _device_function(self, i: int, s: Step) -> bool:
-        """Note what a device function of the user's does with what it is given; False of one that is not understood."""
-        function, types = s.calls
-        done = _DONE.get(function, {}).get(types, {})
-        for name, var in _arguments(function, s):
-            held = self._of.get(var)
-            pipe = held.pipe if isinstance(held, Place) else held
-            does = done.get(name, [] if pipe is None else None)
-            if does is None:
-                _lost(held)
-                continue
-            if isinstance(held, Place):
-                held.plain = False
-            for kind in does:
-                self._add(kind, pipe, i, s, None, None, function.__name__)
-        return True
+        if isinstance(of, PIPELINES):
+            pipe = Pipe(i, s.at, of, _name_of(of), begun=False)
+            self.pipes.append(pipe)
+            self._name(s.target, pipe if of is obj else Place(i, s.at, pipe))
 
     def _call(self, i: int, s: Step) -> bool:
         if s.of is None:
             if creates(s, self._code):
                 obj = self._code.value(s.target)
-                pipe = Pipe(i, s.line, obj, _name_of(obj))
+                pipe = Pipe(i, s.at, obj, _name_of(obj))
                 self.pipes.append(pipe)
                 return self._name(s.target, pipe)
             if s.name is not make_pipeline_state:
                 return False
             given = s.args[0] if s.args else s.named.get("type", "")
-            return self._name(s.target, Place(i, s.line, begins=self._code.value(given)))
+            return self._name(s.target, Place(i, s.at, begins=self._code.value(given)))
         held = self._of.get(s.of)
         if isinstance(held, Pipe):
             return self._of_pipe(i, s, held)
@@ -203,9 +244,9 @@ class Uses:
 
     def _of_pipe(self, i: int, s: Step, pipe: Pipe) -> bool:
         if s.name == "make_participants":
-            return self._name(s.target, (Place(i, s.line, pipe), Place(i, s.line, pipe)))
-        if s.name in ("make_producer", "make_consumer"):
-            return self._name(s.target, Place(i, s.line, pipe))
+            return self._name(s.target, tuple(Place(i, s.at, pipe, begins) for begins in _BEGIN.values()))
+        if s.name in _BEGIN:
+            return self._name(s.target, Place(i, s.at, pipe, _BEGIN[s.name]))
         kind = _OF_PIPELINE.get(s.name)
         if kind is None:
             return False
@@ -234,13 +275,21 @@ class Uses:
         return True
 
     def _add(
-        self, kind: str, pipe: Pipe | None, i: int, s: Step, place: Place | None, handle: Handle | None, by: str = ""
+        self, kind: str, pipe: Pipe | None, i: int, s: Step, place: Place | None, handle: Handle | None
     ) -> None:  # fmt: skip
         if pipe is None:
             return
         if kind == "tail" and place is not None:
             place.advances.append(i)
-        pipe.does.append(Event(kind, pipe, i, s.line, s.block, place, handle, by))
+        pipe.does.append(Event(kind, pipe, i, s.at, s.block, place, handle))
+
+
+def uses_of(code: Code) -> Uses:
+    """Return what is done with the pipelines of a kernel; each check of it asks."""
+    if "uses" not in code.found:
+        code.found["uses"] = Uses(code)
+    found: Uses = code.found["uses"]
+    return found
 
 
 def creates(s: Step, code: Code) -> bool:
@@ -250,15 +299,12 @@ def creates(s: Step, code: Code) -> bool:
     return s.name in CREATE or s.name is call_with and facade.plain(code.value(s.args[0])) in CREATE
 
 
-def is_given(s: Step, code: Code) -> bool:
-    """Say whether a step takes a pipeline, or a participant, as an argument."""
-    return s.kind == "argument" and isinstance(code.value(s.target), (*_PIPELINES, PipelineProducer, PipelineConsumer))
-
-
-def _arguments(function: Any, s: Step) -> Iterator[tuple[str, str]]:
-    """Yield each parameter that a call of a function gives, with the variable."""
-    yield from zip(function.__code__.co_varnames, s.args)
-    yield from s.named.items()
+def _alike(x: Any, held: Any) -> bool:
+    """Say whether one is what a join of ways holds; of a handle it also is another one of that side."""
+    if isinstance(x, Handle) and isinstance(held, Handle) and x.place is held.place:
+        x.plain = False
+        return True
+    return x is held
 
 
 def _lost(held: Any) -> None:
@@ -271,6 +317,12 @@ def _lost(held: Any) -> None:
         elif isinstance(x, Place):
             x.plain = False
             _lost(x.pipe)
+        elif isinstance(x, tuple):
+            _lost(x)
+        elif isinstance(x, Object) and x.known:
+            x.known = False
+            for inner in x.fields.values():
+                _lost(inner)
 
 
 def _name_of(obj: Any) -> str:

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
+from ..ground import watching
 from ..ground.error import CuteError
 from ..ground.names import of_module, refuse_arguments
 from ..ground.packages import KERNELS, is_library, is_of_hook, package_of
@@ -165,7 +166,7 @@ def _located(fn: Any) -> Any:
 
     def call(*args: Any, loc: Any = None, ip: Any = None, **named: Any) -> Any:
         try:
-            return fn(*args, **named)
+            return fn(*args, **named) if watching.now is None else watching.watched(fn, args, named)
         except Exception as e:
             raise _error_for_user(fn, args, named, e)  # noqa: B904 - it has its cause, or is `e`
 
@@ -182,13 +183,13 @@ def _guarded(fn: Any) -> Any:
 
     def operator(self: Any, other: Any, /, *, loc: Any = None, ip: Any = None) -> Any:  # costs half of what `call` does
         try:
-            return fn(self, other)
+            return fn(self, other) if watching.now is None else watching.watched(fn, (self, other), {})
         except Exception as e:
             raise _error_for_user(fn, (self, other), {}, e)  # noqa: B904
 
     def call(*args: Any, **named: Any) -> Any:
         try:
-            return fn(*args, **named)
+            return fn(*args, **named) if watching.now is None else watching.watched(fn, args, named)
         except Exception as e:
             raise _error_for_user(fn, args, named, e)  # noqa: B904
 
