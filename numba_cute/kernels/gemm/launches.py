@@ -170,8 +170,7 @@ def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, c
     problem = _problem(a, b, c, epilogue)
     if problem in _winners or (entry.simulated() is not None and tuned.options.device is None):
         return  # known, or there is nothing to measure
-    entry.check_target("matmul", a)
-    _check(a, b, c, epilogue.given if epilogue else [])
+    _check(a, b, c, epilogue.given if epilogue else [], entry.check_target("matmul(tune=True)", a))
     a, b = a.detach(), b.detach()
     spare, own = torch.empty_strided(c.shape, c.stride(), dtype=c.dtype, device=c.device), None
     if epilogue:
