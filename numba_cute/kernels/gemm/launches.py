@@ -391,9 +391,9 @@ def _prepared(
     _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
     dtype = operands_of(a)
     target = entry.target_at(a) if family == entry.WARPS else None
-    ours = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
-    ours = ours or _chosen(c, a.shape[-1], dtype, epilogue, target)
-    launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, ours, epilogue)
+    ours: Plan | Warps | None = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
+    chosen = ours or _chosen(c, a.shape[-1], dtype, epilogue, target)
+    launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, chosen, epilogue)
     shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
     return launch, lambda: empty(shape, dtype=torch_type, device=device)
 

@@ -16,7 +16,7 @@ from numba_cute.nvgpu import cpasync, warp
 
 from .epilogue import Epilogue, hook
 from .operands import operand, swapped, view
-from .plan import GROUP_M, RESULTS, is_turned, kernel_extents, smem_layout, sums_of
+from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
 from .warps import VECTOR, Copies, multiply
 
 OPERANDS = ("bfloat16", "float16", "float32", "int8")
@@ -53,6 +53,7 @@ CUTS = (
 # Rows of 128 bytes spill in the widest tile, of TF32 with an epilogue and of both operands turned.
 # What an SM of any of these GPUs reaches of its tensor cores' rate, by a tile's extents: wide warps read less of shared
 # memory for as many products. From that traffic alone, and not measured.
+GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 RATE = {(128, 256): 1.0, (128, 128): 0.95, (64, 128): 0.8, (64, 64): 0.6}
 START = 4  # what the beginning and the end of a tile take, in stages of 128 bytes of K
 
