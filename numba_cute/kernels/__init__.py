@@ -24,6 +24,8 @@ _FOUND_IN: dict[str, str] = {
     "flash_attention": "attention.entry",
     "grouped_gemm": "gemm.grouped",
     "int4_weights": "gemm.pack",
+    "int4_weights_from_awq": "gemm.pack",
+    "int4_weights_from_gptq": "gemm.pack",
     "layernorm": "rows.norm",
     "matmul": "gemm",
     "mixed_gemm": "gemm.mixed",
