@@ -25,6 +25,8 @@ _FOUND_IN: dict[str, str] = {
     "grouped_gemm": "gemm.grouped",
     "groupnorm": "rows.groupnorm",
     "int4_weights": "gemm.pack",
+    "int4_weights_from_awq": "gemm.pack",
+    "int4_weights_from_gptq": "gemm.pack",
     "layernorm": "rows.norm",
     "linear_cross_entropy": "rows.linear_entropy",
     "matmul": "gemm",

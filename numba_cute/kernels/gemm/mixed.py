@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GEMM of 16-bit activations by weights of 4 bits, for Hopper: C = X @ W.T, with X (M, K), C (M, N), and W (N, K) of
-numbers from 0 to 15, less a zero point, times a scale, of each row and 128 of K.
+numbers from 0 to 15, less a zero point, times a scale, of each row and a group of K: 32, 64 or 128 of it.
 
 wgmma takes its first operand from registers, so that is the weights: a tile of C is turned. `pack.py` has put each
 thread's numbers next to each other, so that it reads them as they come: 16 bytes are its share of 64 by 64 numbers. A
@@ -56,8 +56,8 @@ MINUS_ZERO, MASK = 0x80008000, 0x000F000F
 def widen(wide, words, dtype, lower, upper, mask):
     """Write 64 by 64 numbers of four bits as `dtype` to `wide`, wgmma's fragment of this thread.
 
-    words: four, each of a block of 16 of K. lower, upper: the (zero point + base, scale) of this thread's row, and of
-    the one 8 below, each two times in a word. mask: MASK, which stays in a register where it is not known.
+    words: four, each of a block of 16 of K. lower, upper: of each group of these, the (zero point + base, scale) of this
+    thread's row, and of the one 8 below, each two times in a word. mask: MASK, which stays in a register where it is not known.
     """
     subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
     multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
@@ -66,7 +66,7 @@ def widen(wide, words, dtype, lower, upper, mask):
     for block in range(4):
         word = cute.Uint32(words[block])
         for pair in range(4):
-            zero, scale = upper if pair % 2 else lower
+            zero, scale = (upper if pair % 2 else lower)[block * len(lower) // 4]
             number = (word >> (4 * pair)) & mask | base
             made = multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
             halves[0, 4 * block + pair], halves[1, 4 * block + pair] = cute.Uint16(made), cute.Uint16(made >> 16)
@@ -80,12 +80,16 @@ def twice(x):
 
 
 @traced
-def factors_of(factors, row, stage, middle):
-    """Read the (zero point, scale) of a row. factors: (rows, kinds, stages); of one kind, they are scales, and the zero
-    point is `middle`."""
-    if cute.size(factors, mode=[1]) == 1:
-        return cute.Uint32(middle * 0x10001), twice(factors[row, 0, stage])
-    return twice(factors[row, 1, stage]), twice(factors[row, 0, stage])
+def factors_of(factors, row, stage, middle, groups, half):
+    """Read the (zero point, scale) of each group of a row's half block. factors: (rows, kinds of each group, stages); of
+    one kind, they are scales, and the zero point is `middle`. groups: of a block."""
+    kinds, first = cute.size(factors, mode=[1]) // groups, half * groups // 2
+    found = []
+    for at in range(first, first + max(groups // 2, 1)):
+        scale = twice(factors[row, at * kinds, stage])
+        zero = cute.Uint32(middle * 0x10001) if kinds == 1 else twice(factors[row, at * kinds + 1, stage])
+        found.append((zero, scale))
+    return tuple(found)
 
 
 @traced
@@ -98,6 +102,7 @@ def makers_of(tile_n, parts):
 def mixed(
     dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
     cluster, blocks_k, mask, stages: cute.Constexpr, per_stage: cute.Constexpr, middle: cute.Constexpr,
+    groups: cute.Constexpr,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
     sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share the tokens, and those that share K
@@ -210,9 +215,9 @@ def mixed(
                     if cute.const_expr(half == 0 or per_stage == 1):
                         stage = consumer.wait_and_advance()
                         cute.autovec_copy(units[None, thread % 128, group, None, stage.index], narrow)
-                    if cute.const_expr(half == 0):  # both halves of a block have the same
-                        lower = factors_of(sF, lane_row, stage.index, middle)
-                        upper = factors_of(sF, lane_row + 8, stage.index, middle)
+                    if cute.const_expr(half == 0 or groups > 1):  # both halves of one group have the same
+                        lower = factors_of(sF, lane_row, stage.index, middle, groups, half)
+                        upper = factors_of(sF, lane_row + 8, stage.index, middle, groups, half)
                     within = half % per_stage
                     widen(wides[half], narrow[None, within], dtype, lower, upper, mask)
                     warpgroup.fence()
@@ -272,8 +277,8 @@ class Cut(NamedTuple):
     stages: int = 0
 
 
-def fitted(cut, blocks, kinds):
-    """Give a cut with its stages. blocks: of K. kinds: of factors. CuteError where the kernel does not take it."""
+def fitted(cut, blocks, factors):
+    """Give a cut with its stages. blocks: of K. factors: of a row and a block. CuteError where the kernel does not take it."""
     tile_n, sharers, parts, per_stage, _ = cut
     rules = {
         "tile_n is 16, 32, 64, 128 or 256": tile_n in TILES_N,
@@ -284,7 +289,7 @@ def fitted(cut, blocks, kinds):
     broken = next((rule for rule, holds in rules.items() if not holds), None)
     if broken is not None:
         raise CuteError(f"mixed_gemm: {cut}: {broken}")
-    stage = per_stage * (tile_n * TILE_K * 2 + 2 * UNIT * 4) + TILE_M * kinds * 2 + 16
+    stage = per_stage * (tile_n * TILE_K * 2 + 2 * UNIT * 4) + TILE_M * factors * 2 + 16
     columns, slots = pieces_of(tile_n, parts)
     room = (SMEM - TILE_M * columns * 2 * slots) // stage
     stages = cut.stages or min(16, room)
@@ -316,17 +321,17 @@ def modelled(cut, tokens, row_tiles, blocks, room):
     return known.launch + rounds * (tile + (known.sums if cut.parts > 1 else 0))
 
 
-def cut_of(tokens, row_tiles, blocks, kinds, room):
+def cut_of(tokens, row_tiles, blocks, factors, room):
     """Choose the cut that takes the least time, by the model.
 
-    tokens: of the problem. row_tiles, blocks, kinds: of the weights, as of `Int4Weights`. room: a function that gives
+    tokens: of the problem. row_tiles: of the weights. blocks, factors: as of `fitted`. room: a function that gives
     how many clusters of so many CTAs run at once, one on an SM.
     """
     found = []
     for tile_n, parts in itertools.product(TILES_N, range(1, min(8, blocks) + 1)):
         sharers = 2 if parts == 1 and tile_n == 256 and row_tiles > 1 and tokens > tile_n else 1
         with contextlib.suppress(CuteError):
-            found.append(fitted(Cut(tile_n, sharers, parts, 1 if tile_n == 256 else 2), blocks, kinds))
+            found.append(fitted(Cut(tile_n, sharers, parts, 1 if tile_n == 256 else 2), blocks, factors))
     usual = lambda cut: cut.parts in (1, 2, 4)  # noqa: E731 - few kernels for many extents
     return fastest(found, usual, lambda cut: modelled(cut, tokens, row_tiles, blocks, room))
 
@@ -338,10 +343,10 @@ def plan(x, words, factors, c, middle, n, cut=None):
         return lambda *tensors: None
     entry.check_target("mixed_gemm", x)
     check_rows("mixed_gemm", x=x, out=c)
-    (row_tiles, _, _), (_, blocks, kinds, _) = words.shape, factors.shape
+    (row_tiles, _, _), (_, blocks, groups, kinds, _) = words.shape, factors.shape
     if cut is None:
-        cut = cut_of(x.shape[0], row_tiles, blocks, kinds, functools.partial(most_clusters, x))
-    cut = fitted(cut, blocks, kinds)
+        cut = cut_of(x.shape[0], row_tiles, blocks, groups * kinds, functools.partial(most_clusters, x))
+    cut = fitted(cut, blocks, groups * kinds)
     tiles = math.ceil(words.shape[0] / cut.sharers) * math.ceil(x.shape[0] / cut.tile_n)
     room = most_clusters(x, cut.sharers)
     clusters = tiles if cut.parts > 1 else math.ceil(tiles / math.ceil(tiles / room))
@@ -356,7 +361,8 @@ def plan(x, words, factors, c, middle, n, cut=None):
 def arguments_of(cut, middle, x, words, factors, c):
     """Give the kernel's arguments. cut: a whole Cut. The others: as of `plan`."""
     tile_n, sharers, parts, per_stage, stages = cut
-    (row_tiles, k_tiles, _), (_, blocks, kinds, _) = words.shape, factors.shape
+    (row_tiles, k_tiles, _), (_, blocks, groups, kinds, _) = words.shape, factors.shape
+    each = groups * kinds  # factors of a row and a block
     dtype, k = entry.element_type(x), warpgroup.OperandMajorMode.K
     op = warpgroup.MmaF16BF16Op(dtype, cute.Float32, (64, tile_n, 16), warpgroup.OperandSource.RMEM, k, k)
     tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
@@ -365,14 +371,14 @@ def arguments_of(cut, middle, x, words, factors, c):
     x_layout = smem_layout(dtype, 1, tile_n, TILE_K, stages * per_stage)
     c_layout = smem_layout(dtype, 0, TILE_M, store_n, slots)
     w_layout = cute.make_layout((4 * per_stage, 256, stages), stride=(256, 1, 1024 * per_stage))
-    f_layout = cute.make_layout((TILE_M, kinds, stages))
+    f_layout = cute.make_layout((TILE_M, each, stages))
     rows_of_words = cute.make_layout((cute.Int32(row_tiles * k_tiles * 4), 256), stride=(256, 1))
     tW = cute.make_tensor(tensor_of(words, 2, cute.Uint32).iterator, rows_of_words)
-    of_blocks = cute.make_layout((TILE_M, kinds, cute.Int32(row_tiles * blocks)), stride=(1, TILE_M, TILE_M * kinds))
-    tF = cute.make_tensor(tensor_of(factors, 3, cute.Uint16).iterator, of_blocks)
+    of_blocks = cute.make_layout((TILE_M, each, cute.Int32(row_tiles * blocks)), stride=(1, TILE_M, TILE_M * each))
+    tF = cute.make_tensor(tensor_of(factors, 4, cute.Uint16).iterator, of_blocks)
     tC = tensor_of(c, 1)
     tma_w, mW = load_atom(tW, w_layout, (4 * per_stage, 256))
-    tma_f, mF = load_atom(tF, f_layout, (TILE_M, kinds))
+    tma_f, mF = load_atom(tF, f_layout, (TILE_M, each))
     tma_x, mX = load_atom(tensor_of(x, 1), x_layout, (tile_n, TILE_K), sharers)
     tma_c, mC = cpasync.make_tiled_tma_atom(
         cpasync.CopyBulkTensorTileS2GOp(), cute.make_tensor(tC.iterator, cute.select(tC.layout, mode=[1, 0])),
@@ -380,7 +386,7 @@ def arguments_of(cut, middle, x, words, factors, c):
     )  # fmt: skip
     return (
         dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, middle,
+        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, middle, groups,
     )  # fmt: skip
 
 

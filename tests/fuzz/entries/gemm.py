@@ -202,15 +202,17 @@ def mixed_gemm(d: Draw) -> None:
     signed = d.option_in(2)
     w = torch.randint(-8 if signed else 0, 8 if signed else 16, (n, k), generator=d.torch)
     w = d.laid("w", w.to(torch.int8 if signed else torch.uint8), last=False)
-    blocks = -(-k // 128)
+    size = d.of(128, 32, 64, 256, -1)
+    of_group = k if size == -1 else size
+    blocks = -(-k // of_group)
     scales = d.laid("scales", (torch.rand((n, blocks), generator=d.torch) + 0.1).to(kind), last=False)
     zeros = None
     if d.option_in(2):
         zeros = torch.randint(-8 if signed else 0, 8 if signed else 16, (n, blocks), generator=d.torch)
         zeros = d.laid("zeros", zeros.to(d.of(w.dtype, torch.int32)), last=False)
     x = d.laid("x", d.elements((m, k), kind), unit=8)
-    made = kernels.mixed_gemm(x, kernels.int4_weights(w, scales, zeros))
-    wide = lambda t: t.double().repeat_interleave(128, -1)[:, :k]  # noqa: E731
+    made = kernels.mixed_gemm(x, kernels.int4_weights(w, scales, zeros, group_size=size))
+    wide = lambda t: t.double().repeat_interleave(of_group, -1)[:, :k]  # noqa: E731
     weights = (w.double() - (0 if zeros is None else wide(zeros))) * wide(scales)
     rounded = weights.to(kind).double()
     want = x.double() @ weights.T

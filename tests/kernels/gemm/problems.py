@@ -42,19 +42,21 @@ def grouped(rows, n, k, dtype, *, scaled=False, b_turned=False, beyond=3):
     return a, b, ends, scales, c, want
 
 
-def mixed(m, n, k, dtype, *, zeros=False, signed=True):
+def mixed(m, n, k, dtype, *, zeros=False, signed=True, group_size=BLOCK):
     """X, the packed weights, a poisoned C, and what it must be."""
     rng = np.random.default_rng(0)
     least, kind = (-8, np.int8) if signed else (0, np.uint8)
-    blocks = -(-k // BLOCK)
+    groups = 1 if group_size == -1 else -(-k // group_size)
     x = rng.standard_normal((m, k), dtype=np.float32).astype(dtype.numpy)
     w = rng.integers(least, least + 16, (n, k)).astype(kind)
-    scales = (rng.random((n, blocks)) + 0.1).astype(dtype.numpy)
-    zero = rng.integers(least, least + 16, (n, blocks)).astype(kind) if zeros else None
-    less = spread(zero, 1)[:, :k] if zeros else 0
-    wide = ((w - less) * spread(scales, 1)[:, :k]).astype(np.float32).astype(dtype.numpy)  # rounded once, as there
+    scales = (rng.random((n, groups)) + 0.1).astype(dtype.numpy)
+    zero = rng.integers(least, least + 16, (n, groups)).astype(kind) if zeros else None
+    wider = lambda f: f.astype(np.float32).repeat(k if group_size == -1 else group_size, 1)[:, :k]  # noqa: E731
+    less = wider(zero) if zeros else 0
+    wide = ((w - less) * wider(scales)).astype(np.float32).astype(dtype.numpy)  # rounded once, as there
     c = np.full((m, n), np.nan, dtype.numpy)
-    return x, pack.int4_weights(w, scales, zero), c, x.astype(np.float64) @ wide.astype(np.float64).T
+    weights = pack.int4_weights(w, scales, zero, group_size=group_size)
+    return x, weights, c, x.astype(np.float64) @ wide.astype(np.float64).T
 
 
 def wrong(got, want, scale, kept=1e-5):

@@ -50,7 +50,7 @@ def test_numpy_and_torch_pack_alike():
     scales = rng.random((136, 2)).astype(np.float16)
     here = pack.int4_weights(w, scales, zeros)
     there = pack.int4_weights(*(torch.from_numpy(x) for x in (w, scales, zeros)))
-    assert here.words.shape == (2, 4, 1024) and here.factors.shape == (2, 2, 2, 128)
+    assert here.words.shape == (2, 4, 1024) and here.factors.shape == (2, 2, 1, 2, 128)
     assert (here.words == there.words.numpy()).all() and (here.factors == there.factors.numpy()).all()
     assert here[2:] == there[2:] == (0x6408, (136, 200), "float16")
 
@@ -76,6 +76,66 @@ def test_weights_that_are_none_are_refused_in_words(w, scales, zeros, says):
         pack.int4_weights(w, scales, zeros)
 
 
+@pytest.mark.parametrize("size", [0, 16, 48, 96, 192, -2])
+def test_groups_of_other_sizes_are_refused_in_words(size):
+    with pytest.raises(cute.CuteError, match=f"group_size {size}: it must be 32, 64, a multiple of 128, or -1"):
+        pack.int4_weights(np.zeros((8, 128), np.uint8), np.ones((8, 1), np.float16), group_size=size)
+
+
+# ---------------------------------------------------------------- other packings
+
+
+def packed(digits, order):
+    """Words of 8 digits along the last mode: at bit 4 * i the digit number order[i] of them."""
+    of_words = digits.reshape(*digits.shape[:-1], -1, 8).astype(np.int64)
+    words = sum(of_words[..., place] << 4 * i for i, place in enumerate(order))
+    return words.astype(np.uint32).view(np.int32)
+
+
+def of_others(n, k, group_size, shift):
+    """Digits (N, K), zero points and scales (N, groups) of one problem. shift: what zero points are below 16 at most."""
+    rng = np.random.default_rng(0)
+    groups = k // group_size
+    digits, zeros = rng.integers(0, 16, (n, k)), rng.integers(shift, 16, (n, groups))
+    return digits, zeros, (rng.random((n, groups)) + 0.1).astype(np.float16)
+
+
+def same(a, b):
+    return (a.words == b.words).all() and (a.factors == b.factors).all() and a.shape == b.shape and a.dtype == b.dtype
+
+
+@pytest.mark.parametrize("size", [32, 64, 128, 256])
+def test_awq_s_files_are_read(size):
+    digits, zeros, scales = of_others(24, 512, size, 0)
+    order = (0, 2, 4, 6, 1, 3, 5, 7)
+    made = pack.int4_weights_from_awq(packed(digits.T, order), packed(zeros.T, order), scales.T.copy())
+    assert same(made, pack.int4_weights(digits.astype(np.uint8), scales, zeros, group_size=size))
+
+
+@pytest.mark.parametrize("size", [32, 128])
+@pytest.mark.parametrize("version", [1, 2])
+def test_gptq_s_files_are_read(size, version):
+    digits, zeros, scales = of_others(24, 256, size, 1)
+    words = packed(digits, range(8)).T.copy()
+    told = packed((zeros - (version == 1)).T, range(8))
+    made = pack.int4_weights_from_gptq(words, told, scales.T.copy(), np.arange(256) // size, version=version)
+    assert same(made, pack.int4_weights(digits.astype(np.uint8), scales, zeros, group_size=size))
+
+
+def test_gptq_s_files_that_cannot_be_read_are_refused_in_words():
+    digits, zeros, scales = of_others(24, 256, 128, 1)
+    words, told = packed(digits, range(8)).T.copy(), packed(zeros.T, range(8))
+    given = words, told, scales.T.copy()
+    with pytest.raises(cute.CuteError, match="g_idx is not in order .desc_act=True.* multiply x"):
+        pack.int4_weights_from_gptq(*given, np.arange(256) % 2)
+    with pytest.raises(cute.CuteError, match="qzeros holds 15, which readers of version 1 take for 16 or for 0"):
+        pack.int4_weights_from_gptq(*given)
+    with pytest.raises(cute.CuteError, match="scales has 3 groups, of which K of 256 must be a multiple"):
+        pack.int4_weights_from_gptq(words, told, np.ones((3, 24), np.float16))
+    with pytest.raises(cute.CuteError, match="version 3, N 24; version is 1 or 2"):
+        pack.int4_weights_from_gptq(*given, version=3)
+
+
 @SLOW
 @pytest.mark.parametrize(
     ("shape", "dtype", "how", "given"),
@@ -88,6 +148,13 @@ def test_weights_that_are_none_are_refused_in_words(w, scales, zeros, says):
         ((260, 136, 256), BF16, cut(256), {}),
         ((130, 136, 520), F16, cut(256, parts=4), {}),
         ((100, 264, 264), BF16, cut(128, parts=2, sharers=2), {}),
+        ((5, 72, 136), BF16, cut(16), {"group_size": 64}),
+        ((5, 72, 200), F16, cut(16), {"group_size": 32, "zeros": True}),
+        ((20, 200, 264), BF16, cut(32, parts=2, sharers=2), {"group_size": 32}),
+        ((260, 136, 160), F16, cut(256), {"group_size": 64, "zeros": True, "signed": False}),
+        ((260, 24, 160), BF16, cut(256), {"group_size": 32, "zeros": True}),
+        ((5, 72, 520), BF16, cut(16), {"group_size": 256, "zeros": True}),
+        ((5, 72, 300 + 4), F16, cut(16), {"group_size": -1}),
     ],
     ids=str,
 )
