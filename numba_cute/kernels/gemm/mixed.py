@@ -56,8 +56,9 @@ MINUS_ZERO, MASK = 0x80008000, 0x000F000F
 def widen(wide, words, dtype, lower, upper, mask):
     """Write 64 by 64 numbers of four bits as `dtype` to `wide`, wgmma's fragment of this thread.
 
-    words: four, each of a block of 16 of K. lower, upper: of each group of these, the (zero point + base, scale) of this
-    thread's row, and of the one 8 below, each two times in a word. mask: MASK, which stays in a register where it is not known.
+    words: four, each of a block of 16 of K. lower, upper: of each group of these the (zero point + base, scale), each
+    two times in a word, of this thread's row, and of the one 8 below. mask: MASK, which stays in a register where it is
+    not known.
     """
     subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
     multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
@@ -81,8 +82,8 @@ def twice(x):
 
 @traced
 def factors_of(factors, row, stage, middle, groups, half):
-    """Read the (zero point, scale) of each group of a row's half block. factors: (rows, kinds of each group, stages); of
-    one kind, they are scales, and the zero point is `middle`. groups: of a block."""
+    """Read the (zero point, scale) of each group of a row's half block. factors: (rows, of each group its kinds,
+    stages); of one kind, they are scales, and the zero point is `middle`. groups: of a block."""
     kinds, first = cute.size(factors, mode=[1]) // groups, half * groups // 2
     found = []
     for at in range(first, first + max(groups // 2, 1)):
@@ -278,7 +279,8 @@ class Cut(NamedTuple):
 
 
 def fitted(cut, blocks, factors):
-    """Give a cut with its stages. blocks: of K. factors: of a row and a block. CuteError where the kernel does not take it."""
+    """Give a cut with its stages. blocks: of K. factors: of a row and a block. CuteError where the kernel does not take
+    it."""
     tile_n, sharers, parts, per_stage, _ = cut
     rules = {
         "tile_n is 16, 32, 64, 128 or 256": tile_n in TILES_N,
@@ -386,7 +388,8 @@ def arguments_of(cut, middle, x, words, factors, c):
     )  # fmt: skip
     return (
         dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, middle, groups,
+        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, middle,
+        groups,
     )  # fmt: skip
 
 

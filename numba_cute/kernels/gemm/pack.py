@@ -89,8 +89,8 @@ def int4_weights_from_gptq(qweight, qzeros, scales, g_idx=None, *, version=1):
     zeros = _digits(qzeros, range(8)).reshape(scales.shape[0], n).T
     if version == 1 and n and int(zeros.max()) == 15:
         raise CuteError(
-            f"{what}: qzeros holds 15, which readers of version 1 take for 16 or for 0: write version 2, or repack with "
-            f"int4_weights"
+            f"{what}: qzeros holds 15, which readers of version 1 take for 16 or for 0: write version 2, or repack "
+            f"with int4_weights"
         )
     return _packed(what, digits, scales.T, zeros + (version == 1), group_size)
 

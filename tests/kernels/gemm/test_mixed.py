@@ -93,7 +93,7 @@ def packed(digits, order):
 
 
 def of_others(n, k, group_size, shift):
-    """Digits (N, K), zero points and scales (N, groups) of one problem. shift: what zero points are below 16 at most."""
+    """Digits (N, K), zero points and scales (N, groups) of one problem. shift: the least zero point."""
     rng = np.random.default_rng(0)
     groups = k // group_size
     digits, zeros = rng.integers(0, 16, (n, k)), rng.integers(shift, 16, (n, groups))
