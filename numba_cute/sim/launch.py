@@ -26,7 +26,7 @@ from ..isa.form.limits import (
 )
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
-from ..seam.ground.collecting import seldom
+from ..seam.ground.collecting import paced, seldom
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
 from ..seam.marks.constexpr import is_host, static_arguments
@@ -267,7 +267,7 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
     ) -> None:
         try:
-            with answering_for(self.arch, self.sms), seldom:
+            with answering_for(self.arch, self.sms), seldom, paced():
                 self._run(grid, block, smem, args, named)
         except Exception as e:  # the user's own passes as it is
             raise launch_error(e, written_function(self.kernel)) from e.__cause__

@@ -4,6 +4,7 @@
 import gc
 import re
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch
+from numba_cute.seam.ground import collecting
 from numba_cute.sim import SimError, launch, simulate
 from numba_cute.sim.hardware import retired
+from numba_cute.sim.hardware.grid import Run
 from numba_cute.sim.hardware.threads import Thread
 
 LANES, STEPS, BLOCKS = 32, 3, 4
@@ -117,3 +120,43 @@ def test_no_thread_is_left_without_the_collector(monkeypatch, forgets_each_block
     finally:
         gc.enable()
     assert alive[1] - alive[0] < 64
+
+
+# ---------------------------------------------------------------- what a launch leaves
+
+
+def by_shared_memory(x):
+    t, part = cuda.threadIdx.x, cuda.shared.array((2, LANES), np.float32)
+    part[1, t] = x[cuda.blockIdx.x, t]
+    cuda.syncthreads()
+    x[cuda.blockIdx.x, t] = part[1, LANES - 1 - t]
+
+
+def by_rows(x):
+    row = x[cuda.blockIdx.x]
+    if cuda.threadIdx.x % 2:
+        row[cuda.threadIdx.x] += 1
+
+
+@pytest.mark.parametrize("seed", [None, 1, 8])
+@pytest.mark.parametrize("kernel", [by_shared_memory, by_rows])
+def test_a_launch_that_has_ended_is_garbage_with_all_that_it_held(kernel, seed):
+    kept = []
+    for _ in range(3):
+        simulate(cuda.jit(kernel), seed=seed)[2, LANES](np.zeros((2, LANES), np.float32))
+        gc.collect()
+        kept.append(sum(type(x) is Run for x in gc.get_objects()))
+    assert kept[-1] <= kept[0]
+
+
+def test_simulations_look_for_garbage_when_they_have_taken_long_enough(monkeypatch):
+    now, looked = iter(np.arange(0, 1e6, 1.0)), []
+    told = SimpleNamespace(collect=lambda: looked.append(1), isenabled=lambda: len(looked) < 2)
+    monkeypatch.setattr(collecting, "gc", told)
+    monkeypatch.setattr(collecting, "perf_counter", lambda: next(now))
+    paced = collecting._Pace()
+    paced.took = 0.2  # a look takes one second, as each simulation, from then on
+    for expected in [0] * 6 + [1] * 31 + [2] * 100:  # and is off after two
+        with paced():
+            pass
+        assert len(looked) == expected

@@ -117,7 +117,7 @@ def _digits(words, order):
     """Spread the 8 digits of each word along a new last mode. order: the place there of each of its digits, the lowest
     4 bits first."""
     wide = _as(words, "int64")
-    made = [None] * 8
+    made: list[Any] = [None] * 8
     for i, place in enumerate(order):
         made[place] = wide >> 4 * i & 15
     stacked = np.stack(made, -1) if isinstance(wide, np.ndarray) else entry.pytorch().stack(made, -1)

@@ -4,19 +4,25 @@
 A compilation makes some 100,000 objects that live until its end. After each 700 of them Python looks for cycles among
 the young, and twice in a second among all that the process holds (with torch imported, a million objects), where it
 finds nothing: an eighth of a compilation's time, and of an import's. So while one runs, the young are looked at less
-often. A simulation makes some objects for each thread, all of which its checks may name until its end.
+often. A simulation makes some objects for each thread, all of which its checks may name until its end, when they are
+garbage by the megabyte, of which Python counts the objects alone.
 """
 
 from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 YOUNG = 500_000
 """The objects made after which the collector looks at the young while a kernel is compiled: of some 120 MB."""
 WAITING = 1_000_000
 """The objects that compilations may leave before the collector looks for what of them is garbage."""
+PACE = 30
+"""How many times as long as a look for garbage simulations run before the next."""
 
 
 def _grow_old() -> None:
@@ -84,6 +90,28 @@ class _Staying:
         seldom.__exit__(*error)
 
 
+class _Pace:
+    """How long simulations have taken since the collector last looked through everything, and how long that took."""
+
+    def __init__(self) -> None:
+        self.since, self.took = 0.0, 0.1  # seconds
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Count a simulation; behind it the collector looks through everything if they have taken long enough. So it
+        takes a thirtieth of their time, and what they leave is that of some seconds."""
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            ended = perf_counter()
+            self.since += ended - begun
+            if gc.isenabled() and self.since > PACE * self.took:
+                gc.collect()
+                self.since, self.took = 0.0, perf_counter() - ended
+
+
 seldom = _Seldom()
+paced = _Pace()
 aging = _Aging()
 staying = _Staying()

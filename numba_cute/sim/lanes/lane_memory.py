@@ -15,7 +15,7 @@ from ..hardware.together import NotTogether
 from ..python.arithmetic.lanes import Apart, Lanes
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arithmetic.operators import cast
-from ..python.arrays import DeviceArray, Record, Tracked, element_value, is_selection, place, tracked, typed_element
+from ..python.arrays import Owned, Record, element_value, is_selection, place, tracked, typed_element
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
@@ -35,16 +35,10 @@ def _lane_values(value: Any, dtype: Any) -> Any:
     return held.array(dtype) if type(held) is Lanes else np.array(held.value, dtype)
 
 
-class Stepped(DeviceArray):
-    """An array of global or shared memory."""
+class Stepped(Owned):
+    """An array as lanes have it that run together."""
 
-    _run: Any = None
-    _cta: Any = None
     _address: int | None = None  # of its first element, in its memory
-
-    def __array_finalize__(self, base: Any) -> None:
-        if isinstance(base, (Stepped, Tracked)):
-            self._run, self._cta = base._run, base._cta
 
     def __getitem__(self, at: Any) -> Any:
         at = place(at)
@@ -139,7 +133,7 @@ def stepped(a: Any, run: Any) -> Any:
     if isinstance(a, Stepped):
         return a
     out = a.view(Stepped)
-    out._run, out._cta = run, getattr(a, "_cta", None)
+    out.belongs(run, getattr(a, "_cta", None))
     return out
 
 

@@ -4,7 +4,8 @@ Numba does. While a check watches accesses, each is told to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -175,16 +176,39 @@ class Record:
         return _get(self._array.view(np.ndarray), self._at)
 
 
-class Tracked(DeviceArray):
-    """An array of global memory, or of the shared memory of `_cta`."""
+def _nobody() -> None:
+    """Stand for the owner of an array that has none."""
 
-    _run: Any = None
-    _cta: Any = None
-    _at: Any = None
+
+class Owned(DeviceArray):
+    """An array of global memory, or of the shared memory of `_cta`, as a launch's kernel has it.
+
+    It does not keep its launch. A view keeps the array that it is one of, of which NumPy tells the garbage collector
+    nothing: if that kept the launch, and the launch the view, neither would ever be freed."""
+
+    _owners: tuple[Callable[[], Any], Callable[[], Any]] = (_nobody, _nobody)
 
     def __array_finalize__(self, base: Any) -> None:
-        if isinstance(base, Tracked):
-            self._run, self._cta = base._run, base._cta
+        if isinstance(base, Owned):
+            self._owners = base._owners
+
+    @property
+    def _run(self) -> Any:
+        return self._owners[0]()
+
+    @property
+    def _cta(self) -> Any:
+        return self._owners[1]()
+
+    def belongs(self, run: Any, cta: Any) -> None:
+        """Note the launch, and the CTA whose shared memory it is; None for global memory."""
+        self._owners = weakref.ref(run), _nobody if cta is None else weakref.ref(cta)
+
+
+class Tracked(Owned):
+    """An array as a thread alone has it."""
+
+    _at: Any = None
 
     def __getitem__(self, at: Any) -> Any:
         at = place(at)
@@ -302,7 +326,7 @@ def tracked(a: Any, run: Any, cta: Any = None) -> Any:
     if not run.watch.accesses:
         return a.view(DeviceArray)
     out = a.view(Tracked)
-    out._run, out._cta = run, cta
+    out.belongs(run, cta)
     return out
 
 
