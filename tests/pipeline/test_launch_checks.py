@@ -128,6 +128,7 @@ def test_more_arrivals_than_the_block_has(case):
         assert says in str(e.value)
 
 
+@pytest.mark.filterwarnings("ignore:.*is made and never used")
 def test_what_is_not_known_is_not_refused():
     cute.compile(creating("Async", producer_mask=3, consumer_group=group(1024)), ())
     given = {"producer_mask": 3, "consumer_mask": 0, "consumer_group": group(512)}

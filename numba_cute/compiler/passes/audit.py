@@ -77,8 +77,10 @@ def _code(state: Any) -> Code:
 
 
 def _value(typemap: Any, var: str) -> Any:
-    """Return the object that traced code would see in a variable, without its run-time values; None if it cannot."""
+    """Return the object that traced code would see in a variable, for which its method may stand, without its run-time
+    values; None if it cannot."""
     ty = typemap.get(var)
+    ty = ty.this if isinstance(ty, (BoundTraced, BoundJitted)) else ty
     if not isinstance(ty, (Value, StructRef)):
         return None
     try:
