@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import re
@@ -200,6 +201,19 @@ class Gpu:
             _back(out, places(out))
         if check is not None:
             check()
+
+
+@functools.cache
+def _has_gpu() -> bool:
+    from numba import cuda
+
+    return bool(cuda.is_available())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip tests of GPUs where there is none, torch or not."""
+    if item.get_closest_marker("gpu") is not None and not _has_gpu():
+        pytest.skip("needs a GPU")
 
 
 def _need_gpu(arch: str) -> None:

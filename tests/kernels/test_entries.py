@@ -213,7 +213,12 @@ HOPPERS = {
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("what", HOPPERS)
 def test_other_gpus_get_one_sentence(what, arch):
-    with cute.simulation(arch), pytest.raises(cute.CuteError, match=rf"{what}: its kernel is for Hopper .* is {arch}"):
+    if what == "matmul" and arch != "sm_100a":  # which have a kernel of their own
+        with cute.simulation(arch):
+            assert HOPPERS[what]().shape == (8, 8)
+        return
+    kernels_are = "its kernels? (is|are) for Hopper"
+    with cute.simulation(arch), pytest.raises(cute.CuteError, match=rf"{what}: {kernels_are} .* is {arch}"):
         HOPPERS[what]()
 
 

@@ -205,9 +205,8 @@ def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dx: Any, 
         products, sums = torch.empty((2, images, grouping.channels), dtype=torch.float32, device=x.device)
         mean, rstd, xs, dys = mean.view(-1), rstd.view(-1), x.reshape(channels), dy.reshape(channels)
         add(xs, dys, mean, rstd, products.view(-1), sums.view(-1))
-        means = [
-            (t if weight is None else t * weight).view(images * groups, -1).sum(-1) / elements for t in (products, sums)
-        ]
+        weighed = [t if weight is None else t * weight for t in (products, sums)]
+        means = [t.view(images * groups, grouping.each).sum(-1) / elements for t in weighed]
         finish(xs, dys, weight, mean, rstd, *means, dx.view(channels))
         if weighted:
             dweight.copy_(products.sum(0))
