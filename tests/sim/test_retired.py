@@ -129,7 +129,7 @@ def test_no_thread_is_left_without_the_collector(monkeypatch, forgets_each_block
 def by_shared_memory(x):
     t, part = cuda.threadIdx.x, cuda.shared.array((2, LANES), np.float32)
     part[1, t] = x[cuda.blockIdx.x, t]
-    cuda.syncthreads()
+    arch.sync_threads()
     x[cuda.blockIdx.x, t] = part[1, LANES - 1 - t]
 
 
