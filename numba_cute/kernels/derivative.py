@@ -140,8 +140,8 @@ class Dual(Followed):
             return Dual(made, {n: _where(values[0], *each) for n, each in chosen.items()})
         if name not in _RULES:
             raise CuteError(
-                f"the derivative of a function is asked for, and there is none of {name!r}: take no gradient, or write "
-                "it by other functions of cute.math"
+                f"{name!r} has no derivative here, and a gradient is asked for: write the function with others of "
+                "cute.math, or take no gradient"
             )
         by, found = _RULES[name](made, *values), dict.fromkeys(names, 0.0)
         for x, factor in zip(operands, by, strict=True):

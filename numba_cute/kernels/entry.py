@@ -452,7 +452,7 @@ class Operator:
         return bool(torch.compiler.is_compiling()) or self._watched(torch, args)
 
     def _watched(self, torch: Any, args: Sequence[Any]) -> bool:
-        """Whether autograd, or what stands for tensors, wants to know what is called."""
+        """Say whether autograd, or a class that stands for tensors, has to see the call."""
         grad = torch.is_grad_enabled()
         for t in _flat(args[: self.tensors]):
             if t is None:

@@ -31,7 +31,7 @@ def joined(code: Code) -> Code:
 
 
 class _Joined:
-    """What is joined so far. values: what tells of variables, by the call that they are of."""
+    """Hold the code joined so far. values: for each call, the function that gives its variables' values."""
 
     def __init__(self, code: Code) -> None:
         self.steps: list[Step] = []

@@ -195,8 +195,8 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
 
 
 class More(NamedTuple):
-    """What a pass has beside its arrays and `plan.Options`: lengths of sequences, of which `most_keys` is the longest's
-    keys; what the function of the scores takes; the gradient of the logs."""
+    """Hold what a backward pass takes beside its arrays and `plan.Options`. lengths: of the sequences. most_keys: of
+    the longest. aux: arguments of the score function. dlse: the gradient of the log-sum-exp."""
 
     lengths: Lengths = ALL
     most_keys: int | None = None

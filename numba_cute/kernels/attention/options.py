@@ -14,8 +14,8 @@ __all__ = ["How", "aux_of", "how_of", "options_of"]
 
 
 class How(NamedTuple):
-    """What an entry was asked for: its options, of Python's values alone. scale: a number. numbers: what the function
-    of the scores takes, None where a tensor stands, and of an element type's number the type and the value."""
+    """Hold an entry's options, as Python's values alone. scale: a number. numbers: arguments of the score function,
+    None where a tensor stands, and of an element type's number the type and the value."""
 
     causal: bool
     window: tuple[int | None, int | None]

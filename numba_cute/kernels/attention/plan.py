@@ -69,9 +69,9 @@ def smem_of(form):
 
 
 def habit_of(form):
-    """What was best on the GPU for a form, by the greater head dimension, and by whether a query's keys end on a side
-    ("ends"): `turns`, `cluster` and `stages` of the form (False, 1 and 2 for what is not there), and `keys`, the most
-    of a tile (176, or 128). That of 8 bits has more room, and takes turns alike."""
+    """Give the fastest settings that were measured for a form, by its greater head dimension and by whether it has a
+    window ("ends"): `turns`, `cluster` and `stages` of the form (False, 1 and 2 for what is not there), and `keys`, the
+    most of a tile (176, or 128). That of 8 bits has more room, and takes turns alike."""
     widest, habits = max(form.d, form.dv), tuning.numbers("flash_attention").habits
     found = habits.get(f"{widest},ends" if form.left or form.right else widest, {})
     return {"turns": max(form.d, form.dv) <= 64} if form.narrow else found

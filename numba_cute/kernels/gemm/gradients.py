@@ -116,19 +116,20 @@ def derivatives(form: Form, wanted: tuple[int, ...]) -> dict[Any, Any]:
     """Give of each slot its derivative as far as the host knows it: a number, or a `Hanging`. CuteError where there is
     none."""
     values: tuple[Any, ...] = (Hanging("sums"),) * (2 if any(pairs for *_, pairs in form) else 1)
-    try:
-        for function, inputs, _, pairs in followed(form, wanted, True)[0]:
-            given = [
-                x if not isinstance(x, Given) else Hanging("matrix" if x.along == "both" else "vectors") for x in inputs
-            ]
+    for function, inputs, _, pairs in followed(form, wanted, True)[0]:
+        given = [
+            x if not isinstance(x, Given) else Hanging("matrix" if x.along == "both" else "vectors") for x in inputs
+        ]
+        try:
             values = (function(values, *given),) if pairs else tuple(function(v, *given) for v in values)
-    except CuteError:
-        raise
-    except Exception as e:
-        raise CuteError(
-            f"matmul: a gradient is asked for, and the epilogue cannot be differentiated ({type(e).__name__}: {e}): "
-            "write its function with operators, cute.math and cute.where alone, or call it under torch.no_grad()"
-        ) from e
+        except CuteError:
+            raise
+        except Exception as e:  # of the user's function
+            raise CuteError(
+                f"matmul: a gradient is asked for, and the epilogue cannot be differentiated ({type(e).__name__}: "
+                f"{e}): write its function with operators, cute.math and cute.where alone, or call it under "
+                "torch.no_grad()"
+            ) from e
     return dict(values[0].slots)
 
 

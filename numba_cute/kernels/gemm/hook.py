@@ -156,7 +156,7 @@ class Place:
 
     @property
     def blocks(self) -> int:
-        """How many blocks of 8 columns it has."""
+        """Count its blocks of 8 columns."""
         return int(cute.size(self.columns_of))
 
     def inside(self) -> Any:
