@@ -34,9 +34,10 @@ from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts
 from .failed import LaunchFailed
+from .kept_code import kept
 from .map_memory import MapMemory, no_memory
 from .mapped import changes, mapped
-from .native import arrays, oracle, packing
+from .native import arrays, launcher, oracle, packing
 from .native.driver import driver as native_driver, function_of
 from .native.options import PLAIN
 from .native.plans import Setting, packed_for_good, plan
@@ -44,6 +45,8 @@ from .native.sites import FORGETS, Site, prepared, relate, relatives
 from .options import DEFAULTS, options_of
 from .recording import launch_recorded
 from .streams import core_stream
+
+launcher.keep_by(kept)
 
 
 def _check_smem(self: Any, cufunc: Any, sharedmem: int) -> int:

@@ -101,12 +101,13 @@ _COMPARED = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: 
 
 
 class _Function:
-    """One function being made. functions: those of the module by name. foreign: C functions. fixed: numbers by name."""
+    """One function being made. functions: those of the module by name. foreign: C functions. table: where the numbers
+    of this process stand, by name. numbers: others, by name."""
 
     def __init__(
-        self, made: Any, tree: ast.FunctionDef, functions: Any, foreign: Any, fixed: Mapping[str, Any]
+        self, made: Any, tree: ast.FunctionDef, functions: Any, foreign: Any, table: Mapping[str, Any], numbers: Any
     ) -> None:
-        self.functions, self.foreign, self.fixed = functions, foreign, fixed
+        self.functions, self.foreign, self.table, self.numbers = functions, foreign, table, numbers
         self.function = made
         self.b = ir.IRBuilder(made.append_basic_block("entry"))
         names = {a.arg for a in tree.args.args} | {
@@ -210,7 +211,8 @@ class _Function:
         if isinstance(e, ast.Constant):
             return WORD(int(e.value))  # type: ignore[arg-type]
         if isinstance(e, ast.Name):
-            return self.b.load(self.slots[e.id], typ=WORD) if e.id in self.slots else WORD(int(self.fixed[e.id]))
+            where = self.slots.get(e.id, self.table.get(e.id))
+            return WORD(int(self.numbers[e.id])) if where is None else self.b.load(where, typ=WORD)
         if isinstance(e, ast.BinOp):
             return getattr(self.b, _ARITHMETIC[type(e.op)])(self.value(e.left), self.value(e.right))
         if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub):
@@ -227,7 +229,7 @@ class _Function:
         if name in self.functions:
             return self.b.call(self.functions[name], args)
         of = self.foreign[name]
-        where = self.b.inttoptr(WORD(of.address), of.type.as_pointer())
+        where = self.b.inttoptr(self.b.load(self.table[name], typ=WORD), of.type.as_pointer())
         given = [self.b.trunc(a, SINGLE) if p == "i32" else a for a, p in zip(args, of.parameters, strict=True)]
         found = self.b.call(where, given)
         if of.result == "void":
@@ -237,35 +239,66 @@ class _Function:
         return self.b.sext(found, WORD) if of.result == "i32" else found
 
 
+_TABLE = "table of this process"
+"""The function that gives the address of the numbers that `Code` fills in."""
+
+
+def _machine() -> Any:
+    """The machine for which code is made: any of this kind of processor, and code that may lie anywhere."""
+    return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(opt=2, reloc="pic")
+
+
+def _object(functions: Sequence[Any], foreign: Mapping[str, Foreign], names: Sequence[str]) -> bytes:
+    """Compile functions of words to an object file. names: of the numbers in the table, in their order."""
+    module = ir.Module("launch")
+    module.triple = binding.get_process_triple()
+    kind = ir.ArrayType(WORD, len(names))
+    held = ir.GlobalVariable(module, kind, "numbers")
+    held.linkage, held.initializer = "internal", ir.Constant(kind, None)
+    table = {name: held.gep([WORD(0), WORD(i)]) for i, name in enumerate(names)}
+    give = ir.Function(module, ir.FunctionType(WORD, []), _TABLE)
+    b = ir.IRBuilder(give.append_basic_block())
+    b.ret(b.ptrtoint(held, WORD))
+    trees = [ast.parse(textwrap.dedent(inspect.getsource(f))).body[0] for f in functions]
+    made = {}
+    for f, tree in zip(functions, trees):
+        assert isinstance(tree, ast.FunctionDef)
+        made[f.__name__] = ir.Function(module, ir.FunctionType(WORD, [WORD] * len(tree.args.args)), f.__name__)
+    for f, tree in zip(functions, trees):
+        assert isinstance(tree, ast.FunctionDef)
+        _Function(made[f.__name__], tree, made, foreign, table, f.__globals__)
+    machine, parsed = _machine(), binding.parse_assembly(str(module))
+    options = binding.create_pipeline_tuning_options(speed_level=2)
+    binding.create_pass_builder(machine, options).getModulePassManager().run(
+        parsed, binding.create_pass_builder(machine, options)
+    )
+    return bytes(machine.emit_object(parsed))
+
+
 class Code:
     """Machine code of some functions of words. It lives as long as this object, in which `address(name)` finds it.
 
     functions: Python functions, which may call each other. foreign: the C functions that they call, by name. fixed:
-    the numbers that they name."""
+    the numbers of this process that they name. kept: `kept(make)` gives what `make()` does, the code as an object file,
+    which another process may have made: addresses are not in it, but in a table that is filled here."""
 
     def __init__(
-        self, functions: Sequence[Any], foreign: Mapping[str, Foreign], fixed: Mapping[str, Any] | None = None
-    ) -> None:
-        module = ir.Module("launch")
-        module.triple = binding.get_process_triple()
-        trees = [ast.parse(textwrap.dedent(inspect.getsource(f))).body[0] for f in functions]
-        made = {}
-        for f, tree in zip(functions, trees):
-            assert isinstance(tree, ast.FunctionDef)
-            made[f.__name__] = ir.Function(module, ir.FunctionType(WORD, [WORD] * len(tree.args.args)), f.__name__)
-        for f, tree in zip(functions, trees):
-            assert isinstance(tree, ast.FunctionDef)
-            _Function(made[f.__name__], tree, made, foreign, {**f.__globals__, **(fixed or {})})
+        self, functions: Sequence[Any], foreign: Mapping[str, Foreign], fixed: Mapping[str, int] | None = None,
+        kept: Callable[[Callable[[], bytes]], bytes] | None = None,
+    ) -> None:  # fmt: skip
+        numbers = {**{name: of.address for name, of in foreign.items()}, **(fixed or {})}
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-        machine = binding.Target.from_triple(module.triple).create_target_machine(opt=2)
-        parsed = binding.parse_assembly(str(module))
-        options = binding.create_pipeline_tuning_options(speed_level=2)
-        binding.create_pass_builder(machine, options).getModulePassManager().run(
-            parsed, binding.create_pass_builder(machine, options)
-        )
-        self._engine = binding.create_mcjit_compiler(parsed, machine)
+
+        def make() -> bytes:
+            return _object(functions, foreign, list(numbers))
+
+        held = make() if kept is None else kept(make)
+        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine())
+        self._engine.add_object_file(binding.ObjectFileRef.from_data(held))
         self._engine.finalize_object()
+        table = ctypes.CFUNCTYPE(ctypes.c_int64)(self.address(_TABLE))()
+        (ctypes.c_int64 * len(numbers)).from_address(table)[:] = list(numbers.values())
 
     def address(self, name: str) -> int:
         """Return where a function is."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -34,6 +35,9 @@ API = {
 """Functions of Python's C API that are symbols of every Python that is promised: result and parameters."""
 
 
+_keeper: list[Callable[[str, Callable[[], bytes]], bytes]] = []
+
+
 @functools.cache
 def code(module: Any = words) -> Any:
     """Make the machine code of a module's functions of words, once."""
@@ -41,7 +45,14 @@ def code(module: Any = words) -> Any:
     fixed = {"NONE": id(None), "TRUE": id(True), "FALSE": id(False), "RECORDED": ctypes.addressof(ACTIVE)}
     fixed |= {name: id(sys.intern(text)) for name, text in _NAMES.items()}
     fixed |= {"INT_CLASS": id(int), "TUPLE_CLASS": id(tuple)}
-    return Code([f for f in vars(module).values() if isinstance(f, FunctionType)], foreign, fixed)
+    functions = [f for f in vars(module).values() if isinstance(f, FunctionType)]
+    kept = functools.partial(_keeper[-1], module.__name__) if _keeper else None
+    return Code(functions, foreign, fixed, kept)
+
+
+def keep_by(keeper: Callable[[str, Callable[[], bytes]], bytes]) -> None:
+    """Have `keeper(module's name, make)` give code that is made later: what `make()` gives, which it may have kept."""
+    _keeper[:] = [keeper]
 
 
 FASTCALL_WITH_NAMES, NO_ARGUMENTS = 0x82, 0x4
