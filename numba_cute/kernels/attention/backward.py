@@ -110,10 +110,9 @@ def make_kernel(form):
         publish(out_full + half)
 
     @cuda.jit
-    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, empty, phase, more):
-        """Load a tile of Q or dO, and a number of each of its queries, to a stage when it is empty. more: bytes that
-        come beside."""
-        arch.mbarrier_wait(empty + stage, phase ^ 1)
+    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, more):
+        """Load a tile of Q or dO, and a number of each of its queries, to an empty stage. more: bytes that come
+        beside."""
         if arch.elect_one():
             arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries + more)
             load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
@@ -125,8 +124,8 @@ def make_kernel(form):
         drawn, tickets, barriers, start, step, order, query_tiles, group, heads, shift,
     ):  # fmt: skip
         """The work of the warp that loads."""
-        q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6
-        kv_empty, told = barriers + 14, barriers + 15
+        q_full, do_full, empty = barriers, barriers + 2, barriers + 4
+        kv_empty, told = barriers + 12, barriers + 13
         alone = cute.make_layout(1)
         count, turns = cute.Int32(0), cute.Int32(0)
         tile, given = cute.Int32(start), cute.Int32(0)
@@ -149,13 +148,14 @@ def make_kernel(form):
                     place = cute.assume(cute.Int32(row + m) * queries, divby=16)
                     begins = member == 0 and m == first  # the tile of keys, which comes with its first queries
                     more = 2 * k_bytes if begins else 0
-                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase, more)
+                    arch.mbarrier_wait(empty + stage, phase ^ 1)
+                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, more)
                     if begins:
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
                         load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, q_full + stage)
                         load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, q_full + stage)
-                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, do_empty, phase, 0)
+                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, 0)
                     count = cute.Int32(count + 1)
             tile = next_drawn(draw(drawn), drawn, order.tiles, step, tickets, told, given)
             given = cute.Int32(given + 1)
@@ -224,16 +224,15 @@ def make_kernel(form):
         sLse = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sLse")
         sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sDot")
         tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(TICKETS), 16, None, "tickets")
-        barriers = smem.allocate_array(cute.Int64, 19, name="barriers")
-        q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6  # of each stage
-        ds_full, out_full, out_empty = barriers + 8, barriers + 10, barriers + 12  # out: of each half of sdQ
-        kv_empty, told = barriers + 14, barriers + 15
+        barriers = smem.allocate_array(cute.Int64, 17, name="barriers")
+        q_full, do_full, empty = barriers, barriers + 2, barriers + 4  # of each stage
+        ds_full, out_full, out_empty = barriers + 6, barriers + 8, barriers + 10  # out: of each half of sdQ
+        kv_empty, told = barriers + 12, barriers + 13
         if tidx == 0:
             for i in cute.range_constexpr(2):
                 arch.mbarrier_init(q_full + i, 1)
-                arch.mbarrier_init(q_empty + i, CONSUMER_WARPS)
                 arch.mbarrier_init(do_full + i, 1)
-                arch.mbarrier_init(do_empty + i, CONSUMER_WARPS)
+                arch.mbarrier_init(empty + i, CONSUMER_WARPS)
                 arch.mbarrier_init(ds_full + i, CONSUMER_WARPS)
                 arch.mbarrier_init(out_full + i, CONSUMER_WARPS // 2)
                 arch.mbarrier_init(out_empty + i, 1)
@@ -311,9 +310,9 @@ def make_kernel(form):
                         arch.mbarrier_wait(ds_full + (stage ^ 1), phase ^ stage ^ 1)
                     multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                     warpgroup.commit_group()
-                    warpgroup.wait_group(1)  # for S, and for dK of the tile before
+                    warpgroup.wait_group(1)  # for S, and for what reads Q and dO of the round before
                     if i > 0:
-                        release(q_empty + (stage ^ 1))
+                        release(empty + (stage ^ 1))
                     if cute.const_expr(causal):  # a query sees no key beyond the last
                         if last < KEYS - 1:
                             leave_out(rS, cute.Int32(last + 2 * place - first_row), queries)
@@ -347,8 +346,7 @@ def make_kernel(form):
                     warpgroup.commit_group()
                     cute.copy(dS_out, cute.make_tensor(rdS.iterator, ds_held), to_dS[None, None, None, stage])
                     publish(ds_full + stage)
-                    warpgroup.wait_group(0)  # for dV and dK
-                    release(do_empty + stage)
+                    warpgroup.wait_group(0)  # for dV and dK: the next round has their registers (longer code without)
                     count = cute.Int32(count + 1)
                     if causal:
                         last = cute.Int32(last + queries)
@@ -361,7 +359,7 @@ def make_kernel(form):
                 warpgroup.fence()
                 multiply(back, rdQ, fKt, fdS[None, None, None, stage ^ 1], False)
                 warpgroup.commit_group()
-                release(q_empty + (stage ^ 1))
+                release(empty + (stage ^ 1))
                 warpgroup.wait_group(0)
                 release(kv_empty)
                 arch.mbarrier_wait(out_empty + half, stage)
