@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
+from numba import cuda
 
 import numba_cute as cute
+from numba_cute import arch
 from numba_cute.kernels import reduce
 from numba_cute.kernels.attention import (
     backward,
@@ -21,6 +23,7 @@ from numba_cute.kernels.attention import (
     backward_tiles,
     backward_wide,
     forward,
+    gradients,
     schedule,
     split,
     values,
@@ -71,7 +74,8 @@ def _as_in(space: dict, module: ModuleType, names: set[str], methods: list[str])
         yield
         return
     held, made = vars(module), dict(space)
-    space.update({name: x for name, x in held.items() if name not in names})
+    classes = {m.split(".")[0] for m in methods}  # they stay the mutant's, for the problem after this one
+    space.update({name: x for name, x in held.items() if name not in names | classes})
     changed = {id(held[name]): made[name] for name in names}
     kernels = [vars(m) for name, m in sys.modules.items() if name.startswith("numba_cute.kernels")]
     before = [(scope, name, x) for scope in kernels for name, x in scope.items() if id(x) in changed]
@@ -159,8 +163,33 @@ def _gradients(rows: int, keys: int, causal: bool, sms: int, heads: int = 1) -> 
     return lambda: test_backward.simulate((64, 64), np.float16, 1, heads, heads, rows, keys, causal, sms)
 
 
-def _wide(*dims: int) -> Problem:
-    return lambda: test_backward.simulate(dims, np.float16, 1, 1, 1, 70, 150, True)
+def _wide(dims: tuple[int, int], rows: int, keys: int, causal: bool, heads: int = 1) -> Problem:
+    return lambda: test_backward.simulate(dims, np.float16, 1, heads, 1, rows, keys, causal)
+
+
+@cuda.jit
+def _add(of, to):
+    """Add up all of an array, in a kernel that begins before the one before it has ended."""
+    arch.griddepcontrol_wait()
+    total = cute.Float32(0)
+    for i in range(of.shape[1]):
+        total += cute.Float32(of[0, i, 0, 0])
+    to[0] = total
+
+
+def _read_after(problem: Problem) -> Problem:
+    """The problem with kernels behind it that read the gradients."""
+    launches = gradients.launches
+
+    def followed(given: Any, *rest: Any, **named: Any) -> Any:
+        reads = [SimpleNamespace(kernel=_add, grid=1, block=1, args=(of, np.zeros(1, np.float32))) for of in given[-3:]]
+        return [*launches(given, *rest, **named), *reads]
+
+    def run() -> None:
+        with mock.patch.object(gradients, "launches", followed):
+            problem()
+
+    return _behind(run)
 
 
 def _top(name: str) -> Problem:
@@ -251,5 +280,6 @@ KERNELS = [
     kernel("kernels: gradients after", backward_parts, "after", _behind(_gradients(40, 72, True, 1))),
     kernel("kernels: gradients' tiles", backward_tiles, "publish release", _gradients(40, 72, True, 1),
            _gradients(300, 200, False, 1)),
-    kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put", _behind(_wide(192, 128))),
+    kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put",
+           _read_after(_wide((192, 128), 70, 150, True)), _wide((192, 128), 400, 70, False)),
 ]  # fmt: skip
