@@ -99,7 +99,8 @@ def in_turns(trees, repeat, limit):
 def in_tree(tree, name, limit, *how):
     """One case, by a process of its own that imports what lies in `tree`."""
     command = [sys.executable, str(Path(simulator_cases.__file__)), str(tree), name, *how]
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    path = os.pathsep.join(filter(None, (str(tree), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": path}
     try:
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=limit)
         return json.loads(done.stdout.splitlines()[-1])

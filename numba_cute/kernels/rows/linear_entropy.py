@@ -138,6 +138,7 @@ def _sum(
 def _keep_gradients(ctx: Any, inputs: Any, output: Any) -> None:
     x, weight, *_, of_x, of_weight = inputs
     ctx.asked = of_x, of_weight
+    ctx.set_materialize_grads(False)  # or autograd makes zeros as large as the weight, for results without gradients
     ctx.save_for_backward(x, weight, *output[1:])
     ctx.mark_non_differentiable(*output[1:])
 
