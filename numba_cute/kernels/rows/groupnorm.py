@@ -2,7 +2,8 @@
 """GroupNorm, forward and backward: the channels of each group, and all their places, are normalised together.
 
 Forward: a group of an image is a row, which is read once: y = (x - mean) * rstd * weight + bias, whose weight and bias
-are those of the element's channel, the same for all elements of a vector.
+are those of the element's channel, the same for all elements of a vector. A group longer than a cluster holds is read
+twice: rows are channels, or parts of them, whose means and squares are joined before another kernel computes y.
 
 Backward: with h = (x - mean) * rstd and g = dy * weight, dx = (g - h * mean(g * h) - mean(g)) * rstd. Rows are channels
 here: one kernel sums dy * h and dy over each, of which a few numbers are made, those of a group and dweight and dbias;
@@ -19,7 +20,7 @@ import numpy as np
 import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
-from numba_cute.kernels.rows.plan import Habit, spread_rows
+from numba_cute.kernels.rows.plan import MOST_BLOCKS, MOST_THREADS, Habit, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in, total
 from numba_cute.seam import CuteError, static, traced
 
@@ -31,11 +32,18 @@ __all__ = ["groupnorm"]
 
 @static
 class Grouping:
-    """What is static of a call: channels of an image and of a group, and the places of a channel."""
+    """What is static of a call: channels of an image and of a group, the places of a channel, and into how many rows
+    these are cut where rows are channels."""
 
     channels: int
     each: int
     places: int
+    parts: int = 1
+
+    @property
+    def length(self) -> int:
+        """The elements of such a row."""
+        return self.places // self.parts
 
 
 @traced
@@ -83,11 +91,57 @@ def groupnorm_forward(x, weight, bias, y, mean, rstd, eps, grouping, spread):
 @traced
 def of_group(team: Team, vector: Any, row: Any, grouping: Grouping) -> Any:
     """Load the number of the group in which a channel's row is."""
-    return cute.Float32(cute.make_tensor(vector)[team.real(row) // grouping.each])
+    return cute.Float32(cute.make_tensor(vector)[team.real(row) // (grouping.each * grouping.parts)])
+
+
+@traced
+def of_channel(team: Team, line: Any, row: Any, grouping: Grouping) -> Any:
+    """Load of `line` (C,) the number of the channel in which a row is."""
+    return cute.Float32(cute.make_tensor(line)[team.real(row) // grouping.parts % grouping.channels])
+
+
+def row_statistics(x, means, squares, spread):
+    """The mean of each row of x, and the sum of its squared distances from that."""
+    team = Team.create(spread, row_count(x), 1)
+    xs = Stream.create(team, rows_in(x))
+    xs.open(team)
+    team.begin()
+    xs.start(team)
+    row = team.first
+    while row < team.end:
+        values = xs.take(team, row, 0)
+        m = team.mean(team.reduce((total(values),), added)[0])
+        values = team.there_only(values - m, row)
+        squared = team.reduce((total(values * values),), added)[0]
+        xs.refill(team, row)
+        team.write_one(cute.make_tensor(means), row, m)
+        team.write_one(cute.make_tensor(squares), row, squared)
+        row = team.following(row)
+
+
+def groupnorm_apply(x, weight, bias, mean, rstd, y, grouping, spread):
+    """y = (x - mean) * rstd * weight + bias of each row (images * channels * parts, length); weight and bias may be
+    None."""
+    team = Team.create(spread, row_count(x), 1)
+    xs = Stream.create(team, rows_in(x))
+    xs.open(team)
+    team.begin()
+    xs.start(team)
+    row = team.first
+    while row < team.end:
+        values = (xs.take(team, row, 0) - of_group(team, mean, row, grouping)) * of_group(team, rstd, row, grouping)
+        team.meeting.sync()
+        xs.refill(team, row)
+        if weight is not None:
+            values = values * of_channel(team, weight, row, grouping)
+        if bias is not None:
+            values = values + of_channel(team, bias, row, grouping)
+        team.write(rows_in(y), row, values)
+        row = team.following(row)
 
 
 def channel_sums(x, dy, mean, rstd, products, sums, grouping, spread):
-    """Sum dy * h to products and dy to sums, of each row of x and dy (images * channels, places)."""
+    """Sum dy * h to products and dy to sums, of each row of x and dy (images * channels * parts, length)."""
     team = Team.create(spread, row_count(x), 2)
     xs, dys = Stream.create(team, rows_in(x)), Stream.create(team, rows_in(dy))
     xs.open(team)
@@ -108,8 +162,8 @@ def channel_sums(x, dy, mean, rstd, products, sums, grouping, spread):
 
 
 def groupnorm_backward(x, dy, weight, mean, rstd, products, sums, dx, grouping, spread):
-    """dx = (dy * weight - h * products - sums) * rstd of each row (images * channels, places); products and sums are
-    the group's means of g * h and g."""
+    """dx = (dy * weight - h * products - sums) * rstd of each row (images * channels * parts, length); products and
+    sums are the group's means of g * h and g."""
     team = Team.create(spread, row_count(x), 1)
     xs, dys = Stream.create(team, rows_in(x)), Stream.create(team, rows_in(dy))
     xs.open(team)
@@ -122,7 +176,7 @@ def groupnorm_backward(x, dy, weight, mean, rstd, products, sums, dx, grouping, 
         m, r = of_group(team, mean, row, grouping), of_group(team, rstd, row, grouping)
         h, g = (xs.take(team, row, 0) - m) * r, dys.take(team, row, 0)
         if weight is not None:
-            g = g * cute.Float32(cute.make_tensor(weight)[team.real(row) % grouping.channels])
+            g = g * of_channel(team, weight, row, grouping)
         team.meeting.sync()
         xs.refill(team, row)
         dys.refill(team, row)
@@ -135,12 +189,24 @@ def groupnorm_backward(x, dy, weight, mean, rstd, products, sums, dx, grouping, 
 
 FORWARD = Habit(elements=32)
 BACKWARD = Habit(elements=32)
+LONGEST = MOST_BLOCKS * MOST_THREADS * 32
+"""Elements of a row, which a cluster holds."""
+BLOCK = MOST_THREADS * 32
+"""Elements of a row that a block holds."""
 
 
 def forward_work(x: Any, y: Any, eps: float, grouping: Grouping) -> entry.Work:
     """Give the work of `groupnorm_forward` of rows x and y."""
     chosen = spread_rows("groupnorm", [x], [y], habit=FORWARD, unit=grouping.places)
     return chosen.work(groupnorm_forward, (np.float32(eps), grouping, chosen.spread))
+
+
+def split_works(x: Any, y: Any, grouping: Grouping) -> tuple[entry.Work, entry.Work]:
+    """Give the works of `row_statistics` and `groupnorm_apply` of rows x and y, parts of channels."""
+    reading, writing = (spread_rows("groupnorm", [x], others, habit=FORWARD) for others in ([], [y]))
+    return (
+        reading.work(row_statistics, (reading.spread,)), writing.work(groupnorm_apply, (grouping, writing.spread))
+    )  # fmt: skip
 
 
 def backward_works(x: Any, dy: Any, dx: Any, grouping: Grouping) -> tuple[entry.Work, entry.Work]:
@@ -152,12 +218,30 @@ def backward_works(x: Any, dy: Any, dx: Any, grouping: Grouping) -> tuple[entry.
 # The entry.
 
 
-def _grouping(x: Any, groups: int) -> Grouping:
-    return Grouping(x.shape[1], x.shape[1] // groups, math.prod(x.shape[2:]))
+def _grouping(x: Any, groups: int, most: int = 0) -> Grouping:
+    """The grouping of a call. most: elements of a row that is a channel, or a part of one."""
+    places = math.prod(x.shape[2:])
+    return Grouping(x.shape[1], x.shape[1] // groups, places, _parts(x, places, most) if most else 1)
+
+
+def _parts(x: Any, places: int, most: int) -> int:
+    """Choose into how many rows of at most `most` elements the places of a channel are cut, all of one length: as few
+    as may be, of a multiple of 8 elements if they can be. CuteError where places have no such divisor."""
+    least = -(-places // most)
+    found = [k for k in range(least, min(places, 64 * least) + 1) if places % k == 0]
+    if not found:
+        raise CuteError(
+            f"groupnorm: x is {entry.described(x)}; the {places} places of a channel are too many for a row, {most}, "
+            f"and cannot be cut into {least} to {64 * least} equal ones: pad a mode of them"
+        )
+    return next((k for k in found if places // k % 8 == 0), found[0])
 
 
 def _forward_plan(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any, groups: int, eps: float,
                   saved: bool) -> Any:  # fmt: skip
+    if math.prod(x.shape[1:]) // groups > LONGEST:
+        return _split_plan(x, y, groups, eps, saved)
+
     def given(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any) -> Any:
         shape = x.shape[0] * groups, _grouping(x, groups).each * _grouping(x, groups).places
         kept = (mean.view(-1), rstd.view(-1)) if saved else (None, None)
@@ -166,6 +250,25 @@ def _forward_plan(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any, 
     seen = given(x, weight, bias, y, mean, rstd)
     launch = forward_work(seen[0], seen[3], eps, _grouping(x, groups)).launcher()
     return lambda *tensors: launch(*given(*tensors))
+
+
+def _split_plan(x: Any, y: Any, groups: int, eps: float, saved: bool) -> Any:
+    torch, grouping = entry.pytorch(), _grouping(x, groups, BLOCK)
+    rows = x.shape[0] * grouping.channels * grouping.parts, grouping.length
+    reading, writing = (w.launcher() for w in split_works(x.reshape(rows), _dense(y).view(rows), grouping))
+
+    def run(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any) -> None:
+        xs, shape = x.reshape(rows), (x.shape[0], groups, grouping.each * grouping.parts)
+        means, squares = torch.empty((2, *shape), dtype=torch.float32, device=x.device)
+        reading(xs, means.view(-1), squares.view(-1))
+        variances = squares.mean(-1) / grouping.length + means.var(-1, unbiased=False)
+        both = means.mean(-1), torch.rsqrt(variances + eps)
+        writing(xs, weight, bias, *(t.view(-1) for t in both), y.view(rows))
+        if saved:
+            for kept, made in zip((mean, rstd), both):
+                kept.copy_(made)
+
+    return run
 
 
 def _dense(y: Any) -> Any:
@@ -195,16 +298,17 @@ def _results(
 
 def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dx: Any, dweight: Any, dbias: Any, groups: int,
                    weighted: bool, biased: bool) -> Any:  # fmt: skip
-    torch, grouping = entry.pytorch(), _grouping(x, groups)
-    channels = x.shape[0] * grouping.channels, grouping.places
+    torch, grouping = entry.pytorch(), _grouping(x, groups, LONGEST)
+    channels = x.shape[0] * grouping.channels * grouping.parts, grouping.length
     adding, finishing = backward_works(x.reshape(channels), dy.reshape(channels), dx.view(channels), grouping)
     add, finish = adding.launcher(), finishing.launcher()
 
     def run(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dx: Any, dweight: Any, dbias: Any) -> None:
         images, elements = x.shape[0], grouping.each * grouping.places
-        products, sums = torch.empty((2, images, grouping.channels), dtype=torch.float32, device=x.device)
+        found = torch.empty((2, images, grouping.channels, grouping.parts), dtype=torch.float32, device=x.device)
         mean, rstd, xs, dys = mean.view(-1), rstd.view(-1), x.reshape(channels), dy.reshape(channels)
-        add(xs, dys, mean, rstd, products.view(-1), sums.view(-1))
+        add(xs, dys, mean, rstd, *(t.view(-1) for t in found))
+        products, sums = found.sum(-1) if grouping.parts > 1 else found[..., 0]
         weighed = [t if weight is None else t * weight for t in (products, sums)]
         means = [t.view(images * groups, grouping.each).sum(-1) / elements for t in weighed]
         finish(xs, dys, weight, mean, rstd, *means, dx.view(channels))

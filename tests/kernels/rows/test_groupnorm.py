@@ -50,6 +50,28 @@ def test_groups_and_their_gradients_are_right(shape, groups, dtype, weighted, bi
     assert compared(shape, groups, dtype, weighted, biased) < 2 * unit
 
 
+@pytest.mark.parametrize(
+    "shape, groups, dtype, weighted, biased",
+    [
+        pytest.param((2, 6, 4, 15), 3, torch.float32, True, False, marks=SLOW),  # rows of 15 elements
+        pytest.param((1, 4, 8, 24), 2, torch.bfloat16, True, True, marks=SLOW),
+        pytest.param((2, 2, 64), 1, torch.float16, False, True, marks=SLOW),  # a row is a channel
+    ],
+)
+def test_groups_longer_than_a_cluster_holds_are_read_in_parts(shape, groups, dtype, weighted, biased, monkeypatch):
+    monkeypatch.setattr(groupnorm, "LONGEST", 64)
+    monkeypatch.setattr(groupnorm, "BLOCK", 64 if len(shape) == 3 else 24)
+    unit = {torch.float32: 2e-6, torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}[dtype]
+    assert compared(shape, groups, dtype, weighted, biased) < 2 * unit
+
+
+def test_parts_of_a_channel_suit_vectors_where_they_can():
+    x = torch.zeros(1, 1)
+    assert [groupnorm._parts(x, n, 16384) for n in (16384, 512 * 512, 1000 * 1000, 50000, 1021 * 1021)] == (
+        [1, 16, 100, 5, 1021]
+    )
+
+
 def test_what_is_not_taken_is_refused_by_name():
     x = torch.zeros(2, 6, 4, 4)
     with cute.simulation():
@@ -59,7 +81,7 @@ def test_what_is_not_taken_is_refused_by_name():
             "weight is float32 of shape .*; its shape must be": lambda: kernels.groupnorm(x, 3, torch.ones(4)),
             "its last mode must be contiguous": lambda: kernels.groupnorm(x.to(memory_format=torch.channels_last), 3),
             "out .* must be dense": lambda: kernels.groupnorm(x, 3, out=torch.zeros(2, 6, 4, 8)[..., :4]),
-            "longer than a cluster holds": lambda: kernels.groupnorm(torch.zeros(1, 1, 1 << 20), 1),
+            "1000003 places of a channel are too many": lambda: kernels.groupnorm(torch.zeros(1, 1, 1000003), 1),
         }.items():
             with pytest.raises(cute.CuteError, match=f"groupnorm: .*{words}"):
                 call()
@@ -73,10 +95,12 @@ def test_no_plan_spills_registers(channels, places, dtype):
     x, rows = np.zeros((4, channels * places), dtype), np.zeros((4 * channels, places), dtype)
     line, weight = np.zeros(4, np.float32), np.zeros(2 * channels, np.float32)
     sums = np.zeros(4 * channels, np.float32)
+    split = (rows, sums, sums), (rows, weight, weight, line, line, rows)
     adding, finishing = groupnorm.backward_works(rows, rows, rows, grouping)
     for made in (
         groupnorm.forward_work(x, x, 1e-5, grouping).compile(x, weight, weight, x, line, line),
         adding.compile(rows, rows, line, line, sums, sums),
         finishing.compile(rows, rows, weight, line, line, line, line, rows),
+        *(w.compile(*given) for w, given in zip(groupnorm.split_works(rows, rows, grouping), split)),
     ):
         assert (made.resources.spill_stores, made.resources.spill_loads, made.resources.local) == (0, 0, 0)
