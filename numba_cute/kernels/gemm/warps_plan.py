@@ -151,7 +151,7 @@ def arguments(
     extents = cute.Int32(m), cute.Int32(n), cute.Int32(k)
     return (
         dtype, sums_of(dtype), c_dtype, tA, tB, tC, tD, tiled_mma, piece_mma, *loads, *shares, a_layout, b_layout,
-        c_layout, order, made, extents,
+        c_layout, order, made, extents, None,
     ), math.prod(tiles)  # fmt: skip
 
 
