@@ -10,6 +10,7 @@ there in whole vectors.
 `warps_plan.py` says how a problem is cut; the epilogue is the one of all GEMMs here (`epilogue.py`, `hook.py`).
 """
 
+import functools
 from typing import Any
 
 import numba_cute as cute
@@ -72,23 +73,28 @@ class Copies:
                 target[None, i], source[None, i], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
             )  # fmt: skip
 
-    def store(self, thread: Any, shared: Any, there: Any, left: Any) -> None:
-        """Copy this thread's vectors from shared memory, without what lies beyond the edges. All as of `load`."""
-        source, target = cute.group_modes(shared, 1, cute.rank(shared)), cute.group_modes(there, 1, cute.rank(there))
+    def leave(self, thread: Any, shared: Any, matrix: Any, place: Any, left: tuple[Any, Any]) -> None:
+        """Copy this thread's vectors of a piece from shared memory, without what lies beyond the edges. matrix: the
+        result, or a batch of such. place: the piece's, (m, n, batch). left: as of `counts`."""
+        there, own = self.of_thread(thread, tiles_of(matrix, self.tile, *place), shared)
+        source, target = cute.group_modes(own, 1, cute.rank(own)), cute.group_modes(there, 1, cute.rank(there))
         b, step = current(), 8 * VECTOR // self.width
         for i, count in enumerate(self.counts(left, thread)):
             value, place = source[None, i], target[None, i]
 
-            def whole(value: Any = value, place: Any = place) -> None:
-                at = cute.make_ptr(place.element_type, place.iterator.toint(), cute.AddressSpace.gmem, VECTOR)
-                cute.autovec_copy(value, cute.make_tensor(at, cute.make_layout(step)))
-
             def put(j: Any, value: Any = value, place: Any = place) -> None:
                 place[j] = value[j]
 
-            b.when(b.compare("==", count, step), whole)
+            b.when(b.compare("==", count, step), functools.partial(store_vector, value, place.iterator))
             if not self.whole:
                 b.loop(0, b.select(b.compare("<", count, step), count, cute.Int32(0)), put)
+
+
+@traced
+def store_vector(value: Any, there: Any) -> None:
+    """Store a vector of shared memory. there: a pointer, at a multiple of its bytes."""
+    at = cute.make_ptr(value.element_type, there.toint(), cute.AddressSpace.gmem, VECTOR)
+    cute.autovec_copy(value, cute.make_tensor(at, cute.make_layout(8 * VECTOR // value.element_type.width)))
 
 
 @static
@@ -246,16 +252,16 @@ def leave(acc, ring, held, mC, mD, piece_mma, copies_c, c_layout, epilogue, thre
         sums = cute.make_tensor(acc.iterator + 4 * columns * i, cute.make_layout(4 * columns))
         put(epilogue.apply(sums, place, vectors, matrix, 0), tCsC[None, 0, None, i % slots], mC.element_type)
         arch.sync_threads()
-        gC = tiles_of(mC, (piece_m, c_tile_n), m * rows + i, n, batch)
-        tSgC, tSsC = copies_c.of_thread(thread, gC, sC)
-        copies_c.store(thread, tSsC[None, None, None, i % slots], tSgC, (rows_c - i * piece_m, columns_c))
+        left = (rows_c - i * piece_m, columns_c)
+        copies_c.leave(thread, sC[None, None, i % slots], mC, (m * rows + i, n, batch), left)
 
 
 @traced
 def part_of(k_tiles: Any, share: Any, batch: Any) -> tuple[Any, Any]:
-    """Give the first tile of K and their number: of all, or of the `batch`-th part of `share` tiles."""
+    """Give the first tile of K and their number: of all, or of the `batch`-th part of `share` tiles. Of no K there is
+    one tile, of zeros."""
     if share is None:
-        return 0, k_tiles
+        return 0, cute.max(k_tiles, cute.Int32(1))
     first = batch * share
     return first, cute.min(share, k_tiles - first)
 
