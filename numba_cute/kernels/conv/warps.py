@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numba_cute as cute
+from numba_cute import CuteError
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, quotient, remainder, static, traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
-from ..gemm.operands import Source, tensor_of
+from ..gemm.operands import Source, tensor_of, view
 from ..gemm.warps import VECTOR, Copies, store_vector
-from ..gemm.warps_plan import copies
+from ..gemm.warps_plan import RATE, START, Warps, copies, cuts
 from .operands import Walk
 
 OUTSIDE = -(1 << 30)  # a coordinate that is in no image, whatever is added to it of a tap
@@ -41,10 +42,11 @@ def in_modes(index: Any, divisors: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...
 
 @traced
 def apart(steps: tuple[Any, ...], strides: tuple[Any, ...]) -> Any:
-    """Give how many elements away something is, an Int64. steps, strides: along each mode."""
+    """Give how many elements away something is in an image, an Int64. steps, strides: along each mode, all of 32 bits
+    (`check_strides`), so that a multiplication is one instruction."""
     away = cute.Int64(0)
     for step, stride in zip(steps, strides):
-        away = away + cute.Int64(step) * cute.Int64(stride)
+        away = away + cute.Int64(cute.Int32(step)) * cute.Int64(cute.Int32(stride))
     return away
 
 
@@ -65,15 +67,17 @@ class Gather:
     def pixel(self, images: Any, index: Any, count: Any) -> tuple[Any, tuple[Any, ...]]:
         """Give where the window of an output pixel begins, in elements and in coordinates. count: how many there
         are."""
-        image, place = in_modes(index, self.out)
+        image, place = in_modes(cute.Int32(index), self.out)
         begin = tuple(p * s - b for p, s, b in zip(place, self.stride, self.before))
-        away = apart((image, *begin), images.stride)
+        away = cute.Int64(image) * images.stride[0] + apart(begin, images.stride[1:])
         b = current()
         return away, (b.select(b.compare("<", index, count), begin[0], cute.Int32(OUTSIDE)), *begin[1:])
 
     def tap(self, images: Any, index: Any, count: Any) -> tuple[Any, tuple[Any, ...]]:
         """Give how far from there the vector at place `index` of K is, in elements and in coordinates. count: K."""
-        left, steps = quotient(index, self.channels), ()
+        index = cute.Int32(index)
+        left: Any = quotient(index, self.channels)
+        steps: tuple[Any, ...] = ()
         for taps, dilation in zip(reversed(self.taps), reversed(self.dilation)):
             steps, left = (remainder(left, taps) * dilation, *steps), quotient(left, taps)
         away = apart(steps, images.stride[1:]) + cute.Int64(remainder(index, self.channels))
@@ -147,14 +151,22 @@ class Scatter:
             row, column = places[i]
 
             def put(i: int = i, row: Any = row, column: Any = column) -> None:
-                image, at = in_modes(place[0] * rows + row, self.out)
-                away = apart((image, *at), images.stride) + cute.Int64(place[1] * columns + column)
+                image, at = in_modes(cute.Int32(place[0] * rows + row), self.out)
+                away = cute.Int64(image) * images.stride[0] + apart(at, images.stride[1:])
+                away = away + cute.Int64(place[1] * columns + column)
                 store_vector(source[None, i], images.iterator + away)
 
             b.when(b.compare("<", row, left[0]) & b.compare("<", column, left[1]), put)
 
 
 # ---------------------------------------------------------------- on the host
+
+
+def check_strides(array: Any) -> None:
+    """Refuse images that lie so far apart that a step in one takes more than 32 bits."""
+    far = max(abs(int(n)) for n in array.stride[1:-1])
+    if far >= 1 << 31:
+        raise CuteError(f"convolution: a stride of the images is {far} elements, which must be fewer than 2**31")
 
 
 def divisors(extents: tuple[int, ...]) -> tuple[Any, ...]:
@@ -180,6 +192,7 @@ class Image(Source):
 
     def copied(self, dtype: Any, tile: tuple[int, int], threads: int) -> tuple[Any, Any]:
         """Give the images, and how threads gather tiles. See `Source.copied`."""
+        check_strides(view(self.array))
         _, *extents, channels = map(int, self.array.shape)
         numbers = (self.walk.stride, self.walk.before, self.walk.dilation)
         like = copies(dtype, self.mode, tile, threads, True)
@@ -202,6 +215,7 @@ class Lattice(Source):
 
     def copied(self, dtype: Any, tile: tuple[int, int], threads: int) -> tuple[Any, Any]:
         """Give the images, and how threads store pieces. See `Source.copied`."""
+        check_strides(view(self.array))
         _, *extents, _ = map(int, self.array.shape)
         how = Scatter(copies(dtype, self.mode, tile, threads, True), divisors(tuple(extents)))
         return tensor_of(self.array, len(extents) + 1, dtype), how
@@ -212,3 +226,24 @@ def turned(walk: Walk) -> Walk:
     far = tuple((t - 1) * d for t, d in zip(walk.taps, walk.dilation))
     before, after = (tuple(n - f for n, f in zip(around, far)) for around in (walk.before, walk.after))
     return Walk(walk.taps, walk.stride, before, after, tuple(-d for d in walk.dilation))
+
+
+SUM = 0.12  # what a number takes that is added up, in products of 128 bytes of K: from the rates of an A100, unmeasured
+
+
+def parts(outs: int, depth: int, pixels: int, sms: int, target: Any, cut: Warps | None = None) -> tuple[Warps, int]:
+    """Choose how the gradient of filters is cut, and the tiles of pixels that a part of it sums. outs, depth: its
+    extents. pixels: of the output. target: the GPU's record. cut: the Warps, if it is given."""
+    best: tuple[float, Warps, int] | None = None
+    for one in [cut] if cut else cuts(target):
+        tiles = math.ceil(outs / one.tile[0]) * math.ceil(depth / one.tile[1])
+        k_tiles = math.ceil(pixels / (one.row // 2))
+        for count in range(1, min(k_tiles, math.ceil(4 * sms / tiles)) + 1):
+            share = math.ceil(k_tiles / count)
+            rounds = math.ceil(tiles * math.ceil(k_tiles / share) / (sms * one.ctas)) * one.ctas
+            time = rounds * math.prod(one.tile) * (share * one.row / 128 + START) / RATE.get(one.tile, 1.0)
+            time += SUM * outs * depth * count * (count > 1)
+            if best is None or time < best[0]:
+                best = time, one, share
+    assert best is not None
+    return best[1:]

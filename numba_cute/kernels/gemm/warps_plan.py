@@ -108,7 +108,7 @@ def copied(t: Any, mode: int, dtype: Any, tile: tuple[int, int], threads: int) -
     """Give a matrix as the kernel takes it, and how so many threads copy its tiles. t, mode: of `operand`. dtype: of
     its elements."""
     if isinstance(t, Source):
-        return t.copied(dtype, tile, threads)
+        return t.copied(dtype, tile, threads)  # type: ignore[no-any-return]
     return t, copies(dtype, mode, tile, threads, int(t.shape[mode]) * int(dtype.width) % (8 * VECTOR) == 0)
 
 
