@@ -4,8 +4,9 @@
 What lies otherwise is permuted, at the speed of memory. Channels that are no whole vectors, as an image's 3, are filled
 up with zeros, to as few as make steps along W of whole vectors (4 at stride 2, 8 at stride 1 of 16 bits); then the taps
 along W are folded into channels: an output pixel takes one run of each row of the image, kw times its channels long, so
-that a filter of kh by kw taps becomes one of kh by 1. Those runs overlap, in a view; what lies outside of the image
-along W is zeros that are written. Of 7 x 7 taps at stride 2 that makes 7 runs of 28 elements, and not 49 of 3.
+that a filter of kh by kw taps becomes one of kh by 1. Those runs overlap, in a view, and need be no whole vectors: what
+follows them, the next pixel's, is filled with zeros when it is copied. What lies outside of the image along W is zeros
+that are written. Of 7 x 7 taps at stride 2 that makes 7 runs of 28 elements, and not 49 of 3.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def _folded(channels: int, each: int, unit: int, walk: Walk) -> Fit:
     def images(x: Any) -> Any:
         count = walk.out(tuple(x.shape[2:]))[-1]
         rows = filled(x, (count - 1) * step * each + run, before, each)
-        shape, strides = (*rows.shape[:-1], count, run), (*rows.stride()[:-1], step * each, 1)
+        shape, strides = (*rows.shape[:-1], count, taps * each), (*rows.stride()[:-1], step * each, 1)
         return rows.as_strided(shape, strides).movedim(-1, 1)
 
     def filters(w: Any) -> Any:

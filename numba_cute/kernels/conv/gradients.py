@@ -58,7 +58,7 @@ def _by_warpgroups(x: Any, dy: Any, outs: int, walk: Walk, _: Any) -> Any:
 def _by_warps(x: Any, dy: Any, outs: int, walk: Walk, cut: Warps | None) -> Any:
     """The gradient of filters (outputs, K), for GPUs whose tensor cores are a warp's."""
     torch, dtype, pixels = entry.pytorch(), entry.element_type(x), dy.numel() // outs
-    depth, target = math.prod(walk.taps) * x.shape[1], entry.target_at(x)
+    depth, target = math.prod(walk.taps) * whole(x.shape[1], 16 // x.element_size()), entry.target_at(x)
     cut, share = warps.parts(outs, depth, pixels, sms_here(), target, cut)
     count = math.ceil(pixels / (cut.row * 8 // dtype.width * share))
     sums = torch.empty((count, outs, depth), dtype=torch.float32, device=x.device)

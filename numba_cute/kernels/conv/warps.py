@@ -22,7 +22,7 @@ from numba_cute.tilelang.cpasync import cp_async_shared_global
 from ..gemm.operands import Source, tensor_of, view
 from ..gemm.warps import VECTOR, Copies, store_vector
 from ..gemm.warps_plan import RATE, START, Warps, copies, cuts
-from .operands import Walk
+from .operands import Walk, whole
 
 OUTSIDE = -(1 << 30)  # a coordinate that is in no image, whatever is added to it of a tap
 
@@ -53,36 +53,41 @@ def apart(steps: tuple[Any, ...], strides: tuple[Any, ...]) -> Any:
 @static
 class Gather:
     """How the im2col matrix of images is copied. copies: of a matrix with tiles like its own. taps: of the filter.
-    channels: of an image. out: divisors by the output's extents. stride, before, dilation: as of `Walk`, of numbers
-    known at run time."""
+    channels: that K counts of each tap, whole vectors. own: those of an image, of which the last vector may be a part.
+    out: divisors by the output's extents. stride, before, dilation: as of `Walk`, of numbers known at run time."""
 
     copies: Copies
     taps: tuple[int, ...]
     channels: int
+    own: int
     out: tuple[Any, ...]
     stride: tuple[Any, ...]
     before: tuple[Any, ...]
     dilation: tuple[Any, ...]
 
-    def pixel(self, images: Any, index: Any, count: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Give where the window of an output pixel begins, in elements and in coordinates. count: how many there
-        are."""
+    def pixel(self, images: Any, index: Any, count: Any) -> tuple[Any, tuple[Any, ...], Any]:
+        """Give where the window of an output pixel begins, in elements and in coordinates, and the bytes of a whole
+        vector. count: how many there are."""
         image, place = in_modes(cute.Int32(index), self.out)
         begin = tuple(p * s - b for p, s, b in zip(place, self.stride, self.before))
         away = cute.Int64(image) * images.stride[0] + apart(begin, images.stride[1:])
         b = current()
-        return away, (b.select(b.compare("<", index, count), begin[0], cute.Int32(OUTSIDE)), *begin[1:])
+        return away, (b.select(b.compare("<", index, count), begin[0], cute.Int32(OUTSIDE)), *begin[1:]), VECTOR
 
-    def tap(self, images: Any, index: Any, count: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Give how far from there the vector at place `index` of K is, in elements and in coordinates. count: K."""
+    def tap(self, images: Any, index: Any, count: Any) -> tuple[Any, tuple[Any, ...], Any]:
+        """Give how far from there the vector at place `index` of K is, in elements and in coordinates, and how many
+        bytes of it are an image's. count: K."""
         index = cute.Int32(index)
         left: Any = quotient(index, self.channels)
         steps: tuple[Any, ...] = ()
         for taps, dilation in zip(reversed(self.taps), reversed(self.dilation)):
             steps, left = (remainder(left, taps) * dilation, *steps), quotient(left, taps)
-        away = apart(steps, images.stride[1:]) + cute.Int64(remainder(index, self.channels))
-        b = current()
-        return away, (b.select(b.compare("<", index, count), steps[0], cute.Int32(OUTSIDE)), *steps[1:])
+        channel, b = remainder(index, self.channels), current()
+        away = apart(steps, images.stride[1:]) + cute.Int64(channel)
+        nbytes: Any = VECTOR
+        if self.own < self.channels:
+            nbytes = cute.min(cute.Int32(VECTOR), cute.Int32(self.own - channel) * (self.copies.width // 8))
+        return away, (b.select(b.compare("<", index, count), steps[0], cute.Int32(OUTSIDE)), *steps[1:]), nbytes
 
     def tiles(self, thread: Any, images: Any, shared: Any, place: Any, batch: Any, extents: tuple[Any, Any]) -> Any:
         """Give the tiles of the matrix along K, of a `place` along its other mode, as a thread copies them. The
@@ -125,8 +130,8 @@ class Gathered:
         shared = self.shared[None, None, None, stage]
         target = cute.group_modes(shared, 1, cute.rank(shared))
         for i, (row, column) in enumerate(self.steps):
-            (fixed, at), (away, beside) = self.fixed[self.rows.index(row)], moving[column]
-            nbytes: Any = cute.Int32(VECTOR)
+            (fixed, at, most), (away, beside, there) = self.fixed[self.rows.index(row)], moving[column]
+            nbytes: Any = cute.Int32(there if copies.mode == 1 else most)
             for one, other, extent in zip(at, beside, images.shape[1:-1]):
                 within = b.compare("<", cute.Uint32(one + other), cute.Uint32(extent))
                 nbytes = b.select(within, nbytes, cute.Int32(0))
@@ -184,10 +189,16 @@ class Image(Source):
     mode: int = 1
 
     @property
+    def channels(self) -> int:
+        """The channels that K counts of each tap, whole vectors."""
+        t = view(self.array)
+        return whole(int(t.shape[-1]), 8 * VECTOR // int(t.element_type.width))
+
+    @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         """The matrix's extents."""
-        images, *extents, channels = self.array.shape
-        both = images * math.prod(self.walk.out(tuple(extents))), math.prod(self.walk.taps) * channels
+        images, *extents, _ = self.array.shape
+        both = images * math.prod(self.walk.out(tuple(extents))), math.prod(self.walk.taps) * self.channels
         return both if self.mode == 1 else both[::-1]
 
     def copied(self, dtype: Any, tile: tuple[int, int], threads: int) -> tuple[Any, Any]:
@@ -197,7 +208,7 @@ class Image(Source):
         numbers = (self.walk.stride, self.walk.before, self.walk.dilation)
         like = copies(dtype, self.mode, tile, threads, True)
         out = divisors(self.walk.out(tuple(extents)))
-        how = Gather(like, self.walk.taps, channels, out, *(tuple(map(cute.Int32, n)) for n in numbers))
+        how = Gather(like, self.walk.taps, self.channels, channels, out, *(tuple(map(cute.Int32, n)) for n in numbers))
         return tensor_of(self.array, len(extents) + 1, dtype), how
 
 
