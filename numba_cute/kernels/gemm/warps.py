@@ -3,7 +3,9 @@
 
 A CTA makes one tile of C. All its warps copy the tiles of K to a ring in swizzled shared memory by cp.async, several
 ahead, take fragments out by ldmatrix while the tensor cores still work on those before, and multiply with mma.sync.
-Copies are of 16 bytes, of which those beyond the matrix are zeros. The sums leave in pieces, the rows of one
+Copies are of 16 bytes, of which those beyond the matrix are zeros. What a thread copies of an operand is an object with
+`load`, which `tiles` of the operand's copies gives (of matrices `Copies`; conv/warps.py gathers images), so that the
+loop over K (`add_up`) stands once for all kernels, as does the way out (`leave`). The sums leave in pieces, the rows of one
 instruction of all warps: each goes through the epilogue, is put in shared memory, where the ring was, and stored from
 there in whole vectors.
 
@@ -211,7 +213,7 @@ def leave(acc, ring, held, mC, mD, piece_mma, copies_c, c_layout, epilogue, thre
     """Store a thread's sums, piece by piece: through the epilogue, to shared memory, where the ring was, and to C.
 
     acc: (4, rows, columns) of the pieces. held: where the epilogue's vectors lie in the ring, and their layout, or
-    None. mD: the matrix like C, or None. place: the tile's, (m, n, batch). extents: of the sums' matrix."""
+    None. mD: the matrix like C, or None. place: the tile's, (m, n, batch). extents: of C."""
     m, n, batch = place
     offset, vectors_layout = held
     rows, columns, threads = cute.size(acc, mode=[1]), cute.size(acc, mode=[2]), cute.size(piece_mma)
@@ -224,7 +226,7 @@ def leave(acc, ring, held, mC, mD, piece_mma, copies_c, c_layout, epilogue, thre
     first_row, first_column = m * tile_m, n * c_tile_n
     of_tile = piece_mma.get_slice(thread).partition_C(cute.make_identity_tensor((tile_m, c_tile_n)))
     tCsC = piece_mma.get_slice(thread).partition_C(sC)
-    rows_c, columns_c = extents[0] - first_row, extents[1] // epilogue.spread - first_column
+    rows_c, columns_c = extents[0] - first_row, extents[1] - first_column
     if cute.const_expr(vectors_layout is not None):
         vectors = cute.make_tensor(cute.recast_ptr(ring + offset, dtype=cute.Float32), vectors_layout)
         place = epilogue.place_in(first_row, first_column, batch, of_tile[None, 0, None], (tile_m, c_tile_n))
@@ -271,10 +273,12 @@ def make_tile(
     place, extents, share, dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b,
     copies_a, copies_b, copies_c, a_layout, b_layout, c_layout, epilogue,
 ):  # fmt: skip
-    """Make a tile of C. place: its (m, n, batch). extents: M, N and K. share: None, or the tiles of K of each batch of
-    C, of which A and B have none. The others: as of the kernel."""
+    """Make a tile of C. place: its (m, n, batch). extents: M, N and K, and of C the columns where these are not all that
+    N makes. share: None, or the tiles of K of each batch of C, of which A and B have none. The others: as of the
+    kernel."""
     m, n, batch = place
-    m_extent, n_extent, k_extent = extents
+    m_extent, n_extent, k_extent = extents[0], extents[1], extents[2]
+    columns_c = n_extent // epilogue.spread if cute.const_expr(len(extents) == 3) else extents[3]
     thread, _, _ = arch.thread_idx()
     smem = utils.SmemAllocator()
     of_a, of_c = cute.size_in_bytes(dtype, a_layout), cute.size_in_bytes(c_dtype, c_layout)
@@ -291,7 +295,7 @@ def make_tile(
     first, k_tiles = part_of(cute.ceil_div(k_extent, tile_k), share, batch)
     add_up(acc, tiles_a, tiles_b, sA, sB, tiled_mma, ldmatrix_a, ldmatrix_b, thread, first, k_tiles)
     held = of_c, epilogue.layout(tile_m, c_tile_n, 1)
-    leave(acc, ring, held, mC, mD, piece_mma, copies_c, c_layout, epilogue, thread, place, (m_extent, n_extent))
+    leave(acc, ring, held, mC, mD, piece_mma, copies_c, c_layout, epilogue, thread, place, (m_extent, columns_c))
 
 
 def multiply(
