@@ -5,9 +5,9 @@ A CTA makes one tile of C. All its warps copy the tiles of K to a ring in swizzl
 ahead, take fragments out by ldmatrix while the tensor cores still work on those before, and multiply with mma.sync.
 Copies are of 16 bytes, of which those beyond the matrix are zeros. What a thread copies of an operand is an object with
 `load`, which `tiles` of the operand's copies gives (of matrices `Copies`; conv/warps.py gathers images), so that the
-loop over K (`add_up`) stands once for all kernels, as does the way out (`leave`). The sums leave in pieces, the rows of one
-instruction of all warps: each goes through the epilogue, is put in shared memory, where the ring was, and stored from
-there in whole vectors.
+loop over K (`add_up`) stands once for all kernels, as does the way out (`leave`). The sums leave in pieces, the rows of
+one instruction of all warps: each goes through the epilogue, is put in shared memory, where the ring was, and stored
+from there in whole vectors.
 
 `warps_plan.py` says how a problem is cut; the epilogue is the one of all GEMMs here (`epilogue.py`, `hook.py`).
 """
@@ -273,8 +273,8 @@ def make_tile(
     place, extents, share, dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b,
     copies_a, copies_b, copies_c, a_layout, b_layout, c_layout, epilogue,
 ):  # fmt: skip
-    """Make a tile of C. place: its (m, n, batch). extents: M, N and K, and of C the columns where these are not all that
-    N makes. share: None, or the tiles of K of each batch of C, of which A and B have none. The others: as of the
+    """Make a tile of C. place: its (m, n, batch). extents: M, N and K, and of C the columns where these are not all
+    that N makes. share: None, or the tiles of K of each batch of C, of which A and B have none. The others: as of the
     kernel."""
     m, n, batch = place
     m_extent, n_extent, k_extent = extents[0], extents[1], extents[2]
