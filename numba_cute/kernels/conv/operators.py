@@ -11,7 +11,6 @@ from .. import entry
 from ..gemm import gradients as of_gemm
 from ..gemm.epilogue import Epilogue, Form, bias as bias_of
 from . import forward, transposed
-from .fit import in_order
 from .gradients import gradient_of_filters
 from .tensors import flat, last, result_of, rows_of
 
@@ -71,6 +70,11 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.set_materialize_grads(False)
 
 
+def in_order(t: Any) -> Any:
+    """Give (N, C, …) with its channels last, and dense: by torch, for torch.compile traces it."""
+    return last(t).contiguous().movedim(-1, 1)
+
+
 def _images_of(rows: Any, like: Any) -> Any:
     """Rows of pixels as images like others."""
     return rows.view(last(like).shape).movedim(-1, 1)
@@ -85,7 +89,7 @@ def _gradients(ctx: Any, found: list[Any]) -> Any:
     rest = (None,) * 5
     if dy is None:
         return None, None, None, [None] * len(given), *rest
-    dy = in_order(dy, True)
+    dy = in_order(dy)
     form: Form = ctx.form
     tensors, needs = flat(given, dy.ndim), list(needs)
     if bias is not None:  # it is the epilogue's first step
@@ -111,7 +115,7 @@ def _gradients(ctx: Any, found: list[Any]) -> Any:
             plain = what.replace("_transpose", "")
             if needs_x:
                 dx = OPERATOR.traced(dz, weight, None, [], plain, (stride, padding, dilation), (), None, None)[0]
-            dw = FILTERS(dz, in_order(x, True), tuple(weight.shape), name, walk) if needs_weight else None
+            dw = FILTERS(dz, in_order(x), tuple(weight.shape), name, walk) if needs_weight else None
         else:
             dx = IMAGES(dz, weight, tuple(x.shape), name, walk) if needs_x else None
             dw = FILTERS(x, dz, tuple(weight.shape), name, walk) if needs_weight else None

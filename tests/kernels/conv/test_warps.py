@@ -190,6 +190,19 @@ def test_every_type_is_convolved(on, kind, off):
     assert (kernels.conv2d(x, w, padding=1).double() - want).abs().max() <= off * want.abs().max()
 
 
+@SLOW
+@pytest.mark.parametrize("on", ["sm_86"], indirect=True)
+def test_tensors_of_a_kind_lie_anywhere(on):
+    """The first call makes the launches, and the others run them where their tensors lie."""
+    kept = []
+    for _ in range(3):
+        x, w, y = normal(1, 16, 5, 5), normal(16, 16, 3, 3), normal(1, 16, 3, 3)
+        kept += [x, w, y, kernels.conv2d(x, w), kernels.conv_transpose2d(y, w, stride=2)]
+        conv, turned = torch.nn.functional.conv2d, torch.nn.functional.conv_transpose2d
+        near(kept[-2], conv(x.double(), w.double()))
+        near(kept[-1], turned(y.double(), w.double(), stride=2))
+
+
 @pytest.mark.parametrize("on", ["sm_86"], indirect=True)
 def test_what_this_family_has_not_is_refused_by_name(on):
     x, w = normal(1, 16, 5, 5), normal(16, 16, 3, 3)
