@@ -210,12 +210,15 @@ HOPPERS = {
 }
 
 
+BY_WARPS = {"matmul": (8, 8), "grouped_gemm": (8, 8), "conv1d": (1, 8, 4)}  # what they give
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("what", HOPPERS)
 def test_other_gpus_get_one_sentence(what, arch):
-    if what == "matmul" and arch != "sm_100a":  # which have a kernel of their own
+    if what in BY_WARPS and arch != "sm_100a":  # which have a kernel of their own
         with cute.simulation(arch):
-            assert HOPPERS[what]().shape == (8, 8)
+            assert HOPPERS[what]().shape == BY_WARPS[what]
         return
     kernels_are = "its kernels? (is|are) for Hopper"
     with cute.simulation(arch), pytest.raises(cute.CuteError, match=rf"{what}: {kernels_are} .* is {arch}"):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`conv1d`, `conv2d`, `conv3d`, and the transposed ones: the Hopper GEMM on images, for PyTorch's tensors in
-channels-last order.
+"""`conv1d`, `conv2d`, `conv3d`, and the transposed ones: the GEMMs on images, for PyTorch's tensors.
 
 y = conv2d(x, weight, bias, padding=1)
 y = conv2d(x, weight, padding=1, epilogue=bias(v) | residual(r) | relu())
@@ -13,33 +12,35 @@ from typing import Any
 
 from ..gemm.epilogue import Epilogue
 from ..gemm.plan import Plan
+from ..gemm.warps_plan import Warps
 from .operators import called
 
 
 def conv1d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Warps | None = None,
 ) -> Any:  # fmt: skip
-    """Convolve signals with filters, as torch's conv1d does, on a Hopper GPU.
+    """Convolve signals with filters, as torch's conv1d does.
 
-    x: (N, C, W), weight: (outputs, C, taps), of which channels are contiguous: `x.mT.contiguous().mT`. bias, stride,
-    padding, dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, W'), whose channels are
-    contiguous too. CuteError for what it does not take."""
+    x: (N, C, W), weight: (outputs, C, taps); as they lie where channels are contiguous, `x.mT.contiguous().mT`. bias,
+    stride, padding, dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, W'), whose channels
+    are contiguous. CuteError for what it does not take."""
     return called("conv1d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
 def conv2d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Warps | None = None,
 ) -> Any:  # fmt: skip
-    """Convolve images with filters, as torch's conv2d does, on a Hopper GPU.
+    """Convolve images with filters, as torch's conv2d does, on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121.
 
-    x: (N, C, H, W), weight: (outputs, C, kh, kw), both in torch.channels_last and of the same type, one of matmul's;
-    float32 is rounded to TF32. C and the outputs are multiples of 16 bytes. bias: (outputs,), of any floating type.
-    stride (up to 8), padding, dilation: a number, or one for H and one for W; padding also "same", with stride 1, or
-    "valid". epilogue: what becomes of the sums and the bias, as of `matmul`; its rows are output pixels, its columns
-    are channels, and a `residual` has the shape and order of the result. out: what is written to, in
-    torch.channels_last. out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan; by default the
+    x: (N, C, H, W), weight: (outputs, C, kh, kw), of the same type, one of matmul's; float32 is rounded to TF32. They
+    are taken as they lie in torch.channels_last where C is a multiple of 16 bytes; of other orders, and another C, they
+    are copied first. The outputs are multiples of 16 bytes. bias: (outputs,), of any floating type. stride (on Hopper
+    up to 8), padding, dilation: a number, or one for H and one for W; padding also "same", with stride 1, or "valid".
+    epilogue: what becomes of the sums and the bias, as of `matmul`; its rows are output pixels, its columns are
+    channels, and a `residual` has the shape and order of the result. out: what is written to, in torch.channels_last.
+    out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan (Hopper), or a Warps; by default the
     one that a model finds fastest.
 
     Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without out, as of
@@ -50,24 +51,24 @@ def conv2d(
 
 def conv3d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Warps | None = None,
 ) -> Any:  # fmt: skip
-    """Convolve volumes with filters, as torch's conv3d does, on a Hopper GPU.
+    """Convolve volumes with filters, as torch's conv3d does.
 
-    x: (N, C, D, H, W), weight: (outputs, C, kd, kh, kw), in torch.channels_last_3d. bias, stride, padding, dilation,
-    epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, D', H', W') in torch.channels_last_3d.
+    x: (N, C, D, H, W), weight: (outputs, C, kd, kh, kw), best in torch.channels_last_3d. bias, stride, padding,
+    dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, D', H', W') in torch.channels_last_3d.
     CuteError for what it does not take."""
     return called("conv3d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
 def conv_transpose1d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Warps | None = None,
 ) -> Any:  # fmt: skip
-    """Convolve signals transposed, as torch's conv_transpose1d does, on a Hopper GPU.
+    """Convolve signals transposed, as torch's conv_transpose1d does.
 
-    x: (N, C, W), weight: (C, outputs, taps), of which channels are contiguous: those of x, and the outputs of weight,
-    `weight.mT.contiguous().mT`. bias, stride, padding, output_padding, dilation, epilogue, out, cut: as of
+    x: (N, C, W), weight: (C, outputs, taps); as they lie where channels are contiguous: those of x, and the outputs of
+    weight, `weight.mT.contiguous().mT`. bias, stride, padding, output_padding, dilation, epilogue, out, cut: as of
     `conv_transpose2d`. Gives (N, outputs, W'). CuteError for what it does not take."""
     how = (stride, padding, output_padding, dilation)
     return called("conv_transpose1d", x, weight, bias, how, epilogue, out, None, cut)
@@ -75,18 +76,18 @@ def conv_transpose1d(
 
 def conv_transpose2d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Warps | None = None,
 ) -> Any:  # fmt: skip
-    """Convolve images transposed, as torch's conv_transpose2d does, on a Hopper GPU: what `conv2d` makes of images, it
-    gives the gradient of.
+    """Convolve images transposed, as torch's conv_transpose2d does: what `conv2d` makes of images, it gives the
+    gradient of.
 
-    x: (N, C, H, W), weight: (C, outputs, kh, kw), both in torch.channels_last, bfloat16 or float16. C and the outputs
-    are multiples of 8. bias: (outputs,), of any floating type. stride, padding, output_padding, dilation: a number, or
-    one for H and one for W. epilogue: as of `conv2d`; with strides, of numbers and of values for each column alone.
-    out: what is written to, in torch.channels_last. cut: a Plan; by default the one that a model finds fastest.
+    x: (N, C, H, W), weight: (C, outputs, kh, kw), of bfloat16 or float16, best in torch.channels_last: of other orders
+    they are copied first. C and the outputs are multiples of 8. bias: (outputs,), of any floating type. stride,
+    padding, output_padding, dilation: a number, or one for H and one for W. epilogue: as of `conv2d`; with strides, of
+    numbers and of values for each column alone. out: what is written to, in torch.channels_last. cut: as of `conv2d`.
 
-    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without out, as `conv2d`. CuteError for what it
-    does not take.
+    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without out, as `conv2d`. CuteError for what
+    it does not take.
     """
     how = (stride, padding, output_padding, dilation)
     return called("conv_transpose2d", x, weight, bias, how, epilogue, out, None, cut)
@@ -94,11 +95,11 @@ def conv_transpose2d(
 
 def conv_transpose3d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Warps | None = None,
 ) -> Any:  # fmt: skip
-    """Convolve volumes transposed, as torch's conv_transpose3d does, on a Hopper GPU.
+    """Convolve volumes transposed, as torch's conv_transpose3d does.
 
-    x: (N, C, D, H, W), weight: (C, outputs, kd, kh, kw), in torch.channels_last_3d. bias, stride, padding,
+    x: (N, C, D, H, W), weight: (C, outputs, kd, kh, kw), best in torch.channels_last_3d. bias, stride, padding,
     output_padding, dilation, epilogue, out, cut: as of `conv_transpose2d`. Gives (N, outputs, D', H', W') in
     torch.channels_last_3d. CuteError for what it does not take."""
     how = (stride, padding, output_padding, dilation)

@@ -9,12 +9,28 @@ from typing import Any
 from numba_cute import CuteError
 
 from .. import entry
+from ..gemm import warps_plan
 from ..gemm.epilogue import Epilogue
 from ..gemm.launches import OPERANDS, launch_on, operands_of, sms_here
 from ..gemm.plan import Plan
+from ..gemm.warps_plan import Warps
+from .fit import Fit, fit
 from .operands import Walk
 from .plan import plan
-from .tensors import check, flat, given_or, operands, pixels_of, remembered, result_of, rows_of, steps_of, walk_of
+from .tensors import (
+    check,
+    check_steps,
+    family_of,
+    flat,
+    given_or,
+    operands,
+    pixels_of,
+    remembered,
+    result_of,
+    rows_of,
+    steps_of,
+    walk_of,
+)
 
 MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
 _known: dict[Any, tuple[Any, Any, Walk]] = {}
@@ -22,7 +38,7 @@ _known: dict[Any, tuple[Any, Any, Walk]] = {}
 
 def convolved(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    out_dtype: Any, cut: Plan | None,
+    out_dtype: Any, cut: Plan | Warps | None,
 ) -> tuple[Any, Walk]:  # fmt: skip
     """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
     others: as of `conv2d`."""
@@ -38,7 +54,7 @@ def convolved(
 
 def _prepared(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    out_dtype: Any, cut: Plan | None,
+    out_dtype: Any, cut: Plan | Warps | None,
 ) -> tuple[Any, Any, Walk]:  # fmt: skip
     """Check what is given, and give what launches all that is like it, what makes its result, and the walk."""
     walk, shape, dtype = _plan(what, x, weight, how, epilogue, out_dtype)
@@ -47,19 +63,37 @@ def _prepared(
     steps = steps_of(what, result, bias, epilogue)
     for name, t in (("x", x), ("weight", weight), ("out", result)):
         entry.check(what, name, t, last=False, like=x)
-        check(what, name, t)
+        entry.check_place(what, name, t)
+    check(what, "out", result)
     for given in steps.given if steps else ():
         given.check(rows_of(result))
-    multiplied, c_dtype = operands_of(x), entry.element_type(result)
+    family, fitted = family_of(what, x, cut), fit(x, tuple(weight.shape[2:]), walk)
+    if family == entry.WARPGROUPS:
+        check_steps(what, fitted.walk)
+    launch = _launch(family, fitted, x.detach(), weight.detach(), result, steps, cut)
+    return launch, lambda: result_of(device, shape, dtype), walk
+
+
+def _launch(
+    family: str, fitted: Fit, x: Any, weight: Any, result: Any, steps: Epilogue | None, cut: Plan | Warps | None
+) -> Any:
+    """Prepare the launch on images and filters as they are given."""
+    multiplied, c_dtype, target = operands_of(x), entry.element_type(result), entry.target_at(x)
 
     def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
-        return (*operands(x, weight, walk, multiplied), pixels_of(out))
+        return (*operands(x, weight, fitted.walk, multiplied, family), pixels_of(out))
 
-    a, _, c = place(*[t.detach() for t in (x, weight, result)])
-    read = min(x.nbytes, math.prod(a.shape) * x.element_size()) + weight.nbytes
-    cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, read)
-    launch = launch_on((x, weight, result), place, multiplied, cut, steps)
-    return launch, lambda: result_of(device, shape, dtype), walk
+    images, filters = fitted.images(x), fitted.filters(weight)
+    a, _, c = place(images, filters, result.detach())
+    if cut is None and family == entry.WARPS:
+        cut = warps_plan.plan(c, a.shape[1], multiplied, sms_here(), target, steps)
+    elif cut is None:
+        read = min(x.nbytes, math.prod(a.shape) * x.element_size()) + weight.nbytes
+        cut = plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, read)
+    launch = launch_on((images, filters, result), place, multiplied, cut, steps)
+    if images is x and filters is weight:
+        return launch
+    return lambda x, weight, *others: launch(fitted.images(x), fitted.filters(weight), *others)
 
 
 def _plan(

@@ -71,7 +71,7 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def in_order(t: Any) -> Any:
-    """Give (N, C, …) with its channels last, and dense."""
+    """Give (N, C, …) with its channels last, and dense: by torch, for torch.compile traces it."""
     return last(t).contiguous().movedim(-1, 1)
 
 

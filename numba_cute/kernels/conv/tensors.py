@@ -16,6 +16,9 @@ from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue, bias as bias_of
 from ..gemm.launches import RESULT_TYPES
 from ..gemm.operands import view
+from ..gemm.plan import Plan
+from ..gemm.warps_plan import OPERANDS as BY_WARPS, Warps
+from . import warps
 from .operands import Filter, Image, Walk, alone
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
@@ -27,8 +30,6 @@ def walk_of(what: str, taps: tuple[int, ...], stride: Any, padding: Any, dilatio
     """Give how a filter goes over images, of PyTorch's arguments. what: the entry, for the message. taps: of the
     filter. stride, padding, dilation: as of `conv2d`. CuteError for what they cannot be."""
     steps, apart = numbers(what, "stride", stride, len(taps), 1), numbers(what, "dilation", dilation, len(taps), 1)
-    if max(steps) > MOST_STRIDE:
-        raise CuteError(f"{what}: stride {stride!r}; TMA takes steps up to {MOST_STRIDE}: leave out pixels of x first")
     if padding == "same":
         if max(steps) > 1:
             raise CuteError(f'{what}: padding "same" with stride {stride!r}; give numbers, or stride 1')
@@ -38,6 +39,14 @@ def walk_of(what: str, taps: tuple[int, ...], stride: Any, padding: Any, dilatio
         raise CuteError(f'{what}: padding {padding!r} must be a number, one for each mode, "same" or "valid"')
     around = numbers(what, "padding", 0 if padding == "valid" else padding, len(taps), 0)
     return Walk(taps, steps, around, around, apart)
+
+
+def check_steps(what: str, walk: Walk) -> None:
+    """Refuse steps that TMA cannot take. what: the entry. walk: over what the images become."""
+    if max(walk.stride) > MOST_STRIDE:
+        raise CuteError(
+            f"{what}: stride {walk.stride}; TMA takes steps up to {MOST_STRIDE}: leave out pixels of x first"
+        )
 
 
 def numbers(what: str, name: str, given: Any, count: int, least: int) -> tuple[int, ...]:
@@ -90,24 +99,45 @@ def flat(tensors: list[Any], modes: int) -> list[Any]:
     return [rows_of(t) if getattr(t, "ndim", 0) == modes else t for t in tensors]
 
 
-def check(what: str, name: str, t: Any) -> None:
-    """Refuse a tensor that TMA cannot take. what, name: the entry and the argument. t: the tensor."""
-    entry.check_place(what, name, t)
-    entry.check_target(what, t)
-    unit, last = 16 // t.element_size(), t.movedim(1, -1)
+def family_of(what: str, x: Any, cut: Any) -> str:
+    """Give the family of GPUs whose kernel convolves images where they lie: `entry.WARPS` too where a Warps is given.
+    what: the entry. x: the images. cut: a Plan, a Warps, or None. CuteError for what it has not."""
+    family = entry.check_target(what, x, entry.WARPGROUPS, entry.WARPS)
+    if cut is not None and not isinstance(cut, (Plan, Warps)):
+        raise CuteError(f"{what}: cut is {entry.described(cut)}; give a Plan, a Warps, or None")
+    if isinstance(cut, Plan) and family == entry.WARPS:
+        raise CuteError(
+            f"{what}: cut is {cut}, of wgmma, which {entry.target_at(x).name} has not: give a Warps, or None"
+        )
+    family = entry.WARPS if isinstance(cut, Warps) else family
+    if family == entry.WARPS and entry.type_name(x) not in BY_WARPS:
+        raise CuteError(
+            f"{what}: x is {entry.described(x)}; mma.sync multiplies {', '.join(BY_WARPS)} here, and float8 not yet: "
+            "convert it, or use PyTorch's own"
+        )
+    return family
+
+
+def check_channels(what: str, name: str, t: Any) -> None:
+    """Refuse channels that are no whole vectors. what, name: the entry and the argument. t: the tensor."""
+    unit = 16 // t.element_size()
     if t.shape[1] % unit:
         raise CuteError(
             f"{what}: {name} is {entry.described(t)}; its channels must be multiples of {unit}, which are 16 bytes: "
-            "pad them with zeros, in x and weight alike"
+            "pad them with zeros"
         )
-    dense = name == "x" or last.is_contiguous()
-    steps = [s for n, s in zip(last.shape, last.stride()) if n > 1]
-    if not dense or (t.shape[1] > 1 and last.stride(-1) != 1) or any(s % unit for s in steps[:-1]):
+
+
+def check(what: str, name: str, t: Any) -> None:
+    """Refuse a result, or its gradient, that the kernels cannot take. what, name: the entry and the argument. t: the
+    tensor."""
+    check_channels(what, name, t)
+    if not t.movedim(1, -1).is_contiguous():
         how = f"memory_format={LAYOUT[len(t.shape)]}" if LAYOUT[len(t.shape)] else ""
         give = f"{name}.contiguous({how})" if how else f"{name}.mT.contiguous().mT"
         raise CuteError(f"{what}: {name} is {entry.described(t)}; its channels must be contiguous: give {give}")
     if t.data_ptr() % 16:
-        raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
+        raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, as vectors must: give {name}.clone()")
 
 
 def rows_of(t: Any) -> Any:
@@ -165,9 +195,17 @@ def taps_of(array: Any) -> Any:
     return placed(array, (outs, many, channels), (many * channels, channels, 1))
 
 
-def operands(images: Any, filters: Any, walk: Walk, dtype: Any) -> tuple[Any, Any]:
+def matrix_of(array: Any) -> Any:
+    """Make a matrix (outputs, K) of dense filters (outputs, C, …), whose channels are last."""
+    outs, many, channels = taps_of(array).shape
+    return placed(array, (outs, many * channels), (many * channels, 1))
+
+
+def operands(
+    images: Any, filters: Any, walk: Walk, dtype: Any, family: str = entry.WARPGROUPS
+) -> tuple[Any, Any]:  # fmt: skip
     """Give the GEMM's operands: of images (N, C, …) and filters (outputs, C, …). walk: of the filter. dtype: what the
-    elements are taken for. A filter that takes each pixel once multiplies plain matrices."""
+    elements are taken for. family: of GPUs. A filter that takes each pixel once multiplies plain matrices."""
     tile_k = 8 * ROW // dtype.width
     plain = replace(walk, dilation=(1,) * len(walk.taps)) == alone(len(walk.taps))
     there = channels_last(images)
@@ -175,4 +213,6 @@ def operands(images: Any, filters: Any, walk: Walk, dtype: Any) -> tuple[Any, An
     if plain and all(n == 1 or s == want for n, s, want in zip(there.shape, there.stride, inside)):
         w = taps_of(filters)
         return pixels_of(images), placed(filters, w.shape[::2], (w.shape[2], 1))
+    if family == entry.WARPS:
+        return warps.Image(there, walk), matrix_of(filters)
     return Image(there, walk, tile_k), Filter(taps_of(filters), tile_k)

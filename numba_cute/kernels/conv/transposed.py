@@ -5,20 +5,29 @@ with stride 1 as its stride has places. Each gives the pixels that the same taps
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from numba_cute import CuteError
 
 from .. import entry
+from ..gemm import warps_plan
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue
 from ..gemm.launches import launch_on, sms_here
 from ..gemm.plan import Plan
-from .operands import Image, Lattice, Part, Turned, Walk, parts_of
+from ..gemm.warps_plan import Warps
+from ..moves.permute import PERMUTE
+from . import warps
+from .fit import in_order, padded
+from .operands import Image, Lattice, Part, Turned, Walk, parts_of, whole
 from .plan import plan
 from .tensors import (
     channels_last,
     check,
+    check_channels,
+    check_steps,
+    family_of,
     flat,
     given_or,
     numbers,
@@ -38,7 +47,7 @@ _gradients: dict[Any, Any] = {}
 
 def transposed(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    cut: Plan | None,
+    cut: Plan | Warps | None,
 ) -> tuple[Any, Walk]:  # fmt: skip
     """Convolve transposed, and give the walk too, of the convolution whose gradient it is. what: the entry. how:
     stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
@@ -53,22 +62,27 @@ def transposed(
 
 def _planned(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    cut: Plan | None,
+    cut: Plan | Warps | None,
 ) -> tuple[Any, tuple[int, ...], Walk]:  # fmt: skip
     """Check what is given, and give the launches of all that is like it, the result's shape, and the walk."""
     walk, shape = _plan(what, x, weight, how)
     result = given_or(what, x, shape, x.dtype, out, None)
     steps = steps_of(what, result, bias, epilogue)
-    _check_steps(what, walk, result, epilogue)
+    _check_epilogue(what, walk, result, epilogue)
     return _prepared(what, x, weight, result, walk, steps, cut), shape, walk
 
 
-def gradient_of_images(what: str, dy: Any, weight: Any, dx: Any, walk: Walk) -> Any:
+def gradient_of_images(what: str, dy: Any, weight: Any, dx: Any, walk: Walk, cut: Warps | None = None) -> Any:
     """Write the gradient of a convolution's images. what: the entry, for messages. dy: the gradient of its output.
-    weight: its filters. dx: the gradient, which is given back. walk: of the convolution."""
-    make = lambda: _prepared(what, dy, weight, dx, walk, None, None)  # noqa: E731
-    _launch(remembered(_gradients, [dy, weight, dx], (walk,), make), dy, weight, dx, None, [])
-    return dx
+    weight: its filters. dx: the gradient, which is given back. walk: of the convolution. cut: a Warps, for mma.sync,
+    or None."""
+    channels, made = whole(dx.shape[1], 16 // dx.element_size()), dx
+    if channels != dx.shape[1]:
+        weight = padded(weight, channels)
+        made = result_of(dx.device, (dx.shape[0], channels, *dx.shape[2:]), dx.dtype)
+    make = lambda: _prepared(what, dy, weight, made, walk, None, cut)  # noqa: E731
+    _launch(remembered(_gradients, [dy, weight, made], (walk, cut), make), dy, weight, made, None, [])
+    return dx if made is dx else dx.copy_(made[:, : dx.shape[1]])
 
 
 def _launch(launches: Any, x: Any, weight: Any, out: Any, bias: Any, tensors: list[Any]) -> None:
@@ -76,7 +90,8 @@ def _launch(launches: Any, x: Any, weight: Any, out: Any, bias: Any, tensors: li
     x, weight, bias, out, *tensors = [
         t.detach() if t is not None and t.requires_grad else t for t in (x, weight, bias, out, *tensors)
     ]
-    for there, launch in launches:
+    x, weight = in_order(x), launches.filters(weight)
+    for there, launch in launches.parts:
         pixels = out if there is None else out[there]
         if launch is not None:
             launch(x, weight, pixels, *tensors)
@@ -86,41 +101,82 @@ def _launch(launches: Any, x: Any, weight: Any, out: Any, bias: Any, tensors: li
             pixels.copy_(bias.view(-1, *(1,) * (out.ndim - 2)))
 
 
+class Launches(NamedTuple):
+    """A transposed convolution as it is launched. filters: makes of filters what the launches take. parts: where each
+    is in the result, None for all of it, and what launches it, None where no tap reaches."""
+
+    filters: Callable[[Any], Any]
+    parts: list[tuple[Any, Any]]
+
+
 def _prepared(
-    what: str, x: Any, weight: Any, result: Any, walk: Walk, steps: Epilogue | None, cut: Plan | None
-) -> list[tuple[Any, Any]]:
-    """Check tensors, and list the parts: where they are in the result, None for all of it, and what launches them, None
-    where no tap reaches."""
+    what: str, x: Any, weight: Any, result: Any, walk: Walk, steps: Epilogue | None, cut: Plan | Warps | None
+) -> Launches:
+    """Check tensors, and prepare the parts."""
     for name, t in (("x", x), ("weight", weight), ("out", result)):
         entry.check(what, name, t, last=False, like=x)
-        check(what, name, t)
+        entry.check_place(what, name, t)
+    check(what, "out", result)
+    check_channels(what, "x", x)
     for given in steps.given if steps else ():
         given.check(rows_of(result))
-    found = []
+    family = family_of(what, x, cut)
+    filters = _dense if family == entry.WARPGROUPS else lambda w: w  # each part permutes its own of the latter
+    x, weight, found = in_order(x.detach()), filters(weight.detach()), []
+    if family == entry.WARPGROUPS:
+        check_steps(what, walk)
+    prepared = _part_of_warpgroups if family == entry.WARPGROUPS else _part_of_warps
     for part in parts_of(walk, tuple(result.shape[2:]), tuple(x.shape[2:])):
         slices = (slice(first, None, step) for first, step in zip(part.first, walk.stride))
         there = None if max(walk.stride) == 1 else (slice(None), slice(None), *slices)
-        launch = None if part.walk is None else _prepared_part(x, weight, result, there, part, steps, cut)
+        pixels = result if there is None else result[there]
+        launch = None if part.walk is None else prepared(x, weight, pixels, there is None, part, steps, cut)
         found.append((there, launch))
-    return found
+    return Launches(filters, found)
 
 
-def _prepared_part(
-    x: Any, weight: Any, result: Any, there: Any, part: Part, steps: Epilogue | None, cut: Plan | None
+def _dense(weight: Any) -> Any:
+    return in_order(weight, True)
+
+
+def _part_of_warpgroups(
+    x: Any, weight: Any, pixels: Any, alone: bool, part: Part, steps: Epilogue | None, cut: Any
 ) -> Any:
-    """Prepare the launch of a part."""
+    """Prepare the launch of a part by wgmma. alone: whether its pixels are all."""
     dtype, tile_k = entry.element_type(x), 8 * ROW // entry.element_type(x).width
 
     def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
         assert part.walk is not None
         a = Image(channels_last(x), part.walk, tile_k)
         b = Turned(channels_last(weight), part.walk.taps, part.last, part.step, tile_k)
-        return a, b, pixels_of(out) if there is None else Lattice(channels_last(out))
+        return a, b, pixels_of(out) if alone else Lattice(channels_last(out))
 
-    tensors = (x, weight, result if there is None else result[there])
+    tensors = (x, weight, pixels)
     a, _, c = place(*[t.detach() for t in tensors])
     cut = cut or plan(c, a.shape[1], dtype, sms_here(), steps, dtype.width, x.nbytes + weight.nbytes)
     return launch_on(tensors, place, dtype, cut, steps)
+
+
+def _part_of_warps(x: Any, weight: Any, pixels: Any, alone: bool, part: Part, steps: Epilogue | None, cut: Any) -> Any:
+    """Prepare the launch of a part by mma.sync, of filters that are turned before it: (C, taps, outputs)."""
+    assert part.walk is not None
+    dtype, walk, modes = entry.element_type(x), warps.turned(part.walk), len(part.last)
+    each = zip(part.last, part.walk.taps, part.step)
+    taps = (slice(None), slice(None), *(slice(last - (n - 1) * step, last + 1, step) for last, n, step in each))
+
+    def turn(weight: Any) -> Any:
+        made = PERMUTE(weight[taps], (1, *range(2, 2 + modes), 0))
+        return made.view(made.shape[0], -1)
+
+    def place(x: Any, filters: Any, out: Any) -> tuple[Any, Any, Any]:
+        c = pixels_of(out) if alone else warps.Lattice(channels_last(out))
+        return warps.Image(channels_last(x), walk), filters, c
+
+    tensors = (x, turn(weight), pixels)
+    a, _, c = place(*[t.detach() for t in tensors])
+    cut = cut or warps_plan.plan(c, a.shape[1], dtype, sms_here(), entry.target_at(x), steps)
+    launch = launch_on(tensors, place, dtype, cut, steps)
+    return lambda x, weight, *others: launch(x, turn(weight), *others)
 
 
 # ---------------------------------------------------------------- checks
@@ -150,7 +206,7 @@ def _plan(what: str, x: Any, weight: Any, how: tuple[Any, Any, Any, Any]) -> tup
     return walk, (x.shape[0], weight.shape[1], *extents)
 
 
-def _check_steps(what: str, walk: Walk, result: Any, epilogue: Epilogue | None) -> None:
+def _check_epilogue(what: str, walk: Walk, result: Any, epilogue: Epilogue | None) -> None:
     """Refuse an epilogue whose rows would be those of a part, or that pixels without taps would not see."""
     if epilogue is None:
         return

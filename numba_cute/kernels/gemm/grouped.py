@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A grouped GEMM for Hopper: rows sorted by group, each group with a matrix of its own, as mixtures of experts need.
+"""A grouped GEMM: rows sorted by group, each group with a matrix of its own, as mixtures of experts need.
 
 C[r] = A[r] @ B[g].T for the rows r of group g, with A (rows, K), B (groups, N, K) and C (rows, N). Where the groups
 end stands on the device, and a group may have any number of rows: nothing is padded. A tile loads whatever rows follow
 its group's last one, and does not store them: C's tensor map has two modes for rows, of which one ends after 64 rows.
 A store whose box begins at row 64 - n of that mode writes the n rows that are left (`ragged_rows`).
 
-Warps, stages and tiles are like those of `dense`; the schedule (`groups.py`) and the two ends of the rows differ.
+The kernel is Hopper's; `warps_grouped.py` has the one for mma.sync. Warps, stages and tiles are like those of `dense`;
+the schedule (`groups.py`) and the two ends of the rows differ.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.seam import CuteError
 
 from .. import entry, tuning
-from . import multiply
+from . import multiply, warps_grouped
 from .grouped_outer import OUTER, padded
 from .groups import GroupedTiles
 from .operands import (
@@ -39,6 +40,7 @@ from .operands import (
 )  # fmt: skip
 from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
 from .plan import mma_op, smem_layout
+from .warps_plan import Warps
 
 if TYPE_CHECKING:
     import torch
@@ -229,13 +231,15 @@ def ragged_rows(c, rows):
 
 
 def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
-    """Plan the launch for tensors as `grouped_gemm` and `blockscaled_gemm` take them. cut: a Cut, or None for the one
-    that is thought best."""
+    """Plan the launch for tensors as `grouped_gemm` and `blockscaled_gemm` take them. cut: a Cut, of `grouped_gemm` a
+    Warps too, or None for the one that is thought best for the GPU."""
     (rows, _), (groups, n, _) = a.shape, b.shape
     if 0 in (rows, groups, n):
         return lambda *tensors: None
     what = "grouped_gemm" if scales_a is None else "blockscaled_gemm"
-    entry.check_target(what, a)
+    families = (entry.WARPGROUPS, entry.WARPS) if scales_a is None else (entry.WARPGROUPS,)
+    if entry.check_target(what, a, *families) == entry.WARPS or isinstance(cut, Warps):
+        return warps_grouped.plan(a, b, ends, c, cut)
     check_rows(what, a=a, b=b, out=c)
     cut = cut or cut_of(rows, groups, n)
     tile_n, (cluster_m, cluster_n), draws = cut
@@ -344,14 +348,15 @@ GROUPED = entry.Operator("numba_cute::grouped_gemm", plan, _result, backward=_gr
 
 
 def grouped_gemm(a, b, ends, *, out=None):
-    """Multiply rows that are sorted by group, each group by a matrix of its own: `a[r] @ b[g].T` for the rows r of g.
+    """Multiply rows that are sorted by group, each group by a matrix of its own: `a[r] @ b[g].T` for the rows r of g,
+    on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121.
 
-    a: (rows, K) of bfloat16, float16 or float8. b: (groups, N, K) of the same, contiguous along K, or, of 16 bits,
-    along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not decrease, and the kernel
-    reads them, so that nobody waits. A group may be empty, or of any number of rows. out: (rows, N), to write to, of
-    a's type, or bfloat16 where that is float8. Its rows after the last group's are left as they are. Rows of `a`, `b`
-    and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16 bits: rows after the last
-    group's have a gradient of 0, and so has the matrix of an empty group. CuteError says what is not so.
+    a: (rows, K) of bfloat16, float16 or, on Hopper, float8. b: (groups, N, K) of the same, contiguous along K, or, of
+    16 bits, along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not decrease, and
+    the kernel reads them, so that nobody waits. A group may be empty, or of any number of rows. out: (rows, N), to
+    write to, of a's type, or bfloat16 where that is float8. Its rows after the last group's are left as they are. Rows
+    of `a`, `b` and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16 bits: rows after
+    the last group's have a gradient of 0, and so has the matrix of an empty group. CuteError says what is not so.
     """
     a, b = entry.under_autocast(a, b)
     return GROUPED(a, b, ends, into=(out,))

@@ -20,7 +20,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warp, warpgroup
 
 from .. import entry
-from . import multiply
+from . import multiply, warps_grouped
 from .operands import (
     CONSUMER_REGISTERS,
     CONSUMER_WARPS,
@@ -141,14 +141,16 @@ def ragged(array: Any) -> Any:
     )
 
 
-def plan(x: Any, y: Any, ends: Any, c: Any) -> Any:
-    """Plan the launch for x (rows, M), y (rows, N), ends (groups,), and c (groups, M, N)."""
+def plan(x: Any, y: Any, ends: Any, c: Any, cut: Any = None) -> Any:
+    """Plan the launch for x (rows, M), y (rows, N), ends (groups,), and c (groups, M, N). cut: a Warps, for mma.sync,
+    or None."""
     groups, m, n = c.shape
     if 0 in (groups, m, n):
         return lambda *tensors: None
     if not x.shape[0]:
         return lambda x, y, ends, c: c.zero_()
-    entry.check_target("grouped_gemm", x)
+    if entry.check_target("grouped_gemm", x, entry.WARPGROUPS, entry.WARPS) == entry.WARPS or cut is not None:
+        return warps_grouped.plan_outer(x, y, ends, c, cut)
     check_rows("grouped_gemm", a=x, gradient=y, result=c)
     tile_n = 192 if n > 128 else 128
     tiles_m, tiles_n = math.ceil(m / TILE_M), math.ceil(n / tile_n)

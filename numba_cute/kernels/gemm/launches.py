@@ -412,11 +412,12 @@ def operands_of(t: Any) -> Any:
 
 def launch_on(
     tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any,
-    cut: Plan | Warps, epilogue: Epilogue | None = None,
+    cut: Plan | Warps, epilogue: Epilogue | None = None, share: int | None = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches the GEMM on tensors like some: two operands, a result, and the epilogue's.
 
-    tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there."""
+    tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there. share:
+    of a Warps, as there."""
     form, count = epilogue and epilogue.form, len(epilogue.tensors) if epilogue else 0
     c_dtype = entry.element_type(tensors[2])
     if isinstance(cut, Warps):
@@ -425,7 +426,7 @@ def launch_on(
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
             own = Epilogue.of(form, others) if form else None
-            return warps_plan.arguments(*place(x, y, z), dtype, target, cut, own, c_dtype)
+            return warps_plan.arguments(*place(x, y, z), dtype, target, cut, own, c_dtype, share)
 
     else:
         most = clusters_here(cut)

@@ -20,9 +20,9 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 
 
 class Source:
-    """A matrix with a way of its own to shared memory, or from there, as `dense.py` takes it. A subclass has `shape`,
-    its extents, (rows, K) of an operand, where K counts whole tiles, and the `mode`, 0 or 1, that is contiguous; of
-    `loads` and `stores` it has the one for what it can be, an operand or a result."""
+    """A matrix with a way of its own to shared memory, or from there. A subclass has `shape`, its extents, (rows, K) of
+    an operand, and the `mode`, 0 or 1, that is contiguous. For `dense.py`, where K counts whole tiles, it has of
+    `loads` and `stores` the one for what it can be, an operand or a result; for `warps.py` it has `copied`."""
 
     shape: tuple[int, int]
     mode = 1
@@ -37,6 +37,11 @@ class Source:
     def stores(self, dtype, smem, tile, extents):
         """Make the TMA atom that stores a result's pieces, and its coordinates, of such `extents`. dtype, smem, tile:
         as of `loads`."""
+        raise NotImplementedError
+
+    def copied(self, dtype, tile, threads):
+        """Make a tensor of it, and what says how so many threads copy its tiles, which has of the methods of
+        `warps.Copies` that for what it can be: `tiles` of an operand, `leave` of a result."""
         raise NotImplementedError
 
 
@@ -99,19 +104,20 @@ def most_clusters(array, ctas):
     return utils.HardwareInfo(array.device.index).get_max_active_clusters(ctas)
 
 
-def check_rows(what, **arrays):
-    """Refuse matrices that TMA cannot take: rows that are no multiples of 16 bytes, or that begin elsewhere."""
+def check_rows(what, by="TMA", **arrays):
+    """Refuse matrices that TMA, or cp.async, cannot take: rows that are no multiples of 16 bytes, or that begin
+    elsewhere. by: which of them copies."""
     for name, x in arrays.items():
         size = x.element_size() if hasattr(x, "element_size") else x.itemsize
         steps = sorted(s for s, n in zip(entry.strides(x), x.shape) if n > 1)
         wide = [s for s in steps if s > 1]
         if any(s * size % 16 for s in wide):
             raise CuteError(
-                f"{what}: {name} is {entry.described(x)}; TMA takes rows that are multiples of 16 bytes, and a stride "
+                f"{what}: {name} is {entry.described(x)}; {by} takes rows that are multiples of 16 bytes, and a stride "
                 f"here is {next(s for s in wide if s * size % 16) * size} bytes: pad the contiguous mode"
             )
         if not entry.aligned(x):
-            raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
+            raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which {by} needs: give {name}.clone()")
 
 
 _counters = dict[Any, Any]()
@@ -133,19 +139,21 @@ def counter_of(array):
 
 @dataclass(frozen=True)
 class Mapped(entry.Work):
-    """A launch whose arguments, with TMA atoms, are made of the tensors. It begins while the one before it ends.
+    """A launch whose arguments, with TMA atoms, are made of the tensors.
 
     arguments: makes them of the tensors; `static` are those of the tensors that it was planned for. ready: a tensor of
-    the launch's own, in the place of the one that is None. counts: whether a counter comes after the tensors."""
+    the launch's own, in the place of the one that is None. counts: whether a counter comes after the tensors. pdl:
+    whether it begins while the one before it ends."""
 
     arguments: Any = None
     ready: Any = None
     counts: bool = False
+    pdl: bool = True
 
     def launcher(self):
         """Give the function that launches on tensors like those that it was planned for, and keeps none."""
         bound = cute.launch(
-            self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem, pdl=True
+            self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem, pdl=self.pdl
         )  # fmt: skip
         made, given = cute.runtime.remembered(self.arguments), (self.ready, self.counts)  # and not `self`
 
@@ -172,10 +180,10 @@ def whole(tensors, ready, counts):
     return (*given, counter_of(given[0])) if counts else given
 
 
-def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False):
+def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False, block=THREADS, pdl=True):
     """Make the launch of a kernel. tensors: those that it is planned for. arguments: makes its arguments of them, by
-    what `cute.runtime.remembered` allows. ready, counts: as of `Mapped`."""
+    what `cute.runtime.remembered` allows. ready, counts, pdl: as of `Mapped`."""
     static = arguments(*whole(tensors, ready, counts))
     return Mapped(
-        kernel, grid, THREADS, cluster=cluster, static=static, arguments=arguments, ready=ready, counts=counts
+        kernel, grid, block, cluster=cluster, static=static, arguments=arguments, ready=ready, counts=counts, pdl=pdl
     )  # fmt: skip

@@ -3,13 +3,16 @@
 
 A CTA makes one tile of C. All its warps copy the tiles of K to a ring in swizzled shared memory by cp.async, several
 ahead, take fragments out by ldmatrix while the tensor cores still work on those before, and multiply with mma.sync.
-Copies are of 16 bytes, of which those beyond the matrix are zeros. The sums leave in pieces, the rows of one
-instruction of all warps: each goes through the epilogue, is put in shared memory, where the ring was, and stored from
-there in whole vectors.
+Copies are of 16 bytes, of which those beyond the matrix are zeros. What a thread copies of an operand is an object with
+`load`, which `tiles` of the operand's copies gives (of matrices `Copies`; conv/warps.py gathers images), so that the
+loop over K (`add_up`) stands once for all kernels, as does the way out (`leave`). The sums leave in pieces, the rows of
+one instruction of all warps: each goes through the epilogue, is put in shared memory, where the ring was, and stored
+from there in whole vectors.
 
 `warps_plan.py` says how a problem is cut; the epilogue is the one of all GEMMs here (`epilogue.py`, `hook.py`).
 """
 
+import functools
 from typing import Any
 
 import numba_cute as cute
@@ -31,6 +34,12 @@ class Copies:
     mode: int
     width: int
     whole: bool
+
+    def tiles(self, thread: Any, matrix: Any, shared: Any, place: Any, batch: Any, extents: tuple[Any, Any]) -> Any:
+        """Give the tiles of an operand, of a `place` along its first mode, as this thread copies them. matrix: the
+        operand, or a batch of such. shared: the ring's stages. extents: of a matrix."""
+        there, stages = self.of_thread(thread, tiles_of(matrix, self.tile, place, None, batch), shared)
+        return Tiles(self, thread, there, stages, (extents[0] - place * self.tile[0], extents[1]))
 
     def of_thread(self, thread: Any, there: Any, shared: Any) -> tuple[Any, Any]:
         """Give this thread's parts of a tensor in global memory, and of one in shared memory."""
@@ -66,23 +75,47 @@ class Copies:
                 target[None, i], source[None, i], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
             )  # fmt: skip
 
-    def store(self, thread: Any, shared: Any, there: Any, left: Any) -> None:
-        """Copy this thread's vectors from shared memory, without what lies beyond the edges. All as of `load`."""
-        source, target = cute.group_modes(shared, 1, cute.rank(shared)), cute.group_modes(there, 1, cute.rank(there))
+    def leave(self, thread: Any, shared: Any, matrix: Any, place: Any, left: tuple[Any, Any]) -> None:
+        """Copy this thread's vectors of a piece from shared memory, without what lies beyond the edges. matrix: the
+        result, or a batch of such. place: the piece's, (m, n, batch). left: as of `counts`."""
+        there, own = self.of_thread(thread, tiles_of(matrix, self.tile, *place), shared)
+        source, target = cute.group_modes(own, 1, cute.rank(own)), cute.group_modes(there, 1, cute.rank(there))
         b, step = current(), 8 * VECTOR // self.width
         for i, count in enumerate(self.counts(left, thread)):
             value, place = source[None, i], target[None, i]
 
-            def whole(value: Any = value, place: Any = place) -> None:
-                at = cute.make_ptr(place.element_type, place.iterator.toint(), cute.AddressSpace.gmem, VECTOR)
-                cute.autovec_copy(value, cute.make_tensor(at, cute.make_layout(step)))
-
             def put(j: Any, value: Any = value, place: Any = place) -> None:
                 place[j] = value[j]
 
-            b.when(b.compare("==", count, step), whole)
+            b.when(b.compare("==", count, step), functools.partial(store_vector, value, place.iterator))
             if not self.whole:
                 b.loop(0, b.select(b.compare("<", count, step), count, cute.Int32(0)), put)
+
+
+@traced
+def store_vector(value: Any, there: Any) -> None:
+    """Store a vector of shared memory. there: a pointer, at a multiple of its bytes."""
+    at = cute.make_ptr(value.element_type, there.toint(), cute.AddressSpace.gmem, VECTOR)
+    cute.autovec_copy(value, cute.make_tensor(at, cute.make_layout(8 * VECTOR // value.element_type.width)))
+
+
+@static
+class Tiles:
+    """The tiles of an operand along K, of one place along the other mode, as a thread copies them to the ring.
+
+    copies: of the operand. thread: this one. there, shared: its parts, ((vector, 1), rows, columns, tiles or stages).
+    left: how much of the matrix there is from the first tile's beginning on, along either mode."""
+
+    copies: Any
+    thread: Any
+    there: Any
+    shared: Any
+    left: tuple[Any, Any]
+
+    def load(self, tile: Any, stage: Any) -> None:
+        """Begin to copy a tile to a stage."""
+        there, shared = self.there[None, None, None, tile], self.shared[None, None, None, stage]
+        self.copies.load(self.thread, there, shared, (self.left[0], self.left[1] - tile * self.copies.tile[1]))
 
 
 @traced
@@ -125,42 +158,14 @@ def put(made: Any, shared: Any, c_dtype: Any) -> None:
             cute.autovec_copy(held[None, row, block], shared[(None, row), block])
 
 
-def multiply(
-    dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b, copies_a, copies_b,
-    copies_c, a_layout, b_layout, c_layout, order, epilogue, extents,
-):  # fmt: skip
-    thread, _, _ = arch.thread_idx()
-    index, _, _ = arch.block_idx()
-    threads = cute.size(tiled_mma)
-    m, n, batch = order.decode(index)
-    m_extent, n_extent, k_extent = extents
-    tile_m, tile_n = cute.size(a_layout, mode=[0]), cute.size(b_layout, mode=[0])
-    tile_k, stages = cute.size(a_layout, mode=[1]), cute.size(a_layout, mode=[2])
-    piece_m, c_tile_n, slots = (cute.size(c_layout, mode=[i]) for i in range(3))
-    k_tiles = cute.ceil_div(k_extent, tile_k)
-    k_blocks = tile_k // tiled_mma.shape_mnk[2]
-
-    smem = utils.SmemAllocator()
-    of_a, of_c = cute.size_in_bytes(dtype, a_layout), cute.size_in_bytes(c_dtype, c_layout)
-    vectors_layout = epilogue.layout(tile_m, c_tile_n, 1)
-    of_all = cute.size_in_bytes(dtype, b_layout) + of_a
-    ring = smem.allocate(of_all, 1024, "ring")
-    sA, sB = in_ring(ring, 0, dtype, a_layout), in_ring(ring, of_a, dtype, b_layout)
-
-    # What this thread copies, and how much of it there is
-    gA = tiles_of(mA, (tile_m, tile_k), m, None, batch)
-    gB = tiles_of(in_halves(mB) if cute.const_expr(epilogue.spread == 2) else mB, (tile_n, tile_k), n, None, batch)
-    tAgA, tAsA = copies_a.of_thread(thread, gA, sA)
-    tBgB, tBsB = copies_b.of_thread(thread, gB, sB)
-    rows_a, rows_b = m_extent - m * tile_m, n_extent - n * tile_n
-
-    # What this thread multiplies, and how it takes it out of shared memory
+@cute.jit
+def add_up(acc, of_a, of_b, sA, sB, tiled_mma, ldmatrix_a, ldmatrix_b, thread, first, k_tiles):
+    """Add the products of `k_tiles` tiles of K, from the `first` on, to a thread's sums. of_a, of_b: what it copies to
+    the ring. sA, sB: the ring's stages of either operand. ldmatrix_a, ldmatrix_b: how fragments are taken out."""
+    stages, k_blocks = cute.size(sA, mode=[2]), cute.size(sA, mode=[1]) // tiled_mma.shape_mnk[2]
     mma = tiled_mma.get_slice(thread)
     tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA[None, None, 0]))
     tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB[None, None, 0]))
-    rows, columns = tile_m // piece_m, cute.size(tCrB, mode=[1])
-    acc = cute.make_rmem_tensor(cute.make_layout((4, rows, columns), stride=(1, 4 * columns, 4)), acc_dtype)
-    acc.fill(0)
     load_a, load_b = cute.make_tiled_copy_A(ldmatrix_a, tiled_mma), cute.make_tiled_copy_B(ldmatrix_b, tiled_mma)
     thread_a, thread_b = load_a.get_slice(thread), load_b.get_slice(thread)
     tLsA, tLrA = thread_a.partition_S(sA), thread_a.retile(tCrA)
@@ -169,10 +174,9 @@ def multiply(
     # All stages but one are on their way before the loop begins
     for s in cute.range_constexpr(stages - 1):
         if s < k_tiles:
-            tile = cute.Int32(s)
-            left = k_extent - tile * tile_k
-            copies_a.load(thread, tAgA[None, None, None, tile], tAsA[None, None, None, s], (rows_a, left))
-            copies_b.load(thread, tBgB[None, None, None, tile], tBsB[None, None, None, s], (rows_b, left))
+            tile = cute.Int32(first + s)
+            of_a.load(tile, s)
+            of_b.load(tile, s)
         arch.cp_async_commit_group()
     arch.cp_async_wait_group(stages - 2)
     arch.sync_threads()
@@ -193,26 +197,38 @@ def multiply(
             if kb == 0:  # the stage that was read before this one takes the tile stages - 1 ahead
                 ahead = cute.Int32(k + stages - 1)
                 if ahead < k_tiles:
-                    left = k_extent - ahead * tile_k
-                    copies_a.load(thread, tAgA[None, None, None, ahead], tAsA[None, None, None, write], (rows_a, left))
-                    copies_b.load(thread, tBgB[None, None, None, ahead], tBsB[None, None, None, write], (rows_b, left))
+                    tile = cute.Int32(first + ahead)
+                    of_a.load(tile, write)
+                    of_b.load(tile, write)
                 arch.cp_async_commit_group()
                 write = cute.Int32(0 if write == stages - 1 else write + 1)
-            if cute.const_expr(dtype == cute.TFloat32):
+            if cute.const_expr(sA.element_type == cute.TFloat32):
                 rounded(tCrA[None, None, kb])
                 rounded(tCrB[None, None, kb])
             cute.gemm(tiled_mma, acc, tCrA[None, None, kb], tCrB[None, None, kb], acc)
 
-    # Piece by piece the sums go through the epilogue, to shared memory, and to C. The ring is free: before the last
-    # block of K all threads met, and had taken their last fragments; all tiles that were copied have been waited for.
-    sC = in_ring(ring, 0, c_dtype, c_layout)
+
+@cute.jit
+def leave(acc, ring, held, mC, mD, piece_mma, copies_c, c_layout, epilogue, thread, place, extents):
+    """Store a thread's sums, piece by piece: through the epilogue, to shared memory, where the ring was, and to C.
+
+    acc: (4, rows, columns) of the pieces. held: where the epilogue's vectors lie in the ring, and their layout, or
+    None. mD: the matrix like C, or None. place: the tile's, (m, n, batch). extents: of C."""
+    m, n, batch = place
+    offset, vectors_layout = held
+    rows, columns, threads = cute.size(acc, mode=[1]), cute.size(acc, mode=[2]), cute.size(piece_mma)
+    piece_m, c_tile_n, slots = (cute.size(c_layout, mode=[i]) for i in range(3))
+    tile_m = rows * piece_m
+    # The ring is free: before the last block of K all threads met, and had taken their last fragments; all tiles that
+    # were copied have been waited for.
+    sC = in_ring(ring, 0, mC.element_type, c_layout)
     vectors = None
     first_row, first_column = m * tile_m, n * c_tile_n
     of_tile = piece_mma.get_slice(thread).partition_C(cute.make_identity_tensor((tile_m, c_tile_n)))
     tCsC = piece_mma.get_slice(thread).partition_C(sC)
-    columns_c = n_extent // epilogue.spread - first_column
+    rows_c, columns_c = extents[0] - first_row, extents[1] - first_column
     if cute.const_expr(vectors_layout is not None):
-        vectors = cute.make_tensor(cute.recast_ptr(ring + of_c, dtype=cute.Float32), vectors_layout)
+        vectors = cute.make_tensor(cute.recast_ptr(ring + offset, dtype=cute.Float32), vectors_layout)
         place = epilogue.place_in(first_row, first_column, batch, of_tile[None, 0, None], (tile_m, c_tile_n))
         epilogue.fetch(place, vectors, 0, thread, threads)
         if cute.const_expr(mD is None):
@@ -220,7 +236,7 @@ def multiply(
     if cute.const_expr(mD is not None):
         gD = tiles_of(mD, (piece_m, c_tile_n), m * rows, n, batch)
         tDgD, tDsD = copies_c.of_thread(thread, gD, sC)
-        copies_c.load(thread, tDgD, tDsD[None, None, None, 0], (rows_a, columns_c))
+        copies_c.load(thread, tDgD, tDsD[None, None, None, 0], (rows_c, columns_c))
         arch.cp_async_commit_group()
     for i in cute.range_constexpr(rows):
         matrix = None
@@ -231,13 +247,63 @@ def multiply(
             if cute.const_expr(i + 1 < rows):
                 gD = tiles_of(mD, (piece_m, c_tile_n), m * rows + i + 1, n, batch)
                 tDgD, tDsD = copies_c.of_thread(thread, gD, sC)
-                left = (rows_a - (i + 1) * piece_m, columns_c)
+                left = (rows_c - (i + 1) * piece_m, columns_c)
                 copies_c.load(thread, tDgD, tDsD[None, None, None, (i + 1) % slots], left)
                 arch.cp_async_commit_group()
         place = epilogue.place_in(first_row, first_column, batch, of_tile[None, i, None], (tile_m, c_tile_n))
         sums = cute.make_tensor(acc.iterator + 4 * columns * i, cute.make_layout(4 * columns))
-        put(epilogue.apply(sums, place, vectors, matrix, 0), tCsC[None, 0, None, i % slots], c_dtype)
+        put(epilogue.apply(sums, place, vectors, matrix, 0), tCsC[None, 0, None, i % slots], mC.element_type)
         arch.sync_threads()
-        gC = tiles_of(mC, (piece_m, c_tile_n), m * rows + i, n, batch)
-        tSgC, tSsC = copies_c.of_thread(thread, gC, sC)
-        copies_c.store(thread, tSsC[None, None, None, i % slots], tSgC, (rows_a - i * piece_m, columns_c))
+        left = (rows_c - i * piece_m, columns_c)
+        copies_c.leave(thread, sC[None, None, i % slots], mC, (m * rows + i, n, batch), left)
+
+
+@traced
+def part_of(k_tiles: Any, share: Any, batch: Any) -> tuple[Any, Any]:
+    """Give the first tile of K and their number: of all, or of the `batch`-th part of `share` tiles. Of no K there is
+    one tile, of zeros."""
+    if share is None:
+        return 0, cute.max(k_tiles, cute.Int32(1))
+    first = batch * share
+    return first, cute.min(share, k_tiles - first)
+
+
+@cute.jit
+def make_tile(
+    place, extents, share, dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b,
+    copies_a, copies_b, copies_c, a_layout, b_layout, c_layout, epilogue,
+):  # fmt: skip
+    """Make a tile of C. place: its (m, n, batch). extents: M, N and K, and of C the columns where these are not all
+    that N makes. share: None, or the tiles of K of each batch of C, of which A and B have none. The others: as of the
+    kernel."""
+    m, n, batch = place
+    m_extent, n_extent, k_extent = extents[0], extents[1], extents[2]
+    columns_c = n_extent // epilogue.spread if cute.const_expr(len(extents) == 3) else extents[3]
+    thread, _, _ = arch.thread_idx()
+    smem = utils.SmemAllocator()
+    of_a, of_c = cute.size_in_bytes(dtype, a_layout), cute.size_in_bytes(c_dtype, c_layout)
+    ring = smem.allocate(cute.size_in_bytes(dtype, b_layout) + of_a, 1024, "ring")
+    sA, sB = in_ring(ring, 0, dtype, a_layout), in_ring(ring, of_a, dtype, b_layout)
+    tile_m, tile_k = cute.size(a_layout, mode=[0]), cute.size(a_layout, mode=[1])
+    tiles_a = copies_a.tiles(thread, mA, sA, m, batch, (m_extent, k_extent))
+    rows_b = in_halves(mB) if cute.const_expr(epilogue.spread == 2) else mB
+    tiles_b = copies_b.tiles(thread, rows_b, sB, n, batch, (n_extent, k_extent))
+    piece_m, c_tile_n, _ = (cute.size(c_layout, mode=[i]) for i in range(3))
+    rows, columns = tile_m // piece_m, cute.size(b_layout, mode=[0]) // (8 * tiled_mma.thr_layout_vmnk.shape[2])
+    acc = cute.make_rmem_tensor(cute.make_layout((4, rows, columns), stride=(1, 4 * columns, 4)), acc_dtype)
+    acc.fill(0)
+    first, k_tiles = part_of(cute.ceil_div(k_extent, tile_k), share, batch)
+    add_up(acc, tiles_a, tiles_b, sA, sB, tiled_mma, ldmatrix_a, ldmatrix_b, thread, first, k_tiles)
+    held = of_c, epilogue.layout(tile_m, c_tile_n, 1)
+    leave(acc, ring, held, mC, mD, piece_mma, copies_c, c_layout, epilogue, thread, place, (m_extent, columns_c))
+
+
+def multiply(
+    dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b, copies_a, copies_b,
+    copies_c, a_layout, b_layout, c_layout, order, epilogue, extents, share,
+):  # fmt: skip
+    index, _, _ = arch.block_idx()
+    make_tile(
+        order.decode(index), extents, share, dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma,
+        ldmatrix_a, ldmatrix_b, copies_a, copies_b, copies_c, a_layout, b_layout, c_layout, epilogue,
+    )  # fmt: skip

@@ -15,7 +15,7 @@ from numba_cute import CuteError, utils
 from numba_cute.nvgpu import cpasync, warp
 
 from .epilogue import Epilogue, hook
-from .operands import operand, swapped, view
+from .operands import Source, operand, swapped, view
 from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
 from .warps import VECTOR, Copies, multiply
 
@@ -92,9 +92,8 @@ def check(cut: Warps) -> None:
         )
 
 
-def copies(t: Any, mode: int, tile: tuple[int, int], threads: int) -> Copies:
-    """Say how so many threads copy the tiles of a tensor that is contiguous along `mode`."""
-    dtype = t.element_type
+def copies(dtype: Any, mode: int, tile: tuple[int, int], threads: int, whole: bool) -> Copies:
+    """Say how so many threads copy tiles that are contiguous along `mode`. whole: as of `Copies`."""
     step = 8 * VECTOR // dtype.width
     along = math.gcd(tile[mode] // step, threads)
     shape = (along, threads // along) if mode == 0 else (threads // along, along)
@@ -102,15 +101,32 @@ def copies(t: Any, mode: int, tile: tuple[int, int], threads: int) -> Copies:
     atom = cute.make_copy_atom(cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL), dtype, 8 * VECTOR)
     values = cute.make_layout((step, 1) if mode == 0 else (1, step))
     tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(shape, stride=strides), values)
-    return Copies(tiled, tile, mode, int(dtype.width), int(t.shape[mode]) % step == 0)
+    return Copies(tiled, tile, mode, int(dtype.width), whole)
+
+
+def copied(t: Any, mode: int, dtype: Any, tile: tuple[int, int], threads: int) -> tuple[Any, Any]:
+    """Give a matrix as the kernel takes it, and how so many threads copy its tiles. t, mode: of `operand`. dtype: of
+    its elements."""
+    if isinstance(t, Source):
+        return t.copied(dtype, tile, threads)  # type: ignore[no-any-return]
+    return t, copies(dtype, mode, tile, threads, int(t.shape[mode]) * int(dtype.width) % (8 * VECTOR) == 0)
 
 
 def arguments(
-    a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Warps, epilogue: Epilogue | None = None, c_dtype: Any = None
+    a: Any,
+    b: Any,
+    c: Any,
+    dtype: Any,
+    target: Any,
+    cut: Warps,
+    epilogue: Epilogue | None = None,
+    c_dtype: Any = None,
+    share: int | None = None,
 ) -> tuple[tuple[Any, ...], int]:
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: a Warps.
+    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: a Warps. share: None, or
+    how many tiles of K each matrix of C's batch is the product of, one after the other; A and B have no batch then.
     """
     check(cut)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -121,6 +137,33 @@ def arguments(
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
     tD = None if like is None else operand(like, c_dtype)[0]
+    parts = of_tile(cut, target, dtype, c_dtype, (tA, a_mode), (tB, b_mode), (tC, c_mode), tD, spread)
+    (tile_m, tile_n), c_layout = cut.tile, parts[-1]
+    (m, k), n, batches = map(int, a.shape[-2:]), int(b.shape[-2]), int(c.shape[0]) if len(c.shape) == 3 else 1
+    tiles = math.ceil(m / tile_m), math.ceil(n / tile_n), batches
+    counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1 if batches == 1 else cute.Int32(batches)
+    order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
+    made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, 8 if spread == 2 else None, batches)
+    held = cute.size_in_bytes(c_dtype, c_layout)
+    held += cute.size_in_bytes(cute.Float32, made.layout(tile_m, tile_n // spread, 1))
+    ring = stages_of(cut, target) * cut.stage
+    if held > ring:
+        raise CuteError(
+            f"gemm: {cut}: the epilogue takes {held} bytes of shared memory, and there are {ring}: give more stages, "
+            "or an epilogue of fewer vectors"
+        )
+    extents = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    return (*parts, order, made, extents, None if share is None else cute.Int32(share)), math.prod(tiles)
+
+
+def of_tile(
+    cut: Warps, target: Any, dtype: Any, c_dtype: Any, a: Any, b: Any, c: Any, like: Any = None, spread: int = 1
+) -> tuple[Any, ...]:
+    """Give a kernel's arguments from the element types to C's layout: how it makes a tile.
+
+    cut, target, dtype, c_dtype: as of `arguments`. a, b, c: the operands and the result as the kernel sees them, each
+    with its contiguous mode. like: the matrix like C, or None. spread: columns of sums for one of C."""
+    (tA, a_mode), (tB, b_mode), (tC, c_mode) = a, b, c
     op, (tile_m, tile_n), (warps_m, warps_n) = mma_op(dtype), cut.tile, cut.warps
     tile_k, stages, c_tile = 8 * cut.row // dtype.width, stages_of(cut, target), (16 * warps_m, tile_n // spread)
     # A warp has 16 columns side by side: what one ldmatrix takes of B, and, of pairs, both of 8 columns.
@@ -132,37 +175,24 @@ def arguments(
     a_layout = smem_layout(dtype, a_mode, tile_m, tile_k, stages)
     b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, stages)
     c_layout = smem_layout(c_dtype, c_mode, *c_tile, min(2, tile_m // c_tile[0]))
-
-    (m, k), n, batches = map(int, a.shape[-2:]), int(b.shape[-2]), int(c.shape[0]) if len(c.shape) == 3 else 1
-    tiles = math.ceil(m / tile_m), math.ceil(n / tile_n), batches
-    counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1 if batches == 1 else cute.Int32(batches)
-    order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
-    made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, 8 if spread == 2 else None, batches)
-    held = cute.size_in_bytes(c_dtype, c_layout)
-    held += cute.size_in_bytes(cute.Float32, made.layout(tile_m, c_tile[1], 1))
-    if held > stages * cut.stage:
-        raise CuteError(
-            f"gemm: {cut}: the epilogue takes {held} bytes of shared memory, and there are {stages * cut.stage}: give "
-            "more stages, or an epilogue of fewer vectors"
-        )
-    shares = [copies(t, mode, tile, cut.threads) for t, mode, tile in (
-        (tA, a_mode, (tile_m, tile_k)), (tB, b_mode, (tile_n, tile_k)), (tC, c_mode, c_tile)
-    )]  # fmt: skip
-    extents = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    tA, copies_a = copied(tA, a_mode, dtype, (tile_m, tile_k), cut.threads)
+    tB, copies_b = copied(tB, b_mode, dtype, (tile_n, tile_k), cut.threads)
+    tC, copies_c = copied(tC, c_mode, c_dtype, c_tile, cut.threads)
     return (
-        dtype, sums_of(dtype), c_dtype, tA, tB, tC, tD, tiled_mma, piece_mma, *loads, *shares, a_layout, b_layout,
-        c_layout, order, made, extents,
-    ), math.prod(tiles)  # fmt: skip
+        dtype, sums_of(dtype), c_dtype, tA, tB, tC, like, tiled_mma, piece_mma, *loads, copies_a, copies_b, copies_c,
+        a_layout, b_layout, c_layout,
+    )  # fmt: skip
 
 
-def kernel_of(cut: Warps) -> Any:
-    """Give the kernel with the registers that a cut leaves a thread: one for all cuts with as many."""
-    return _bounded(cut.threads, cut.ctas)
+def kernel_of(cut: Warps, function: Any = multiply) -> Any:
+    """Give a kernel with the registers that a cut leaves a thread: one for all cuts with as many. function: the
+    kernel's, by default that of the GEMM."""
+    return _bounded(function, cut.threads, cut.ctas)
 
 
 @functools.cache
-def _bounded(threads: int, ctas: int) -> Any:
-    return cuda.jit(launch_bounds=(threads, ctas))(multiply)
+def _bounded(function: Any, threads: int, ctas: int) -> Any:
+    return cuda.jit(launch_bounds=(threads, ctas))(function)
 
 
 # ---------------------------------------------------------------- which cut

@@ -33,7 +33,7 @@ def quiet(function: Any) -> Any:
 
 def _convolution(d: Draw, modes: int, transposed: bool) -> None:
     kind = d.option(torch.bfloat16, torch.float16)
-    channels, outs = d.of(8, 8, 16, 24, 40, 72), d.of(8, 8, 16, 24, 40, 72)
+    channels, outs = d.of(8, 8, 16, 24, 40, 72, *(() if transposed else (1, 3, 3, 12))), d.of(8, 8, 16, 24, 40, 72)
     extents = tuple(d.of(1, 2, 3, 5, 8, 9) for _ in range(modes))
     taps = tuple(d.option(1, 1, 2, 3, 3, 4) for _ in range(modes))
     each = lambda *choices: d.of(*choices) if d.one_in(2) else tuple(d.of(*choices) for _ in range(modes))  # noqa: E731
@@ -45,12 +45,14 @@ def _convolution(d: Draw, modes: int, transposed: bool) -> None:
         named |= {"padding": d.of("same", "valid"), "stride": 1}
     for name, value in named.items():
         d.note(name, value)
-    x = last(d.elements((d.of(1, 1, 2, 3), channels, *extents), kind))
+    ordered, of_filters = (d.note(what, d.of(True, True, False)) for what in ("channels last", "filters' too"))
+    x = d.elements((d.of(1, 1, 2, 3), channels, *extents), kind)
+    x = last(x) if ordered else x
     if d.one_in(4):  # images beside others
-        x = last(torch.cat((x, x)))[::2]
+        x = (last if ordered else torch.clone)(torch.cat((x, x)))[::2]
     shape = (channels, outs, *taps) if transposed else (outs, channels, *taps)
     weight = d.elements(shape, torch.float32, 0.3).to(kind)
-    weight = last(weight)
+    weight = last(weight) if of_filters else weight
     d.note("x", x), d.note("weight", weight)
     bias = torch.randn(outs, generator=d.torch).to(d.of(kind, torch.float32)) if d.one_in(2) else None
     name = f"conv{'_transpose' if transposed else ''}{modes}d"

@@ -222,8 +222,8 @@ def test_what_this_family_has_not_is_refused_by_name(on):
     refused = {
         "float8 not yet": lambda: matmul(a.to(torch.float8_e4m3fn), b.mT.contiguous().to(torch.float8_e4m3fn).mT),
         "of wgmma, which sm_86 has not": lambda: matmul(a, b, cut=Plan()),
-        "grouped_gemm: its kernel is for Hopper GPUs": lambda: kernels.grouped_gemm(
-            a, b.mT[None], torch.tensor([8], dtype=torch.int32)
+        "blockscaled_gemm: its kernel is for Hopper GPUs": lambda: kernels.blockscaled_gemm(
+            a.to(torch.float8_e4m3fn), b.mT.contiguous().to(torch.float8_e4m3fn), torch.ones(8, 1), torch.ones(1, 1)
         ),
         "ldmatrix takes": lambda: matmul(a.float(), b.float()),
         "cp.async wants": lambda: matmul(a[:, :15].contiguous(), b[:15]),

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grouped GEMMs for GPUs whose tensor cores are a warp's: rows sorted by group, each group with a matrix of its own.
+
+`rows_of_groups` is what `grouped.py` is on Hopper, C[r] = A[r] @ B[g].T; `over_rows_of_groups` is what
+`grouped_outer.py` is, C[g] = X[rows of g].T @ Y[rows of g]. Both make a tile as `warps.py` does: of a group's rows
+alone, where A and C, or X and Y, begin and end. Where that is only the device knows, so that there are CTAs for as
+many tiles as any groups could have: each looks for its own, and those without one end.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba_cute as cute
+from numba_cute import arch
+from numba_cute.seam import CuteError
+
+from .. import entry
+from .groups import GroupedTiles
+from .hook import Hook
+from .operands import check_rows, mapped, operand, swapped, tensor_of
+from .warps import make_tile
+from .warps_plan import RATE, START, Warps, check, cuts, kernel_of, of_tile
+
+KINDS = ("bfloat16", "float16")
+
+
+def rows_of_groups(
+    dtype, acc_dtype, c_dtype, mA, mB, mC, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b, copies_a, copies_b,
+    copies_c, a_layout, b_layout, c_layout, ends, columns, epilogue, extents,
+):  # fmt: skip
+    index, _, _ = arch.block_idx()
+    n_extent, k_extent = extents
+    tiles = GroupedTiles(cute.make_tensor(ends), cute.size(a_layout, mode=[0]), columns, index, cute.Int32(0))
+    if tiles.find():
+        rows_a, rows_c = cute.domain_offset((tiles.begin, 0), mA), cute.domain_offset((tiles.begin, 0), mC)
+        make_tile(
+            (tiles.m, tiles.n, tiles.group), (tiles.end - tiles.begin, n_extent, k_extent), None, dtype, acc_dtype,
+            c_dtype, rows_a, mB, rows_c, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b, copies_a, copies_b,
+            copies_c, a_layout, b_layout, c_layout, epilogue,
+        )  # fmt: skip
+
+
+def over_rows_of_groups(
+    dtype, acc_dtype, c_dtype, mX, mY, mC, mD, tiled_mma, piece_mma, ldmatrix_x, ldmatrix_y, copies_x, copies_y,
+    copies_c, x_layout, y_layout, c_layout, ends, epilogue, extents,
+):  # fmt: skip
+    m, n, group = arch.block_idx()
+    m_extent, n_extent = extents
+    group_ends = cute.make_tensor(ends)
+    begin = cute.Int32(0)
+    if group > 0:
+        begin = group_ends[group - 1]
+    rows_x, rows_y = cute.domain_offset((0, begin), mX), cute.domain_offset((0, begin), mY)
+    make_tile(
+        (m, n, group), (m_extent, n_extent, cute.max(cute.Int32(0), group_ends[group] - begin)), None, dtype,
+        acc_dtype, c_dtype, rows_x, rows_y, mC, mD, tiled_mma, piece_mma, ldmatrix_x, ldmatrix_y, copies_x, copies_y,
+        copies_c, x_layout, y_layout, c_layout, epilogue,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- which cut, and the launches
+
+
+def _target(a: Any) -> Any:
+    """The record of the GPU where an array lies; of NumPy's, the first one of the family."""
+    return entry.target_at(a) or cute.target(entry.WARPS)
+
+
+def _cut(a: Any, tiles: Any, k: int) -> Warps:
+    """Choose the cut that takes the least time, by the model of `warps_plan`. tiles: how many a cut makes, K of so
+    many rows of 128 bytes."""
+    sms = entry.multiprocessors(a)
+
+    def time(cut: Warps) -> float:
+        return float(math.ceil(tiles(cut) / sms) * math.prod(cut.tile) * (k / 64 + START) / RATE[cut.tile])
+
+    return min(cuts(_target(a)), key=time)
+
+
+def _checked(what: str, cut: Any) -> Warps:
+    if not isinstance(cut, Warps):
+        raise CuteError(
+            f"{what}: cut is {entry.described(cut)}, and this GPU's tensor cores are a warp's: give a Warps"
+        )
+    check(cut)
+    return cut
+
+
+def plan(a: Any, b: Any, ends: Any, c: Any, cut: Any = None) -> Any:
+    """Plan the launch of a grouped product. a, b, ends, c: as `grouped_gemm` takes them. cut: a Warps, or None for the
+    one that is thought best."""
+    what, (rows, k), (groups, n, _) = "grouped_gemm", a.shape, b.shape
+    check_kind(what, a)
+    check_rows(what, "cp.async", a=a, b=b, out=c)
+    along = lambda cut: math.ceil(n / cut.tile[1])  # noqa: E731
+    cut = _checked(what, cut or _cut(a, lambda cut: (rows / cut.tile[0] + min(groups, rows) / 2) * along(cut), k))
+    columns, target = along(cut), _target(a)
+    most = (rows // cut.tile[0] + min(groups, rows)) * columns
+
+    def arguments(a: Any, b: Any, ends: Any, c: Any) -> Any:
+        dtype = entry.element_type(a)
+        parts = of_tile(cut, target, dtype, dtype, (tensor_of(a, 1), 1), operand(b, dtype), (tensor_of(c, 1), 1))
+        return *parts, ends, cute.Int32(columns), Hook(), (cute.Int32(n), cute.Int32(k))
+
+    return _mapped(rows_of_groups, cut, (most, 1, 1), (a, b, ends, c), arguments)
+
+
+def plan_outer(x: Any, y: Any, ends: Any, c: Any, cut: Any = None) -> Any:
+    """Plan the launch of a product over the rows of groups. x: (rows, M). y: (rows, N). ends: (groups,). c: (groups, M,
+    N). cut: as of `plan`."""
+    what, (groups, m, n) = "grouped_gemm", c.shape
+    check_rows(what, "cp.async", a=x, gradient=y, result=c)
+    count = lambda cut: (math.ceil(m / cut.tile[0]), math.ceil(n / cut.tile[1]), groups)  # noqa: E731
+    cut = _checked(what, cut or _cut(x, lambda cut: math.prod(count(cut)), x.shape[0] / groups))
+    target = _target(x)
+
+    def arguments(x: Any, y: Any, ends: Any, c: Any) -> Any:
+        dtype = entry.element_type(x)
+        tX, tY = (swapped(tensor_of(t, 1)) for t in (x, y))
+        parts = of_tile(cut, target, dtype, dtype, (tX, 0), (tY, 0), operand(c, dtype))
+        return *parts, ends, Hook(), (cute.Int32(m), cute.Int32(n))
+
+    return _mapped(over_rows_of_groups, cut, count(cut), (x, y, ends, c), arguments)
+
+
+def _mapped(kernel: Any, cut: Warps, grid: tuple[int, ...], tensors: Any, arguments: Any) -> Any:
+    return mapped(kernel_of(cut, kernel), grid, None, tensors, arguments, block=cut.threads, pdl=False)
+
+
+def check_kind(what: str, a: Any) -> None:
+    """Refuse elements that mma.sync does not multiply here."""
+    if entry.type_name(a) not in KINDS:
+        raise CuteError(
+            f"{what}: a is {entry.described(a)}; on {_target(a).name} it multiplies {' and '.join(KINDS)}: convert it, "
+            "or use PyTorch's own"
+        )
