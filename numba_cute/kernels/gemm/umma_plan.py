@@ -17,7 +17,7 @@ from numba_cute.utils import sm100
 from .epilogue import Epilogue, hook
 from .operands import operand, swapped, view
 from .plan import RESULTS, cover, in_halves, is_turned, kernel_extents, k_tiles_of, run_of, smem_layout, stores, sums_of
-from .umma import ROW, TILE_M, Matrices, multiply
+from .umma import ROW, THREADS, TILE_M, Matrices, multiply
 
 TARGETS = ("sm_100a", "sm_103a")
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
@@ -29,15 +29,13 @@ class Umma(NamedTuple):
     """How a problem is cut for tcgen05.mma.
 
     tile_n: columns of a tile, whose rows are 128 of each CTA. ctas: 1, or 2 that multiply together. cluster: CTAs along
-    M and N, which share operands by multicast; None for those that multiply together alone. turned: C's columns are the
-    kernel's rows. stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
-    for.
+    M and N, which share operands by multicast; None for those that multiply together alone. stages, slots: tiles of
+    operands, and pieces of C, in shared memory; 0 for as many as there is room for.
     """
 
     tile_n: int = 256
     ctas: int = 2
     cluster: tuple[int, int] | None = None
-    turned: bool = False
     stages: int = 0
     slots: int = 0
 
@@ -45,6 +43,11 @@ class Umma(NamedTuple):
     def shape(self) -> tuple[int, int]:
         """CTAs of a cluster along M and N."""
         return self.cluster or (self.ctas, 1)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return THREADS
 
     @property
     def stage(self) -> int:
@@ -55,8 +58,10 @@ class Umma(NamedTuple):
 CUTS = (Umma(), Umma(256, 1), Umma(128, 2), Umma(128, 1), Umma(64, 1))
 
 
-def check(cut: Umma) -> None:
-    """Refuse a cut that is none of the kernel's, with CuteError."""
+def check(cut: Umma, dtype: Any, target: Any) -> None:
+    """Refuse what is not the kernel's, with CuteError. cut, dtype, target: as of `arguments`."""
+    if dtype == cute.Int8 and target.name.rstrip("af") != "sm_100":
+        raise CuteError(f"gemm: tcgen05 multiplies int8 on sm_100a alone, not on {target.name}: convert it to float8")
     m, n = cut.shape
     if cut.tile_n not in (64, 128, 256) or cut.ctas not in (1, 2) or min(m, n) < 1 or m % cut.ctas or m * n > 8:
         raise CuteError(
@@ -81,8 +86,7 @@ def pieces_of(cut: Umma, width: int, spread: int = 1, vectors: int = 0) -> Piece
     own = cut.tile_n // spread
     columns = min(own, 8 * ROW // width)
     count, slot = own // columns, TILE_M * columns * width // 8 + 4 * TILE_M * vectors
-    fit = (s for s in (4, 2, 1) if count % s == 0 and s * slot <= SMEM - FEWEST_STAGES * cut.stage)
-    slots = cut.slots or next(fit, 1)
+    slots = cut.slots or (1 if count % 2 or 2 * slot > SMEM - FEWEST_STAGES * cut.stage else 2)
     stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // cut.stage)
     if count % slots or slots * slot + stages * cut.stage > SMEM or stages < 2:
         raise CuteError(
@@ -104,18 +108,19 @@ def matrices(dtype: Any, mode: int, tile: tuple[int, int], stages: int, tiled_mm
 
 
 def arguments(
-    a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Umma, epilogue: Epilogue | None = None,
-    c_dtype: Any = None,
+    a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Umma, epilogue: Epilogue | None = None, c_dtype: Any = None,
+    clusters: int | None = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a, b, c, dtype, most_clusters, epilogue, c_dtype: as of `plan.arguments`. cut: an Umma.
+    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
+    run at once; by default those that fit on the current device.
     """
-    check(cut)
+    check(cut, dtype, target)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
     spread = epilogue.spread if epilogue else 1
-    turned = is_turned(c, cut.turned, spread)
+    turned = is_turned(c, False, spread)
     if turned:  # the same, seen from the other side
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
@@ -162,13 +167,17 @@ def arguments(
         tiles, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
     )  # fmt: skip
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
-    work = whole_m // cluster_m * (whole_n // cluster_n) * batches
-    clusters = math.ceil(work / math.ceil(work / most_clusters))  # no more than the rounds need
+    work, most = whole_m // cluster_m * (whole_n // cluster_n) * batches, clusters or clusters_here(cut)
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
         tma_d, mD,
-    ), (cluster_m, cluster_n, clusters)  # fmt: skip
+    ), (cluster_m, cluster_n, math.ceil(work / math.ceil(work / most)))  # fmt: skip
+
+
+def clusters_here(cut: Umma) -> int:
+    """Count the clusters of a cut that fit on the current device."""
+    return int(utils.HardwareInfo().get_max_active_clusters(math.prod(cut.shape)))
 
 
 def loads(
@@ -196,4 +205,30 @@ def kernel_of(cut: Umma) -> Any:
 
 @functools.cache
 def _clustered(m: int, n: int) -> Any:
-    return cute.cluster_shape(m, n)(cuda.jit(launch_bounds=(32 * 7, 1))(multiply))
+    return cute.cluster_shape(m, n)(cuda.jit(launch_bounds=(THREADS, 1))(multiply))
+
+
+# ---------------------------------------------------------------- which cut
+
+# What an SM does in a clock, of data sheets, and not measured: tensor cores multiply 128 bytes of K by 128 rows and half
+# a column; shared memory gives them 128 bytes; L2 gives 64. An epilogue of 128 rows takes a few clocks for each column.
+CLOCKS_OF_COLUMN, SMEM_BYTES, L2_BYTES, EPILOGUE, START = 2, 128, 64, 12, 1500
+
+
+def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
+    """Estimate the clocks of a cut. c, k, dtype, sms, spread: as of `plan.modelled`."""
+    m, n = kernel_extents(c, False, spread)
+    (cluster_m, cluster_n), batches = cut.shape, int(c.shape[0]) if len(c.shape) == 3 else 1
+    clusters = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
+    rounds = math.ceil(clusters / max(1, sms // (cluster_m * cluster_n)))
+    loaded = TILE_M * ROW / cluster_n + cut.tile_n * ROW / cluster_m
+    k_tile = max(CLOCKS_OF_COLUMN * cut.tile_n, cut.stage / SMEM_BYTES, loaded / L2_BYTES)
+    epilogue = EPILOGUE * cut.tile_n
+    return START + rounds * max(k_tiles_of(k, dtype) * k_tile, epilogue) + epilogue
+
+
+def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Umma:
+    """Choose the cut that takes the least time on so many SMs, by the model. c, k, dtype, sms, epilogue: as of
+    `plan.plan`. target: the GPU's record."""
+    spread = epilogue.spread if epilogue else 1
+    return min(CUTS, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
