@@ -51,6 +51,7 @@ __all__ = [
     "check_target",
     "described",
     "element_type",
+    "family_of",
     "kinds",
     "multiprocessors",
     "on_device_of",
@@ -145,12 +146,17 @@ def check_target(what: str, x: Any, *families: str) -> str:
     target = target_at(x)
     if target is None:
         return WARPGROUPS
-    found = next((f for f in families if target.name.rstrip("af") in [t.rstrip("a") for t in FAMILIES[f]]), None)
-    if found is None:
+    found = family_of(target)
+    if found not in families:
         has = " and ".join(SAID[f] for f in families)
         one = "its kernel is" if len(families) == 1 else "its kernels are"
         raise CuteError(f"{what}: {one} for {has}, and this is {target.name}: use PyTorch's own there")
     return found
+
+
+def family_of(target: Any) -> Any:
+    """Say of which family a target is, by its record; None of one of none."""
+    return next((f for f, of in FAMILIES.items() if target.name.rstrip("af") in [t.rstrip("a") for t in of]), None)
 
 
 def target_at(x: Any) -> Any:

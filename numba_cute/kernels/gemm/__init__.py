@@ -26,6 +26,6 @@ from .umma_plan import Umma
 from .warps_plan import Warps
 
 __all__ = [
-    "Epilogue", "Plan", "Umma", "Warps", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix", "one",
-    "relu", "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
+    "Epilogue", "Plan", "Umma", "Warps", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix",
+    "one", "relu", "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
 ]  # fmt: skip

@@ -32,8 +32,8 @@ _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 
 def simulate(
-    a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps | Umma = USUAL, epilogue: Epilogue | None = None, clusters: int = 1,
-    c_dtype: Any = None, **options: Any,
+    a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps | Umma = USUAL, epilogue: Epilogue | None = None,
+    clusters: int = 1, c_dtype: Any = None, **options: Any,
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype: as of `arguments`.
     clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the cut's
@@ -119,8 +119,8 @@ def matmul(
     a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None,
     cut: Plan | Warps | Umma | None = None, tune: bool = False,
 ) -> Any:  # fmt: skip
-    """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a, sm_120 or sm_121, with an epilogue
-    that costs next to nothing.
+    """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a, sm_120 or sm_121, with an
+    epilogue that costs next to nothing.
 
     a: (M, K), b: (K, N), or batches of them, (L, M, K) and (L, K, N), of which one may be a single matrix; both of
     bfloat16, float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. Each is contiguous along
@@ -394,7 +394,7 @@ def _prepared(
     family = entry.check_target("matmul", a, entry.WARPGROUPS, entry.TENSOR_MEMORY, entry.WARPS)
     if isinstance(cut, (Plan, Umma)) and family != (entry.WARPGROUPS if isinstance(cut, Plan) else entry.TENSOR_MEMORY):
         name, has = entry.target_at(a).name, "wgmma" if isinstance(cut, Plan) else "tcgen05"
-        raise CuteError(f"matmul: cut is {cut}, of {has}, which {name} has not: give a Warps, or None")
+        raise CuteError(f"matmul: cut is {cut}, of {has}, which {name} has not: leave it out, or give a Warps")
     _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
     dtype = operands_of(a)
     target = entry.target_at(a) if family != entry.WARPGROUPS else None
@@ -408,7 +408,7 @@ def _prepared(
 def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any) -> Plan | Warps | Umma:
     """Choose the cut for a result like c. target: the record of a GPU that is none of Hopper's, or None."""
     if target is not None:
-        plans: Any = umma_plan if target.name in entry.FAMILIES[entry.TENSOR_MEMORY] else warps_plan
+        plans: Any = umma_plan if entry.family_of(target) == entry.TENSOR_MEMORY else warps_plan
         return plans.plan(c, k, dtype, sms_here(), target, epilogue)  # type: ignore[no-any-return]
     return plan(c, k, dtype, sms_here(), epilogue, entry.element_type(c).width)
 

@@ -16,10 +16,9 @@ from numba_cute.utils import sm100
 
 from .epilogue import Epilogue, hook
 from .operands import operand, swapped, view
-from .plan import RESULTS, cover, in_halves, is_turned, kernel_extents, k_tiles_of, run_of, smem_layout, stores, sums_of
+from .plan import RESULTS, cover, in_halves, is_turned, k_tiles_of, kernel_extents, run_of, smem_layout, stores, sums_of
 from .umma import ROW, THREADS, TILE_M, Matrices, multiply
 
-TARGETS = ("sm_100a", "sm_103a")
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
 FEWEST_STAGES, MOST_STAGES = 3, 8
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
@@ -71,11 +70,9 @@ def check(cut: Umma, dtype: Any, target: Any) -> None:
 
 
 class Pieces(NamedTuple):
-    """What a tile of C leaves in. columns: of a piece, whose rows are 128. number: of a tile's. slots, stages: in shared
-    memory."""
+    """What a tile of C leaves in. columns: of a piece, whose rows are 128. slots, stages: in shared memory."""
 
     columns: int
-    number: int
     slots: int
     stages: int
 
@@ -93,18 +90,36 @@ def pieces_of(cut: Umma, width: int, spread: int = 1, vectors: int = 0) -> Piece
             f"gemm: {cut}: {stages} stages of {cut.stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
             "0 for as many as there is room for"
         )
-    return Pieces(columns, count, slots, stages)
+    return Pieces(columns, slots, stages)
 
 
-def matrices(dtype: Any, mode: int, tile: tuple[int, int], stages: int, tiled_mma: Any, of: str, run: int | None) -> Any:
-    """Say how an operand lies in shared memory. mode: along which it is contiguous. tile: of a CTA. of: "A" or "B". run:
-    as of `smem_layout`."""
+def matrices(
+    dtype: Any, mode: int, tile: tuple[int, int], stages: int, tiled_mma: Any, of: str, run: int | None
+) -> Any:
+    """Say how an operand lies in shared memory. mode: along which it is contiguous. tile: of a CTA. of: "A" or "B".
+    run: as of `smem_layout`."""
     tiles = smem_layout(dtype, mode, *tile, stages, run=run)
     width = (tile[1] if mode else run or tile[0]) * dtype.width // 8
-    kind = tcgen05.SmemLayoutAtomKind[("K" if mode else "MN") + f"_SW{min(width & -width, 128)}".replace("SW16", "INTER")]
+    swizzle = f"SW{min(width & -width, 128)}".replace("SW16", "INTER")
+    kind = tcgen05.SmemLayoutAtomKind[f"{'K' if mode else 'MN'}_{swizzle}"]
     shape = getattr(tiled_mma, f"partition_shape_{of}")((tile[0] * cute.size(tiled_mma.thr_id), tile[1]))
     order = (0, 1, 2) if mode else (1, 0, 2)
-    return Matrices(tiles, tcgen05.tile_to_mma_shape(tcgen05.make_smem_layout_atom(kind, dtype), (*shape, stages), order))
+    atom = tcgen05.make_smem_layout_atom(kind, dtype)
+    return Matrices(tiles, tcgen05.tile_to_mma_shape(atom, (*shape, stages), order))
+
+
+def mma_of(dtype: Any, cut: Umma, a_mode: int, b_mode: int) -> Any:
+    """Give the tcgen05.mma of a cut for operands of `dtype`. a_mode, b_mode: along which they are contiguous."""
+    a, b = (tcgen05.OperandMajorMode.K if mode == 1 else tcgen05.OperandMajorMode.MN for mode in (a_mode, b_mode))
+    extents = TILE_M * cut.ctas, cut.tile_n
+    return sm100.make_trivial_tiled_mma(dtype, dtype, a, b, sums_of(dtype), CtaGroup(cut.ctas), extents)
+
+
+def piece_mma(columns: int) -> Any:
+    """Say how a piece's values lie over threads: as mma.sync would leave them, of whose warps each has 32 rows, 16 at
+    a time. columns: of the piece."""
+    op = warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16))
+    return cute.make_tiled_mma(op, (4, 1, 1), (cute.make_layout((16, 4, 2), stride=(1, 32, 16)), columns, 16))
 
 
 def arguments(
@@ -124,13 +139,8 @@ def arguments(
     if turned:  # the same, seen from the other side
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
-    majors = [tcgen05.OperandMajorMode.K if mode == 1 else tcgen05.OperandMajorMode.MN for mode in (a_mode, b_mode)]
-    tile_n, ctas, (cluster_m, cluster_n) = cut.tile_n, cut.ctas, cut.shape
-    sharers_a, sharers_b = cluster_n, cluster_m // ctas
-    tiled_mma = sm100.make_trivial_tiled_mma(
-        dtype, *majors, sums_of(dtype), CtaGroup(ctas), (TILE_M * ctas, tile_n)
-    )  # fmt: skip
-    tile_k = 8 * ROW // dtype.width
+    tile_n, tile_k, ctas, (cluster_m, cluster_n) = cut.tile_n, 8 * ROW // dtype.width, cut.ctas, cut.shape
+    sharers_a, sharers_b, tiled_mma = cluster_n, cluster_m // ctas, mma_of(dtype, cut, a_mode, b_mode)
     pieces = pieces_of(cut, c_dtype.width, *((epilogue.spread, epilogue.vectors) if epilogue else ()))
     half = b.shape[-2] // 2
     run = run_of(b_mode, half, pieces.columns, tile_n // (2 * ctas * sharers_b)) if spread == 2 else None
@@ -139,11 +149,6 @@ def arguments(
     piece = (TILE_M, pieces.columns)
     c_layout = smem_layout(c_dtype, c_mode, *piece, pieces.slots)
     c_piece = smem_layout(c_dtype, c_mode, *piece)
-    # A thread's values of a piece lie as mma.sync would leave them: a warp has 32 rows, 16 at a time.
-    rows = cute.make_layout((16, 4, 2), stride=(1, 32, 16))
-    piece_mma = cute.make_tiled_mma(
-        warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16)), (4, 1, 1), (rows, pieces.columns, 16)
-    )  # fmt: skip
     load = cute.make_copy_atom(tcgen05.Ld16x256bOp(tcgen05.Repetition(pieces.columns * spread // 8)), sums_of(dtype))
 
     (m, k), n, batches = a.shape[-2:], b.shape[-2], int(c.shape[0]) if len(c.shape) == 3 else 1
@@ -169,7 +174,7 @@ def arguments(
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
     work, most = whole_m // cluster_m * (whole_n // cluster_n) * batches, clusters or clusters_here(cut)
     return (
-        dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, load,
+        dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
         tma_d, mD,
     ), (cluster_m, cluster_n, math.ceil(work / math.ceil(work / most)))  # fmt: skip
@@ -210,8 +215,8 @@ def _clustered(m: int, n: int) -> Any:
 
 # ---------------------------------------------------------------- which cut
 
-# What an SM does in a clock, of data sheets, and not measured: tensor cores multiply 128 bytes of K by 128 rows and half
-# a column; shared memory gives them 128 bytes; L2 gives 64. An epilogue of 128 rows takes a few clocks for each column.
+# What an SM does in a clock, of data sheets, and not measured: tensor cores multiply 128 bytes of K by 128 rows and
+# half a column; shared memory gives 128 bytes, L2 64. An epilogue of 128 rows takes a few clocks for each column.
 CLOCKS_OF_COLUMN, SMEM_BYTES, L2_BYTES, EPILOGUE, START = 2, 128, 64, 12, 1500
 
 
