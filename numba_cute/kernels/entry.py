@@ -146,15 +146,15 @@ def check_target(what: str, x: Any, *families: str) -> str:
     target = target_at(x)
     if target is None:
         return WARPGROUPS
-    found = family_of(target)
-    if found not in families:
+    found: str | None = family_of(target)
+    if found is None or found not in families:
         has = " and ".join(SAID[f] for f in families)
         one = "its kernel is" if len(families) == 1 else "its kernels are"
         raise CuteError(f"{what}: {one} for {has}, and this is {target.name}: use PyTorch's own there")
     return found
 
 
-def family_of(target: Any) -> Any:
+def family_of(target: Any) -> str | None:
     """Say of which family a target is, by its record; None of one of none."""
     return next((f for f, of in FAMILIES.items() if target.name.rstrip("af") in [t.rstrip("a") for t in of]), None)
 

@@ -8,7 +8,7 @@ wgmma would have left them, so that the epilogue is the one of all GEMMs here. T
 reads to where C will leave from, and stores what the four have put there.
 
 One CTA multiplies 128 rows, or a pair of CTAs 256 together, each with half of the tile of B. CTAs of a larger cluster
-share operands by multicast. `umma_plan.py` says how a problem is cut.
+share operands by multicast. `umma_plan.py` says how a problem is cut, `umma_scaled.py` what scale factors come along.
 """
 
 from typing import Any
@@ -20,9 +20,11 @@ from numba_cute.seam import current, static, traced
 
 from .dense import at, tiles_of
 from .output import partition
+from .umma_scaled import multiply_scaled
 
 TILE_M, ROW = 128, 128  # rows of C of a CTA; bytes of K in a stage
 ACC_STAGES = 2  # of sums in tensor memory
+FACTOR_COLUMNS, ALL_COLUMNS = 16, 512  # of tensor memory, for an operand's scale factors in a stage, and in all
 EPILOGUE_WARPS, MMA_WARP, LOAD_WARP, PIECES_WARP = 4, 4, 5, 6
 THREADS = 32 * 7
 
@@ -63,7 +65,7 @@ def fill(epilogue, pieces, vectors, slot, own, first_row, first_column, batch, e
 
 def multiply(
     dtype, acc_dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, load, store, a_matrices,
-    b_matrices, c_layout, cluster, schedule, epilogue, tma_d, mD,
+    b_matrices, c_layout, cluster, schedule, epilogue, tma_d, mD, factors, tma_fa, mFA, tma_fb, mFB,
 ):  # fmt: skip
     tile_n, ctas = tiled_mma.shape_mnk[1], cute.size(tiled_mma.thr_id)
     warp = arch.make_warp_uniform(arch.warp_idx())
@@ -82,6 +84,10 @@ def multiply(
     sA, sA_parts = allocated(smem, dtype, a_matrices, "sA")
     sB, sB_parts = allocated(smem, dtype, b_matrices, "sB")
     sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
+    factors_bytes = 0
+    if cute.const_expr(factors is not None):
+        sFA, sFB = factors.allocate(smem)
+        factors_bytes = ctas * factors.stage
     vectors_layout, vectors = epilogue.layout(TILE_M, store_n, slots), None
     if cute.const_expr(vectors_layout is not None):
         vectors = smem.allocate_tensor(cute.Float32, vectors_layout, 16, None, "vectors")
@@ -91,7 +97,7 @@ def multiply(
         num_stages=stages,
         producer_group=one,
         consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers_a + sharers_b - 1),
-        tx_count=(ctas * TILE_M + tile_n) * ROW,
+        tx_count=(ctas * TILE_M + tile_n) * ROW + factors_bytes,
         barrier_storage=barriers,
         cta_layout_vmnk=cluster,
         defer_sync=True,
@@ -144,6 +150,9 @@ def multiply(
             share_a = cpasync.create_tma_multicast_mask(cluster, place, 2)
         if cute.const_expr(sharers_b > 1):
             share_b = cpasync.create_tma_multicast_mask(cluster, place, 1)
+        if cute.const_expr(factors is not None):
+            tFAsFA, tFAgFA = factors.loads(tma_fa, sFA, mFA)
+            tFBsFB, tFBgFB = factors.loads(tma_fb, sFB, mFB)
         producer = mainloop.make_producer()
         while work.is_valid_tile:
             m, n, batch = work.tile_idx
@@ -159,13 +168,21 @@ def multiply(
                     tma_b, at(tBgB, n * ctas + part, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
                     mcast_mask=share_b,
                 )  # fmt: skip
+                if cute.const_expr(factors is not None):
+                    i, bar = stage.index, stage.barrier
+                    cute.copy(tma_fa, tFAgFA[None, 0, k, m], tFAsFA[None, i], tma_bar_ptr=bar)
+                    cute.copy(tma_fb, tFBgFB[None, 0, k, n], tFBsFB[None, i], tma_bar_ptr=bar)
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         producer.tail()
 
     if warp == MMA_WARP:
         tmem.wait_for_alloc()
-        acc = cute.make_tensor(tmem.retrieve_ptr(acc_dtype), accumulators.layout)
+        ptr = tmem.retrieve_ptr(acc_dtype)
+        acc = cute.make_tensor(ptr, accumulators.layout)
+        if cute.const_expr(factors is not None):
+            of_a = factors.hold(ptr + ACC_STAGES * tile_n, sFA, factors.a_held)
+            of_b = factors.hold(ptr + (ACC_STAGES * tile_n + FACTOR_COLUMNS), sFB, factors.b_held)
         rA, rB = tiled_mma.make_fragment_A(sA_parts), tiled_mma.make_fragment_B(sB_parts)
         consumer, full = mainloop.make_consumer(), results.make_producer()
         while work.is_valid_tile:
@@ -178,9 +195,15 @@ def multiply(
                     stage = consumer.wait_and_advance()
                     cute.range_pop()
                     sums = acc[None, None, None, tile.index]
-                    for kb in cute.range_constexpr(cute.size(rA, mode=[2])):
-                        adds = tiled_mma.set(tcgen05.Field.ACCUMULATE, k > 0 or kb > 0)
-                        cute.gemm(adds, sums, rA[None, None, kb, stage.index], rB[None, None, kb, stage.index], sums)
+                    if cute.const_expr(factors is not None):
+                        multiply_scaled(tiled_mma, sums, rA, rB, of_a, of_b, stage.index, k > 0)
+                    else:
+                        for kb in cute.range_constexpr(cute.size(rA, mode=[2])):
+                            adds, part_a, part_b = (
+                                tiled_mma.set(tcgen05.Field.ACCUMULATE, k > 0 or kb > 0),
+                                rA[None, None, kb, stage.index], rB[None, None, kb, stage.index],
+                            )  # fmt: skip
+                            cute.gemm(adds, sums, part_a, part_b, sums)
                     stage.release()
                 tile.commit()
             scheduler.advance_to_next_work()
@@ -221,7 +244,7 @@ def multiply(
                     fill(epilogue, pieces, vectors, piece, own, TILE_M * m, column, batch, extents, tma_d, tDsD, tDgD)
 
     if warp < EPILOGUE_WARPS:
-        tmem.allocate(utils.get_num_tmem_alloc_cols(accumulators))
+        tmem.allocate(utils.get_num_tmem_alloc_cols(accumulators) if cute.const_expr(factors is None) else ALL_COLUMNS)
         tmem.wait_for_alloc()
         ptr = tmem.retrieve_ptr(acc_dtype)
         acc = cute.make_tensor(ptr, accumulators.layout)

@@ -14,10 +14,24 @@ from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, CtaGroup, cpasync, tcgen05, warp
 from numba_cute.utils import sm100
 
+from . import umma_scaled
 from .epilogue import Epilogue, hook
 from .operands import operand, swapped, view
-from .plan import RESULTS, cover, in_halves, is_turned, k_tiles_of, kernel_extents, run_of, smem_layout, stores, sums_of
+from .plan import (
+    RESULTS,
+    cover,
+    in_halves,
+    is_turned,
+    k_tiles_of,
+    kernel_extents,
+    room_of,
+    run_of,
+    smem_layout,
+    stores,
+    sums_of,
+)
 from .umma import ROW, THREADS, TILE_M, Matrices, multiply
+from .umma_scaled import Scales
 
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
 FEWEST_STAGES, MOST_STAGES = 3, 8
@@ -77,17 +91,18 @@ class Pieces(NamedTuple):
     stages: int
 
 
-def pieces_of(cut: Umma, width: int, spread: int = 1, vectors: int = 0) -> Pieces:
-    """Give the pieces of a cut. width, spread, vectors: as of `plan.pieces_of`. CuteError where shared memory does not
-    hold them."""
+def pieces_of(cut: Umma, width: int, spread: int = 1, vectors: int = 0, chunks: int = 0) -> Pieces:
+    """Give the pieces of a cut. width, spread, vectors: as of `plan.pieces_of`. chunks: of scale factors, of each
+    operand in a stage. CuteError where shared memory does not hold them."""
     own = cut.tile_n // spread
     columns = min(own, 8 * ROW // width)
-    count, slot = own // columns, TILE_M * columns * width // 8 + 4 * TILE_M * vectors
+    stage, count = cut.stage + 2 * 512 * chunks, own // columns
+    slot = TILE_M * columns * width // 8 + 4 * TILE_M * vectors
     slots = cut.slots or (1 if count % 2 or 2 * slot > SMEM - FEWEST_STAGES * cut.stage else 2)
-    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // cut.stage)
-    if count % slots or slots * slot + stages * cut.stage > SMEM or stages < 2:
+    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // stage)
+    if count % slots or slots * slot + stages * stage > SMEM or stages < 2:
         raise CuteError(
-            f"gemm: {cut}: {stages} stages of {cut.stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
+            f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
             "0 for as many as there is room for"
         )
     return Pieces(columns, slots, stages)
@@ -98,13 +113,13 @@ def matrices(
 ) -> Any:
     """Say how an operand lies in shared memory. mode: along which it is contiguous. tile: of a CTA. of: "A" or "B".
     run: as of `smem_layout`."""
-    tiles = smem_layout(dtype, mode, *tile, stages, run=run)
     width = (tile[1] if mode else run or tile[0]) * dtype.width // 8
     swizzle = f"SW{min(width & -width, 128)}".replace("SW16", "INTER")
     kind = tcgen05.SmemLayoutAtomKind[f"{'K' if mode else 'MN'}_{swizzle}"]
     shape = getattr(tiled_mma, f"partition_shape_{of}")((tile[0] * cute.size(tiled_mma.thr_id), tile[1]))
     order = (0, 1, 2) if mode else (1, 0, 2)
     atom = tcgen05.make_smem_layout_atom(kind, dtype)
+    tiles = cute.tile_to_shape(atom, (*tile, stages), order)
     return Matrices(tiles, tcgen05.tile_to_mma_shape(atom, (*shape, stages), order))
 
 
@@ -124,12 +139,13 @@ def piece_mma(columns: int) -> Any:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Umma, epilogue: Epilogue | None = None, c_dtype: Any = None,
-    clusters: int | None = None,
+    clusters: int | None = None, scales: Scales | None = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
     a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
-    run at once; by default those that fit on the current device.
+    run at once; by default those that fit on the current device. scales: the operands' scale factors, if they have
+    any; what is narrower than a byte lies in bytes.
     """
     check(cut, dtype, target)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -140,8 +156,9 @@ def arguments(
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
     tile_n, tile_k, ctas, (cluster_m, cluster_n) = cut.tile_n, 8 * ROW // dtype.width, cut.ctas, cut.shape
-    sharers_a, sharers_b, tiled_mma = cluster_n, cluster_m // ctas, mma_of(dtype, cut, a_mode, b_mode)
-    pieces = pieces_of(cut, c_dtype.width, *((epilogue.spread, epilogue.vectors) if epilogue else ()))
+    sharers_a, sharers_b = cluster_n, cluster_m // ctas
+    tiled_mma = umma_scaled.mma_of(scales.kind, ctas, tile_n) if scales else mma_of(dtype, cut, a_mode, b_mode)
+    pieces = pieces_of(cut, c_dtype.width, *room_of(epilogue), scales.kind.chunks if scales else 0)
     half = b.shape[-2] // 2
     run = run_of(b_mode, half, pieces.columns, tile_n // (2 * ctas * sharers_b)) if spread == 2 else None
     a_matrices = matrices(dtype, a_mode, (TILE_M, tile_k), pieces.stages, tiled_mma, "A", None)
@@ -151,7 +168,8 @@ def arguments(
     c_piece = smem_layout(c_dtype, c_mode, *piece)
     load = cute.make_copy_atom(tcgen05.Ld16x256bOp(tcgen05.Repetition(pieces.columns * spread // 8)), sums_of(dtype))
 
-    (m, k), n, batches = a.shape[-2:], b.shape[-2], int(c.shape[0]) if len(c.shape) == 3 else 1
+    k = a.shape[-1] * a.element_type.width // dtype.width
+    m, n, batches = a.shape[-2], b.shape[-2], int(c.shape[0]) if len(c.shape) == 3 else 1
     tiles_m, tiles_n = math.ceil(m / TILE_M), math.ceil(n / tile_n)
     whole_m, whole_n = (math.ceil(t / c) * c for t, c in ((tiles_m, cluster_m), (tiles_n, cluster_n)))
     extent_m, extent_n = whole_m * TILE_M, whole_n * tile_n
@@ -160,23 +178,22 @@ def arguments(
     tma_a, mA = loads(tA, a_matrices, (TILE_M, tile_k), ctas, sharers_a, (extent_m, k))
     tma_b, mB = loads(tB, b_matrices, (tile_n // ctas, tile_k), ctas, sharers_b, (across, k))
     tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
-    tma_d = mD = None
-    if like is not None:
-        tma_d, mD = cpasync.make_tiled_tma_atom(
-            cpasync.CopyBulkTensorTileG2SOp(), operand(like, c_dtype)[0], c_piece, piece
-        )  # fmt: skip
-        mD = cover(mD, extent_m, extent_n // spread)
+    tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
     tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), 1 if batches == 1 else cute.Int32(batches))
     schedule = utils.PersistentTileSchedulerParams(
         tiles, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
     )  # fmt: skip
+    of_scales: tuple[Any, ...] = (None,) * 5
+    if scales:
+        of_a, of_b = (umma_scaled.loads(x, scales.kind, r, k, ctas) for x, r in ((scales.a, m), (scales.b, n)))
+        of_scales = umma_scaled.factors_of(scales.kind, tiled_mma, ctas, tile_n, pieces.stages), *of_a, *of_b
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
     work, most = whole_m // cluster_m * (whole_n // cluster_n) * batches, clusters or clusters_here(cut)
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
-        tma_d, mD,
+        tma_d, mD, *of_scales,
     ), (cluster_m, cluster_n, math.ceil(work / math.ceil(work / most)))  # fmt: skip
 
 
@@ -193,6 +210,16 @@ def loads(
     op = cpasync.CopyBulkTensorTileG2SOp if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp
     smem = cute.slice_(lies.tiles, (None, None, 0))
     atom, coordinates = cpasync.make_tiled_tma_atom(op(cta_group=CtaGroup(ctas)), t, smem, tile, sharers)
+    return atom, cover(coordinates, *extents)
+
+
+def loads_of_pieces(like: Any, dtype: Any, smem: Any, piece: Any, extents: tuple[int, int]) -> tuple[Any, Any]:
+    """Give the TMA atom that loads pieces of a matrix like C, and its coordinates; nothing, if there is none. dtype,
+    smem, piece, extents: as of `plan.stores`."""
+    if like is None:
+        return None, None
+    t = operand(like, dtype)[0]
+    atom, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), t, smem, piece)
     return atom, cover(coordinates, *extents)
 
 
