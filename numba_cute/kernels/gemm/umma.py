@@ -20,7 +20,7 @@ from numba_cute.seam import current, static, traced
 
 from .dense import at, tiles_of
 from .output import partition
-from .umma_scaled import multiply_scaled
+from .umma_scaled import scaled
 
 TILE_M, ROW = 128, 128  # rows of C of a CTA; bytes of K in a stage
 ACC_STAGES = 2  # of sums in tensor memory
@@ -61,6 +61,74 @@ def fill(epilogue, pieces, vectors, slot, own, first_row, first_column, batch, e
         cute.copy(tma_d, at(there, row, column, batch), shared[None, slot], tma_bar_ptr=barrier)
     arch.sync_warp()
     pieces.sync_object_full.arrive(slot)
+
+
+@cute.struct
+class Way:
+    """A thread's way out for sums: from tensor memory to registers, 16 rows of its warp and then 16 more, and from
+    there, rounded, to a slot of shared memory. Make one with `create`."""
+
+    load: Any
+    there: Any
+    sums: Any
+    store: Any
+    held: Any
+    source: Any
+    slots: Any
+
+    @staticmethod
+    @traced
+    def create(load: Any, store: Any, piece_mma: Any, acc: Any, sC: Any, thread: Any) -> Any:
+        """Find this thread's part. load: the copy atom from tensor memory; it takes the columns of a piece's sums.
+        store: the one to shared memory. piece_mma: as of `umma_plan.piece_mma`. acc: the sums, of all stages. sC: the
+        slots. thread: of the four warps."""
+        columns, blocks = cute.size(load.layout_dst_tv, mode=[1]) // 4 * 8, cute.size(sC, mode=[1]) // 8
+        tAcc = cute.flat_divide(acc[(None, None), 0, 0, None], (TILE_M, columns))  # (rows, columns, 1, pieces, stages)
+        tiled_load = tcgen05.make_tmem_copy(load, tAcc[None, None, 0, 0, 0])
+        sums = cute.make_rmem_tensor(((columns // 2, 1), 2, 1), acc.element_type)
+        held = cute.make_rmem_tensor(
+            cute.make_layout(((2, 2), 2, blocks), stride=((1, 2), 4 * blocks, 4)), sC.element_type
+        )
+        tiled_store = cute.make_tiled_copy_C(store, piece_mma)
+        own = tiled_store.get_slice(thread)
+        there = tiled_load.get_slice(thread).partition_S(tAcc)
+        return Way(tiled_load, there, sums, tiled_store, held, own.retile(held), own.partition_D(sC))
+
+    @traced
+    def take(self, piece: Any, stage: Any) -> None:
+        """Load the sums of a piece. The whole warp."""
+        cute.copy(self.load, self.there[None, None, None, 0, piece, stage], self.sums)
+        arch.fence_view_async_tmem_load()
+
+    @traced
+    def of_half(self, half: int) -> Any:
+        """Give the sums of this thread's first or second 16 rows: (2 columns, 2 rows, blocks)."""
+        return self.sums[None, half, 0]
+
+    @traced
+    def round(self, half: int, values: Any) -> None:
+        """Round values to C's type. half: of which rows. values: a vector, in the order of the sums."""
+        held = cute.make_tensor(self.held.iterator + half * (cute.size(self.held) // 2), cute.make_layout(values.shape))
+        held.store(values.to(self.held.element_type))
+
+    @traced
+    def put(self, slot: Any) -> None:
+        """Write the rounded values to a slot, where TMA sees them once the threads have met."""
+        cute.copy(self.store, self.source, self.slots[None, None, None, slot])
+        arch.fence_proxy("async.shared", space="cta")
+
+
+@cute.jit
+def plainly(consumer, tiled_mma, sums, rA, rB, k_tiles):
+    """Set `sums` to the products of `k_tiles` stages. rA, rB: fragments, (V, M or N, K, stages)."""
+    for k in range(k_tiles):
+        cute.range_push("wait", k)
+        stage = consumer.wait_and_advance()
+        cute.range_pop()
+        for kb in cute.range_constexpr(cute.size(rA, mode=[2])):
+            adds = tiled_mma.set(tcgen05.Field.ACCUMULATE, k > 0 or kb > 0)
+            cute.gemm(adds, sums, rA[None, None, kb, stage.index], rB[None, None, kb, stage.index], sums)
+        stage.release()
 
 
 def multiply(
@@ -190,21 +258,11 @@ def multiply(
                 cute.range_push("room")
                 tile = full.acquire_and_advance()
                 cute.range_pop()
-                for k in range(k_tiles):
-                    cute.range_push("wait", k)
-                    stage = consumer.wait_and_advance()
-                    cute.range_pop()
-                    sums = acc[None, None, None, tile.index]
-                    if cute.const_expr(factors is not None):
-                        multiply_scaled(tiled_mma, sums, rA, rB, of_a, of_b, stage.index, k > 0)
-                    else:
-                        for kb in cute.range_constexpr(cute.size(rA, mode=[2])):
-                            adds, part_a, part_b = (
-                                tiled_mma.set(tcgen05.Field.ACCUMULATE, k > 0 or kb > 0),
-                                rA[None, None, kb, stage.index], rB[None, None, kb, stage.index],
-                            )  # fmt: skip
-                            cute.gemm(adds, sums, part_a, part_b, sums)
-                    stage.release()
+                sums = acc[None, None, None, tile.index]
+                if cute.const_expr(factors is None):
+                    plainly(consumer, tiled_mma, sums, rA, rB, k_tiles)
+                else:
+                    scaled(consumer, tiled_mma, sums, rA, rB, k_tiles, of_a, of_b)
                 tile.commit()
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
@@ -249,23 +307,13 @@ def multiply(
         ptr = tmem.retrieve_ptr(acc_dtype)
         acc = cute.make_tensor(ptr, accumulators.layout)
         ready, state = results.make_consumer(), pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, slots)
-        # (rows, columns of a piece's sums, 1, pieces, stages), and of these this thread's: of 16 rows, twice
-        tAcc = cute.flat_divide(acc[(None, None), 0, 0, None], (TILE_M, store_n * epilogue.spread))
-        take = tcgen05.make_tmem_copy(load, tAcc[None, None, 0, 0, 0])
-        tTR_tAcc = take.get_slice(thread).partition_S(tAcc)
-        blocks = store_n // 8
-        sums = cute.make_rmem_tensor(((4 * blocks * epilogue.spread, 1), 2, 1), acc_dtype)
-        held = cute.make_rmem_tensor(cute.make_layout(((2, 2), 2, blocks), stride=((1, 2), 4 * blocks, 4)), c_dtype)
-        tCsD = piece_mma.get_slice(thread).partition_C(sC)
-        put = cute.make_tiled_copy_C(store, piece_mma)
-        tRsC, tRrC = put.get_slice(thread).partition_D(sC), put.get_slice(thread).retile(held)
+        way, tCsD = Way.create(load, store, piece_mma, acc, sC, thread), piece_mma.get_slice(thread).partition_C(sC)
         while work.is_valid_tile:
             m, n, batch = work.tile_idx
             tile = ready.wait_and_advance()
             cute.range_push("epilogue", m)
             for piece in cute.range_constexpr(tile_pieces):
-                cute.copy(take, tTR_tAcc[None, None, None, 0, piece, tile.index], sums)
-                arch.fence_view_async_tmem_load()
+                way.take(piece, tile.index)
                 if piece == tile_pieces - 1:
                     tile.release()
                 pieces.consumer_wait(state)
@@ -273,13 +321,10 @@ def multiply(
                     column = (tile_pieces * n + piece) * store_n
                     where = epilogue.place_in(TILE_M * m, column, batch, of_piece[None, half, None], (TILE_M, store_n))
                     matrix = tCsD[None, half, None, piece % slots]
-                    made = epilogue.apply(sums[None, half, 0], where, vectors, matrix, state.index)
-                    rounded = cute.make_tensor(held.iterator + 4 * blocks * half, cute.make_layout(made.shape))
-                    rounded.store(made.to(c_dtype))
+                    way.round(half, epilogue.apply(way.of_half(half), where, vectors, matrix, state.index))
                 if cute.const_expr(tma_d is not None):
                     arch.sync_warp()  # all lanes have read what is overwritten
-                cute.copy(put, tRrC, tRsC[None, None, None, piece % slots])
-                arch.fence_proxy("async.shared", space="cta")
+                way.put(piece % slots)
                 arch.sync_warp()
                 pieces.consumer_release(state)
                 state.advance()

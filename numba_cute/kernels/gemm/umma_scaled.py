@@ -89,14 +89,27 @@ class Factors:
         return there, copy, tcgen05.get_s2t_smem_desc_tensor(copy, source), copy.get_slice(0).partition_D(compact)
 
 
+@cute.jit
+def scaled(consumer, tiled_mma, sums, rA, rB, k_tiles, of_a, of_b):
+    """Set `sums` to the products of `k_tiles` stages, with their factors. rA, rB: fragments, (V, M or N, K, stages).
+    of_a, of_b: what `Factors.hold` gave."""
+    for k in range(k_tiles):
+        cute.range_push("wait", k)
+        stage = consumer.wait_and_advance()
+        cute.range_pop()
+        bring(of_a, stage.index)
+        bring(of_b, stage.index)
+        adds = tiled_mma.set(tcgen05.Field.ACCUMULATE, k > 0)
+        block = (None, None, None, stage.index)
+        cute.gemm(adds, sums, [rA[block], of_a[0]], [rB[block], of_b[0]], sums)
+        stage.release()
+
+
 @traced
-def multiply_scaled(tiled_mma, sums, rA, rB, of_a, of_b, stage, adds):
-    """Multiply a stage, with its factors. rA, rB: fragments of all stages. of_a, of_b: what `Factors.hold` gave. adds:
-    whether to what is in `sums`."""
-    for _, copy, source, there in (of_a, of_b):
-        cute.copy(copy, source[None, None, None, None, stage], there)
-    mma, block = tiled_mma.set(tcgen05.Field.ACCUMULATE, adds), (None, None, None, stage)
-    cute.gemm(mma, sums, [rA[block], of_a[0]], [rB[block], of_b[0]], sums)
+def bring(of: Any, stage: Any) -> None:
+    """Copy a stage's factors to tensor memory. of: what `Factors.hold` gave."""
+    _, copy, source, there = of
+    cute.copy(copy, source[None, None, None, None, stage], there)
 
 
 # ---------------------------------------------------------------- on the host
