@@ -106,6 +106,7 @@ LONG_FUNCTIONS: dict[str, str] = {
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/dense.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/umma.py:multiply": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/umma_grouped.py:grouped": "one kernel, shown whole",
     "numba_cute/kernels/gemm/warps.py:multiply": "one kernel, shown whole",
     "numba_cute/kernels/gemm/plan.py:arguments": "all that one launch takes, in the kernel's order",
 }

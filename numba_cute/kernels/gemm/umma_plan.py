@@ -207,10 +207,15 @@ def loads(
 ) -> tuple[Any, Any]:
     """Give the TMA atom that loads an operand's tiles, and its coordinates. lies: in shared memory. ctas: that multiply
     together. sharers: CTAs that share a tile. extents: of the coordinates, over whole clusters."""
+    atom, coordinates = atom_of(t, lies, tile, ctas, sharers)
+    return atom, cover(coordinates, *extents)
+
+
+def atom_of(t: Any, lies: Matrices, tile: tuple[int, int], ctas: int, sharers: int) -> Any:
+    """Give the TMA atom that loads an operand's tiles, and its coordinates, as of `loads`."""
     op = cpasync.CopyBulkTensorTileG2SOp if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp
     smem = cute.slice_(lies.tiles, (None, None, 0))
-    atom, coordinates = cpasync.make_tiled_tma_atom(op(cta_group=CtaGroup(ctas)), t, smem, tile, sharers)
-    return atom, cover(coordinates, *extents)
+    return cpasync.make_tiled_tma_atom(op(cta_group=CtaGroup(ctas)), t, smem, tile, sharers)
 
 
 def loads_of_pieces(like: Any, dtype: Any, smem: Any, piece: Any, extents: tuple[int, int]) -> tuple[Any, Any]:
