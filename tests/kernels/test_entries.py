@@ -213,7 +213,7 @@ HOPPERS = {
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("what", HOPPERS)
 def test_other_gpus_get_one_sentence(what, arch):
-    if what == "matmul":  # which has kernels of their own
+    if what == "matmul" or (what, arch) == ("grouped_gemm", "sm_100a"):  # which have kernels of their own
         with cute.simulation(arch):
             assert HOPPERS[what]().shape == (8, 8)
         return
