@@ -105,6 +105,8 @@ LONG_FUNCTIONS: dict[str, str] = {
     "numba_cute/kernels/gemm/mixed.py:mixed": "one kernel, shown whole",
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/dense.py:gemm": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/umma.py:multiply": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/umma_grouped.py:grouped": "one kernel, shown whole",
     "numba_cute/kernels/gemm/plan.py:arguments": "all that one launch takes, in the kernel's order",
 }
 

@@ -14,6 +14,7 @@ from ..seam.guards import facade as _facade
 _FOUND_IN: dict[str, str] = {
     "attention_backward": "attention.gradients",
     "blockscaled_gemm": "gemm.blockscaled",
+    "chunked_scales": "gemm.microscaled",
     "conv1d": "conv.entry",
     "conv2d": "conv.entry",
     "conv3d": "conv.entry",

@@ -51,6 +51,7 @@ __all__ = [
     "check_target",
     "described",
     "element_type",
+    "family_of",
     "kinds",
     "multiprocessors",
     "on_device_of",
@@ -123,13 +124,18 @@ def check_place(what: str, name: str, x: Any) -> None:
         )
 
 
-WARPS, WARPGROUPS = "sm_80", "sm_90a"
-"""The families of GPUs, by the first target of each: whose tensor cores a warp uses, and a warpgroup."""
+WARPS, WARPGROUPS, TENSOR_MEMORY = "sm_80", "sm_90a", "sm_100a"
+"""The families of GPUs, by the first target of each: whose tensor cores a warp uses, a warpgroup, and a thread, with
+sums in a memory of their own."""
 FAMILIES = {
     WARPS: ("sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_120", "sm_121"),
     WARPGROUPS: ("sm_90a",),
+    TENSOR_MEMORY: ("sm_100a", "sm_103a"),
 }
-SAID = {WARPS: "GPUs of sm_80 to sm_89, sm_120 and sm_121", WARPGROUPS: "Hopper GPUs (H100, H200: sm_90a)"}
+SAID = {
+    WARPS: "GPUs of sm_80 to sm_89, sm_120 and sm_121", WARPGROUPS: "Hopper GPUs (H100, H200: sm_90a)",
+    TENSOR_MEMORY: "Blackwell GPUs (B200, B300: sm_100a, sm_103a)",
+}  # fmt: skip
 
 
 def check_target(what: str, x: Any, *families: str) -> str:
@@ -140,12 +146,17 @@ def check_target(what: str, x: Any, *families: str) -> str:
     target = target_at(x)
     if target is None:
         return WARPGROUPS
-    found = next((f for f in families if target.name.rstrip("af") in [t.rstrip("a") for t in FAMILIES[f]]), None)
-    if found is None:
+    found: str | None = family_of(target)
+    if found is None or found not in families:
         has = " and ".join(SAID[f] for f in families)
         one = "its kernel is" if len(families) == 1 else "its kernels are"
         raise CuteError(f"{what}: {one} for {has}, and this is {target.name}: use PyTorch's own there")
     return found
+
+
+def family_of(target: Any) -> str | None:
+    """Say of which family a target is, by its record; None of one of none."""
+    return next((f for f, of in FAMILIES.items() if target.name.rstrip("af") in [t.rstrip("a") for t in of]), None)
 
 
 def target_at(x: Any) -> Any:
@@ -158,9 +169,9 @@ def target_at(x: Any) -> Any:
 
 @functools.cache
 def target_of(index: int) -> str:
-    """Name the target that a GPU is, by its compute capability; Hopper with its "a"."""
+    """Name the target that a GPU is, by its compute capability; Hopper and Blackwell with their "a"."""
     major, minor = pytorch().cuda.get_device_capability(index)
-    return f"sm_{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
+    return f"sm_{major}{minor}{'a' if major in (9, 10) else ''}"
 
 
 def stream_of(x: Any) -> int:

@@ -19,9 +19,9 @@ torch = pytest.importorskip("torch")
 BF16, F8, MOST = torch.bfloat16, torch.float8_e4m3fn, 10
 
 
-def compiled(calls):
+def compiled(calls, arch="sm_90a"):
     """What is compiled for some calls: by the kernel's name, how often."""
-    found, arch = set(), "sm_90a"
+    found = set()
 
     def take(kernel, args, options):
         with compiling_for(arch):
@@ -118,6 +118,26 @@ def test_100_shapes_compile_few_kernels(name):
     R.seed(name)
     found = compiled([CALLS[name]] * 100)
     assert found and max(found.values()) <= (24 if name in MORE else MOST), found
+
+
+ON_BLACKWELL = {
+    "matmul": lambda: kernels.matmul(empty(eights(4096), k := eights(4096)), empty(eights(4096), k).mT),
+    "grouped_gemm": lambda: kernels.grouped_gemm(
+        empty(m := eights(2048), 256), empty(4, eights(2048), 256), ends(4, m // 4)
+    ),
+    "blockscaled_gemm": lambda: kernels.blockscaled_gemm(
+        fp8(m := eights(4096), 256), fp8(n := eights(2048), 256), *(
+            torch.zeros(x, 8, dtype=torch.uint8).view(torch.float8_e8m0fnu) for x in (m, n)
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ON_BLACKWELL)
+def test_blackwell_compiles_few_kernels_too(name):
+    R.seed(name)
+    found = compiled([ON_BLACKWELL[name]] * 10, "sm_100a")
+    assert found and max(found.values()) <= 4, found
 
 
 @pytest.fixture

@@ -242,6 +242,17 @@ def hand_over(x, out):
     sync.bar_sync(3, 64)
 
 
+def meets_from_a_branch(x, out):
+    """A warp waits in a branch of its own, for which the other one has to go on without it."""
+    t = cuda.threadIdx.x
+    if t >= 32:
+        sync.bar_sync(1, 64)
+        out[t] = x[t] + 1
+    if t < 32:
+        sync.bar_sync(1, 64)
+        out[t] = x[t] + 2
+
+
 def integers_of_all_types(x, out):
     """What is computed for a block at once, at the ends of the types, and where an operator has a rule of its own."""
     t = cuda.threadIdx.x
@@ -257,7 +268,7 @@ def integers_of_all_types(x, out):
 
 
 KERNELS = [branches, trip_counts, strides, arithmetic, integers_wrap, exchanges, local_arrays, shared_and_votes,
-           spin_lock, structs, tensors, hand_over, integers_of_all_types]  # fmt: skip
+           spin_lock, structs, tensors, hand_over, meets_from_a_branch, integers_of_all_types]  # fmt: skip
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)

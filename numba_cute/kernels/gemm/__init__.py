@@ -22,9 +22,10 @@ from .epilogue import (
 )  # fmt: skip
 from .launches import matmul
 from .plan import Plan
+from .umma_plan import Umma
 from .warps_plan import Warps
 
 __all__ = [
-    "Epilogue", "Plan", "Warps", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix", "one",
-    "relu", "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
+    "Epilogue", "Plan", "Umma", "Warps", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix",
+    "one", "relu", "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
 ]  # fmt: skip

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of 8-bit floats with scales of blocks, as DeepSeek trains with: each 128 along K of a row of A has one, and
 each 128 by 128 of B. The kernel is that of `grouped.py`: the tensor cores sum 128 along K, and `multiply.scaled` adds
-these sums, scaled, in float32. A product without groups is one of a single group.
+these sums, scaled, in float32. A product without groups is one of a single group. Scale factors of 8 bits, of 16 or 32
+along K, are of Blackwell (`microscaled.py`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from numba_cute.seam import CuteError
+
 from .. import entry
-from . import grouped
+from . import grouped, microscaled
 from .multiply import BLOCK
 
 if TYPE_CHECKING:
@@ -43,15 +46,26 @@ def plan(a, b, ends, scales_a, scales_b, c, cut=None):
 BLOCKSCALED = entry.Operator("numba_cute::blockscaled_gemm", plan, _result)
 
 
-def blockscaled_gemm(a, b, scales_a, scales_b, ends=None, *, out=None):
-    """Multiply matrices of 8-bit floats whose blocks have scales: `(a * scales_a) @ (b * scales_b).T`, in bfloat16.
+def blockscaled_gemm(a, b, scales_a, scales_b, ends=None, *, epilogue=None, out=None):
+    """Multiply matrices whose blocks have scales: `(a * scales_a) @ (b * scales_b).T`, in bfloat16.
 
-    a: (M, K) of float8_e4m3fn. b: (N, K) of the same. scales_a: (M, ceil(K / 128)) float32, of each row's 128 along K,
-    of any strides. scales_b: (ceil(N / 128), ceil(K / 128)) float32. K is a multiple of 16, N of 8. ends: None, or of
-    rows sorted by group the row after each group's last one, as for `grouped_gemm`: `b` is then (groups, N, K), and
-    `scales_b` (groups, ceil(N / 128), ceil(K / 128)). out: (M, N) bfloat16, to write to. Gives the result. CuteError
-    says what is not so.
+    On Hopper, a: (M, K) of float8_e4m3fn. b: (N, K) of the same. scales_a: (M, ceil(K / 128)) float32, of each row's
+    128 along K, of any strides. scales_b: (ceil(N / 128), ceil(K / 128)) float32. K is a multiple of 16, N of 8. ends:
+    None, or of rows sorted by group the row after each group's last one, as for `grouped_gemm`: `b` is then (groups, N,
+    K), and `scales_b` (groups, ceil(N / 128), ceil(K / 128)). out: (M, N) bfloat16, to write to. Gives the result.
+    CuteError says what is not so.
+
+    On Blackwell, a and b of float8_e4m3fn or float8_e5m2 (MXFP8) or float4_e2m1fn_x2 (MXFP4, NVFP4), with scales for
+    each 32 along K of float8_e8m0fnu, or, of NVFP4, for each 16 of float8_e4m3fn: (M, ceil(K / 32)) and
+    (N, ceil(K / 32)), or of one mode, as `chunked_scales` puts them, which saves a launch for each. epilogue: what
+    becomes of the sums, as of `matmul`, without pairs: a scale of the whole of NVFP4, a bias, ….
     """
+    if microscaled.is_microscaled(scales_a):
+        if ends is not None:
+            raise CuteError("blockscaled_gemm: ends is given: groups there are of scales in float32: leave it out")
+        return microscaled.microscaled(a, b, scales_a, scales_b, epilogue, out)
+    if epilogue is not None:
+        raise CuteError("blockscaled_gemm: epilogue is given, which scales of 8 bits have alone: leave it out")
     if ends is None:
         what = "blockscaled_gemm"
         entry.check(what, "a", a, dtypes=_KINDS, rank=2)

@@ -6,8 +6,8 @@ end stands on the device, and a group may have any number of rows: nothing is pa
 its group's last one, and does not store them: C's tensor map has two modes for rows, of which one ends after 64 rows.
 A store whose box begins at row 64 - n of that mode writes the n rows that are left (`ragged_rows`).
 
-The kernel is Hopper's; `warps_grouped.py` has the one for mma.sync. Warps, stages and tiles are like those of `dense`;
-the schedule (`groups.py`) and the two ends of the rows differ.
+The kernel is Hopper's; `warps_grouped.py` has the one for mma.sync, `umma_grouped.py` Blackwell's. Warps, stages and
+tiles are like those of `dense`; the schedule (`groups.py`) and the two ends of the rows differ.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.seam import CuteError
 
 from .. import entry, tuning
-from . import multiply, warps_grouped
+from . import multiply, umma_grouped, warps_grouped
 from .grouped_outer import OUTER, padded
-from .groups import GroupedTiles
+from .groups import GroupedTiles, hear, ragged_rows, tell
 from .operands import (
     CONSUMER_REGISTERS,
     CONSUMER_WARPS,
@@ -40,6 +40,7 @@ from .operands import (
 )  # fmt: skip
 from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
 from .plan import mma_op, smem_layout
+from .umma_plan import Umma
 from .warps_plan import Warps
 
 if TYPE_CHECKING:
@@ -48,28 +49,6 @@ if TYPE_CHECKING:
 TILE_M, ROW = 128, 128  # ROW bytes along K, or of a piece of the output: one swizzle
 STAGES, STORE_STAGES, PLACES = 4, 2, 2
 KINDS = ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2")
-
-
-@cute.jit
-def tell(teller, places, group, end, row, n):
-    """Tell the other warps of a tile. The whole warp."""
-    slot = teller.acquire_and_advance()
-    if arch.lane_idx() == 0:
-        places[0, slot.index] = group
-        places[1, slot.index] = end
-        places[2, slot.index] = row
-        places[3, slot.index] = n
-    slot.commit()  # each lane arrives, after what it has written
-
-
-@cute.jit
-def hear(told, places):
-    """Wait for a tile: its group, below 0 after the last one, its group's end, its first row, and its place along N."""
-    slot = told.wait_and_advance()
-    place = cute.make_rmem_tensor(4, cute.Int32)
-    cute.autovec_copy(places[None, slot.index], place)
-    slot.release()
-    return place[0], place[1], place[2], place[3]
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))
@@ -219,28 +198,20 @@ def cut_of(rows, groups, n):
     return Cut(256, (2, 1)) if rows >= known.shared_rows * groups else Cut(256, (1, 1), True)
 
 
-def ragged_rows(c, rows):
-    """View C (M, N) so that a box of `rows` rows may end at any row: (rows, N, M + 1), with two modes along M.
-
-    The element (r, n, y) is C[r + y - rows, n]. A box that begins at (rows - left, n, row + left) holds the `left` rows
-    from `row` on, and what is beyond them lies outside of mode 0.
-    """
-    m, n = c.shape
-    step = c.stride[0]
-    return cute.make_tensor(c.iterator + -(rows * step), cute.make_layout((rows, n, m + 1), stride=(step, 1, step)))
-
-
 def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     """Plan the launch for tensors as `grouped_gemm` and `blockscaled_gemm` take them. cut: a Cut, of `grouped_gemm` a
-    Warps too, or None for the one that is thought best for the GPU."""
+    Warps or an Umma too, or None for the one that is thought best for the GPU."""
     (rows, _), (groups, n, _) = a.shape, b.shape
     if 0 in (rows, groups, n):
         return lambda *tensors: None
     what = "grouped_gemm" if scales_a is None else "blockscaled_gemm"
-    families = (entry.WARPGROUPS, entry.WARPS) if scales_a is None else (entry.WARPGROUPS,)
-    if entry.check_target(what, a, *families) == entry.WARPS or isinstance(cut, Warps):
+    families = (entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY) if scales_a is None else (entry.WARPGROUPS,)
+    family = entry.check_target(what, a, *families)
+    if family == entry.WARPS or isinstance(cut, Warps):
         return warps_grouped.plan(a, b, ends, c, cut)
     check_rows(what, a=a, b=b, out=c)
+    if family == entry.TENSOR_MEMORY or isinstance(cut, Umma):
+        return umma_grouped.plan(a, b, ends, c, cut)
     cut = cut or cut_of(rows, groups, n)
     tile_n, (cluster_m, cluster_n), draws = cut
     ctas = cluster_m * cluster_n
@@ -349,14 +320,15 @@ GROUPED = entry.Operator("numba_cute::grouped_gemm", plan, _result, backward=_gr
 
 def grouped_gemm(a, b, ends, *, out=None):
     """Multiply rows that are sorted by group, each group by a matrix of its own: `a[r] @ b[g].T` for the rows r of g,
-    on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121.
+    on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a, sm_120 or sm_121.
 
-    a: (rows, K) of bfloat16, float16 or, on Hopper, float8. b: (groups, N, K) of the same, contiguous along K, or, of
-    16 bits, along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not decrease, and
-    the kernel reads them, so that nobody waits. A group may be empty, or of any number of rows. out: (rows, N), to
-    write to, of a's type, or bfloat16 where that is float8. Its rows after the last group's are left as they are. Rows
-    of `a`, `b` and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16 bits: rows after
-    the last group's have a gradient of 0, and so has the matrix of an empty group. CuteError says what is not so.
+    a: (rows, K) of bfloat16, float16 or, on Hopper and Blackwell, float8. b: (groups, N, K) of the same, contiguous
+    along K, or, of 16 bits, along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not
+    decrease, and the kernel reads them, so that nobody waits. A group may be empty, or of any number of rows. out:
+    (rows, N), to write to, of a's type, or bfloat16 where that is float8. Its rows after the last group's are left as
+    they are. Rows of `a`, `b` and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16
+    bits: rows after the last group's have a gradient of 0, and so has the matrix of an empty group; of b there is none
+    on Blackwell yet. CuteError says what is not so.
     """
     a, b = entry.under_autocast(a, b)
     return GROUPED(a, b, ends, into=(out,))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule of a grouped GEMM: groups of rows, one after the other, whose ends only the device knows."""
+"""The schedule of a grouped GEMM: groups of rows, one after the other, whose ends only the device knows; how warps of a
+CTA tell each other of its tiles, and how rows that end anywhere are stored."""
 
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..attention.schedule import draw, tile_drawn
 TOGETHER = 8  # tiles of a group along M that are done side by side, so that they share B in L2
 WARP = 32
 
-__all__ = ["GroupedTiles"]
+__all__ = ["GroupedTiles", "hear", "ragged_rows", "tell"]
 
 
 @traced
@@ -146,3 +147,36 @@ class GroupedTiles:
                 self.index += self.step
         else:
             self.index += self.step
+
+
+@cute.jit
+def tell(teller, places, group, end, row, n):
+    """Tell the other warps of a tile. The whole warp."""
+    slot = teller.acquire_and_advance()
+    if arch.lane_idx() == 0:
+        places[0, slot.index] = group
+        places[1, slot.index] = end
+        places[2, slot.index] = row
+        places[3, slot.index] = n
+    slot.commit()  # each lane arrives, after what it has written
+
+
+@cute.jit
+def hear(told, places):
+    """Wait for a tile: its group, below 0 after the last one, its group's end, its first row, and its place along N."""
+    slot = told.wait_and_advance()
+    place = cute.make_rmem_tensor(4, cute.Int32)
+    cute.autovec_copy(places[None, slot.index], place)
+    slot.release()
+    return place[0], place[1], place[2], place[3]
+
+
+def ragged_rows(c, rows):
+    """View C (M, N) so that a box of `rows` rows may end at any row: (rows, N, M + 1), with two modes along M.
+
+    The element (r, n, y) is C[r + y - rows, n]. A box that begins at (rows - left, n, row + left) holds the `left` rows
+    from `row` on, and what is beyond them lies outside of mode 0.
+    """
+    m, n = c.shape
+    step = c.stride[0]
+    return cute.make_tensor(c.iterator + -(rows * step), cute.make_layout((rows, n, m + 1), stride=(step, 1, step)))

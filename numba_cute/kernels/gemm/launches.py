@@ -12,11 +12,12 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from . import gradients, warps_plan
+from . import gradients, umma_plan, warps_plan
 from .dense import THREADS
 from .epilogue import Epilogue
 from .operands import swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
+from .umma_plan import Umma
 from .warps_plan import Warps
 
 if TYPE_CHECKING:
@@ -25,19 +26,23 @@ if TYPE_CHECKING:
 OPERANDS = ("bfloat16", "float16", "float32", "float8_e4m3fn", "float8_e5m2", "int8")
 RESULT_TYPES = ("bfloat16", "float16", "float32")
 MOST = 4096  # problems that are remembered
+_BESIDE: dict[Any, Any] = {Warps: (warps_plan, entry.WARPS), Umma: (umma_plan, entry.TENSOR_MEMORY)}
+"""The families beside Hopper's, by their cuts: who plans for them, and what they are."""
 _known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 
 def simulate(
-    a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps = USUAL, epilogue: Epilogue | None = None, clusters: int = 1,
-    c_dtype: Any = None, **options: Any,
+    a: Any, b: Any, c: Any, dtype: Any, cut: Plan | Warps | Umma = USUAL, epilogue: Epilogue | None = None,
+    clusters: int = 1, c_dtype: Any = None, **options: Any,
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype: as of `arguments`.
-    clusters: that fit on the device. options: those of `cute.simulate`; of a Warps arch is sm_80, if not given."""
-    if isinstance(cut, Warps):
-        options = {"arch": entry.WARPS} | options
-        given, blocks = warps_plan.arguments(a, b, c, dtype, cute.target(options["arch"]), cut, epilogue, c_dtype)
-        cute.simulate(warps_plan.kernel_of(cut), **options)[blocks, cut.threads](*given)
+    clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the cut's
+    instructions, if not given."""
+    if not isinstance(cut, Plan):
+        plans, first = _BESIDE[type(cut)]
+        options, room = {"arch": first} | options, {"clusters": clusters} if isinstance(cut, Umma) else {}
+        given, blocks = plans.arguments(a, b, c, dtype, cute.target(options["arch"]), cut, epilogue, c_dtype, **room)
+        cute.simulate(plans.kernel_of(cut), **options)[blocks, cut.threads](*given)
         return
     sums, counts = scratch_of(c, cut, clusters, epilogue)
     memory = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
@@ -112,10 +117,10 @@ def tuned(a: Any, b: Any, c: Any, dtype: Any, epilogue: Epilogue | None = None, 
 
 def matmul(
     a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None,
-    cut: Plan | Warps | None = None, tune: bool = False,
+    cut: Plan | Warps | Umma | None = None, tune: bool = False,
 ) -> Any:  # fmt: skip
-    """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121, with an epilogue that costs next
-    to nothing.
+    """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a, sm_120 or sm_121, with an
+    epilogue that costs next to nothing.
 
     a: (M, K), b: (K, N), or batches of them, (L, M, K) and (L, K, N), of which one may be a single matrix; both of
     bfloat16, float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. Each is contiguous along
@@ -124,8 +129,9 @@ def matmul(
     its like, or an `Epilogue` of your own); of one that makes one column of two, the result has N / 2 columns.
     out: what is written to, contiguous along its last mode or the one before. out_dtype: of the result, if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
-    without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), or a Warps of mma.sync, which all these
-    GPUs run; by default the one that a model finds fastest for the GPU. Of mma.sync there is no float8 yet. tune:
+    without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), an Umma of tcgen05
+    (sm_100a, sm_103a), or a Warps of mma.sync, which all these GPUs run; by default the one that a model finds fastest
+    for the GPU. Of mma.sync there is no float8 yet, and of int8 nothing by tcgen05 on sm_103a. tune:
     search for the fastest Plan by measuring those that the model finds best, once for such tensors on this GPU: the
     result is kept on disk (docs/testing.md, Autotune), and holds for all later calls of this process, with `tune` or
     without.
@@ -292,8 +298,8 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
             raise CuteError(f"matmul: {name} is {entry.described(x)}; it must have 2 or 3 modes: reshape it")
     if epilogue is not None and not isinstance(epilogue, Epilogue):
         raise CuteError(f"matmul: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
-    if cut is not None and not isinstance(cut, (Plan, Warps)):
-        raise CuteError(f"matmul: cut is {entry.described(cut)}; give a Plan, a Warps, or None")
+    if cut is not None and not isinstance(cut, (Plan, Warps, Umma)):
+        raise CuteError(f"matmul: cut is {entry.described(cut)}; give a Plan, an Umma, a Warps, or None")
     if a.dtype != b.dtype or a.shape[-1] != b.shape[-2]:
         raise CuteError(
             f"matmul: a is {entry.described(a)} and b {entry.described(b)}; both must have the same elements, and a as "
@@ -330,7 +336,9 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
 
 def _check(a: Any, b: Any, c: Any, given: list[Any], family: str) -> None:
     """What the copies and the multiply of a family want of the tensors, and the epilogue of its own."""
-    copy, multiply = {entry.WARPS: ("cp.async", "ldmatrix")}.get(family, ("TMA", "wgmma"))
+    copy, multiply = {entry.WARPS: ("cp.async", "ldmatrix"), entry.TENSOR_MEMORY: ("TMA", "tcgen05")}.get(
+        family, ("TMA", "wgmma")
+    )
     if family == entry.WARPS and entry.type_name(a) not in warps_plan.OPERANDS:
         raise CuteError(
             f"matmul: a is {entry.described(a)}; mma.sync multiplies {', '.join(warps_plan.OPERANDS)} here, and float8 "
@@ -383,25 +391,25 @@ def _prepared(
     """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, and the
     epilogue's tensors, and what makes such a result."""
     c = _result(a, b, epilogue, out, out_dtype, cut)
-    family = entry.check_target("matmul", a, entry.WARPGROUPS, entry.WARPS)
-    if isinstance(cut, Plan) and family == entry.WARPS:
-        raise CuteError(
-            f"matmul: cut is {cut}, of wgmma, which {entry.target_at(a).name} has not: give a Warps, or None"
-        )
+    family = entry.check_target("matmul", a, entry.WARPGROUPS, entry.TENSOR_MEMORY, entry.WARPS)
+    if isinstance(cut, (Plan, Umma)) and family != (entry.WARPGROUPS if isinstance(cut, Plan) else entry.TENSOR_MEMORY):
+        name, has = entry.target_at(a).name, "wgmma" if isinstance(cut, Plan) else "tcgen05"
+        raise CuteError(f"matmul: cut is {cut}, of {has}, which {name} has not: leave it out, or give a Warps")
     _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
     dtype = operands_of(a)
-    target = entry.target_at(a) if family == entry.WARPS else None
-    ours: Plan | Warps | None = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
+    target = entry.target_at(a) if family != entry.WARPGROUPS else None
+    ours: Plan | Warps | Umma | None = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
     chosen = ours or _chosen(c, a.shape[-1], dtype, epilogue, target)
     launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, chosen, epilogue)
     shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
     return launch, lambda: empty(shape, dtype=torch_type, device=device)
 
 
-def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any) -> Plan | Warps:
-    """Choose the cut for a result like c. target: the record of a GPU whose tensor cores are a warp's, or None."""
+def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any) -> Plan | Warps | Umma:
+    """Choose the cut for a result like c. target: the record of a GPU that is none of Hopper's, or None."""
     if target is not None:
-        return warps_plan.plan(c, k, dtype, sms_here(), target, epilogue)
+        plans: Any = umma_plan if entry.family_of(target) == entry.TENSOR_MEMORY else warps_plan
+        return plans.plan(c, k, dtype, sms_here(), target, epilogue)  # type: ignore[no-any-return]
     return plan(c, k, dtype, sms_here(), epilogue, entry.element_type(c).width)
 
 
@@ -412,7 +420,7 @@ def operands_of(t: Any) -> Any:
 
 def launch_on(
     tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any,
-    cut: Plan | Warps, epilogue: Epilogue | None = None, share: int | None = None,
+    cut: Plan | Warps | Umma, epilogue: Epilogue | None = None, share: int | None = None,
 ) -> Callable[..., None]:  # fmt: skip
     """Give what launches the GEMM on tensors like some: two operands, a result, and the epilogue's.
 
@@ -420,13 +428,14 @@ def launch_on(
     of a Warps, as there."""
     form, count = epilogue and epilogue.form, len(epilogue.tensors) if epilogue else 0
     c_dtype = entry.element_type(tensors[2])
-    if isinstance(cut, Warps):
-        target, splits = entry.target_at(tensors[0]), lambda c: ()
+    if not isinstance(cut, Plan):
+        (plans, _), target, splits = _BESIDE[type(cut)], entry.target_at(tensors[0]), lambda c: ()
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
             own = Epilogue.of(form, others) if form else None
-            return warps_plan.arguments(*place(x, y, z), dtype, target, cut, own, c_dtype, share)
+            beside = {} if share is None else {"share": share}
+            return plans.arguments(*place(x, y, z), dtype, target, cut, own, c_dtype, **beside)
 
     else:
         most = clusters_here(cut)
@@ -439,8 +448,8 @@ def launch_on(
 
     given = [t.detach() for t in (*tensors, *(epilogue.tensors if epilogue else ()))]
     grid = made(*given, *splits(given[2]))[1]
-    if isinstance(cut, Warps):
-        bound = cute.launch(warps_plan.kernel_of(cut), grid=grid, block=cut.threads)
+    if not isinstance(cut, Plan):
+        bound = cute.launch(plans.kernel_of(cut), grid=grid, block=cut.threads, pdl=isinstance(cut, Umma))
     else:
         bound = cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True)
 

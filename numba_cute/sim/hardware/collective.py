@@ -334,7 +334,7 @@ def _join(run: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], p
         meeting = [f.members[0] for f, _ in meet.convoys] if convoy is not None else unit.threads
         thread.cta.cluster.wake_others(meeting)
         if len(meet.convoys) == 1:
-            let_others_run(thread, row.name, meet)
+            let_others_run(run.thread, row.name, meet)  # `thread` may have gone another way where the body waited
     if meet.outs is None:
         return None
     several = isinstance(meet.outs, tuple)

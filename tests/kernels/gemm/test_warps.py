@@ -233,10 +233,10 @@ def test_what_this_family_has_not_is_refused_by_name(on):
             call()
 
 
-def test_a_target_of_neither_family_is_refused():
+def test_a_target_of_no_family_is_refused():
     torch = pytest.importorskip("torch")
     a = torch.zeros(8, 8, dtype=torch.bfloat16)
-    with cute.simulation("sm_100a"), pytest.raises(CuteError, match="and this is sm_100a"):
+    with cute.simulation("sm_110a"), pytest.raises(CuteError, match="and this is sm_110a"):
         matmul(a, a)
 
 

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a GEMM of Blackwell is cut: the tile, the pair of CTAs, the cluster; the kernel's arguments for that."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import CuteError, utils
+from numba_cute.nvgpu import CopyUniversalOp, CtaGroup, cpasync, tcgen05, warp
+from numba_cute.utils import sm100
+
+from . import umma_scaled
+from .epilogue import Epilogue, hook
+from .operands import operand, swapped, view
+from .plan import (
+    RESULTS,
+    cover,
+    in_halves,
+    is_turned,
+    k_tiles_of,
+    kernel_extents,
+    room_of,
+    run_of,
+    smem_layout,
+    stores,
+    sums_of,
+)
+from .umma import ROW, THREADS, TILE_M, Matrices, multiply
+from .umma_scaled import Scales
+
+SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
+FEWEST_STAGES, MOST_STAGES = 3, 8
+GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
+
+
+class Umma(NamedTuple):
+    """How a problem is cut for tcgen05.mma.
+
+    tile_n: columns of a tile, whose rows are 128 of each CTA. ctas: 1, or 2 that multiply together. cluster: CTAs along
+    M and N, which share operands by multicast; None for those that multiply together alone. stages, slots: tiles of
+    operands, and pieces of C, in shared memory; 0 for as many as there is room for.
+    """
+
+    tile_n: int = 256
+    ctas: int = 2
+    cluster: tuple[int, int] | None = None
+    stages: int = 0
+    slots: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """CTAs of a cluster along M and N."""
+        return self.cluster or (self.ctas, 1)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return THREADS
+
+    @property
+    def stage(self) -> int:
+        """Bytes of a stage in a CTA."""
+        return (TILE_M + self.tile_n // self.ctas) * ROW
+
+
+CUTS = (Umma(), Umma(256, 1), Umma(128, 2), Umma(128, 1), Umma(64, 1))
+
+
+def check(cut: Umma, dtype: Any, target: Any) -> None:
+    """Refuse what is not the kernel's, with CuteError. cut, dtype, target: as of `arguments`."""
+    if dtype == cute.Int8 and target.name.rstrip("af") != "sm_100":
+        raise CuteError(f"gemm: tcgen05 multiplies int8 on sm_100a alone, not on {target.name}: convert it to float8")
+    m, n = cut.shape
+    if cut.tile_n not in (64, 128, 256) or cut.ctas not in (1, 2) or min(m, n) < 1 or m % cut.ctas or m * n > 8:
+        raise CuteError(
+            f"gemm: {cut}: tile_n is 64, 128 or 256, 1 or 2 CTAs multiply together, and a cluster has up to 8, whole "
+            f"pairs along M: give Umma(), or one of {CUTS[1:]}"
+        )
+
+
+class Pieces(NamedTuple):
+    """What a tile of C leaves in. columns: of a piece, whose rows are 128. slots, stages: in shared memory."""
+
+    columns: int
+    slots: int
+    stages: int
+
+
+def pieces_of(cut: Umma, width: int, spread: int = 1, vectors: int = 0, chunks: int = 0) -> Pieces:
+    """Give the pieces of a cut. width, spread, vectors: as of `plan.pieces_of`. chunks: of scale factors, of each
+    operand in a stage. CuteError where shared memory does not hold them."""
+    own = cut.tile_n // spread
+    columns = min(own, 8 * ROW // width)
+    stage, count = cut.stage + 2 * 512 * chunks, own // columns
+    slot = TILE_M * columns * width // 8 + 4 * TILE_M * vectors
+    slots = cut.slots or (1 if count % 2 or 2 * slot > SMEM - FEWEST_STAGES * cut.stage else 2)
+    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // stage)
+    if count % slots or slots * slot + stages * stage > SMEM or stages < 2:
+        raise CuteError(
+            f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit: give fewer, or "
+            "0 for as many as there is room for"
+        )
+    return Pieces(columns, slots, stages)
+
+
+def matrices(
+    dtype: Any, mode: int, tile: tuple[int, int], stages: int, tiled_mma: Any, of: str, run: int | None
+) -> Any:
+    """Say how an operand lies in shared memory. mode: along which it is contiguous. tile: of a CTA. of: "A" or "B".
+    run: as of `smem_layout`."""
+    width = (tile[1] if mode else run or tile[0]) * dtype.width // 8
+    swizzle = f"SW{min(width & -width, 128)}".replace("SW16", "INTER")
+    kind = tcgen05.SmemLayoutAtomKind[f"{'K' if mode else 'MN'}_{swizzle}"]
+    shape = getattr(tiled_mma, f"partition_shape_{of}")((tile[0] * cute.size(tiled_mma.thr_id), tile[1]))
+    order = (0, 1, 2) if mode else (1, 0, 2)
+    atom = tcgen05.make_smem_layout_atom(kind, dtype)
+    tiles = cute.tile_to_shape(atom, (*tile, stages), order)
+    return Matrices(tiles, tcgen05.tile_to_mma_shape(atom, (*shape, stages), order))
+
+
+def mma_of(dtype: Any, cut: Umma, a_mode: int, b_mode: int) -> Any:
+    """Give the tcgen05.mma of a cut for operands of `dtype`. a_mode, b_mode: along which they are contiguous."""
+    a, b = (tcgen05.OperandMajorMode.K if mode == 1 else tcgen05.OperandMajorMode.MN for mode in (a_mode, b_mode))
+    extents = TILE_M * cut.ctas, cut.tile_n
+    return sm100.make_trivial_tiled_mma(dtype, dtype, a, b, sums_of(dtype), CtaGroup(cut.ctas), extents)
+
+
+def piece_mma(columns: int) -> Any:
+    """Say how a piece's values lie over threads: as mma.sync would leave them, of whose warps each has 32 rows, 16 at
+    a time. columns: of the piece."""
+    op = warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16))
+    return cute.make_tiled_mma(op, (4, 1, 1), (cute.make_layout((16, 4, 2), stride=(1, 32, 16)), columns, 16))
+
+
+def arguments(
+    a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Umma, epilogue: Epilogue | None = None, c_dtype: Any = None,
+    clusters: int | None = None, scales: Scales | None = None,
+) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
+    """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
+
+    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
+    run at once; by default those that fit on the current device. scales: the operands' scale factors, if they have
+    any; what is narrower than a byte lies in bytes.
+    """
+    check(cut, dtype, target)
+    c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
+    a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
+    spread = epilogue.spread if epilogue else 1
+    turned = is_turned(c, False, spread)
+    if turned:  # the same, seen from the other side
+        a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
+    (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
+    tile_n, tile_k, ctas, (cluster_m, cluster_n) = cut.tile_n, 8 * ROW // dtype.width, cut.ctas, cut.shape
+    sharers_a, sharers_b = cluster_n, cluster_m // ctas
+    tiled_mma = umma_scaled.mma_of(scales.kind, ctas, tile_n) if scales else mma_of(dtype, cut, a_mode, b_mode)
+    pieces = pieces_of(cut, c_dtype.width, *room_of(epilogue), scales.kind.chunks if scales else 0)
+    half = b.shape[-2] // 2
+    run = run_of(b_mode, half, pieces.columns, tile_n // (2 * ctas * sharers_b)) if spread == 2 else None
+    a_matrices = matrices(dtype, a_mode, (TILE_M, tile_k), pieces.stages, tiled_mma, "A", None)
+    b_matrices = matrices(dtype, b_mode, (tile_n // ctas, tile_k), pieces.stages, tiled_mma, "B", run)
+    piece = (TILE_M, pieces.columns)
+    c_layout = smem_layout(c_dtype, c_mode, *piece, pieces.slots)
+    c_piece = smem_layout(c_dtype, c_mode, *piece)
+    load = cute.make_copy_atom(tcgen05.Ld16x256bOp(tcgen05.Repetition(pieces.columns * spread // 8)), sums_of(dtype))
+
+    k = a.shape[-1] * a.element_type.width // dtype.width
+    m, n, batches = a.shape[-2], b.shape[-2], int(c.shape[0]) if len(c.shape) == 3 else 1
+    tiles_m, tiles_n = math.ceil(m / TILE_M), math.ceil(n / tile_n)
+    whole_m, whole_n = (math.ceil(t / c) * c for t, c in ((tiles_m, cluster_m), (tiles_n, cluster_n)))
+    extent_m, extent_n = whole_m * TILE_M, whole_n * tile_n
+    across = extent_n if run is None else (run, 2, cute.Int32(extent_n // (2 * run)))
+    tB = tB if run is None else in_halves(tB, half, run)
+    tma_a, mA = loads(tA, a_matrices, (TILE_M, tile_k), ctas, sharers_a, (extent_m, k))
+    tma_b, mB = loads(tB, b_matrices, (tile_n // ctas, tile_k), ctas, sharers_b, (across, k))
+    tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
+    tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
+    cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
+    tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), 1 if batches == 1 else cute.Int32(batches))
+    schedule = utils.PersistentTileSchedulerParams(
+        tiles, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
+    )  # fmt: skip
+    of_scales: tuple[Any, ...] = (None,) * 5
+    if scales:
+        of_a, of_b = (umma_scaled.loads(x, scales.kind, r, k, ctas) for x, r in ((scales.a, m), (scales.b, n)))
+        of_scales = umma_scaled.factors_of(scales.kind, tiled_mma, ctas, tile_n, pieces.stages), *of_a, *of_b
+    made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
+    work, most = whole_m // cluster_m * (whole_n // cluster_n) * batches, clusters or clusters_here(cut)
+    return (
+        dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
+        store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
+        tma_d, mD, *of_scales,
+    ), (cluster_m, cluster_n, math.ceil(work / math.ceil(work / most)))  # fmt: skip
+
+
+def clusters_here(cut: Umma) -> int:
+    """Count the clusters of a cut that fit on the current device."""
+    return int(utils.HardwareInfo().get_max_active_clusters(math.prod(cut.shape)))
+
+
+def loads(
+    t: Any, lies: Matrices, tile: tuple[int, int], ctas: int, sharers: int, extents: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """Give the TMA atom that loads an operand's tiles, and its coordinates. lies: in shared memory. ctas: that multiply
+    together. sharers: CTAs that share a tile. extents: of the coordinates, over whole clusters."""
+    atom, coordinates = atom_of(t, lies, tile, ctas, sharers)
+    return atom, cover(coordinates, *extents)
+
+
+def atom_of(t: Any, lies: Matrices, tile: tuple[int, int], ctas: int, sharers: int) -> Any:
+    """Give the TMA atom that loads an operand's tiles, and its coordinates, as of `loads`."""
+    op = cpasync.CopyBulkTensorTileG2SOp if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp
+    smem = cute.slice_(lies.tiles, (None, None, 0))
+    return cpasync.make_tiled_tma_atom(op(cta_group=CtaGroup(ctas)), t, smem, tile, sharers)
+
+
+def loads_of_pieces(like: Any, dtype: Any, smem: Any, piece: Any, extents: tuple[int, int]) -> tuple[Any, Any]:
+    """Give the TMA atom that loads pieces of a matrix like C, and its coordinates; nothing, if there is none. dtype,
+    smem, piece, extents: as of `plan.stores`."""
+    if like is None:
+        return None, None
+    t = operand(like, dtype)[0]
+    atom, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), t, smem, piece)
+    return atom, cover(coordinates, *extents)
+
+
+def store_atom(dtype: Any, mode: int, columns: int) -> Any:
+    """Give the copy of a piece from registers to shared memory. dtype, mode, columns: as of `plan.store_atom`."""
+    if dtype.width == 16:
+        return cute.make_copy_atom(warp.StMatrix8x8x16bOp(mode == 0, min(4, columns // 4)), dtype)
+    return cute.make_copy_atom(CopyUniversalOp(), dtype, dtype.width * (1 + mode))
+
+
+def kernel_of(cut: Umma) -> Any:
+    """Give the kernel with the cluster of a cut."""
+    return _clustered(*cut.shape)
+
+
+@functools.cache
+def _clustered(m: int, n: int) -> Any:
+    return cute.cluster_shape(m, n)(cuda.jit(launch_bounds=(THREADS, 1))(multiply))
+
+
+# ---------------------------------------------------------------- which cut
+
+# What an SM does in a clock, of data sheets, and not measured: tensor cores multiply 128 bytes of K by 128 rows and
+# half a column; shared memory gives 128 bytes, L2 64. An epilogue of 128 rows takes a few clocks for each column.
+CLOCKS_OF_COLUMN, SMEM_BYTES, L2_BYTES, EPILOGUE, START = 2, 128, 64, 12, 1500
+
+
+def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
+    """Estimate the clocks of a cut. c, k, dtype, sms, spread: as of `plan.modelled`."""
+    m, n = kernel_extents(c, False, spread)
+    (cluster_m, cluster_n), batches = cut.shape, int(c.shape[0]) if len(c.shape) == 3 else 1
+    clusters = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
+    rounds = math.ceil(clusters / max(1, sms // (cluster_m * cluster_n)))
+    loaded = TILE_M * ROW / cluster_n + cut.tile_n * ROW / cluster_m
+    k_tile = max(CLOCKS_OF_COLUMN * cut.tile_n, cut.stage / SMEM_BYTES, loaded / L2_BYTES)
+    epilogue = EPILOGUE * cut.tile_n
+    return START + rounds * max(k_tiles_of(k, dtype) * k_tile, epilogue) + epilogue
+
+
+def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Umma:
+    """Choose the cut that takes the least time on so many SMs, by the model. c, k, dtype, sms, epilogue: as of
+    `plan.plan`. target: the GPU's record."""
+    spread = epilogue.spread if epilogue else 1
+    return min(CUTS, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
