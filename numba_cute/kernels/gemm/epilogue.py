@@ -36,18 +36,12 @@ class Given(NamedTuple):
         if getattr(self.tensor, "device", None) != c.device:
             raise CuteError(f"{said} must be a tensor on {c.device}, where the result is")
         if self.along == "both":
-            same = self.tensor.shape == c.shape and self.tensor.dtype == c.dtype
-            if not same or contiguous_along(self.tensor) != contiguous_along(c) or self.tensor.data_ptr() % 16:
-                raise CuteError(f"{said} must have the shape, elements and order of the result, {entry.described(c)}")
+            if self.tensor.shape != c.shape or self.tensor.dtype != c.dtype:
+                raise CuteError(f"{said} must have the shape and elements of the result, {entry.described(c)}")
         elif self.along == "all" and self.tensor.numel() != 1:
             raise CuteError(f"{said} must have one element")
         if self.fold and (entry.type_name(self.tensor) != "float32" or not self.tensor.is_contiguous()):
             raise CuteError(f"{said} must be contiguous float32 for its sums or maxima: torch.zeros(…)")
-
-
-def contiguous_along(t: Any) -> int:
-    """Say along which of its last two modes a tensor of torch's is contiguous: -1, or -2. t: the tensor."""
-    return -1 if t.stride(-1) == 1 else -2
 
 
 def _one_of(tensor: Any) -> Any:
@@ -71,7 +65,7 @@ def one(tensor: Any) -> Given:
 
 
 def matrix(tensor: Any) -> Given:
-    """Read a value for each element of C. tensor: of C's shape, element type and order."""
+    """Read a value for each element of C. tensor: of C's shape and element type."""
     return Given(tensor, "both")
 
 
@@ -293,7 +287,7 @@ def scale(factor: Any, along: str = "all") -> Epilogue:
 
 
 def residual(tensor: Any, factor: float = 1.0) -> Epilogue:
-    """Add `factor` times a matrix. tensor: of C's shape, element type and order."""
+    """Add `factor` times a matrix. tensor: of C's shape and element type."""
     if factor == 1.0:
         return Epilogue(_add, matrix(tensor))
     return Epilogue(_scaled_and_added, matrix(tensor), factor)

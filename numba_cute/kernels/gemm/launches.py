@@ -17,6 +17,7 @@ from .dense import THREADS
 from .epilogue import Epilogue
 from .operands import swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
+from .taken import Taken, broadcast
 from .warps_plan import Warps
 
 if TYPE_CHECKING:
@@ -117,12 +118,12 @@ def matmul(
     """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121, with an epilogue that costs next
     to nothing.
 
-    a: (M, K), b: (K, N), or batches of them, (L, M, K) and (L, K, N), of which one may be a single matrix; both of
-    bfloat16, float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. Each is contiguous along
-    either of its last modes, so that transposed views are taken as they are; along K, if its elements have not 16 bits.
-    The other strides are multiples of 16 bytes. epilogue: what becomes of the sums (`numba_cute.kernels.gemm.bias` and
-    its like, or an `Epilogue` of your own); of one that makes one column of two, the result has N / 2 columns.
-    out: what is written to, contiguous along its last mode or the one before. out_dtype: of the result, if out is not
+    a: (…, M, K), b: (…, K, N), whose batches broadcast, or vectors, (K,), as torch.matmul takes them; both of bfloat16,
+    float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. What is contiguous along one of its
+    last modes (along K, if its elements have not 16 bits), with the other strides multiples of 16 bytes, is taken as it
+    lies, transposed views too; anything else is copied to such rows first. epilogue: what becomes of the sums
+    (`numba_cute.kernels.gemm.bias` and its like, or an `Epilogue` of your own); of one that makes one column of two,
+    the result has N / 2 columns. out: what is written to, of any strides. out_dtype: of the result, if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
     without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), or a Warps of mma.sync, which all these
     GPUs run; by default the one that a model finds fastest for the GPU. Of mma.sync there is no float8 yet. tune:
@@ -135,6 +136,8 @@ def matmul(
     torch.autocast makes a and b of its type. CuteError for what it does not take.
     """
     a, b = entry.under_autocast(a, b)
+    if 1 in (getattr(a, "ndim", 2), getattr(b, "ndim", 2)):
+        return _of_vectors(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut, tune=tune)
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
     torch = entry.pytorch()
     if not torch.compiler.is_compiling():
@@ -145,6 +148,19 @@ def matmul(
         return _traced(torch, a, b, epilogue, out, out_dtype, cut)
     entry.refuse_gradients("matmul", [out])
     return _launched(a, b, epilogue, form, given, out, out_dtype, cut)
+
+
+def _of_vectors(a: Any, b: Any, out: Any, **options: Any) -> Any:
+    """Multiply where a or b is a vector: a row, or a column, whose mode the result has not."""
+    modes = [mode for mode, x in ((-2, a), (-1, b)) if getattr(x, "ndim", 2) == 1]
+    a, b = a[None] if -2 in modes else a, b[:, None] if -1 in modes else b
+    there = out
+    for mode in modes[::-1] if hasattr(out, "unsqueeze") else ():
+        there = there.unsqueeze(mode)
+    made = matmul(a, b, out=there, **options)
+    for mode in modes:
+        made = made.squeeze(mode)
+    return made if out is None else out
 
 
 _winners: dict[Any, Plan] = {}
@@ -176,7 +192,8 @@ def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, c
     if epilogue:
         own = Epilogue.of(epilogue.form, [x.tensor.detach().clone() if x.fold else x.tensor.detach()
                                           for x in epilogue.given])  # fmt: skip
-    found = tuned.tune(a, swapped(view(b, 16)), spare, operands_of(a), own, entry.element_type(c))
+    (x, y, z), _, own = _of_kernel(a, b, spare, own)
+    found = tuned.tune(x, swapped(view(y, 16)), z, operands_of(a), own, entry.element_type(c))
     _winners[problem] = Plan(**found.best)
     _known.clear()  # what was prepared before
 
@@ -288,8 +305,6 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
     torch = entry.pytorch()
     for name, x in (("a", a), ("b", b)):
         entry.check("matmul", name, x, dtypes=OPERANDS, least_rank=2, last=False, like=a)
-        if len(x.shape) > 3:
-            raise CuteError(f"matmul: {name} is {entry.described(x)}; it must have 2 or 3 modes: reshape it")
     if epilogue is not None and not isinstance(epilogue, Epilogue):
         raise CuteError(f"matmul: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
     if cut is not None and not isinstance(cut, (Plan, Warps)):
@@ -299,38 +314,26 @@ def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -
             f"matmul: a is {entry.described(a)} and b {entry.described(b)}; both must have the same elements, and a as "
             "many columns as b has rows"
         )
-    batches = {x.shape[0] for x in (a, b) if len(x.shape) == 3}
     spread = epilogue.spread if epilogue else 1
-    rule = (
-        "have as many matrices as a" if len(batches) > 1
-        else "not be empty" if 0 in (*a.shape, *b.shape)
-        else "have columns in two halves, each of a multiple of 8" if spread == 2 and b.shape[-1] % 16
-        else ""
-    )  # fmt: skip
-    if rule:
-        raise CuteError(f"matmul: a is {entry.described(a)} and b {entry.described(b)}; b must {rule}")
-    shape = (*batches, a.shape[-2], b.shape[-1] // spread)
+    if b.shape[-1] % spread:
+        raise CuteError(f"matmul: b is {entry.described(b)}; its columns must be two halves, an even number")
+    shape = (*broadcast(a, b), a.shape[-2], b.shape[-1] // spread)
     usual = {torch.int8: torch.float32 if epilogue else torch.int32}
     usual |= {torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
     dtype = out_dtype or (out.dtype if out is not None else usual.get(a.dtype, a.dtype))
     allowed = RESULT_TYPES if a.dtype != torch.int8 or epilogue else ("int32",)
-    made = out is None
-    if made:
+    if out is None:
         out = torch.empty(shape, dtype=dtype, device=a.device)
     entry.check("matmul", "out", out, dtypes=allowed, shape=shape, last=False, like=a)
     if out.dtype != dtype:
         raise CuteError(f"matmul: out is {entry.described(out)}, and out_dtype {out_dtype}: leave one out")
-    if made and out.shape[-1] * out.element_size() % 16:
-        raise CuteError(
-            f"matmul: b is {entry.described(b)}; rows of the result, of {out.shape[-1]} elements, must be multiples of "
-            f"16 bytes: pad its columns, or give an out= whose rows have room"
-        )
+    if any(n > 1 and not s for n, s in zip(out.shape, out.stride())):
+        raise CuteError(f"matmul: out is {entry.described(out)}; its elements must lie apart: give a tensor of its own")
     return out
 
 
 def _check(a: Any, b: Any, c: Any, given: list[Any], family: str) -> None:
-    """What the copies and the multiply of a family want of the tensors, and the epilogue of its own."""
-    copy, multiply = {entry.WARPS: ("cp.async", "ldmatrix")}.get(family, ("TMA", "wgmma"))
+    """Refuse tensors that a family cannot multiply, and what the epilogue cannot take."""
     if family == entry.WARPS and entry.type_name(a) not in warps_plan.OPERANDS:
         raise CuteError(
             f"matmul: a is {entry.described(a)}; mma.sync multiplies {', '.join(warps_plan.OPERANDS)} here, and float8 "
@@ -338,21 +341,6 @@ def _check(a: Any, b: Any, c: Any, given: list[Any], family: str) -> None:
         )
     for name, x in (("a", a), ("b", b), ("out", c)):
         entry.check_place("matmul", name, x)
-        unit = 16 // x.element_size()
-        steps = [s for n, s in zip(x.shape, x.stride()) if n > 1]
-        inner = {x.stride(-1): -1, x.stride(-2): -2}.get(1)
-        if x.data_ptr() % 16 or inner is None or any(s % unit for s in steps if s != 1):
-            raise CuteError(
-                f"matmul: {name} is {entry.described(x)}; {copy} wants it to begin at 16 bytes, one of its last two "
-                f"modes to be contiguous, and its other strides to be multiples of {unit}: pad it, or give a copy"
-            )
-        along = {"a": -1, "b": -2}.get(name)
-        if x.element_size() != 2 and along is not None and x.stride(along) != 1:
-            turn = "a.contiguous()" if name == "a" else "b.mT.contiguous().mT"
-            raise CuteError(
-                f"matmul: {name} is {entry.described(x)}; {multiply} takes elements of {8 * x.element_size()} bits "
-                f"contiguous along K alone: give {turn}"
-            )
     for x in given:
         x.check(c)
 
@@ -389,13 +377,26 @@ def _prepared(
             f"matmul: cut is {cut}, of wgmma, which {entry.target_at(a).name} has not: give a Warps, or None"
         )
     _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
-    dtype = operands_of(a)
     target = entry.target_at(a) if family == entry.WARPS else None
-    ours: Plan | Warps | None = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
-    chosen = ours or _chosen(c, a.shape[-1], dtype, epilogue, target)
-    launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, chosen, epilogue)
     shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
-    return launch, lambda: empty(shape, dtype=torch_type, device=device)
+    if 0 in shape:
+        return lambda *tensors: None, lambda: empty(shape, dtype=torch_type, device=device)
+    ours: Plan | Warps | None = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
+    of_kernel, around, own = _of_kernel(a, b, c, epilogue)
+    x, y, z = of_kernel
+    chosen = ours or _chosen(z, x.shape[-1], operands_of(a), own, target)
+    launch = launch_on((x, y, z), lambda a, b, c: (a, swapped(view(b, 16)), c), operands_of(a), chosen, own)
+    return around(launch), lambda: empty(shape, dtype=torch_type, device=device)
+
+
+def _of_kernel(a: Any, b: Any, c: Any, epilogue: Epilogue | None) -> tuple[list[Any], Callable[..., Any], Any]:
+    """Give tensors like those that the kernel has in the place of a, b and c, what makes them around a launch, and the
+    epilogue with such tensors of its own."""
+    tensors = [t.detach() for t in (a, b, c, *(epilogue.tensors if epilogue else ()))]
+    taken = Taken.of(*tensors[:3], epilogue)
+    views = taken.views(tensors, taken.rooms(tensors))
+    around = taken.around if any(v is not t for v, t in zip(views, tensors)) else lambda launch: launch
+    return views[:3], around, Epilogue.of(epilogue.form, views[3:]) if epilogue else None
 
 
 def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any) -> Plan | Warps:

@@ -210,7 +210,7 @@ def multiply(
     first_row, first_column = m * tile_m, n * c_tile_n
     of_tile = piece_mma.get_slice(thread).partition_C(cute.make_identity_tensor((tile_m, c_tile_n)))
     tCsC = piece_mma.get_slice(thread).partition_C(sC)
-    columns_c = n_extent // epilogue.spread - first_column
+    columns_c = (n_extent if cute.const_expr(epilogue.spread == 1) else epilogue.columns) - first_column
     if cute.const_expr(vectors_layout is not None):
         vectors = cute.make_tensor(cute.recast_ptr(ring + of_c, dtype=cute.Float32), vectors_layout)
         place = epilogue.place_in(first_row, first_column, batch, of_tile[None, 0, None], (tile_m, c_tile_n))

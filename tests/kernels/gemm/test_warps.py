@@ -225,8 +225,6 @@ def test_what_this_family_has_not_is_refused_by_name(on):
         "grouped_gemm: its kernel is for Hopper GPUs": lambda: kernels.grouped_gemm(
             a, b.mT[None], torch.tensor([8], dtype=torch.int32)
         ),
-        "ldmatrix takes": lambda: matmul(a.float(), b.float()),
-        "cp.async wants": lambda: matmul(a[:, :15].contiguous(), b[:15]),
     }
     for says, call in refused.items():
         with pytest.raises(CuteError, match=says):
