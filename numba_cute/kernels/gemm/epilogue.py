@@ -30,14 +30,17 @@ class Given(NamedTuple):
     along: str
     fold: str = ""
 
-    def check(self, c: Any) -> None:
-        """Refuse a tensor that does not fit the result `c`, with CuteError."""
+    def check(self, c: Any, shape: Any) -> None:
+        """Refuse a tensor that does not fit the result `c`, with CuteError. shape: of the product that becomes it."""
         said = f"matmul: the epilogue's {entry.described(self.tensor)} along {self.along!r}"
         if getattr(self.tensor, "device", None) != c.device:
             raise CuteError(f"{said} must be a tensor on {c.device}, where the result is")
         if self.along == "both":
-            if self.tensor.shape != c.shape or self.tensor.dtype != c.dtype:
-                raise CuteError(f"{said} must have the shape and elements of the result, {entry.described(c)}")
+            if tuple(self.tensor.shape) != tuple(shape) or self.tensor.dtype != c.dtype:
+                raise CuteError(
+                    f"{said} must have the shape of the product, {tuple(shape)}, and elements of the result's type, "
+                    f"{c.dtype}"
+                )
         elif self.along == "all" and self.tensor.numel() != 1:
             raise CuteError(f"{said} must have one element")
         if self.fold and (entry.type_name(self.tensor) != "float32" or not self.tensor.is_contiguous()):

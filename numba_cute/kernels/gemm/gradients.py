@@ -278,3 +278,31 @@ def product(multiply: Any, x: Any, y: Any, like: Any) -> Any:
     turned = like.stride(-2) == 1 and like.stride(-1) != 1
     made = multiply(y.mT, x.mT).mT if turned else multiply(x, y)
     return made.reshape(like.shape) if repeated else made
+
+
+# ---------------------------------------------------------------- rows that an index names
+
+
+def picked(t: Any, rows: Any) -> Any:
+    """Give the rows of a matrix that an index names, 0 for those that are none; all, if there is no index."""
+    if rows is None:
+        return t
+    there, number = _within(t, rows)
+    return entry.pytorch().where(there[:, None], t.index_select(0, number), 0.0)
+
+
+def added(rows_of: Any, rows: Any, like: Any) -> Any:
+    """Add rows, in float32, to those of a matrix like `like` that an index names; give them as they are, if there is
+    none."""
+    if rows is None:
+        return rows_of
+    torch = entry.pytorch()
+    there, number = _within(like, rows)
+    sums = torch.zeros(like.shape, dtype=torch.float32, device=like.device)
+    return sums.index_add_(0, number, torch.where(there[:, None], rows_of, 0.0)).to(like.dtype)
+
+
+def _within(t: Any, rows: Any) -> tuple[Any, Any]:
+    """Say which numbers are rows of a matrix, and give them, with others in the place of those that are none."""
+    there = (rows >= 0) & (rows < t.shape[0])
+    return there, entry.pytorch().where(there, rows, 0)

@@ -112,6 +112,7 @@ class Way:
         if copy is None or self.along is not None:
             return
         for mine, its in zip(_parts(self._once(t), self.halves), _parts(copy, self.halves, t.shape[-1])):
+            mine, its = _bits(mine), _bits(its)
             COPY((its, mine) if back else (mine, its))
 
     def _once(self, t: Any) -> Any:
@@ -123,6 +124,11 @@ class Way:
         return t
 
 
+def _bits(t: Any) -> Any:
+    """View elements of 8 bits as numbers: Numba's arrays have no such floats."""
+    return t.view(entry.pytorch().uint8) if t.element_size() == 1 else t
+
+
 def _parts(t: Any, halves: bool, width: int | None = None) -> list[Any]:
     """Give what is copied at once. width: columns that count."""
     width = t.shape[-1] if width is None else width
@@ -132,20 +138,21 @@ def _parts(t: Any, halves: bool, width: int | None = None) -> list[Any]:
 
 
 def way(t: Any, batches: tuple[int, ...], *, modes: int = MODES, along: int | None = None, like: Any = None,
-        halves: bool = False) -> Way:  # fmt: skip
+        halves: bool = False, threads: bool = False, rows: bool = False) -> Way:  # fmt: skip
     """Choose how a tensor gets to the kernel, or from there.
 
     batches: of the product. modes: how many of these it may have there. along: of an operand, its mode -1 or -2 that is
     summed over. like: of a matrix like C, C as the kernel has it. halves: of B, whether its columns are two halves that
-    the kernel cannot read as they lie."""
+    the kernel cannot read as they lie. threads: of the result, whether threads write it, of any rows. rows: whether an
+    index names rows, which are contiguous then."""
     if along is not None and not t.shape[along]:
         return Way(batches, along, along=along)
     shape, _ = merged(t, batches)
     whole = len(shape) - 2 > modes
     lies = seen(t, batches)
-    mode = _contiguous(lies) if fits(lies) else None
+    mode = _contiguous(lies) if fits(lies, threads) else None
     of_k = along is not None and t.element_size() != 2  # wgmma and ldmatrix take such elements along K alone
-    wanted = along if of_k else _contiguous(like) if like is not None else mode
+    wanted = along if of_k else -1 if rows else _contiguous(like) if like is not None else mode
     if mode is not None and mode == wanted and not whole and not halves:
         return Way(batches)
     if wanted is None:
@@ -153,16 +160,17 @@ def way(t: Any, batches: tuple[int, ...], *, modes: int = MODES, along: int | No
     return Way(batches, wanted, whole, halves)
 
 
-def fits(t: Any) -> bool:
-    """Say whether TMA, or copies of 16 bytes, take a tensor as it lies."""
+def fits(t: Any, threads: bool = False) -> bool:
+    """Say whether TMA, or copies of 16 bytes, take a tensor as it lies, or `threads`, for which the rows are of any
+    number of bytes."""
     unit = 16 // t.element_size()
     steps = [s for n, s in zip(t.shape, t.stride()) if n > 1]
-    return not t.data_ptr() % 16 and 1 in t.stride()[-2:] and not any(s % unit for s in steps if s != 1)
+    return not t.data_ptr() % 16 and 1 in t.stride()[-2:] and (threads or not any(s % unit for s in steps if s != 1))
 
 
 def _contiguous(t: Any) -> int:
     """Say which of a tensor's last two modes is contiguous to the kernel, -1 or -2."""
-    return contiguous(t) - 2
+    return int(contiguous(t)) - 2
 
 
 @dataclass(frozen=True)
@@ -181,13 +189,16 @@ class Taken:
     ways: tuple[Way, ...]
 
     @staticmethod
-    def of(a: Any, b: Any, c: Any, epilogue: Epilogue | None) -> Taken:
-        """Choose how. c: where the result goes."""
+    def of(a: Any, b: Any, c: Any, epilogue: Epilogue | None, threads: bool, named: bool) -> Taken:
+        """Choose how. c: where the result goes. threads: whether threads can write it, of any rows. named: whether an
+        index names rows of A or of C, which are contiguous then."""
         batches, given = broadcast(a, b), epilogue.given if epilogue else []
-        of_c = way(c, batches, modes=1)
+        pairs = epilogue is not None and epilogue.spread == 2
+        threads = threads and (c.stride(-1) == 1 or not (pairs or named))
+        of_c = way(c, batches, modes=1, threads=threads, rows=named)
         like = of_c.of_kernel(c, of_c.room(c))
-        halves = epilogue is not None and epilogue.spread == 2 and b.shape[-1] % 16 != 0
-        ways = [way(a, batches, along=-1), way(b, batches, along=-2, halves=halves), of_c]
+        of_b = way(b, batches, along=-2, halves=pairs and b.shape[-1] % 16 != 0)
+        ways = [way(a, batches, along=-1, rows=named), of_b, of_c]
         for x in given:
             ways.append(way(x.tensor, batches, modes=1, like=like) if x.along == "both" else Vector(batches))
         return Taken(tuple(ways))
@@ -201,14 +212,15 @@ class Taken:
         return [w.room(t) for w, t in zip(self.ways, tensors, strict=True)]
 
     def around(self, launch: Callable[..., None]) -> Callable[..., None]:
-        """Give what copies, launches, and copies the result back."""
+        """Give what copies, launches, and copies the result back. It takes what `launch` does, others last."""
 
         def run(*tensors: Any) -> None:
+            tensors, others = tensors[: len(self.ways)], tensors[len(self.ways) :]
             rooms = self.rooms(tensors)
             for i, (w, t, r) in enumerate(zip(self.ways, tensors, rooms, strict=True)):
                 if i != RESULT:
                     w.put(t, r)
-            launch(*self.views(tensors, rooms))
+            launch(*self.views(tensors, rooms), *others)
             self.ways[RESULT].put(tensors[RESULT], rooms[RESULT], back=True)
 
         return run
