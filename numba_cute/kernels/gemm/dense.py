@@ -142,9 +142,9 @@ def release(done):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def gemm(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store, a_layout, b_layout, c_layout,
-    cluster, schedule, epilogue, tma_d, mD, partials, tickets, rows_a, rows_c,
+    cluster, schedule, epilogue, tma_d, mD, partials, tickets,
 ):  # fmt: skip
-    gathers, scatters = rows_a is not None, rows_c is not None  # A's rows are read, and C's written, by threads
+    gathers, scatters = mA is None, mC is None  # threads read A's rows, and write C's: the atom is a Rows
     tile_n = tiled_mma.shape_mnk[1]
     sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share B, and those that share K
     tidx, _, _ = arch.thread_idx()
@@ -300,7 +300,7 @@ def gemm(
                     if cute.const_expr(splits == 1) or split == splits or flag[0] == splits - 1:
                         if cute.const_expr(scatters):
                             shared = sC_group[None, None, piece % slots]
-                            store_piece(rows_c, shared, 64 * (2 * m + group), store_n * column, batch)
+                            store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
                         else:
                             cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
                     arch.cp_async_bulk_commit_group()
@@ -322,7 +322,7 @@ def gemm(
                         slot = 2 * piece + group
                         fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
         elif cute.const_expr(gathers):
-            gather(rows_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
+            gather(tma_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
         if cute.const_expr(parts > 1):
             arch.cluster_wait()
             arch.cluster_arrive()

@@ -219,12 +219,16 @@ def arguments(
         )
     across = columns if run is None else (run, 2, cute.Int32(columns // (2 * run)))
     tB = tB if run is None else in_halves(tB, b.shape[-2] // 2, run)
-    tma_a = mA = tma_c = mC = None
-    if rows_a is None:
-        tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
+    tma_a, mA = (
+        loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
+        if rows_a is None
+        else (by_index(tA, rows_a, m), None)
+    )
     tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
-    if not by_threads:
-        tma_c, mC = stores(tC, c_dtype, c_piece, piece, (rows, columns // spread))
+    tma_c, mC = (
+        stores(tC, c_dtype, c_piece, piece, (rows, columns // spread)) if not by_threads
+        else (by_index(tC, rows_c or Named(None, int(m)), m), None)
+    )  # fmt: skip
     load = cpasync.CopyBulkTensorTileG2SOp()
     tma_d, mD = (
         (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
@@ -246,8 +250,7 @@ def arguments(
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, atom, *layouts,
-        schedule, made, tma_d, mD, partials, tickets, rows_a and by_index(tA, rows_a, m),
-        by_index(tC, rows_c or Named(None, int(m)), m) if by_threads else None,
+        schedule, made, tma_d, mD, partials, tickets,
     ), (sharers, parts, clusters)  # fmt: skip
 
 

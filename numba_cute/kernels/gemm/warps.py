@@ -133,7 +133,7 @@ def multiply(
     index, _, _ = arch.block_idx()
     threads = cute.size(tiled_mma)
     m, n, batch = order.decode(index)
-    m_extent, n_extent, k_extent = extents
+    m_extent, n_extent, k_extent = extents[0], extents[1], extents[2]
     tile_m, tile_n = cute.size(a_layout, mode=[0]), cute.size(b_layout, mode=[0])
     tile_k, stages = cute.size(a_layout, mode=[1]), cute.size(a_layout, mode=[2])
     piece_m, c_tile_n, slots = (cute.size(c_layout, mode=[i]) for i in range(3))
@@ -210,7 +210,8 @@ def multiply(
     first_row, first_column = m * tile_m, n * c_tile_n
     of_tile = piece_mma.get_slice(thread).partition_C(cute.make_identity_tensor((tile_m, c_tile_n)))
     tCsC = piece_mma.get_slice(thread).partition_C(sC)
-    columns_c = (n_extent if cute.const_expr(epilogue.spread == 1) else epilogue.columns) - first_column
+    columns_of_c = n_extent // epilogue.spread if cute.const_expr(len(extents) == 3) else extents[3]
+    columns_c = columns_of_c - first_column
     if cute.const_expr(vectors_layout is not None):
         vectors = cute.make_tensor(cute.recast_ptr(ring + of_c, dtype=cute.Float32), vectors_layout)
         place = epilogue.place_in(first_row, first_column, batch, of_tile[None, 0, None], (tile_m, c_tile_n))

@@ -148,7 +148,9 @@ def arguments(
     shares = [copies(t, mode, tile, cut.threads) for t, mode, tile in (
         (tA, a_mode, (tile_m, tile_k)), (tB, b_mode, (tile_n, tile_k)), (tC, c_mode, c_tile)
     )]  # fmt: skip
-    extents = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    extents: tuple[Any, ...] = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    if n != int(c.shape[-1]) * spread:  # B's halves have room behind them
+        extents = (*extents, cute.Int32(int(c.shape[-1])))
     return (
         dtype, sums_of(dtype), c_dtype, tA, tB, tC, tD, tiled_mma, piece_mma, *loads, *shares, a_layout, b_layout,
         c_layout, order, made, extents,
