@@ -366,13 +366,13 @@ def _prepared(
 
 
 def _of_kernel(
-    a: Any, b: Any, c: Any, epilogue: Epilogue | None, threads: bool, rows: Any = ()
+    a: Any, b: Any, c: Any, epilogue: Epilogue | None, threads: bool, rows: Any = (None, None)
 ) -> tuple[list[Any], Callable[..., Any], Any]:
     """Give tensors like those that the kernel has in the place of a, b and c, what makes them around a launch, and the
     epilogue with such tensors of its own. threads: whether threads write what TMA cannot. rows: the indices."""
     tensors = [t.detach() for t in (a, b, c, *(epilogue.tensors if epilogue else ()))]
     a, b, c, *_ = tensors
-    taken = Taken.of(a, b, c, epilogue, threads, any(r is not None for r in rows))
+    taken = Taken.of(a, b, c, epilogue, threads, rows)
     views = taken.views(tensors, taken.rooms(tensors))
     around = taken.around if any(v is not t for v, t in zip(views, tensors)) else lambda launch: launch
     return views[:3], around, Epilogue.of(epilogue.form, views[3:]) if epilogue else None

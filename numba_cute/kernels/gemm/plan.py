@@ -227,7 +227,7 @@ def arguments(
     tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
     tma_c, mC = (
         stores(tC, c_dtype, c_piece, piece, (rows, columns // spread)) if not by_threads
-        else (by_index(tC, rows_c or Named(None, int(m)), m), None)
+        else (by_index(tC, rows_c or Named(None, int(m), int(tC.stride[0])), m), None)
     )  # fmt: skip
     load = cpasync.CopyBulkTensorTileG2SOp()
     tma_d, mD = (

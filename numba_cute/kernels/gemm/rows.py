@@ -32,10 +32,11 @@ LAG = 2  # stages that are on their way at once
 
 class Named(NamedTuple):
     """Rows that an index names. index: integers, one for each row of the product, or None: its own. rows: how many
-    rows the matrix has that they are of."""
+    rows the matrix has that they are of. step: how many elements these are apart, which one row would not tell."""
 
     index: Any
     rows: int
+    step: int
 
 
 def of_product(t: Any, rows: int) -> Any:
@@ -49,8 +50,8 @@ def named_of(a: Any, c: Any, named: tuple[bool, bool], others: Any) -> Any:
     an index, the next of the others, names rows of A, and of C."""
     left, made = list(others), []
     rows = left[0].shape[0]
-    for t, has in zip((a, c), named):
-        made.append((of_product(t, rows), Named(left.pop(0), int(t.shape[0]))) if has else (t, None))
+    for t, has in zip((view(a, VECTOR), view(c, VECTOR)), named):
+        made.append((of_product(t, rows), Named(left.pop(0), int(t.shape[0]), int(t.stride[0]))) if has else (t, None))
     return made[0][0], made[1][0], made[0][1], made[1][1], tuple(left)
 
 
@@ -66,14 +67,14 @@ def in_vectors(c: Any) -> bool:
 
 def by_index(tensor: Any, named: Named, extent: Any) -> Rows:
     """Make the rows of a kernel's matrix. tensor: of `operand`, of the product's rows. extent: how many these are."""
-    rows, columns, *batch = tensor.shape
-    matrix = cute.make_tensor(
-        tensor.iterator, cute.make_layout((cute.Int32(named.rows), columns, *batch), stride=tensor.stride)
-    )  # fmt: skip
-    steps = (tensor.stride[0], *tensor.stride[2:])
-    if int(steps[0]) >= 2**31:
-        raise CuteError(f"gemm: rows are {int(steps[0])} elements apart, and must be fewer than {2**31}: give a copy")
-    vector = math.gcd(8 * VECTOR // int(tensor.element_type.width), *(int(n) for n in (columns, *steps)))
+    (_, columns, *batch), (_, *steps) = tensor.shape, tensor.stride
+    if named.step >= 2**31:
+        raise CuteError(f"gemm: rows are {named.step} elements apart, and must be fewer than {2**31}: give a copy")
+    layout = cute.make_layout((cute.Int32(named.rows), columns, *batch), stride=(cute.Int64(named.step), *steps))
+    matrix = cute.make_tensor(tensor.iterator, layout)
+    vector = math.gcd(
+        8 * VECTOR // int(tensor.element_type.width), named.step, *(int(n) for n in (columns, *steps[1:]))
+    )
     index = None if named.index is None else view(named.index).mark_layout_dynamic()
     return Rows(matrix, index, cute.Int32(int(extent)), vector)
 

@@ -184,14 +184,17 @@ class Vector(Way):
 
 @dataclass(frozen=True)
 class Taken:
-    """How all tensors of a call get to the kernel. ways: those of a, b, the result, and the epilogue's."""
+    """How all tensors of a call get to the kernel. ways: those of a, b, the result, and the epilogue's. keeps: whether
+    some of the result stays as it was."""
 
     ways: tuple[Way, ...]
+    keeps: bool = False
 
     @staticmethod
-    def of(a: Any, b: Any, c: Any, epilogue: Epilogue | None, threads: bool, named: bool) -> Taken:
-        """Choose how. c: where the result goes. threads: whether threads can write it, of any rows. named: whether an
-        index names rows of A or of C, which are contiguous then."""
+    def of(a: Any, b: Any, c: Any, epilogue: Epilogue | None, threads: bool, rows: tuple[Any, Any]) -> Taken:
+        """Choose how. c: where the result goes. threads: whether threads can write it, of any rows. rows: the indices
+        that name rows of A and of C, which are contiguous then, or None."""
+        named = any(r is not None for r in rows)
         batches, given = broadcast(a, b), epilogue.given if epilogue else []
         pairs = epilogue is not None and epilogue.spread == 2
         threads = threads and (c.stride(-1) == 1 or not (pairs or named))
@@ -201,7 +204,7 @@ class Taken:
         ways = [way(a, batches, along=-1, rows=named), of_b, of_c]
         for x in given:
             ways.append(way(x.tensor, batches, modes=1, like=like) if x.along == "both" else Vector(batches))
-        return Taken(tuple(ways))
+        return Taken(tuple(ways), rows[1] is not None)
 
     def views(self, tensors: Sequence[Any], rooms: Sequence[Any]) -> list[Any]:
         """View tensors, or their copies, as the kernel has them. tensors: as `ways`. rooms: of `rooms`."""
@@ -218,7 +221,7 @@ class Taken:
             tensors, others = tensors[: len(self.ways)], tensors[len(self.ways) :]
             rooms = self.rooms(tensors)
             for i, (w, t, r) in enumerate(zip(self.ways, tensors, rooms, strict=True)):
-                if i != RESULT:
+                if i != RESULT or self.keeps:
                     w.put(t, r)
             launch(*self.views(tensors, rooms), *others)
             self.ways[RESULT].put(tensors[RESULT], rooms[RESULT], back=True)

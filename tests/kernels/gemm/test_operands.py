@@ -207,6 +207,18 @@ def test_no_row_has_no_gradient_and_nothing_is_written_for_it():
     assert not db.isnan().any() and da[[0, 1, 3, 4]].eq(0).all() and da[[2, 5]].ne(0).any(1).all()
 
 
+@SLOW
+@pytest.mark.parametrize("strides", [(1, 1), (3, 1), (1, 9), (22, 2)], ids=str)
+def test_rows_that_nothing_goes_to_keep_what_they_hold(strides):
+    n = 1 if strides == (1, 1) else 3
+    a, b, whole = normal(4, 24), normal(24, n), torch.full((300,), 7.0).bfloat16()
+    out = whole.as_strided((9, n), strides, 5)
+    matmul(a, b, rows_of_a=torch.tensor([2, 0, 1]), rows_of_c=torch.tensor([8, 2, 4]), out=out)
+    want = torch.full((9, n), 7.0).double().index_copy(0, torch.tensor([8, 2, 4]), (a.double() @ b.double())[[2, 0, 1]])
+    assert (out.double() - want).norm() <= 0.004 * want.norm()
+    assert whole.eq(7.0).sum() >= 300 - 3 * n
+
+
 REFUSED = {
     "rows_of_a is float32": dict(rows_of_a=(3.0,)),
     "rows_of_c is int64 .*; its shape must be \\(4,\\)": dict(rows_of_c=(0, 1)),

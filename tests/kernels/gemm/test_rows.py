@@ -47,7 +47,7 @@ def multiplied(a, b, c, index_a, index_c, n, cut, dtype, clusters=1, **options):
     x, y = of_product(a, m), of_product(c[:, :n], m)
     sums, counts = scratch_of(y, cut, clusters)
     scratch = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
-    named = [i if i is None else Named(i, len(t)) for i, t in ((index_a, a), (index_c, c))]
+    named = [i if i is None else Named(i, len(t), t.strides[0] // t.itemsize) for i, t in ((index_a, a), (index_c, c))]
     c_dtype = F32 if dtype == TF32 else BF16
     args, grid = arguments(x, b, y, dtype, clusters, cut, None, scratch, c_dtype, *named)
     cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
@@ -74,7 +74,7 @@ def test_rows_of_any_bytes_are_written(n, wide):
         ((20, 16, 40), None, 30, SMALL, BF16),
         ((150, 18, 300), 30, 200, SMALL, BF16),  # tiles of which some rows are beyond; more of K than stages
         ((5, 7, 1), 3, 5, SMALL, F16),
-        ((1, 1, 8), 1, 1, SMALL, BF16),
+        ((1, 1, 8), 9, 9, SMALL, BF16),
         ((40, 33, 70), 9, 64, SMALL, TF32),
         ((40, 33, 70), 9, 64, SMALL, E5M2),
         ((300, 72, 600), 30, 400, Plan(64, 2, splits=2), BF16),
@@ -91,7 +91,7 @@ def test_rows_are_those_that_an_index_names(shape, of_a, of_c, cut, dtype):
 @pytest.mark.parametrize("of_a, of_c, n", [(300, None, 512), (None, 300, 512), (300, 300, 513), (None, None, 513)])
 def test_nothing_is_spilled(of_a, of_c, n, dtype):
     a, b, c, index_a, index_c, _ = problem(256, n, 128, of_a, of_c, dtype)
-    named = [i if i is None else Named(i, len(t)) for i, t in ((index_a, a), (index_c, c))]
+    named = [i if i is None else Named(i, len(t), t.strides[0] // t.itemsize) for i, t in ((index_a, a), (index_c, c))]
     x, y, c_dtype = of_product(a, 256), of_product(c, 256), F32 if dtype == TF32 else BF16
     found = cuts(y, 128, dtype, None, c_dtype.width, of_a is not None or of_c is not None)
     assert not any(cut.turned for cut in found)
