@@ -123,7 +123,7 @@ def matmul(
     last modes (along K, if its elements have not 16 bits), with the other strides multiples of 16 bytes, is taken as it
     lies, transposed views too; anything else is copied to such rows first. epilogue: what becomes of the sums
     (`numba_cute.kernels.gemm.bias` and its like, or an `Epilogue` of your own); of one that makes one column of two,
-    the result has N / 2 columns. rows_of_a: (M,) int32 or int64, of two matrices, on Hopper: the product's row i is
+    the result has N / 2 columns. rows_of_a: (M,) int32 or int64, of two matrices: the product's row i is
     a[rows_of_a[i]] @ b; of a row that `a` has not it is NaN. rows_of_c: (M,), where row i goes, after the epilogue,
     which counts the product's own rows: each row once. What the result has no row for is left out, and a row of it that
     nothing goes to keeps what `out` holds, or is 0. out: what is written to, of any strides. out_dtype: if out is not
@@ -382,7 +382,7 @@ def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any, 
     """Choose the cut for a result like c. target: the record of a GPU whose tensor cores are a warp's, or None. named:
     whether an index names rows."""
     if target is not None:
-        return warps_plan.plan(c, k, dtype, sms_here(), target, epilogue)
+        return warps_plan.plan(c, k, dtype, sms_here(), target, epilogue, named)
     return plan(c, k, dtype, sms_here(), epilogue, view(c).element_type.width, named=named)
 
 
@@ -411,8 +411,9 @@ def launch_on(
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
-            own = Epilogue.of(form, others) if form else None
-            return warps_plan.arguments(*place(x, y, z), dtype, target, cut, own, c_dtype)
+            own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
+            a, c, of_a, of_c, _ = named_of(a, c, named, others[count:])
+            return warps_plan.arguments(a, b, c, dtype, target, cut, own, c_dtype, of_a, of_c)
 
     else:
         most = clusters_here(cut)
@@ -422,10 +423,7 @@ def launch_on(
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
-            own = Epilogue.of(form, others[:count]) if form else None
-            a, b, c = place(x, y, z)
-            if not any(named):
-                return arguments(a, b, c, dtype, most, cut, own, others[count:], c_dtype)
+            own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
             a, c, of_a, of_c, scratch = named_of(a, c, named, others[count:])
             return arguments(a, b, c, dtype, most, cut, own, scratch, c_dtype, of_a, of_c)
 

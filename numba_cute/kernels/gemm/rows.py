@@ -48,6 +48,8 @@ def of_product(t: Any, rows: int) -> Any:
 def named_of(a: Any, c: Any, named: tuple[bool, bool], others: Any) -> Any:
     """Give A and C with the product's rows, a Named of each or None, and what is left of the `others`. named: whether
     an index, the next of the others, names rows of A, and of C."""
+    if not any(named):
+        return a, c, None, None, others
     left, made = list(others), []
     rows = left[0].shape[0]
     for t, has in zip((view(a, VECTOR), view(c, VECTOR)), named):

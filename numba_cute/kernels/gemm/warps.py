@@ -18,19 +18,40 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, static, traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
+from .rows import NONE
+
 VECTOR = 16  # bytes that a thread copies at once
 
 
 @static
 class Copies:
     """What a thread copies of a tile, in vectors. copy: the tiled copy. tile: its extents. mode: along which a vector
-    lies, 0 or 1. width: bits of an element. whole: whether no edge of the matrix lies inside of a vector."""
+    lies, 0 or 1. width: bits of an element. whole: whether no edge of the matrix lies inside of a vector. rows: where
+    an index says which rows of the matrix these are, a Rows; else None."""
 
     copy: Any
     tile: tuple[int, int]
     mode: int
     width: int
     whole: bool
+    rows: Any = None
+
+    def numbers(self, thread: Any, first: Any) -> Any:
+        """Read the number of the row of each of this thread's vectors, where an index says it. first: the tile's first
+        row in the product."""
+        if self.rows is None:
+            return None
+        row, places = self.places(thread)[0][0], self.places(0)
+        made = cute.make_rmem_tensor(cute.size(places), cute.Int32)
+        for i in range(cute.size(places)):
+            made[i] = self.rows.number(cute.Int32(first) + row + int(places[i][0]))
+        return made
+
+    def of_row(self, number: Any, thread: Any, i: int, left: Any) -> Any:
+        """Give this thread's vector `i` of a row of a number. left: as of `counts`."""
+        column = self.places(thread)[0][1] + int(self.places(0)[i][1])
+        first = cute.Int32(self.rows.matrix.shape[1]) - left[1]
+        return self.rows.at(cute.max(number, cute.Int32(0)), first + column, 0, 8 * VECTOR // self.width)
 
     def of_thread(self, thread: Any, there: Any, shared: Any) -> tuple[Any, Any]:
         """Give this thread's parts of a tensor in global memory, and of one in shared memory."""
@@ -56,22 +77,47 @@ class Copies:
             out.append(b.select(within[0] & within[1], most, cute.Int32(0)))
         return out
 
-    def load(self, thread: Any, there: Any, shared: Any, left: Any) -> None:
+    def load(self, thread: Any, there: Any, shared: Any, left: Any, numbers: Any = None) -> None:
         """Begin to copy this thread's vectors to shared memory, with zeros beyond the edges. there, shared: its parts,
-        ((vector, 1), rows, columns). left: as of `counts`."""
+        ((vector, 1), rows, columns). left: as of `counts`. numbers: of its rows, as `numbers` gives them; of those that
+        the matrix has not NaN is written."""
         source, target = cute.group_modes(there, 1, cute.rank(there)), cute.group_modes(shared, 1, cute.rank(shared))
         for i, count in enumerate(self.counts(left, thread)):
             nbytes = count * (self.width // 8)
+            if numbers is not None:
+                self.load_row(numbers[i], self.of_row(numbers[i], thread, i, left), target[None, i], nbytes)
+                continue
             cp_async_shared_global(
                 target[None, i], source[None, i], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
             )  # fmt: skip
 
-    def store(self, thread: Any, shared: Any, there: Any, left: Any) -> None:
-        """Copy this thread's vectors from shared memory, without what lies beyond the edges. All as of `load`."""
+    def load_row(self, number: Any, source: Any, target: Any, nbytes: Any) -> None:
+        """Begin to copy a vector of a row of a number, or write NaN for one of none."""
+        b = current()
+
+        def copy() -> None:
+            cp_async_shared_global(target, source, VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes)
+
+        def spoil() -> None:
+            poison = cute.make_rmem_tensor(target.shape, target.element_type)
+            cute.recast_tensor(cute.make_tensor(poison.iterator, cute.make_layout(cute.size(poison))), cute.Int32).fill(
+                -1
+            )
+            cute.autovec_copy(poison, target)
+
+        b.when(b.compare("!=", number, NONE), copy)
+        b.when(b.compare("==", number, NONE), spoil)
+
+    def store(self, thread: Any, shared: Any, there: Any, left: Any, numbers: Any = None) -> None:
+        """Copy this thread's vectors from shared memory, without what lies beyond the edges. All as of `load`, but that
+        nothing is written for rows that the matrix has not."""
         source, target = cute.group_modes(shared, 1, cute.rank(shared)), cute.group_modes(there, 1, cute.rank(there))
         b, step = current(), 8 * VECTOR // self.width
         for i, count in enumerate(self.counts(left, thread)):
             value, place = source[None, i], target[None, i]
+            if numbers is not None:
+                place = self.of_row(numbers[i], thread, i, left)
+                count = b.select(b.compare(">=", numbers[i], 0), count, cute.Int32(0))
 
             def whole(value: Any = value, place: Any = place) -> None:
                 at = cute.make_ptr(place.element_type, place.iterator.toint(), cute.AddressSpace.gmem, VECTOR)
@@ -153,6 +199,7 @@ def multiply(
     tAgA, tAsA = copies_a.of_thread(thread, gA, sA)
     tBgB, tBsB = copies_b.of_thread(thread, gB, sB)
     rows_a, rows_b = m_extent - m * tile_m, n_extent - n * tile_n
+    numbers = copies_a.numbers(thread, m * tile_m)
 
     # What this thread multiplies, and how it takes it out of shared memory
     mma = tiled_mma.get_slice(thread)
@@ -171,7 +218,7 @@ def multiply(
         if s < k_tiles:
             tile = cute.Int32(s)
             left = k_extent - tile * tile_k
-            copies_a.load(thread, tAgA[None, None, None, tile], tAsA[None, None, None, s], (rows_a, left))
+            copies_a.load(thread, tAgA[None, None, None, tile], tAsA[None, None, None, s], (rows_a, left), numbers)
             copies_b.load(thread, tBgB[None, None, None, tile], tBsB[None, None, None, s], (rows_b, left))
         arch.cp_async_commit_group()
     arch.cp_async_wait_group(stages - 2)
@@ -194,7 +241,9 @@ def multiply(
                 ahead = cute.Int32(k + stages - 1)
                 if ahead < k_tiles:
                     left = k_extent - ahead * tile_k
-                    copies_a.load(thread, tAgA[None, None, None, ahead], tAsA[None, None, None, write], (rows_a, left))
+                    copies_a.load(
+                        thread, tAgA[None, None, None, ahead], tAsA[None, None, None, write], (rows_a, left), numbers
+                    )
                     copies_b.load(thread, tBgB[None, None, None, ahead], tBsB[None, None, None, write], (rows_b, left))
                 arch.cp_async_commit_group()
                 write = cute.Int32(0 if write == stages - 1 else write + 1)
@@ -241,4 +290,5 @@ def multiply(
         arch.sync_threads()
         gC = tiles_of(mC, (piece_m, c_tile_n), m * rows + i, n, batch)
         tSgC, tSsC = copies_c.of_thread(thread, gC, sC)
-        copies_c.store(thread, tSsC[None, None, None, i % slots], tSgC, (rows_a - i * piece_m, columns_c))
+        of_piece = copies_c.numbers(thread, m * tile_m + i * piece_m)
+        copies_c.store(thread, tSsC[None, None, None, i % slots], tSgC, (rows_a - i * piece_m, columns_c), of_piece)

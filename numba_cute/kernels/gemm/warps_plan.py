@@ -17,6 +17,7 @@ from numba_cute.nvgpu import cpasync, warp
 from .epilogue import Epilogue, hook
 from .operands import operand, swapped, view
 from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
+from .rows import by_index
 from .warps import VECTOR, Copies, multiply
 
 OPERANDS = ("bfloat16", "float16", "float32", "int8")
@@ -92,8 +93,8 @@ def check(cut: Warps) -> None:
         )
 
 
-def copies(t: Any, mode: int, tile: tuple[int, int], threads: int) -> Copies:
-    """Say how so many threads copy the tiles of a tensor that is contiguous along `mode`."""
+def copies(t: Any, mode: int, tile: tuple[int, int], threads: int, rows: Any = None) -> Copies:
+    """Say how so many threads copy the tiles of a tensor that is contiguous along `mode`. rows: as of `Copies`."""
     dtype = t.element_type
     step = 8 * VECTOR // dtype.width
     along = math.gcd(tile[mode] // step, threads)
@@ -102,15 +103,16 @@ def copies(t: Any, mode: int, tile: tuple[int, int], threads: int) -> Copies:
     atom = cute.make_copy_atom(cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL), dtype, 8 * VECTOR)
     values = cute.make_layout((step, 1) if mode == 0 else (1, step))
     tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(shape, stride=strides), values)
-    return Copies(tiled, tile, mode, int(dtype.width), int(t.shape[mode]) % step == 0)
+    return Copies(tiled, tile, mode, int(dtype.width), int(t.shape[mode]) % step == 0, rows)
 
 
 def arguments(
-    a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Warps, epilogue: Epilogue | None = None, c_dtype: Any = None
-) -> tuple[tuple[Any, ...], int]:
+    a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Warps, epilogue: Epilogue | None = None, c_dtype: Any = None,
+    rows_a: Any = None, rows_c: Any = None,
+) -> tuple[tuple[Any, ...], int]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: a Warps.
+    a, b, c, dtype, epilogue, c_dtype, rows_a, rows_c: as of `plan.arguments`. target: the GPU's record. cut: a Warps.
     """
     check(cut)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -145,8 +147,9 @@ def arguments(
             f"gemm: {cut}: the epilogue takes {held} bytes of shared memory, and there are {stages * cut.stage}: give "
             "more stages, or an epilogue of fewer vectors"
         )
-    shares = [copies(t, mode, tile, cut.threads) for t, mode, tile in (
-        (tA, a_mode, (tile_m, tile_k)), (tB, b_mode, (tile_n, tile_k)), (tC, c_mode, c_tile)
+    of_a, of_c = (None if r is None else by_index(t, r, m) for t, r in ((tA, rows_a), (tC, rows_c)))
+    shares = [copies(t, mode, tile, cut.threads, rows) for t, mode, tile, rows in (
+        (tA, a_mode, (tile_m, tile_k), of_a), (tB, b_mode, (tile_n, tile_k), None), (tC, c_mode, c_tile, of_c)
     )]  # fmt: skip
     extents: tuple[Any, ...] = cute.Int32(m), cute.Int32(n), cute.Int32(k)
     if n != int(c.shape[-1]) * spread:  # B's halves have room behind them
@@ -179,17 +182,20 @@ def modelled(cut: Warps, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) 
     return math.ceil(tiles / sms) * math.prod(cut.tile) * stages / RATE[cut.tile]
 
 
-def cuts(target: Any) -> list[Warps]:
-    """List the cuts that may be chosen for a GPU. target: its record."""
+def cuts(target: Any, named: bool = False) -> list[Warps]:
+    """List the cuts that may be chosen for a GPU. target: its record. named: whether an index names rows, for whose
+    numbers a tile of 128 by 128 has no registers left."""
     found = []
-    for cut in CUTS:
+    for cut in CUTS if not named else [cut for cut in CUTS if cut.tile != (128, 128)]:
         with contextlib.suppress(CuteError):
             found += [cut] * (stages_of(cut, target) >= FEWEST_STAGES)
     return found
 
 
-def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Warps:
+def plan(
+    c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None, named: bool = False
+) -> Warps:
     """Choose the cut that takes the least time on so many SMs, by the model, of those that fit. c, k, dtype, sms,
-    epilogue: as of `plan.plan`. target: the GPU's record."""
+    epilogue, named: as of `plan.plan`. target: the GPU's record."""
     spread = epilogue.spread if epilogue else 1
-    return min(cuts(target), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    return min(cuts(target, named), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))

@@ -4,8 +4,9 @@ float64."""
 
 import pytest
 
+import numba_cute as cute
 from numba_cute import CuteError, kernels
-from numba_cute.kernels.gemm import Warps, bias, gelu, matmul, residual, swiglu, total
+from numba_cute.kernels.gemm import bias, gelu, matmul, residual, swiglu, total
 
 torch = pytest.importorskip("torch")
 
@@ -99,8 +100,6 @@ def test_batches_broadcast_as_torchs_do(name):
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
 @pytest.mark.parametrize("name", ["odd K", "turned and odd", "float32 along N", "none of K", "heads in groups"])
 def test_those_of_warps_take_them_too(name, arch):
-    import numba_cute as cute
-
     with cute.simulation(arch, checks=False, sms=4):
         forward(*(OPERANDS | BATCHES)[name]())
 
@@ -194,6 +193,13 @@ def test_epilogues_count_the_products_rows():
 
 
 @SLOW
+@pytest.mark.parametrize("of_a, of_c", [(12, False), (None, True), (12, True)], ids=str)
+def test_those_of_warps_have_such_rows_too(of_a, of_c):
+    with cute.simulation("sm_80", checks=False, sms=4):
+        torchs(of_a, of_c, 20, 17, 72)
+
+
+@SLOW
 def test_no_row_has_no_gradient_and_nothing_is_written_for_it():
     a, b = torch.randn(6, 24).bfloat16().requires_grad_(), torch.randn(24, 16).bfloat16().requires_grad_()
     rows_a, rows_c = torch.tensor([5, -1, 2, 6]), torch.tensor([1, -1, 4, 0])
@@ -223,7 +229,6 @@ REFUSED = {
     "rows_of_a is float32": dict(rows_of_a=(3.0,)),
     "rows_of_c is int64 .*; its shape must be \\(4,\\)": dict(rows_of_c=(0, 1)),
     "rows are named by an index, of which no cuts are measured": dict(rows_of_a=(0,), tune=True),
-    "a kernel of wgmma alone": dict(rows_of_a=(0,), cut=Warps()),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.gemm import Plan, matmul
+from numba_cute.kernels.gemm import Plan, bias, matmul, residual, warps_plan
 from numba_cute.kernels.gemm.dense import THREADS
 from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, scratch_of
 from numba_cute.kernels.gemm.rows import Named, in_vectors, of_product
@@ -99,6 +99,20 @@ def test_nothing_is_spilled(of_a, of_c, n, dtype):
         scratch = tuple(np.zeros(s, t) for s, t in zip(scratch_of(y, cut, 66), (np.float32, np.int32)))
         args, _ = arguments(x, b, y, dtype, 66, cut, None, scratch, c_dtype, *named)
         r = cute.compile(kernel_of(cut), args, arch="sm_90a").resources
+        assert (r.spill_stores, r.local) == (0, 0), cut
+
+
+@SLOW
+@pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
+@pytest.mark.parametrize("dtype", [BF16, TF32], ids=str)
+def test_nothing_is_spilled_by_warps(dtype, target):
+    a, b, c, _, _, _ = problem(256, 512, 128, None, None, dtype)
+    index, c = np.zeros(256, np.int64), c.astype(F32.numpy if dtype == TF32 else BF16.numpy)
+    epilogue = bias(np.zeros(512, np.float32)) | residual(c)
+    for cut in warps_plan.cuts(cute.target(target), True):
+        named = Named(index, 300, 128), Named(index, 300, 512)
+        args, _ = warps_plan.arguments(a, b, c, dtype, cute.target(target), cut, epilogue, None, *named)
+        r = cute.compile(warps_plan.kernel_of(cut), args, arch=target).resources
         assert (r.spill_stores, r.local) == (0, 0), cut
 
 
