@@ -191,7 +191,7 @@ def arguments(
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     tC, c_mode = operand(c, c_dtype)
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
-    by_threads = rows_c is not None or not in_vectors(c)
+    by_threads = rows_c is not None or not in_vectors(c, c_dtype.width)
     if (by_threads and c_mode == 0) or (turned and (rows_a or rows_c)) or (rows_a and a_mode == 0):
         raise CuteError(
             f"gemm: {cut}: rows that an index names, and those of C that are no multiples of 16 bytes, are contiguous "
@@ -335,7 +335,7 @@ def cuts(
     operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements. named: whether an index names
     rows."""
     spread, found = epilogue.spread if epilogue else 1, []
-    turns = (False, True) if spread == 1 and c_width == 16 and not named and in_vectors(c) else (False,)
+    turns = (False, True) if spread == 1 and c_width == 16 and not named and in_vectors(c, c_width) else (False,)
     ways = itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns, (False, True))
     for tile_n, sharers, parts, splits, turned, tail in ways:
         cut = Plan(tile_n, sharers, parts, splits, turned, tail=tail)

@@ -57,13 +57,13 @@ def named_of(a: Any, c: Any, named: tuple[bool, bool], others: Any) -> Any:
     return made[0][0], made[1][0], made[0][1], made[1][1], tuple(left)
 
 
-def in_vectors(c: Any) -> bool:
+def in_vectors(c: Any, width: int) -> bool:
     """Say whether an array's rows (or columns, if these are contiguous) are multiples of 16 bytes, or it is a Source,
-    which knows how it is written."""
+    which knows how it is written. width: bits of its elements."""
     if isinstance(c, Source):
         return True
     t = view(c)
-    unit = 8 * VECTOR // t.element_type.width
+    unit = 8 * VECTOR // width
     return not any(s % unit for n, s in zip(t.shape, t.stride) if n > 1 and s != 1)
 
 

@@ -117,7 +117,7 @@ def test_nothing_is_spilled_by_warps(dtype, target):
 
 
 def test_what_threads_write_is_not_turned():
-    assert in_vectors(np.empty((8, 16), np.float16)) and not in_vectors(np.empty((8, 9), np.float16))
+    assert in_vectors(np.empty((8, 16), np.float16), 16) and not in_vectors(np.empty((8, 9), np.float16), 16)
     a, b, c, _, _, _ = problem(8, 9, 8)
     with pytest.raises(CuteError, match="stay the kernel's rows: leave turned out"):
         arguments(a, b, c, BF16, 1, Plan(64, 1, turned=True))
