@@ -109,8 +109,11 @@ def test_nothing_gives_nothing(what):
 
 
 REFUSED = {
-    "matmul: b is bfloat16 .*; rows of the result, of 9 elements": lambda: kernels.matmul(
-        normal(8, 16), normal(9, 16).mT
+    "matmul: out is bfloat16 .*; its elements must lie apart": lambda: kernels.matmul(
+        normal(8, 16), normal(9, 16).mT, out=normal(1, 9).expand(8, 9)
+    ),
+    "matmul: a is bfloat16 .*; their batches must broadcast": lambda: kernels.matmul(
+        normal(2, 8, 16), normal(3, 16, 8)
     ),
     "flash_attention: cu_seqlens_q is empty": lambda: kernels.flash_attention(
         normal(0, 1, 64), *[normal(1, 8, 1, 64)] * 2, cu_seqlens_q=int32(), max_seqlen_q=0

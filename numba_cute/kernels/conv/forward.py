@@ -66,7 +66,7 @@ def _prepared(
         entry.check_place(what, name, t)
     check(what, "out", result)
     for given in steps.given if steps else ():
-        given.check(rows_of(result))
+        given.check_as_it_lies(rows_of(result))
     family, fitted = family_of(what, x, cut), fit(x, tuple(weight.shape[2:]), walk)
     if family == entry.WARPGROUPS:
         check_steps(what, fitted.walk)

@@ -119,7 +119,7 @@ def _prepared(
     check(what, "out", result)
     check_channels(what, "x", x)
     for given in steps.given if steps else ():
-        given.check(rows_of(result))
+        given.check_as_it_lies(rows_of(result))
     family = family_of(what, x, cut)
     filters = _dense if family == entry.WARPGROUPS else lambda w: w  # each part permutes its own of the latter
     x, weight, found = in_order(x.detach()), filters(weight.detach()), []

@@ -21,6 +21,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import current, traced
 
 from .output import Pieces, of_warpgroup, partition
+from .rows import gather, store_piece
 from .shares import part_of_k, share_of
 
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
@@ -130,12 +131,20 @@ def is_last(ticket: Any, splits: int, flag: Any, thread: Any) -> Any:
     return current().compare("==", flag[0], splits - 1)
 
 
+@traced
+def release(done):
+    """Release the stage of a consumer, and go to the next."""
+    done.release()
+    done.advance()
+
+
 @cute.cluster_shape(2, 1)
 @cuda.jit(launch_bounds=(THREADS, 1))
 def gemm(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store, a_layout, b_layout, c_layout,
     cluster, schedule, epilogue, tma_d, mD, partials, tickets,
 ):  # fmt: skip
+    gathers, scatters = mA is None, mC is None  # threads read A's rows, and write C's: the atom is a Rows
     tile_n = tiled_mma.shape_mnk[1]
     sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share B, and those that share K
     tidx, _, _ = arch.thread_idx()
@@ -144,15 +153,19 @@ def gemm(
     sharer = rank if cute.const_expr(parts == 1) else rank % sharers
     part = 0 if cute.const_expr(parts == 1) else rank // sharers
     if warp_idx == 0:
-        cpasync.prefetch_descriptor(tma_a)
+        if cute.const_expr(not gathers):
+            cpasync.prefetch_descriptor(tma_a)
         cpasync.prefetch_descriptor(tma_b)
-        cpasync.prefetch_descriptor(tma_c)
+        if cute.const_expr(not scatters):
+            cpasync.prefetch_descriptor(tma_c)
 
     stages, slots = cute.size(a_layout, mode=[2]), cute.size(c_layout, mode=[2])
     store_n = cute.size(c_layout, mode=[1])
     k_kept = cute.size(b_layout, mode=[2])
     kept = k_kept != stages  # all K tiles of B, which has one tile of columns, are loaded once and stay
     loaded_once, more_barriers = (tile_n * ROW, 2) if cute.const_expr(kept) else (0, 0)
+    if cute.const_expr(gathers):
+        loaded_once, more_barriers = TILE_M * ROW, 2 * stages
     smem = utils.SmemAllocator()
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
@@ -196,6 +209,17 @@ def gemm(
             defer_sync=True,
             name="whole",
         )
+    if cute.const_expr(gathers):
+        gathered = pipeline.PipelineTmaAsync.create(
+            num_stages=stages,
+            producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+            consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, CONSUMER_WARPS),
+            tx_count=None,
+            barrier_storage=barriers + 2 * stages + 4 * slots,
+            tidx=tidx,
+            defer_sync=True,
+            name="gathered",
+        )
     pipeline.pipeline_init_arrive(cluster.shape)
     pipeline.pipeline_init_wait(cluster.shape)
     producer, consumer = mainloop.make_participants()
@@ -204,12 +228,13 @@ def gemm(
 
     # What TMA copies: A's tile to this CTA alone; of B's tile this CTA fetches its part, for all that share it.
     tile_k = 8 * ROW // dtype.width
-    gA = tiles_of(mA, (TILE_M, tile_k))
     gB = tiles_of(mB, (tile_n, tile_k))
-    gC = tiles_of(mC, (64, store_n))
-    tAsA, tAgA = partition(tma_a, sA, gA)
+    if cute.const_expr(not scatters):
+        gC = tiles_of(mC, (64, store_n))
+    if cute.const_expr(not gathers):
+        tAsA, tAgA = partition(tma_a, sA, tiles_of(mA, (TILE_M, tile_k)))
     tBsB, tBgB = partition(tma_b, sB, gB, sharer, sharers)
-    k_tiles = cute.size(tAgA, mode=[2])
+    k_tiles = cute.size(tBgB if cute.const_expr(gathers) else tAgA, mode=[2])
     own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
     tile_pieces = own_pieces * parts
     share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
@@ -235,7 +260,8 @@ def gemm(
                     stage = producer.acquire_and_advance()
                     cute.range_pop()
                     cute.range_push("load", k)
-                    cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
+                    if cute.const_expr(not gathers):
+                        cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
                     if cute.const_expr(not kept):
                         cute.copy(
                             tma_b, at(tBgB, n, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
@@ -249,7 +275,8 @@ def gemm(
         elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
             sC_group = of_warpgroup(sC, group)
-            tCsC, tCgC = partition(tma_c, sC_group, gC)
+            if cute.const_expr(not scatters):
+                tCsC, tCgC = partition(tma_c, sC_group, gC)
             lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
             matrix = None
             if cute.const_expr(tma_d is not None):
@@ -271,7 +298,11 @@ def gemm(
                     state.advance()
                     column = tile_pieces * n + part * own_pieces + piece
                     if cute.const_expr(splits == 1) or split == splits or flag[0] == splits - 1:
-                        cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
+                        if cute.const_expr(scatters):
+                            shared = sC_group[None, None, piece % slots]
+                            store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
+                        else:
+                            cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
                     arch.cp_async_bulk_commit_group()
                     if cute.const_expr(lag <= piece and piece - lag + slots < own_pieces):  # that has left its slot
                         arch.cp_async_bulk_wait_group(lag, read=True)
@@ -290,6 +321,8 @@ def gemm(
                         column = tile_pieces * n + part * own_pieces + piece
                         slot = 2 * piece + group
                         fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
+        elif cute.const_expr(gathers):
+            gather(tma_a, gathered, sA, scheduler, splits, part, parts, k_tiles)
         if cute.const_expr(parts > 1):
             arch.cluster_wait()
             arch.cluster_arrive()
@@ -312,6 +345,8 @@ def gemm(
 
         if cute.const_expr(kept):
             whole.make_consumer().wait_and_advance()
+        if cute.const_expr(gathers):
+            of_a, done_a = gathered.make_consumer(), gathered.make_consumer()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             batch, split = share_of(layer, splits)
@@ -320,6 +355,8 @@ def gemm(
             for k in range(first_k, end_k):
                 cute.range_push("wait", k)
                 stage = consumer.wait_and_advance()
+                if cute.const_expr(gathers):
+                    of_a.wait_and_advance()
                 cute.range_pop()
                 cute.range_push("multiply", k)
                 warpgroup.fence()
@@ -332,11 +369,15 @@ def gemm(
                 warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
                 if k > first_k:
                     previous.release()
+                    if cute.const_expr(gathers):
+                        release(done_a)
                 previous = stage
                 cute.range_pop()
             cute.range_push("drain")
             warpgroup.wait_group(0)
             previous.release()
+            if cute.const_expr(gathers):
+                release(done_a)
             cute.range_pop()
             cute.range_push("epilogue", m)
 

@@ -30,24 +30,36 @@ class Given(NamedTuple):
     along: str
     fold: str = ""
 
-    def check(self, c: Any) -> None:
-        """Refuse a tensor that does not fit the result `c`, with CuteError."""
+    def check(self, c: Any, shape: Any) -> None:
+        """Refuse a tensor that does not fit the result `c`, with CuteError. shape: of the product that becomes it."""
         said = f"matmul: the epilogue's {entry.described(self.tensor)} along {self.along!r}"
         if getattr(self.tensor, "device", None) != c.device:
             raise CuteError(f"{said} must be a tensor on {c.device}, where the result is")
         if self.along == "both":
-            same = self.tensor.shape == c.shape and self.tensor.dtype == c.dtype
-            if not same or contiguous_along(self.tensor) != contiguous_along(c) or self.tensor.data_ptr() % 16:
-                raise CuteError(f"{said} must have the shape, elements and order of the result, {entry.described(c)}")
+            if tuple(self.tensor.shape) != tuple(shape) or self.tensor.dtype != c.dtype:
+                raise CuteError(
+                    f"{said} must have the shape of the product, {tuple(shape)}, and elements of the result's type, "
+                    f"{c.dtype}"
+                )
         elif self.along == "all" and self.tensor.numel() != 1:
             raise CuteError(f"{said} must have one element")
         if self.fold and (entry.type_name(self.tensor) != "float32" or not self.tensor.is_contiguous()):
             raise CuteError(f"{said} must be contiguous float32 for its sums or maxima: torch.zeros(…)")
 
-
-def contiguous_along(t: Any) -> int:
-    """Say along which of its last two modes a tensor of torch's is contiguous: -1, or -2. t: the tensor."""
-    return -1 if t.stride(-1) == 1 else -2
+    def check_as_it_lies(self, c: Any) -> None:
+        """Refuse it for an entry that makes no copies: a matrix must be contiguous along the same mode as `c`, and in
+        rows of multiples of 16 bytes."""
+        self.check(c, c.shape)
+        t = self.tensor
+        if self.along != "both":
+            return
+        unit, inner = 16 // t.element_size(), -1 if c.stride(-1) == 1 else -2
+        steps = [s for i, (n, s) in enumerate(zip(t.shape, t.stride()), -t.ndim) if n > 1 and i != inner]
+        if t.stride(inner) != 1 or t.data_ptr() % 16 or any(s % unit for s in steps):
+            raise CuteError(
+                f"matmul: the epilogue's {entry.described(t)} along 'both' must have the order of the result, "
+                f"{entry.described(c)}, and begin each row at a multiple of 16 bytes: give a copy that does"
+            )
 
 
 def _one_of(tensor: Any) -> Any:
@@ -71,7 +83,7 @@ def one(tensor: Any) -> Given:
 
 
 def matrix(tensor: Any) -> Given:
-    """Read a value for each element of C. tensor: of C's shape, element type and order."""
+    """Read a value for each element of C. tensor: of C's shape and element type."""
     return Given(tensor, "both")
 
 
@@ -293,7 +305,7 @@ def scale(factor: Any, along: str = "all") -> Epilogue:
 
 
 def residual(tensor: Any, factor: float = 1.0) -> Epilogue:
-    """Add `factor` times a matrix. tensor: of C's shape, element type and order."""
+    """Add `factor` times a matrix. tensor: of C's shape and element type."""
     if factor == 1.0:
         return Epilogue(_add, matrix(tensor))
     return Epilogue(_scaled_and_added, matrix(tensor), factor)

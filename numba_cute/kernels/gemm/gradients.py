@@ -253,7 +253,7 @@ def reduced(g: Any, along: str, like: Any) -> Any:
     if along == "both":
         return g
     kept = {"columns": [g.ndim - 1], "rows": [g.ndim - 2], "all": []}[along]
-    kept += [0] if along != "all" and like.ndim == 2 and g.ndim == 3 else []
+    kept += list(range(g.ndim - 2)) if along != "all" and like.ndim > 1 else []
     others = [i for i in range(g.ndim) if i not in kept]
     return g.sum(others, dtype=entry.pytorch().float32) if others else g.float()
 
@@ -262,35 +262,47 @@ def reduced(g: Any, along: str, like: Any) -> Any:
 
 
 def product(multiply: Any, x: Any, y: Any, like: Any) -> Any:
-    """Multiply x @ y for the gradient of `like`, of its type and order; the batches that it has not are added up.
+    """Multiply x @ y for the gradient of `like`, of its type, shape and order; the batches in which it was repeated are
+    added up.
 
-    multiply: `multiply(x, y)`. x, y: matrices, or batches of them."""
-    if like.ndim < max(x.ndim, y.ndim):  # batches are a part of what is summed over
-        x, y = x.mT.reshape(-1, x.shape[1]).mT, y.reshape(-1, y.shape[2])
+    multiply: `multiply(x, y)`. x, y: matrices, or batches of them that broadcast."""
+    batches = entry.pytorch().broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    own = (1,) * (len(batches) + 2 - like.ndim) + like.shape[:-2]
+    repeated = [i for i, (n, whole) in enumerate(zip(own, batches)) if n != whole]
+    if repeated:  # their batches are a part of what is summed over
+        order = [i for i in range(len(batches)) if i not in repeated] + repeated
+        kept, rank = [batches[i] for i in order[: len(order) - len(repeated)]], len(batches)
+        x = x.expand(*batches, *x.shape[-2:]).permute(*order, rank + 1, rank)
+        y = y.expand(*batches, *y.shape[-2:]).permute(*order, rank, rank + 1)
+        x, y = x.reshape(*kept, -1, x.shape[-1]).mT, y.reshape(*kept, -1, y.shape[-1])
     turned = like.stride(-2) == 1 and like.stride(-1) != 1
-    made = _aligned(multiply, *((y.mT, x.mT) if turned else (x, y)))
-    return made.mT if turned else made
+    made = multiply(y.mT, x.mT).mT if turned else multiply(x, y)
+    return made.reshape(like.shape) if repeated else made
 
 
-def _aligned(multiply: Any, x: Any, y: Any) -> Any:
-    """Multiply what TMA may not take as it lies: rows of the result are made multiples of 16 bytes, and cut."""
-    unit, columns = 16 // y.element_size(), y.shape[-1]
-    if columns % unit:
-        y = entry.pytorch().nn.functional.pad(y, (0, -columns % unit))
-    made = multiply(ready(x, -1), ready(y, -2))
-    return made[..., :columns] if columns % unit else made
+# ---------------------------------------------------------------- rows that an index names
 
 
-def ready(t: Any, along: int) -> Any:
-    """Give an operand as TMA and wgmma take it, a copy if need be. along: which of its modes is summed over."""
-    unit, size = 16 // t.element_size(), t.element_size()
-    steps = [s for n, s in zip(t.shape, t.stride()) if n > 1]
-    inner = -1 if t.stride(-1) == 1 else -2 if t.stride(-2) == 1 else 0
-    fits = inner and not any(s % unit for s in steps if s != 1) and t.storage_offset() * size % 16 == 0
-    if fits and (size == 2 or t.stride(along) == 1):
+def picked(t: Any, rows: Any) -> Any:
+    """Give the rows of a matrix that an index names, 0 for those that are none; all, if there is no index."""
+    if rows is None:
         return t
-    turned = along == -2 and size != 2
-    t = t.mT if turned else t
-    room = entry.pytorch().nn.functional.pad(t, (0, -t.shape[-1] % unit)).contiguous()
-    copy = room[..., : t.shape[-1]]
-    return copy.mT if turned else copy
+    there, number = _within(t, rows)
+    return entry.pytorch().where(there[:, None], t.index_select(0, number), 0.0)
+
+
+def added(rows_of: Any, rows: Any, like: Any) -> Any:
+    """Add rows, in float32, to those of a matrix like `like` that an index names; give them as they are, if there is
+    none."""
+    if rows is None:
+        return rows_of
+    torch = entry.pytorch()
+    there, number = _within(like, rows)
+    sums = torch.zeros(like.shape, dtype=torch.float32, device=like.device)
+    return sums.index_add_(0, number, torch.where(there[:, None], rows_of, 0.0)).to(like.dtype)
+
+
+def _within(t: Any, rows: Any) -> tuple[Any, Any]:
+    """Say which numbers are rows of a matrix, and give them, with others in the place of those that are none."""
+    there = (rows >= 0) & (rows < t.shape[0])
+    return there, entry.pytorch().where(there, rows, 0)

@@ -13,18 +13,19 @@ from numba_cute import CuteError, utils
 
 from .. import entry
 from . import gradients, umma_plan, warps_plan
+from .checks import OPERANDS as OPERANDS, RESULT_TYPES as RESULT_TYPES, check, result_of
 from .dense import THREADS
 from .epilogue import Epilogue
 from .operands import swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
+from .rows import named_of, of_product
+from .taken import Taken
 from .umma_plan import Umma
 from .warps_plan import Warps
 
 if TYPE_CHECKING:
     import torch
 
-OPERANDS = ("bfloat16", "float16", "float32", "float8_e4m3fn", "float8_e5m2", "int8")
-RESULT_TYPES = ("bfloat16", "float16", "float32")
 MOST = 4096  # problems that are remembered
 _BESIDE: dict[Any, Any] = {Warps: (warps_plan, entry.WARPS), Umma: (umma_plan, entry.TENSOR_MEMORY)}
 """The families beside Hopper's, by their cuts: who plans for them, and what they are."""
@@ -116,18 +117,21 @@ def tuned(a: Any, b: Any, c: Any, dtype: Any, epilogue: Epilogue | None = None, 
 
 
 def matmul(
-    a: Any, b: Any, *, epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None,
-    cut: Plan | Warps | Umma | None = None, tune: bool = False,
+    a: Any, b: Any, *, epilogue: Epilogue | None = None, rows_of_a: Any = None, rows_of_c: Any = None, out: Any = None,
+    out_dtype: Any = None, cut: Plan | Warps | Umma | None = None, tune: bool = False,
 ) -> Any:  # fmt: skip
     """Multiply matrices, a @ b, on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a, sm_120 or sm_121, with an
     epilogue that costs next to nothing.
 
-    a: (M, K), b: (K, N), or batches of them, (L, M, K) and (L, K, N), of which one may be a single matrix; both of
-    bfloat16, float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. Each is contiguous along
-    either of its last modes, so that transposed views are taken as they are; along K, if its elements have not 16 bits.
-    The other strides are multiples of 16 bytes. epilogue: what becomes of the sums (`numba_cute.kernels.gemm.bias` and
-    its like, or an `Epilogue` of your own); of one that makes one column of two, the result has N / 2 columns.
-    out: what is written to, contiguous along its last mode or the one before. out_dtype: of the result, if out is not
+    a: (…, M, K), b: (…, K, N), whose batches broadcast, or vectors, (K,), as torch.matmul takes them; both of bfloat16,
+    float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. What is contiguous along one of its
+    last modes (along K, if its elements have not 16 bits), with the other strides multiples of 16 bytes, is taken as it
+    lies, transposed views too; anything else is copied to such rows first. epilogue: what becomes of the sums
+    (`numba_cute.kernels.gemm.bias` and its like, or an `Epilogue` of your own); of one that makes one column of two,
+    the result has N / 2 columns. rows_of_a: (M,) int32 or int64, of two matrices: the product's row i is
+    a[rows_of_a[i]] @ b; of a row that `a` has not it is NaN. rows_of_c: (M,), where row i goes, after the epilogue,
+    which counts the product's own rows: each row once. What the result has no row for is left out, and a row of it that
+    nothing goes to keeps what `out` holds, or is 0. out: what is written to, of any strides. out_dtype: if out is not
     given: torch.bfloat16, float16 or float32; by default that of the operands, bfloat16 for float8, int32 for int8
     without an epilogue, and float32 with one. cut: a Plan of wgmma (sm_90a), an Umma of tcgen05
     (sm_100a, sm_103a), or a Warps of mma.sync, which all these GPUs run; by default the one that a model finds fastest
@@ -141,16 +145,36 @@ def matmul(
     torch.autocast makes a and b of its type. CuteError for what it does not take.
     """
     a, b = entry.under_autocast(a, b)
+    rows = rows_of_a, rows_of_c
+    if 1 in (getattr(a, "ndim", 2), getattr(b, "ndim", 2)) and rows == (None, None):
+        return _of_vectors(a, b, epilogue=epilogue, out=out, out_dtype=out_dtype, cut=cut, tune=tune)
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
     torch = entry.pytorch()
     if not torch.compiler.is_compiling():
         entry.refuse_tangents("matmul", [a, b, out, *given])
     if tune:
+        if rows != (None, None):
+            raise CuteError(
+                "matmul: tune=True, and rows are named by an index, of which no cuts are measured: leave it out"
+            )
         _tune(torch, a, b, epilogue, out, out_dtype, cut)
-    if OPERATOR.watched((a, b, given)) and (form is None or isinstance(epilogue, Epilogue)):
-        return _traced(torch, a, b, epilogue, out, out_dtype, cut)
+    if OPERATOR.watched((a, b, given, *rows)) and (form is None or isinstance(epilogue, Epilogue)):
+        return _traced(torch, a, b, epilogue, rows, out, out_dtype, cut)
     entry.refuse_gradients("matmul", [out])
-    return _launched(a, b, epilogue, form, given, out, out_dtype, cut)
+    return _launched(a, b, epilogue, form, given, rows, out, out_dtype, cut)
+
+
+def _of_vectors(a: Any, b: Any, out: Any, **options: Any) -> Any:
+    """Multiply where a or b is a vector: a row, or a column, whose mode the result has not."""
+    modes = [mode for mode, x in ((-2, a), (-1, b)) if getattr(x, "ndim", 2) == 1]
+    a, b = a[None] if -2 in modes else a, b[:, None] if -1 in modes else b
+    there = out
+    for mode in modes[::-1] if hasattr(out, "unsqueeze") else ():
+        there = there.unsqueeze(mode)
+    made = matmul(a, b, out=there, **options)
+    for mode in modes:
+        made = made.squeeze(mode)
+    return made if out is None else out
 
 
 _winners: dict[Any, Plan] = {}
@@ -164,7 +188,7 @@ def _problem(a: Any, b: Any, c: Any, epilogue: Epilogue | None) -> Any:
 
 def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -> None:
     """Search for the fastest cut, if none was found for such tensors. What the caller has is not written."""
-    c = _result(a, b, epilogue, out, out_dtype, cut)
+    c = result_of(a, b, epilogue, (None, None), out, out_dtype, cut)
     rule = (
         "the cut is given: leave one out" if cut is not None
         else "torch.compile runs, which measures nothing: call it so before" if torch.compiler.is_compiling()
@@ -176,22 +200,23 @@ def _tune(torch: Any, a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, c
     problem = _problem(a, b, c, epilogue)
     if problem in _winners or (entry.simulated() is not None and tuned.options.device is None):
         return  # known, or there is nothing to measure
-    _check(a, b, c, epilogue.given if epilogue else [], entry.check_target("matmul(tune=True)", a))
+    check(a, b, c, epilogue.given if epilogue else [], entry.check_target("matmul(tune=True)", a))
     a, b = a.detach(), b.detach()
     spare, own = torch.empty_strided(c.shape, c.stride(), dtype=c.dtype, device=c.device), None
     if epilogue:
         own = Epilogue.of(epilogue.form, [x.tensor.detach().clone() if x.fold else x.tensor.detach()
                                           for x in epilogue.given])  # fmt: skip
-    found = tuned.tune(a, swapped(view(b, 16)), spare, operands_of(a), own, entry.element_type(c))
+    (x, y, z), _, own = _of_kernel(a, b, spare, own, True)
+    found = tuned.tune(x, swapped(view(y, 16)), z, operands_of(a), own, entry.element_type(c))
     _winners[problem] = Plan(**found.best)
     _known.clear()  # what was prepared before
 
 
 def _launched(
-    a: Any, b: Any, epilogue: Any, form: Any, given: list[Any], out: Any, out_dtype: Any, cut: Any
+    a: Any, b: Any, epilogue: Any, form: Any, given: list[Any], rows: Any, out: Any, out_dtype: Any, cut: Any
 ) -> Any:  # fmt: skip
-    """Launch what was prepared for tensors like these, and give the result."""
-    tensors = [a, b, out, *given]
+    """Launch what was prepared for tensors like these, and give the result. rows: the indices, or None."""
+    tensors = [a, b, out, *given, *rows]
     key: Any = None
     try:
         key = (entry.simulated(), *entry.kinds(tensors), form, out_dtype, cut)
@@ -199,17 +224,19 @@ def _launched(
     except (AttributeError, TypeError):  # some are no tensors, which is refused in words
         known = None
     if known is None:
-        known = _prepared(a, b, out, out_dtype, epilogue, cut)
+        known = _prepared(a, b, rows, out, out_dtype, epilogue, cut)
         if len(_known) >= MOST:
             _known.pop(next(iter(_known)), None)
         _known[key] = known
     launch, empty = known
     tensors[2] = out = empty() if out is None else out
-    launch(*[t.detach() if t.requires_grad else t for t in tensors])
+    launch(*[t.detach() if t.requires_grad else t for t in tensors if t is not None])
     return out
 
 
-def _traced(torch: Any, a: Any, b: Any, epilogue: Epilogue | None, out: Any, out_dtype: Any, cut: Any) -> Any:
+def _traced(
+    torch: Any, a: Any, b: Any, epilogue: Epilogue | None, rows: Any, out: Any, out_dtype: Any, cut: Any
+) -> Any:
     """Multiply as the operator that autograd and torch.compile know."""
     form, given = (epilogue.form, epilogue.tensors) if epilogue else ((), [])
     if out is not None:
@@ -220,7 +247,7 @@ def _traced(torch: Any, a: Any, b: Any, epilogue: Epilogue | None, out: Any, out
     if torch.is_grad_enabled() and any(t.requires_grad for t in (a, b, *given)):
         gradients.check_operand(a)
         gradients.check("matmul", form, given)
-    made, *beside = OPERATOR.traced(a, b, list(given), form, out_dtype, cut)
+    made, *beside = OPERATOR.traced(a, b, list(given), *rows, form, out_dtype, cut)
     gradients.combine(epilogue, beside)
     return made
 
@@ -230,40 +257,41 @@ def _epilogue_of(form: Any, given: list[Any]) -> Epilogue | None:
 
 
 def _results(
-    a: torch.Tensor, b: torch.Tensor, given: list[torch.Tensor], form: object, out_dtype: torch.dtype | None,
-    cut: object,
+    a: torch.Tensor, b: torch.Tensor, given: list[torch.Tensor], rows_of_a: torch.Tensor | None,
+    rows_of_c: torch.Tensor | None, form: object, out_dtype: torch.dtype | None, cut: object,
 ) -> Any:  # fmt: skip
     """Check the arguments, and make the result, and zeros for what the epilogue finds beside."""
     torch, epilogue = entry.pytorch(), _epilogue_of(form, given)
-    made = _result(a, b, epilogue, None, out_dtype, cut)
+    made = result_of(a, b, epilogue, (rows_of_a, rows_of_c), None, out_dtype, cut)
     folded = [x.tensor for x in (epilogue.given if epilogue else ()) if x.fold]
     return [made, *(torch.zeros(t.shape, dtype=torch.float32, device=a.device) for t in folded)]
 
 
 def _planned(
-    a: Any, b: Any, given: list[Any], results: list[Any], form: Any, out_dtype: Any, cut: Any
+    a: Any, b: Any, given: list[Any], rows_a: Any, rows_c: Any, results: list[Any], form: Any, out_dtype: Any, cut: Any
 ) -> Callable[..., None]:
     """Give what multiplies such tensors."""
     folds = gradients.folds_of(form)
 
-    def run(a: Any, b: Any, given: list[Any], results: list[Any]) -> None:
+    def run(a: Any, b: Any, given: list[Any], rows_a: Any, rows_c: Any, results: list[Any]) -> None:
         out, *beside = results
         left = iter(beside)
         own = [next(left) if fold else t for t, fold in zip(given, folds, strict=True)]
-        _launched(a, b, _epilogue_of(form, own), form or None, own, out, None, cut)
+        _launched(a, b, _epilogue_of(form, own), form or None, own, (rows_a, rows_c), out, None, cut)
 
     return run
 
 
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:
-    a, b, given, ctx.form, _, ctx.cut = inputs
-    ctx.save_for_backward(a, b, *(None if fold else t for t, fold in zip(given, gradients.folds_of(ctx.form))))
+    a, b, given, *rows, ctx.form, _, ctx.cut = inputs
+    kept = (None if fold else t for t, fold in zip(given, gradients.folds_of(ctx.form)))
+    ctx.save_for_backward(a, b, *rows, *kept)
     ctx.set_materialize_grads(False)
 
 
 def _gradients(ctx: Any, found: list[Any]) -> Any:
     """Give the gradients of both operands, and of the epilogue's tensors."""
-    (a, b, *given), form, dy = ctx.saved_tensors, ctx.form, found[0]
+    (a, b, rows_a, rows_c, *given), form, dy = ctx.saved_tensors, ctx.form, found[0]
     needs_a, needs_b, needs, *_ = ctx.needs_input_grad
     if any(g is not None for g in found[1:]):
         raise CuteError(
@@ -271,98 +299,27 @@ def _gradients(ctx: Any, found: list[Any]) -> Any:
             "gradient, x.detach(), or take one derivative"
         )
     if dy is None:
-        return None, None, [None] * len(given), None, None, None
+        return None, None, [None] * len(given), None, None, None, None, None
+    dy = gradients.picked(dy, rows_c)
     wanted, dz = gradients.wanted_of(form, needs), dy
     of_given: dict[int, Any] = {}
     if form:
-        run = lambda epilogue: OPERATOR.traced(a, b, epilogue.tensors, epilogue.form, dy.dtype, None)  # noqa: E731
+        dtype = dy.dtype
+        run = lambda x: OPERATOR.traced(a, b, x.tensors, rows_a, None, x.form, dtype, None)  # noqa: E731
         dz, of_given = gradients.of_epilogue(run, dy.contiguous(), form, given, needs_a or needs_b, wanted)
-    multiply = lambda x, y: OPERATOR.traced(x, y, [], (), None, None)[0]  # noqa: E731
+    wide = entry.pytorch().float32 if rows_a is not None else None  # a row may be several of the product's
+    multiply = lambda x, y, kind=None: OPERATOR.traced(x, y, [], None, None, (), kind, None)[0]  # noqa: E731
     dz = None if dz is None else dz.to(a.dtype)
-    da = gradients.product(multiply, dz, b.mT, a) if needs_a else None
-    db = gradients.product(multiply, a.mT, dz, b) if needs_b else None
-    return da, db, [of_given.get(i) for i in range(len(given))], None, None, None
+    own = gradients.picked(a, rows_a)
+    da = gradients.product(lambda x, y: multiply(x, y, wide), dz, b.mT, own) if needs_a else None
+    da = gradients.added(da, rows_a, a) if needs_a else None
+    db = gradients.product(multiply, own.mT, dz, b) if needs_b else None
+    return da, db, [of_given.get(i) for i in range(len(given))], None, None, None, None, None
 
 
 OPERATOR = entry.Operator(
     "numba_cute::matmul", _planned, _results, count=None, backward=_gradients, setup_context=_keep
 )
-
-
-def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -> Any:
-    """What is written to: `out`, if it fits, or a new tensor. What does not fit is refused."""
-    torch = entry.pytorch()
-    for name, x in (("a", a), ("b", b)):
-        entry.check("matmul", name, x, dtypes=OPERANDS, least_rank=2, last=False, like=a)
-        if len(x.shape) > 3:
-            raise CuteError(f"matmul: {name} is {entry.described(x)}; it must have 2 or 3 modes: reshape it")
-    if epilogue is not None and not isinstance(epilogue, Epilogue):
-        raise CuteError(f"matmul: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
-    if cut is not None and not isinstance(cut, (Plan, Warps, Umma)):
-        raise CuteError(f"matmul: cut is {entry.described(cut)}; give a Plan, an Umma, a Warps, or None")
-    if a.dtype != b.dtype or a.shape[-1] != b.shape[-2]:
-        raise CuteError(
-            f"matmul: a is {entry.described(a)} and b {entry.described(b)}; both must have the same elements, and a as "
-            "many columns as b has rows"
-        )
-    batches = {x.shape[0] for x in (a, b) if len(x.shape) == 3}
-    spread = epilogue.spread if epilogue else 1
-    rule = (
-        "have as many matrices as a" if len(batches) > 1
-        else "not be empty" if 0 in (*a.shape, *b.shape)
-        else "have columns in two halves, each of a multiple of 8" if spread == 2 and b.shape[-1] % 16
-        else ""
-    )  # fmt: skip
-    if rule:
-        raise CuteError(f"matmul: a is {entry.described(a)} and b {entry.described(b)}; b must {rule}")
-    shape = (*batches, a.shape[-2], b.shape[-1] // spread)
-    usual = {torch.int8: torch.float32 if epilogue else torch.int32}
-    usual |= {torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
-    dtype = out_dtype or (out.dtype if out is not None else usual.get(a.dtype, a.dtype))
-    allowed = RESULT_TYPES if a.dtype != torch.int8 or epilogue else ("int32",)
-    made = out is None
-    if made:
-        out = torch.empty(shape, dtype=dtype, device=a.device)
-    entry.check("matmul", "out", out, dtypes=allowed, shape=shape, last=False, like=a)
-    if out.dtype != dtype:
-        raise CuteError(f"matmul: out is {entry.described(out)}, and out_dtype {out_dtype}: leave one out")
-    if made and out.shape[-1] * out.element_size() % 16:
-        raise CuteError(
-            f"matmul: b is {entry.described(b)}; rows of the result, of {out.shape[-1]} elements, must be multiples of "
-            f"16 bytes: pad its columns, or give an out= whose rows have room"
-        )
-    return out
-
-
-def _check(a: Any, b: Any, c: Any, given: list[Any], family: str) -> None:
-    """What the copies and the multiply of a family want of the tensors, and the epilogue of its own."""
-    copy, multiply = {entry.WARPS: ("cp.async", "ldmatrix"), entry.TENSOR_MEMORY: ("TMA", "tcgen05")}.get(
-        family, ("TMA", "wgmma")
-    )
-    if family == entry.WARPS and entry.type_name(a) not in warps_plan.OPERANDS:
-        raise CuteError(
-            f"matmul: a is {entry.described(a)}; mma.sync multiplies {', '.join(warps_plan.OPERANDS)} here, and float8 "
-            "not yet: convert it, or use PyTorch's own"
-        )
-    for name, x in (("a", a), ("b", b), ("out", c)):
-        entry.check_place("matmul", name, x)
-        unit = 16 // x.element_size()
-        steps = [s for n, s in zip(x.shape, x.stride()) if n > 1]
-        inner = {x.stride(-1): -1, x.stride(-2): -2}.get(1)
-        if x.data_ptr() % 16 or inner is None or any(s % unit for s in steps if s != 1):
-            raise CuteError(
-                f"matmul: {name} is {entry.described(x)}; {copy} wants it to begin at 16 bytes, one of its last two "
-                f"modes to be contiguous, and its other strides to be multiples of {unit}: pad it, or give a copy"
-            )
-        along = {"a": -1, "b": -2}.get(name)
-        if x.element_size() != 2 and along is not None and x.stride(along) != 1:
-            turn = "a.contiguous()" if name == "a" else "b.mT.contiguous().mT"
-            raise CuteError(
-                f"matmul: {name} is {entry.described(x)}; {multiply} takes elements of {8 * x.element_size()} bits "
-                f"contiguous along K alone: give {turn}"
-            )
-    for x in given:
-        x.check(c)
 
 
 class Splits:
@@ -386,31 +343,54 @@ class Splits:
 
 
 def _prepared(
-    a: Any, b: Any, out: Any, out_dtype: Any, epilogue: Epilogue | None, cut: Plan | None
+    a: Any, b: Any, rows: Any, out: Any, out_dtype: Any, epilogue: Epilogue | None, cut: Plan | Warps | None
 ) -> tuple[Callable[..., None], Callable[[], Any]]:
-    """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, and the
-    epilogue's tensors, and what makes such a result."""
-    c = _result(a, b, epilogue, out, out_dtype, cut)
+    """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, the
+    epilogue's tensors and the indices, and what makes such a result."""
+    c = result_of(a, b, epilogue, rows, out, out_dtype, cut)
     family = entry.check_target("matmul", a, entry.WARPGROUPS, entry.TENSOR_MEMORY, entry.WARPS)
     if isinstance(cut, (Plan, Umma)) and family != (entry.WARPGROUPS if isinstance(cut, Plan) else entry.TENSOR_MEMORY):
         name, has = entry.target_at(a).name, "wgmma" if isinstance(cut, Plan) else "tcgen05"
         raise CuteError(f"matmul: cut is {cut}, of {has}, which {name} has not: leave it out, or give a Warps")
-    _check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family)
-    dtype = operands_of(a)
+    check(a, b, c, epilogue.given if epilogue else [], entry.WARPS if isinstance(cut, Warps) else family, rows)
     target = entry.target_at(a) if family != entry.WARPGROUPS else None
+    make = entry.pytorch().empty if rows[1] is None else entry.pytorch().zeros
+    shape, torch_type, device = tuple(c.shape), c.dtype, c.device
+    empty = lambda: make(shape, dtype=torch_type, device=device)  # noqa: E731
+    if 0 in (*shape, b.shape[-1], *(r.shape[0] for r in rows if r is not None)):
+        return lambda *tensors: None, empty
     ours: Plan | Warps | Umma | None = cut or (_winners.get(_problem(a, b, c, epilogue)) if target is None else None)
-    chosen = ours or _chosen(c, a.shape[-1], dtype, epilogue, target)
-    launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, chosen, epilogue)
-    shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
-    return launch, lambda: empty(shape, dtype=torch_type, device=device)
+    threads = target is None and not isinstance(cut, Warps) and not (cut and cut.turned)
+    (x, y, z), around, own = _of_kernel(a, b, c, epilogue, threads, rows)
+    chosen = ours if rows == (None, None) else cut
+    if chosen is None:
+        m = next((r.shape[0] for r in rows if r is not None), None)
+        chosen = _chosen(z if m is None else of_product(z, m), x.shape[-1], operands_of(a), own, target, m is not None)
+    launch = launch_on((x, y, z), lambda a, b, c: (a, swapped(view(b, 16)), c), operands_of(a), chosen, own, rows)
+    return around(launch), empty
 
 
-def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any) -> Plan | Warps | Umma:
-    """Choose the cut for a result like c. target: the record of a GPU that is none of Hopper's, or None."""
-    if target is not None:
-        plans: Any = umma_plan if entry.family_of(target) == entry.TENSOR_MEMORY else warps_plan
-        return plans.plan(c, k, dtype, sms_here(), target, epilogue)  # type: ignore[no-any-return]
-    return plan(c, k, dtype, sms_here(), epilogue, entry.element_type(c).width)
+def _of_kernel(
+    a: Any, b: Any, c: Any, epilogue: Epilogue | None, threads: bool, rows: Any = (None, None)
+) -> tuple[list[Any], Callable[..., Any], Any]:
+    """Give tensors like those that the kernel has in the place of a, b and c, what makes them around a launch, and the
+    epilogue with such tensors of its own. threads: whether threads write what TMA cannot. rows: the indices."""
+    tensors = [t.detach() for t in (a, b, c, *(epilogue.tensors if epilogue else ()))]
+    a, b, c, *_ = tensors
+    taken = Taken.of(a, b, c, epilogue, threads, rows)
+    views = taken.views(tensors, taken.rooms(tensors))
+    around = taken.around if any(v is not t for v, t in zip(views, tensors)) else lambda launch: launch
+    return views[:3], around, Epilogue.of(epilogue.form, views[3:]) if epilogue else None
+
+
+def _chosen(c: Any, k: int, dtype: Any, epilogue: Epilogue | None, target: Any, named: bool) -> Plan | Warps | Umma:
+    """Choose the cut for a result like c. target: the record of a GPU that is none of Hopper's, or None. named: whether
+    an index names rows."""
+    if target is None:
+        return plan(c, k, dtype, sms_here(), epilogue, view(c).element_type.width, named=named)
+    if entry.family_of(target) == entry.TENSOR_MEMORY:
+        return umma_plan.plan(c, k, dtype, sms_here(), target, epilogue)
+    return warps_plan.plan(c, k, dtype, sms_here(), target, epilogue, named)
 
 
 def operands_of(t: Any) -> Any:
@@ -420,33 +400,42 @@ def operands_of(t: Any) -> Any:
 
 def launch_on(
     tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any,
-    cut: Plan | Warps | Umma, epilogue: Epilogue | None = None, share: int | None = None,
+    cut: Plan | Warps | Umma, epilogue: Epilogue | None = None, rows: Any = (None, None), share: int | None = None,
 ) -> Callable[..., None]:  # fmt: skip
-    """Give what launches the GEMM on tensors like some: two operands, a result, and the epilogue's.
+    """Give what launches the GEMM on tensors like some: two operands, a result, the epilogue's, and the indices.
 
-    tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there. share:
-    of a Warps, as there."""
-    form, count = epilogue and epilogue.form, len(epilogue.tensors) if epilogue else 0
+    tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there. rows:
+    the indices that name A's rows and C's, or None. share: of a Warps, as of its arguments."""
+    indices = [r for r in rows if r is not None]
+    named, form, count = (
+        (rows[0] is not None, rows[1] is not None),
+        epilogue and epilogue.form,
+        len(epilogue.tensors) if epilogue else 0,
+    )
     c_dtype = entry.element_type(tensors[2])
     if not isinstance(cut, Plan):
         (plans, _), target, splits = _BESIDE[type(cut)], entry.target_at(tensors[0]), lambda c: ()
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
-            own = Epilogue.of(form, others) if form else None
-            beside = {} if share is None else {"share": share}
-            return plans.arguments(*place(x, y, z), dtype, target, cut, own, c_dtype, **beside)
+            own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
+            a, c, of_a, of_c, _ = named_of(a, c, named, others[count:])
+            beside = {"rows_a": of_a, "rows_c": of_c, "share": share} if isinstance(cut, Warps) else {}
+            return plans.arguments(a, b, c, dtype, target, cut, own, c_dtype, **beside)
 
     else:
         most = clusters_here(cut)
-        splits = Splits(cut, scratch_of(place(*[t.detach() for t in tensors])[2], cut, most, epilogue))
+        c = place(*[t.detach() for t in tensors])[2]
+        c = of_product(c, indices[0].shape[0]) if indices else c
+        splits = Splits(cut, scratch_of(c, cut, most, epilogue))
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
-            own = Epilogue.of(form, others[:count]) if form else None
-            return arguments(*place(x, y, z), dtype, most, cut, own, others[count:], c_dtype)
+            own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
+            a, c, of_a, of_c, scratch = named_of(a, c, named, others[count:])
+            return arguments(a, b, c, dtype, most, cut, own, scratch, c_dtype, of_a, of_c)
 
-    given = [t.detach() for t in (*tensors, *(epilogue.tensors if epilogue else ()))]
+    given = [t.detach() for t in (*tensors, *(epilogue.tensors if epilogue else ()), *indices)]
     grid = made(*given, *splits(given[2]))[1]
     if not isinstance(cut, Plan):
         bound = cute.launch(plans.kernel_of(cut), grid=grid, block=cut.threads, pdl=isinstance(cut, Umma))

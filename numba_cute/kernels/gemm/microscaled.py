@@ -70,7 +70,7 @@ def plan(a: Any, b: Any, scales_a: Any, scales_b: Any, given: list[Any], c: Any,
     entry.check_target(WHAT, a, entry.TENSOR_MEMORY)
     check_rows(WHAT, a=a, b=b, out=c)
     for x in Epilogue.of(form, given).given if form else ():
-        x.check(c)
+        x.check_as_it_lies(c)
     target, cut = entry.target_at(a), choose(c, k, kind, entry.multiprocessors(a))
 
     @cute.runtime.remembered

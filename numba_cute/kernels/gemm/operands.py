@@ -81,13 +81,22 @@ def contiguous(array):
 
 def operand(array, dtype):
     """Make a tensor of an array with run-time extents, the batch last, and give its contiguous mode too. dtype: what
-    its elements are taken for, of the same width. A `Source` is given as it is."""
+    its elements are taken for, of the same width. A `Source` is given as it is. Batches of several modes are one, which
+    is counted along the last of them first; of these a stride of 0 is part of the type: such a mode is none of a tensor
+    map's."""
     if isinstance(array, Source):
         return array, array.mode
     mode, batch = contiguous(array), len(array.shape) - 2
     t = tensor_of(array, mode + batch, dtype)  # Numba's arrays say int16
-    if batch:
+    if batch == 1:
         t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 2, 0]))
+    elif batch:
+        steps = tuple(s if own else 0 for s, own in zip(t.stride, view(array).stride))
+        batches = tuple(range(batch))[::-1]
+        shape = (*t.shape[-2:], tuple(t.shape[i] for i in batches))
+        t = cute.make_tensor(
+            t.iterator, cute.make_layout(shape, stride=(*steps[-2:], tuple(steps[i] for i in batches)))
+        )  # fmt: skip
     return t, mode
 
 

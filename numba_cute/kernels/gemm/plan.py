@@ -18,6 +18,7 @@ from .. import tuning
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
 from .operands import Source, contiguous, load_atom, operand, swapped, view
+from .rows import Named, by_index, in_vectors
 from .shares import Shares
 
 SMEM = cute.target("sm_90a").smem_per_block - 2048  # bytes for stages and slots: barriers and vectors have the rest
@@ -161,14 +162,16 @@ def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Piece
     return Pieces(columns, count, slots, stages)
 
 
-def room_of(epilogue: Epilogue | None) -> tuple[int, int]:
-    """Give what `pieces_of` asks of an epilogue: the columns of sums for one of C, and the vectors that it reads."""
-    return (epilogue.spread, epilogue.vectors) if epilogue else (1, 0)
+def room_of(epilogue: Epilogue | None, named: bool = False) -> tuple[int, int]:
+    """Give what `pieces_of` asks of an epilogue: the columns of sums for one of C, and the vectors that it reads; where
+    A's rows are named one more, in whose room their barriers lie."""
+    spread, vectors = (epilogue.spread, epilogue.vectors) if epilogue else (1, 0)
+    return spread, vectors + named
 
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
-    scratch: Any = None, c_dtype: Any = None,
+    scratch: Any = None, c_dtype: Any = None, rows_a: Any = None, rows_c: Any = None,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
@@ -176,7 +179,9 @@ def arguments(
     multiples of 16 bytes; each may have a batch before these modes. dtype: the operands' type. most_clusters: that fit
     on the device at once; the grid is the fewest that need no more rounds than so many would: idle SMs leave power to
     the others. cut: a Plan. epilogue: what becomes of the sums. scratch: for splits, two arrays as large as
-    `scratch_of` says, the second of zeros. c_dtype: C's type, by default that of RESULTS.
+    `scratch_of` says, the second of zeros. c_dtype: C's type, by default that of RESULTS. rows_a, rows_c: a Named each,
+    where an index says which row of A a row of the product is made of, and to which of C it goes: then `a` and `c` have
+    the product's rows, and where they lie is where those of the Named begin. C's rows may be no multiples of 16 bytes.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
@@ -186,10 +191,16 @@ def arguments(
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     tC, c_mode = operand(c, c_dtype)
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
+    by_threads = rows_c is not None or not in_vectors(c, c_dtype.width)
+    if (by_threads and c_mode == 0) or (turned and (rows_a or rows_c)) or (rows_a and a_mode == 0):
+        raise CuteError(
+            f"gemm: {cut}: rows that an index names, and those of C that are no multiples of 16 bytes, are contiguous "
+            "and stay the kernel's rows: leave turned out"
+        )
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
-    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, *room_of(epilogue))
+    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, *room_of(epilogue, bool(rows_a)))
     run = run_of(b_mode, b.shape[-2] // 2, pieces.columns, tile_n // (2 * sharers)) if spread == 2 else None
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
     b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages, run=run)
@@ -208,9 +219,16 @@ def arguments(
         )
     across = columns if run is None else (run, 2, cute.Int32(columns // (2 * run)))
     tB = tB if run is None else in_halves(tB, b.shape[-2] // 2, run)
-    tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
+    tma_a, mA = (
+        loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
+        if rows_a is None
+        else (by_index(tA, rows_a, m), None)
+    )
     tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
-    tma_c, mC = stores(tC, c_dtype, c_piece, piece, (rows, columns // spread))
+    tma_c, mC = (
+        stores(tC, c_dtype, c_piece, piece, (rows, columns // spread)) if not by_threads
+        else (by_index(tC, rows_c or Named(None, int(m), int(tC.stride[0])), m), None)
+    )  # fmt: skip
     load = cpasync.CopyBulkTensorTileG2SOp()
     tma_d, mD = (
         (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
@@ -310,11 +328,14 @@ def k_tiles_of(k: int, dtype: Any) -> int:
     return math.ceil(k * int(dtype.width) / (8 * ROW))
 
 
-def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
+def cuts(
+    c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16, named: bool = False
+) -> list[Plan]:
     """List the cuts that a problem may have. c: of the result's shape and order. k: the extent summed over. dtype: the
-    operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
+    operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements. named: whether an index names
+    rows."""
     spread, found = epilogue.spread if epilogue else 1, []
-    turns = (False, True) if spread == 1 and c_width == 16 else (False,)
+    turns = (False, True) if spread == 1 and c_width == 16 and not named and in_vectors(c, c_width) else (False,)
     ways = itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns, (False, True))
     for tile_n, sharers, parts, splits, turned, tail in ways:
         cut = Plan(tile_n, sharers, parts, splits, turned, tail=tail)
@@ -326,7 +347,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
         if turned and n > 256:  # gains nothing
             continue
         with contextlib.suppress(CuteError):
-            pieces_of(cut, c_width, *room_of(epilogue))
+            pieces_of(cut, c_width, *room_of(epilogue, named))
             found.append(cut)
     return found
 
@@ -362,15 +383,16 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1, k
 
 
 def plan(
-    c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None
-) -> Plan:
+    c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16,
+    parts: int | None = None, named: bool = False,
+) -> Plan:  # fmt: skip
     """Choose the cut that takes the least time on so many SMs: what was measured of this shape, or one near it, or by
     the model.
 
-    c, k, dtype, epilogue, c_width: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
+    c, k, dtype, epilogue, c_width, named: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
     CuteError where K has not so many tiles."""
     c = view(c)
-    spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
+    spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width, named)
     row = None if parts is not None else tuning.row_of("matmul", *shape_of(c, k, dtype, spread, c_width))
     if row is not None and Plan(*row["cut"]) in found:
         return Plan(*row["cut"])

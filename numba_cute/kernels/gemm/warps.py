@@ -21,25 +21,47 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, static, traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
+from .rows import NONE
+
 VECTOR = 16  # bytes that a thread copies at once
 
 
 @static
 class Copies:
     """What a thread copies of a tile, in vectors. copy: the tiled copy. tile: its extents. mode: along which a vector
-    lies, 0 or 1. width: bits of an element. whole: whether no edge of the matrix lies inside of a vector."""
+    lies, 0 or 1. width: bits of an element. whole: whether no edge of the matrix lies inside of a vector. rows: where
+    an index says which rows of the matrix these are, a Rows; else None."""
 
     copy: Any
     tile: tuple[int, int]
     mode: int
     width: int
     whole: bool
+    rows: Any = None
+
+    def numbers(self, thread: Any, first: Any) -> Any:
+        """Read the number of the row of each of this thread's vectors, where an index says it. first: the tile's first
+        row in the product."""
+        if self.rows is None:
+            return None
+        row, places = self.places(thread)[0][0], self.places(0)
+        made = cute.make_rmem_tensor(cute.size(places), cute.Int32)
+        for i in range(cute.size(places)):
+            made[i] = self.rows.number(cute.Int32(first) + row + int(places[i][0]))
+        return made
+
+    def of_row(self, number: Any, thread: Any, i: int, left: Any) -> Any:
+        """Give this thread's vector `i` of a row of a number. left: as of `counts`."""
+        column = self.places(thread)[0][1] + int(self.places(0)[i][1])
+        first = cute.Int32(self.rows.matrix.shape[1]) - left[1]
+        return self.rows.at(cute.max(number, cute.Int32(0)), first + column, 0, 8 * VECTOR // self.width)
 
     def tiles(self, thread: Any, matrix: Any, shared: Any, place: Any, batch: Any, extents: tuple[Any, Any]) -> Any:
         """Give the tiles of an operand, of a `place` along its first mode, as this thread copies them. matrix: the
         operand, or a batch of such. shared: the ring's stages. extents: of a matrix."""
         there, stages = self.of_thread(thread, tiles_of(matrix, self.tile, place, None, batch), shared)
-        return Tiles(self, thread, there, stages, (extents[0] - place * self.tile[0], extents[1]))
+        numbers = self.numbers(thread, place * self.tile[0])
+        return Tiles(self, thread, there, stages, (extents[0] - place * self.tile[0], extents[1]), numbers)
 
     def of_thread(self, thread: Any, there: Any, shared: Any) -> tuple[Any, Any]:
         """Give this thread's parts of a tensor in global memory, and of one in shared memory."""
@@ -65,24 +87,33 @@ class Copies:
             out.append(b.select(within[0] & within[1], most, cute.Int32(0)))
         return out
 
-    def load(self, thread: Any, there: Any, shared: Any, left: Any) -> None:
+    def load(self, thread: Any, there: Any, shared: Any, left: Any, numbers: Any = None) -> None:
         """Begin to copy this thread's vectors to shared memory, with zeros beyond the edges. there, shared: its parts,
-        ((vector, 1), rows, columns). left: as of `counts`."""
+        ((vector, 1), rows, columns). left: as of `counts`. numbers: of its rows, as `numbers` gives them; of those that
+        the matrix has not NaN is written."""
         source, target = cute.group_modes(there, 1, cute.rank(there)), cute.group_modes(shared, 1, cute.rank(shared))
         for i, count in enumerate(self.counts(left, thread)):
             nbytes = count * (self.width // 8)
+            if numbers is not None:
+                load_row(numbers[i], self.of_row(numbers[i], thread, i, left), target[None, i], nbytes)
+                continue
             cp_async_shared_global(
                 target[None, i], source[None, i], VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes
             )  # fmt: skip
 
     def leave(self, thread: Any, shared: Any, matrix: Any, place: Any, left: tuple[Any, Any]) -> None:
-        """Copy this thread's vectors of a piece from shared memory, without what lies beyond the edges. matrix: the
-        result, or a batch of such. place: the piece's, (m, n, batch). left: as of `counts`."""
+        """Copy this thread's vectors of a piece from shared memory, without what lies beyond the edges, and rows that
+        the result has not. matrix: the result, or a batch of such. place: the piece's, (m, n, batch). left: as of
+        `counts`."""
         there, own = self.of_thread(thread, tiles_of(matrix, self.tile, *place), shared)
+        numbers = self.numbers(thread, place[0] * self.tile[0])
         source, target = cute.group_modes(own, 1, cute.rank(own)), cute.group_modes(there, 1, cute.rank(there))
         b, step = current(), 8 * VECTOR // self.width
         for i, count in enumerate(self.counts(left, thread)):
             value, place = source[None, i], target[None, i]
+            if numbers is not None:
+                place = self.of_row(numbers[i], thread, i, left)
+                count = b.select(b.compare(">=", numbers[i], 0), count, cute.Int32(0))
 
             def put(j: Any, value: Any = value, place: Any = place) -> None:
                 place[j] = value[j]
@@ -90,6 +121,23 @@ class Copies:
             b.when(b.compare("==", count, step), functools.partial(store_vector, value, place.iterator))
             if not self.whole:
                 b.loop(0, b.select(b.compare("<", count, step), count, cute.Int32(0)), put)
+
+
+@traced
+def load_row(number: Any, source: Any, target: Any, nbytes: Any) -> None:
+    """Begin to copy a vector of a row of a number, or write NaN for one of none."""
+    b = current()
+
+    def copy() -> None:
+        cp_async_shared_global(target, source, VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes)
+
+    def spoil() -> None:
+        poison = cute.make_rmem_tensor(target.shape, target.element_type)
+        cute.recast_tensor(cute.make_tensor(poison.iterator, cute.make_layout(cute.size(poison))), cute.Int32).fill(-1)
+        cute.autovec_copy(poison, target)
+
+    b.when(b.compare("!=", number, NONE), copy)
+    b.when(b.compare("==", number, NONE), spoil)
 
 
 @traced
@@ -104,18 +152,21 @@ class Tiles:
     """The tiles of an operand along K, of one place along the other mode, as a thread copies them to the ring.
 
     copies: of the operand. thread: this one. there, shared: its parts, ((vector, 1), rows, columns, tiles or stages).
-    left: how much of the matrix there is from the first tile's beginning on, along either mode."""
+    left: how much of the matrix there is from the first tile's beginning on, along either mode. numbers: as of
+    `Copies.load`."""
 
     copies: Any
     thread: Any
     there: Any
     shared: Any
     left: tuple[Any, Any]
+    numbers: Any = None
 
     def load(self, tile: Any, stage: Any) -> None:
         """Begin to copy a tile to a stage."""
         there, shared = self.there[None, None, None, tile], self.shared[None, None, None, stage]
-        self.copies.load(self.thread, there, shared, (self.left[0], self.left[1] - tile * self.copies.tile[1]))
+        left = self.left[0], self.left[1] - tile * self.copies.tile[1]
+        self.copies.load(self.thread, there, shared, left, self.numbers)
 
 
 @traced

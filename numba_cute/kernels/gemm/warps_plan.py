@@ -17,6 +17,7 @@ from numba_cute.nvgpu import cpasync, warp
 from .epilogue import Epilogue, hook
 from .operands import Source, operand, swapped, view
 from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
+from .rows import by_index
 from .warps import VECTOR, Copies, multiply
 
 OPERANDS = ("bfloat16", "float16", "float32", "int8")
@@ -92,8 +93,8 @@ def check(cut: Warps) -> None:
         )
 
 
-def copies(dtype: Any, mode: int, tile: tuple[int, int], threads: int, whole: bool) -> Copies:
-    """Say how so many threads copy tiles that are contiguous along `mode`. whole: as of `Copies`."""
+def copies(dtype: Any, mode: int, tile: tuple[int, int], threads: int, whole: bool, rows: Any = None) -> Copies:
+    """Say how so many threads copy tiles that are contiguous along `mode`. whole, rows: as of `Copies`."""
     step = 8 * VECTOR // dtype.width
     along = math.gcd(tile[mode] // step, threads)
     shape = (along, threads // along) if mode == 0 else (threads // along, along)
@@ -101,32 +102,26 @@ def copies(dtype: Any, mode: int, tile: tuple[int, int], threads: int, whole: bo
     atom = cute.make_copy_atom(cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL), dtype, 8 * VECTOR)
     values = cute.make_layout((step, 1) if mode == 0 else (1, step))
     tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(shape, stride=strides), values)
-    return Copies(tiled, tile, mode, int(dtype.width), whole)
+    return Copies(tiled, tile, mode, int(dtype.width), whole, rows)
 
 
-def copied(t: Any, mode: int, dtype: Any, tile: tuple[int, int], threads: int) -> tuple[Any, Any]:
+def copied(t: Any, mode: int, dtype: Any, tile: tuple[int, int], threads: int, rows: Any = None) -> tuple[Any, Any]:
     """Give a matrix as the kernel takes it, and how so many threads copy its tiles. t, mode: of `operand`. dtype: of
-    its elements."""
+    its elements. rows: as of `Copies`."""
     if isinstance(t, Source):
         return t.copied(dtype, tile, threads)  # type: ignore[no-any-return]
-    return t, copies(dtype, mode, tile, threads, int(t.shape[mode]) * int(dtype.width) % (8 * VECTOR) == 0)
+    return t, copies(dtype, mode, tile, threads, int(t.shape[mode]) * int(dtype.width) % (8 * VECTOR) == 0, rows)
 
 
 def arguments(
-    a: Any,
-    b: Any,
-    c: Any,
-    dtype: Any,
-    target: Any,
-    cut: Warps,
-    epilogue: Epilogue | None = None,
-    c_dtype: Any = None,
-    share: int | None = None,
-) -> tuple[tuple[Any, ...], int]:
+    a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Warps, epilogue: Epilogue | None = None, c_dtype: Any = None,
+    rows_a: Any = None, rows_c: Any = None, share: int | None = None,
+) -> tuple[tuple[Any, ...], int]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: a Warps. share: None, or
-    how many tiles of K each matrix of C's batch is the product of, one after the other; A and B have no batch then.
+    a, b, c, dtype, epilogue, c_dtype, rows_a, rows_c: as of `plan.arguments`. target: the GPU's record. cut: a Warps.
+    share: None, or how many tiles of K each matrix of C's batch is the product of, one after the other; A and B have no
+    batch then.
     """
     check(cut)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -137,9 +132,10 @@ def arguments(
         a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = operand(a, dtype), operand(b, dtype), operand(c, c_dtype)
     tD = None if like is None else operand(like, c_dtype)[0]
-    parts = of_tile(cut, target, dtype, c_dtype, (tA, a_mode), (tB, b_mode), (tC, c_mode), tD, spread)
-    (tile_m, tile_n), c_layout = cut.tile, parts[-1]
     (m, k), n, batches = map(int, a.shape[-2:]), int(b.shape[-2]), int(c.shape[0]) if len(c.shape) == 3 else 1
+    of_a, of_c = (None if r is None else by_index(t, r, m) for t, r in ((tA, rows_a), (tC, rows_c)))
+    parts = of_tile(cut, target, dtype, c_dtype, (tA, a_mode), (tB, b_mode), (tC, c_mode), tD, spread, (of_a, of_c))
+    (tile_m, tile_n), c_layout = cut.tile, parts[-1]
     tiles = math.ceil(m / tile_m), math.ceil(n / tile_n), batches
     counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1 if batches == 1 else cute.Int32(batches)
     order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
@@ -152,17 +148,21 @@ def arguments(
             f"gemm: {cut}: the epilogue takes {held} bytes of shared memory, and there are {ring}: give more stages, "
             "or an epilogue of fewer vectors"
         )
-    extents = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    extents: tuple[Any, ...] = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    if n != int(c.shape[-1]) * spread:  # B's halves have room behind them
+        extents = (*extents, cute.Int32(int(c.shape[-1])))
     return (*parts, order, made, extents, None if share is None else cute.Int32(share)), math.prod(tiles)
 
 
 def of_tile(
-    cut: Warps, target: Any, dtype: Any, c_dtype: Any, a: Any, b: Any, c: Any, like: Any = None, spread: int = 1
-) -> tuple[Any, ...]:
+    cut: Warps, target: Any, dtype: Any, c_dtype: Any, a: Any, b: Any, c: Any, like: Any = None, spread: int = 1,
+    named: tuple[Any, Any] = (None, None),
+) -> tuple[Any, ...]:  # fmt: skip
     """Give a kernel's arguments from the element types to C's layout: how it makes a tile.
 
     cut, target, dtype, c_dtype: as of `arguments`. a, b, c: the operands and the result as the kernel sees them, each
-    with its contiguous mode. like: the matrix like C, or None. spread: columns of sums for one of C."""
+    with its contiguous mode. like: the matrix like C, or None. spread: columns of sums for one of C. named: a Rows of A
+    and of C, where an index names their rows."""
     (tA, a_mode), (tB, b_mode), (tC, c_mode) = a, b, c
     op, (tile_m, tile_n), (warps_m, warps_n) = mma_op(dtype), cut.tile, cut.warps
     tile_k, stages, c_tile = 8 * cut.row // dtype.width, stages_of(cut, target), (16 * warps_m, tile_n // spread)
@@ -175,9 +175,9 @@ def of_tile(
     a_layout = smem_layout(dtype, a_mode, tile_m, tile_k, stages)
     b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, stages)
     c_layout = smem_layout(c_dtype, c_mode, *c_tile, min(2, tile_m // c_tile[0]))
-    tA, copies_a = copied(tA, a_mode, dtype, (tile_m, tile_k), cut.threads)
+    tA, copies_a = copied(tA, a_mode, dtype, (tile_m, tile_k), cut.threads, named[0])
     tB, copies_b = copied(tB, b_mode, dtype, (tile_n, tile_k), cut.threads)
-    tC, copies_c = copied(tC, c_mode, c_dtype, c_tile, cut.threads)
+    tC, copies_c = copied(tC, c_mode, c_dtype, c_tile, cut.threads, named[1])
     return (
         dtype, sums_of(dtype), c_dtype, tA, tB, tC, like, tiled_mma, piece_mma, *loads, copies_a, copies_b, copies_c,
         a_layout, b_layout, c_layout,
@@ -207,17 +207,20 @@ def modelled(cut: Warps, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) 
     return math.ceil(tiles / sms) * math.prod(cut.tile) * stages / RATE[cut.tile]
 
 
-def cuts(target: Any) -> list[Warps]:
-    """List the cuts that may be chosen for a GPU. target: its record."""
+def cuts(target: Any, named: bool = False) -> list[Warps]:
+    """List the cuts that may be chosen for a GPU. target: its record. named: whether an index names rows, for whose
+    numbers a tile of 128 by 128 has no registers left."""
     found = []
-    for cut in CUTS:
+    for cut in CUTS if not named else [cut for cut in CUTS if cut.tile != (128, 128)]:
         with contextlib.suppress(CuteError):
             found += [cut] * (stages_of(cut, target) >= FEWEST_STAGES)
     return found
 
 
-def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Warps:
+def plan(
+    c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None, named: bool = False
+) -> Warps:
     """Choose the cut that takes the least time on so many SMs, by the model, of those that fit. c, k, dtype, sms,
-    epilogue: as of `plan.plan`. target: the GPU's record."""
+    epilogue, named: as of `plan.plan`. target: the GPU's record."""
     spread = epilogue.spread if epilogue else 1
-    return min(cuts(target), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    return min(cuts(target, named), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))

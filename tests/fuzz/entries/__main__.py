@@ -22,7 +22,14 @@ from .. import pool
 from . import record
 
 COMMAND = ("tests.fuzz.entries.worker",)
-WEIGHTS = {"flash_attention": 4, "attention_gradients": 2, "matmul": 6, "grouped_gemm": 3, "blockscaled_gemm": 3}
+WEIGHTS = {
+    "flash_attention": 4,
+    "attention_gradients": 2,
+    "matmul": 6,
+    "matmul_rows": 3,
+    "grouped_gemm": 3,
+    "blockscaled_gemm": 3,
+}
 WEIGHTS |= dict.fromkeys(("rmsnorm", "layernorm", "groupnorm", "softmax", "cross_entropy", "linear_cross_entropy"), 3)
 WEIGHTS |= dict.fromkeys(("topk", "rotary", "permute"), 3)
 """Cases for one of another entry: more of those with many options."""

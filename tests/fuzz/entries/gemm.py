@@ -12,7 +12,7 @@ from numba_cute.kernels import gemm
 from numba_cute.kernels.gemm.launches import operands_of
 from numba_cute.kernels.gemm.plan import cuts
 
-from .draw import Draw, Wrong, close, equal
+from .draw import Draw, Wrong, close, equal, gradients
 
 F8 = torch.float8_e4m3fn
 TYPES = (torch.bfloat16, torch.bfloat16, torch.float16, torch.float32, F8, torch.float8_e5m2, torch.int8)
@@ -21,6 +21,10 @@ ACCUMULATED = {F8: 2.0**-12, torch.float8_e5m2: 2.0**-12, torch.float32: 2.0**-1
 """What sums of such operands may be off by, in parts of the sums of magnitudes: products and operands are rounded."""
 
 
+BATCHES = (
+    ((2,), (2,)), ((3,), ()), ((), (2,)), ((1,), (1,)), ((1,), (3,)), ((2, 1), (3,)), ((2, 2, 1), (2, 1, 2)),
+    ((2, 1, 2), (1, 2, 1)), ((2, 2), (2, 2)),
+)  # fmt: skip
 STEPS = ("bias", "scale", "rows", "columns", "one", "relu", "silu", "gelu", "exact", "residual", "amax", "total")
 
 
@@ -29,13 +33,14 @@ def multiple(n: int, unit: int) -> int:
 
 
 def operand(d: Draw, name: str, shape: tuple[int, ...], kind: torch.dtype, along_k: int) -> torch.Tensor:
-    """An operand, contiguous along one of its last modes; along K (its mode -1 or -2), if it has not 16 bits."""
-    unit = 16 // kind.itemsize
+    """An operand, mostly of rows that are read as they lie. along_k: which of its modes is K, -1 or -2."""
+    lies = not d.one_in(4)
+    unit = 16 // kind.itemsize if lies else 1
     if kind == torch.int8:
         x = torch.randint(-128, 128, shape, generator=d.torch).to(kind)
     else:
         x = d.elements(shape, torch.float32).clamp(-300, 300).to(kind)
-    turn = along_k == -2 if kind.itemsize != 2 else d.option_in(2)
+    turn = along_k == -2 if kind.itemsize != 2 and lies else d.option_in(2)
     x = d.laid(name, x.mT if turn else x, unit=unit, broadcast=x.ndim > 2)
     return d.note(name, x.mT if turn else x)
 
@@ -93,38 +98,37 @@ def epilogue(d: Draw, shape: tuple[int, ...], kind: torch.dtype, pairs: bool):
 
 def matmul(d: Draw) -> None:
     kind = d.option(*TYPES)
-    m, n, k = d.of(*EXTENTS), d.of(*EXTENTS), d.of(*EXTENTS, 320, 400)
+    m, n, k = (0 if d.one_in(30) else n for n in (d.of(*EXTENTS), d.of(*EXTENTS), d.of(*EXTENTS, 320, 400)))
     pairs = kind.itemsize == 2 and d.option_in(6)
     result = (
         torch.float32 if kind == torch.float32 or d.option_in(5) else torch.bfloat16 if kind.itemsize == 1 else kind
     )
-    n = multiple(n, 16 if pairs else 8) if not d.one_in(10) else n
-    batch_a, batch_b = ((), ()) if d.option_in(2) else d.option(((2,), (2,)), ((3,), ()), ((), (2,)), ((1,), (1,)))
+    n = multiple(n, 16 if pairs else 8) if n and d.option_in(2) else 2 * n if pairs else n
+    batch_a, batch_b = ((), ()) if d.option_in(2) else d.option(*BATCHES)
     a = operand(d, "a", (*batch_a, m, k), kind, -1)
     b = operand(d, "b", (*batch_b, k, n), kind, -2)
-    shape = (*(batch_a or batch_b), m, n // 2 if pairs else n)
+    shape = (*torch.broadcast_shapes(batch_a, batch_b), m, n // 2 if pairs else n)
     made, steps, checks = epilogue(d, shape, result, pairs) if kind != torch.int8 else (None, [], [])
     out, given = None, {}
     if kind == torch.int8:
         result = torch.int32
     elif d.one_in(4):
-        out = d.laid("out", torch.zeros(shape, dtype=result), unit=16 // result.itemsize, broadcast=False)
-        if any(s == "residual" for s, _ in steps) and out.stride() != torch.empty(shape).stride():
-            out = None
+        unit = 16 // result.itemsize if d.one_in(2) else 1
+        out = d.laid("out", torch.zeros(shape, dtype=result), last=unit > 1, unit=unit, broadcast=False)
     if out is None and kind != torch.int8:
         given["out_dtype"] = result
     if d.one_in(4):
         width = 8 * result.itemsize
         found = cuts(torch.empty(shape), k, operands_of(a), None, width) if not pairs and not steps else []
         given["cut"] = d.note("cut", d.of(*found)) if found else None
-    if a.ndim == 3 and batch_a and batch_b and a.shape[0] != b.shape[0]:
-        return
     made_of = kernels.matmul(a, b, epilogue=made, out=out, **given)
     x, y = a.double(), b.double()
     want = x @ y
+    if not math.prod(shape):
+        return close("result", made_of, torch.empty(shape))
     if kind == torch.int8:
         return equal("result", made_of, want)
-    size = (x.nan_to_num(0, 0, 0).abs() @ y.nan_to_num(0, 0, 0).abs()).max() + 1e-6
+    size = (x.nan_to_num(0, 0, 0).abs() @ y.nan_to_num(0, 0, 0).abs()).max() + 1e-6  # of K 0 it is that
     add = ACCUMULATED.get(kind, 2.0**-18)
     for name, exact in steps:
         before = float(want.abs().nan_to_num(0, 0, 0).max()) + 1e-6
@@ -140,6 +144,53 @@ def matmul(d: Draw) -> None:
             close(name, held, exact, size=float(size) * more**0.5 * 4, add=add)
     if out is not None and made_of is not out:
         raise Wrong("it does not give what it was to write to")
+
+
+def index_of(d: Draw, name: str, count: int, rows: int, once: bool) -> torch.Tensor:
+    """Numbers of `count` of so many rows, some of them none. once: each comes once."""
+    index = torch.randperm(rows, generator=d.torch) if once else torch.randint(0, rows, (count,), generator=d.torch)
+    index = index[:count].to(d.of(torch.int32, torch.int64))
+    for value in (-1, rows, -(2**31)) if d.one_in(3) else ():
+        index[d.random.randrange(count)] = value
+    return d.note(name, index)
+
+
+def matmul_rows(d: Draw) -> None:
+    """Rows of A and of the result that an index names; with gradients where all are rows."""
+    kind = d.option(torch.bfloat16, torch.float16, torch.float32, F8)
+    m, n, k = d.of(*EXTENTS), d.of(*EXTENTS), d.of(*EXTENTS, 320)
+    which = d.option("a", "c", "ac")
+    rows, goal = d.of(*EXTENTS), m + d.of(0, 0, 1, 7)
+    a = operand(d, "a", (rows if "a" in which else m, k), kind, -1)
+    b = operand(d, "b", (k, n), kind, -2)
+    index_a = index_of(d, "rows_of_a", m, rows, False) if "a" in which else None
+    index_c = index_of(d, "rows_of_c", m, goal, True) if "c" in which else None
+    result = torch.bfloat16 if kind == F8 else kind
+    out = torch.full((goal, n), 7.0).to(result) if "c" in which and d.one_in(2) else None
+    names = {"rows_of_a": index_a, "rows_of_c": index_c}
+    made = kernels.matmul(a, b, out=out, **names)
+    there = lambda index, count: (index >= 0) & (index < count)  # noqa: E731
+    x = a.double() if index_a is None else a.double()[index_a.long().clamp(0, rows - 1)]
+    x = x if index_a is None else torch.where(there(index_a, rows)[:, None], x, torch.nan)
+    want = x @ b.double()
+    size = float((x.nan_to_num(0, 0, 0).abs() @ b.double().nan_to_num(0, 0, 0).abs()).max()) + 1e-6
+    if index_c is not None:
+        held = there(index_c, made.shape[0])
+        whole = torch.full(made.shape, 0.0 if out is None else 7.0).double()
+        want = whole.index_copy(0, index_c[held].long(), want[held])
+    close("result", made, want, size=size, add=ACCUMULATED.get(kind, 2.0**-18))
+    whole_a = index_a is None or bool(there(index_a, rows).all())
+    if kind in (torch.bfloat16, torch.float32) and whole_a and out is None and bool(torch.isfinite(want).all()):
+
+        def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            z = (a if index_a is None else a[index_a.long()]) @ b
+            if index_c is None:
+                return z
+            held = there(index_c, made.shape[0])
+            return torch.zeros(made.shape, dtype=z.dtype).index_copy(0, index_c[held].long(), z[held])
+
+        add = 2.0**-7 if kind == torch.bfloat16 else 2.0**-9
+        gradients(d, lambda a, b: kernels.matmul(a, b, **names), reference, [a, b], add=add)
 
 
 def ends_of(d: Draw, groups: int, rows: int, all_rows: bool = False) -> torch.Tensor:
@@ -225,5 +276,6 @@ def mixed_gemm(d: Draw) -> None:
 
 
 CASES = {
-    "matmul": matmul, "grouped_gemm": grouped_gemm, "blockscaled_gemm": blockscaled_gemm, "mixed_gemm": mixed_gemm,
+    "matmul": matmul, "matmul_rows": matmul_rows, "grouped_gemm": grouped_gemm, "blockscaled_gemm": blockscaled_gemm,
+    "mixed_gemm": mixed_gemm,
 }  # fmt: skip

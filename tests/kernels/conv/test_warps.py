@@ -25,7 +25,7 @@ TARGETS = ("sm_80", "sm_86", "sm_120a")
 
 
 def run(a, b, c, cut, *, dtype=BF16, epilogue=None, c_dtype=None, share=None):
-    args, blocks = warps_plan.arguments(a, b, c, dtype, cute.target("sm_80"), cut, epilogue, c_dtype, share)
+    args, blocks = warps_plan.arguments(a, b, c, dtype, cute.target("sm_80"), cut, epilogue, c_dtype, share=share)
     cute.simulate(warps_plan.kernel_of(cut), arch="sm_80")[blocks, cut.threads](*args)
 
 

@@ -225,8 +225,6 @@ def test_what_this_family_has_not_is_refused_by_name(on):
         "blockscaled_gemm: its kernel is for Hopper GPUs": lambda: kernels.blockscaled_gemm(
             a.to(torch.float8_e4m3fn), b.mT.contiguous().to(torch.float8_e4m3fn), torch.ones(8, 1), torch.ones(1, 1)
         ),
-        "ldmatrix takes": lambda: matmul(a.float(), b.float()),
-        "cp.async wants": lambda: matmul(a[:, :15].contiguous(), b[:15]),
     }
     for says, call in refused.items():
         with pytest.raises(CuteError, match=says):
