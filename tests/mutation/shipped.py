@@ -19,6 +19,7 @@ from numba_cute.kernels.attention import (
     backward,
     backward_parts,
     backward_tiles,
+    backward_queries,
     backward_wide,
     forward,
     schedule,
@@ -251,5 +252,6 @@ KERNELS = [
     kernel("kernels: gradients after", backward_parts, "after", _behind(_gradients(40, 72, True, 1))),
     kernel("kernels: gradients' tiles", backward_tiles, "publish release", _gradients(40, 72, True, 1),
            _gradients(300, 200, False, 1)),
-    kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put", _behind(_wide(192, 128))),
+    kernel("kernels: wide gradients", backward_wide, "dk_dv pipe_of put", _behind(_wide(192, 128))),
+    kernel("kernels: wide gradients of queries", backward_queries, "dq pipe_of put", _behind(_wide(192, 128))),
 ]  # fmt: skip
