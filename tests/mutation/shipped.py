@@ -18,8 +18,8 @@ from numba_cute.kernels import reduce
 from numba_cute.kernels.attention import (
     backward,
     backward_parts,
-    backward_tiles,
     backward_queries,
+    backward_tiles,
     backward_wide,
     forward,
     schedule,

@@ -18,6 +18,7 @@ from numba_cute.kernels import entry
 from numba_cute.seam import CuteError
 
 from .elements import truth
+from .plan import Options, sizes
 
 __all__ = ["BlockMask", "block_mask", "block_mask_from"]
 
@@ -102,8 +103,8 @@ def block_mask(
 
     mask: `mask(batch, head, query, key, *aux)`, a function that kernels can call, says whether the query sees the key,
     a boolean. batch, heads: how many; None where the mask is the same for all, and is asked of 0. queries, keys: of the
-    longest sequence, in each of which they count from 0. aux: tensors and numbers for it; the mask is of what they
-    hold now. block: queries and keys of a block, multiples of 64 and 16; gradients want 128 or 256, and a multiple of 64.
+    longest sequence, in each of which they count from 0. aux: tensors and numbers for it; the mask is of what they hold
+    now. block: queries and keys of a block, multiples of 64 and 16; gradients want 128 or 256, and a multiple of 64.
     device: where the lists lie, by default the current GPU.
 
     Gives a `BlockMask`: as long as nothing that the function reads changes, it serves as many calls as you like.
@@ -137,8 +138,8 @@ def block_mask_from(
 
     visited: bool, (batch, heads, rows of blocks, columns of blocks); 1 where all batches, or heads, have the same.
     whole: those of them of which all is seen, so that the function is not asked; without a function all are. block:
-    queries and keys of a block, multiples of 64 and 16; gradients want 128 or 256, and a multiple of 64. mask, aux: the function
-    that is asked of the others, as of `block_mask`. CuteError: what is not so.
+    queries and keys of a block, multiples of 64 and 16; gradients want 128 or 256, and a multiple of 64. mask, aux: the
+    function that is asked of the others, as of `block_mask`. CuteError: what is not so.
     """
     entry.check(WHAT, "visited", visited, dtypes=("bool",), rank=4)
     entry.check_place(WHAT, "visited", visited)
@@ -152,3 +153,53 @@ def block_mask_from(
     elif whole is None:
         whole = visited.new_zeros(visited.shape)
     return made(visited, whole & visited, check_block(block), mask, aux)
+
+
+def of_blocks(what: str, blocks: Any, mask: Any, mask_aux: Any) -> tuple[Any, Any, Any, list[Any]]:
+    """Give the mask's function, what it takes, its blocks' extents, and their lists, as a call of an entry
+    says them."""
+    if blocks is None:
+        return mask, mask_aux, None, []
+    if not isinstance(blocks, BlockMask):
+        raise CuteError(
+            f"{what}: blocks is {entry.described(blocks)}; make it by kernels.block_mask(mask, …), or of a tensor by "
+            "kernels.block_mask_from(visited, …)"
+        )
+    if mask is not None or mask_aux:
+        raise CuteError(f"{what}: mask is given, and blocks, which has a mask of its own: give that to what makes it")
+    return blocks.mask, blocks.aux, blocks.block, [blocks.counts, blocks.lists, *blocks.of_keys]
+
+
+def check_listed(what: str, q: Any, k: Any, lengths: Any, listed: Any, how: Any) -> None:
+    """Refuse lists of a mask's blocks that are not of these queries and keys. what: the entry. listed: none, or
+    (counts, lists, …). how: its options."""
+    if how.block is None:
+        return
+    heads, narrow, (counts, lists) = q.shape[-2], q.dtype.itemsize == 1, listed[:2]
+    if lengths.cu_k is not None and how.most_keys is None:
+        raise CuteError(f"{what}: blocks and cu_seqlens_k are given; max_seqlen_k must be too, of which blocks are")
+    batch, queries, keys = sizes(q, k, Options(1.0, most_queries=how.most_queries), lengths)
+    if lengths.cu_k is not None:
+        keys = how.most_keys
+    rows, columns = -(-queries // how.block[0]), -(-keys // how.block[1])
+    b, h, *inner = lists.shape
+    if b not in (1, batch) or h not in (1, heads) or inner != [rows, columns] or tuple(counts.shape) != (b, h, rows):
+        raise CuteError(
+            f"{what}: blocks is of {b} batches, {h} heads and {' x '.join(map(str, inner))} blocks of "
+            f"{how.block[0]} queries and {how.block[1]} keys; here it must be {batch} (or 1), {heads} (or 1) and "
+            f"{rows} x {columns}: q is {entry.described(q)}, and k {entry.described(k)}"
+        )
+    if narrow and how.block[1] % 64:
+        raise CuteError(f"{what}: blocks is of {how.block[1]} keys a block; of 8 bits it must be a multiple of 64")
+    for name, t in (("counts", counts), ("lists", lists)):
+        entry.check(what, f"blocks.{name}", t, dtypes=("int32",), like=q)
+        entry.check_place(what, f"blocks.{name}", t)
+
+
+def check_for_gradients(what: str, block: Any) -> None:
+    """Refuse blocks of extents of which the kernels for gradients have none. what: the entry. block: or None."""
+    if block is not None and (block[0] not in (128, 256) or block[1] % 64):
+        raise CuteError(
+            f"{what}: a gradient is asked for, and blocks is of {block[0]} queries and {block[1]} keys a block; for "
+            "gradients these must be 128 or 256, and a multiple of 64"
+        )

@@ -30,7 +30,7 @@ def kept(allowed, x, other):
 
 @functools.cache
 def make_elements(pack, group, tile_n, score, mask):
-    """The functions of a thread's scores in a warpgroup's block: `row_of`, `change` and `leave_out`. All as of `Form`."""
+    """The functions of a thread's scores in a warpgroup's block: `row_of`, `change`, `leave_out`. All as of `Form`."""
 
     @cuda.jit
     def row_of(place, r, head):

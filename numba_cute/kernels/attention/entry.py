@@ -12,10 +12,10 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from ..gemm.operands import counter_of
-from .blocks import BlockMask
+from .blocks import check_for_gradients, check_listed, of_blocks
 from .gradients import DIMS, OPERATOR as BACKWARD
 from .options import How, aux_of, how_of, options_of
-from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, sizes, turning
+from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
 from .values import turned_shape
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ MOST = 256
 
 @cute.runtime.remembered
 def launches(
-    q, k, v, o, lse, counter, cu_q, cu_k, used, pages, sink, work, turned, by_q, by_k, by_v, counts, lists, sms, options,
-    own, *aux,
+    q, k, v, o, lse, counter, cu_q, cu_k, used, pages, sink, work, turned, by_q, by_k, by_v, counts, lists, sms,
+    options, own, *aux,
 ):  # fmt: skip
     """The launches of a call: of each the kernel, its arguments, grid and block. All as of `arguments`; counts, lists:
     as of `visits.of`, or None. aux: what the functions of the scores, its `own` first, and of the mask take; numbers
@@ -41,7 +41,22 @@ def launches(
     numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
     listed = None if counts is None else (counts, lists)
     made = arguments(
-        q, k, v, o, lse, counter, sms, options, lengths, sink, numbers[:own], work, scales, turned, numbers[own:], listed
+        q,
+        k,
+        v,
+        o,
+        lse,
+        counter,
+        sms,
+        options,
+        lengths,
+        sink,
+        numbers[:own],
+        work,
+        scales,
+        turned,
+        numbers[own:],
+        listed,
     )
     before = () if turned is None else (turning(v, turned, used),)
     after = () if work is None else (joining(q, v, o, lse, options, lengths, sink, work),)
@@ -116,7 +131,7 @@ def decide(tensors, said):
         entry.check_place(WHAT, name, t)
         entry.check_target(WHAT, t)
         check_for_tma(name, t)
-    check_listed(q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
+    check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
     options = options_of(WHAT, said, q.shape[-1])
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
@@ -186,31 +201,6 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
     return (*q.shape[:-1], dv), lse
 
 
-def check_listed(q, k, lengths, listed, how):
-    """Refuse lists of a mask's blocks that are not of these queries and keys. listed: none, or (counts, lists, …)."""
-    if how.block is None:
-        return
-    heads, narrow, (counts, lists) = q.shape[-2], q.dtype.itemsize == 1, listed[:2]
-    if lengths.cu_k is not None and how.most_keys is None:
-        raise CuteError(f"{WHAT}: blocks and cu_seqlens_k are given; max_seqlen_k must be too, of which blocks are")
-    batch, queries, keys = sizes(q, k, Options(1.0, most_queries=how.most_queries), lengths)
-    if lengths.cu_k is not None:
-        keys = how.most_keys
-    rows, columns = -(-queries // how.block[0]), -(-keys // how.block[1])
-    b, h, *inner = lists.shape
-    if b not in (1, batch) or h not in (1, heads) or inner != [rows, columns] or tuple(counts.shape) != (b, h, rows):
-        raise CuteError(
-            f"{WHAT}: blocks is of {b} batches, {h} heads and {' x '.join(map(str, inner))} blocks of "
-            f"{how.block[0]} queries and {how.block[1]} keys; here it must be {batch} (or 1), {heads} (or 1) and {rows} x "
-            f"{columns}: q is {entry.described(q)}, and k {entry.described(k)}"
-        )
-    if narrow and how.block[1] % 64:
-        raise CuteError(f"{WHAT}: blocks is of {how.block[1]} keys a block; of 8 bits it must be a multiple of 64")
-    for name, t in (("counts", counts), ("lists", lists)):
-        entry.check(WHAT, f"blocks.{name}", t, dtypes=("int32",), like=q)
-        entry.check_place(WHAT, f"blocks.{name}", t)
-
-
 def result_of(q):
     """The element type of the result."""
     name = entry.type_name(q)
@@ -235,8 +225,8 @@ def check_narrow(q, k, v, cu_k, pages, scales):
 
 
 def check_gradients(q, others, aux, block):
-    """Refuse what has no gradient. others: by their names, options of which there is none. aux: tensors of the functions
-    of the scores and of the mask. block: queries and keys of the mask's blocks, or None."""
+    """Refuse what has no gradient. others: by their names, options of which there is none. aux: tensors of the
+    functions of the scores and of the mask. block: queries and keys of the mask's blocks, or None."""
     given = [name for name, x in others.items() if x is not None]
     if given or q.dtype.itemsize == 1:
         why = f"with {', '.join(given)}" if given else f"and q is {entry.type_name(q)}"
@@ -244,11 +234,7 @@ def check_gradients(q, others, aux, block):
             f"{WHAT}: a gradient is asked for, {why}, of which there is none: leave it out, or call it under "
             "torch.no_grad()"
         )
-    if block is not None and (block[0] not in (128, 256) or block[1] % 64):
-        raise CuteError(
-            f"{WHAT}: a gradient is asked for, and blocks is of {block[0]} queries and {block[1]} keys a block; for "
-            "gradients these must be 128 or 256, and a multiple of 64"
-        )
+    check_for_gradients(WHAT, block)
     if any(t.requires_grad for t in aux):
         raise CuteError(
             f"{WHAT}: a tensor of aux requires a gradient, and `score` and `mask` have none for what they read: give "
@@ -265,7 +251,7 @@ def results(
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
     said = How(*how)  # type: ignore[misc]
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
-    check_listed(q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
+    check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
     torch = entry.pytorch()
     return q.new_empty(shape, dtype=getattr(torch, result_of(q))), q.new_empty(lse_shape, dtype=torch.float32)
 
@@ -334,27 +320,13 @@ def padded(q, k, v, wanted):
     return pad(q, (0, to - d)), pad(k, (0, to - d)), pad(v, (0, to_v - dv))
 
 
-def of_blocks(blocks, mask, mask_aux):
-    """Give the mask's function, what it takes, its blocks' extents, and their lists, as a call says them."""
-    if blocks is None:
-        return mask, mask_aux, None, []
-    if not isinstance(blocks, BlockMask):
-        raise CuteError(
-            f"{WHAT}: blocks is {entry.described(blocks)}; make it by kernels.block_mask(mask, …), or of a tensor by "
-            "kernels.block_mask_from(visited, …)"
-        )
-    if mask is not None or mask_aux:
-        raise CuteError(f"{WHAT}: mask is given, and blocks, which has a mask of its own: give that to what makes it")
-    return blocks.mask, blocks.aux, blocks.block, [blocks.counts, blocks.lists, *blocks.of_keys]
-
-
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
-    mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: BlockMask | None = None, sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
-    seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0,
-    q_descale: Any = None, k_descale: Any = None, v_descale: Any = None, max_seqlen_k: int | None = None,
-    deterministic: bool = False,
+    mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None, sink: Any = None,
+    cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None, seqused_k: Any = None, page_table: Any = None,
+    return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
+    v_descale: Any = None, max_seqlen_k: int | None = None, deterministic: bool = False,
 ) -> Any:  # fmt: skip
     """Compute softmax(scale q k^T) v of each head on Hopper. PyTorch knows its gradients, of 16 bits and without pages
     and out, of q, k, v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its
@@ -367,14 +339,14 @@ def flash_attention(
     before and after its own a query sees, None for all; a query that sees none gives zeros. scale: 1 / sqrt(d) by
     default. softcap: c bends each score s to c * tanh(s / c). score: `score(s, batch, head, query, key, *aux)`, a
     function that kernels can call, gives what becomes of the scaled score s, a Float32; query and key count in their
-    sequence. aux: tensors and numbers for it. mask: `mask(batch, head, query, key, *mask_aux)`, such a function too, says
-    whether the query sees the key, a boolean; causal and window hide keys beside it. blocks: what `block_mask` or
-    `block_mask_from` gives, in the place of mask and mask_aux: other blocks are neither read nor computed. sink: of each head, float32, the score of a further key without a value.
-    cu_seqlens_q: int32, (sequences + 1,): q is (rows, heads, d), and the rows of sequence i begin at cu_seqlens_q[i];
-    max_seqlen_q is the most rows of one. cu_seqlens_k: the same of k and v; max_seqlen_k, the most of one, spares
-    gradients some work. seqused_k: int32, (batch,), the keys that
-    each sequence has. page_table: int32, (batch, pages of a sequence): k and v are (pages, keys of a page, KV heads,
-    d), and these the pages of each sequence. What lies in k and v behind a sequence's last key is not seen.
+    sequence. aux: tensors and numbers for it. mask: `mask(batch, head, query, key, *mask_aux)`, such a function too,
+    says whether the query sees the key, a boolean; causal and window hide keys beside it. blocks: what `block_mask` or
+    `block_mask_from` gives, in the place of mask and mask_aux: other blocks are neither read nor computed. sink: of
+    each head, float32, the score of a further key without a value. cu_seqlens_q: int32, (sequences + 1,): q is (rows,
+    heads, d), and the rows of sequence i begin at cu_seqlens_q[i]; max_seqlen_q is the most rows of one. cu_seqlens_k:
+    the same of k and v; max_seqlen_k, the most of one, spares gradients some work. seqused_k: int32, (batch,), the keys
+    that each sequence has. page_table: int32, (batch, pages of a sequence): k and v are (pages, keys of a page, KV
+    heads, d), and these the pages of each sequence. What lies in k and v behind a sequence's last key is not seen.
     return_lse: whether to give the logs of the sums of exponentials too, float32, (batch, heads, queries), or (heads,
     rows) of sequences. out: where to write the result. num_splits: CTAs that share the keys of some queries, so that
     few queries over many keys keep the whole GPU busy: 1 for none, up to 256; 0 chooses, by shapes and not by lengths.
@@ -395,7 +367,7 @@ def flash_attention(
     if max_seqlen_k is not None and (type(max_seqlen_k) is not int or max_seqlen_k < 0):
         raise CuteError(f"{WHAT}: max_seqlen_k is {max_seqlen_k!r}; it must be a number of rows, 0 or more")
     deterministic = deterministic or torch.are_deterministic_algorithms_enabled()
-    mask, mask_aux, block, listed = of_blocks(blocks, mask, mask_aux)
+    mask, mask_aux, block, listed = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(
         causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, num_splits, deterministic, q.shape[-1],
         mask, mask_aux, block,

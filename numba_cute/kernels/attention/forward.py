@@ -389,9 +389,10 @@ def make_kernel(form):
                         full_q.release()
                     last, partial = block_at(end - 1, m, head, b, listed)
                     if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
-                        if (last + 1) * tile_n > rows_k:  # there is something behind the last key
+                        after = end if block is None else last + 1
+                        if after * tile_n > rows_k:  # there is something behind the last key
                             stage_v = full_v.wait()
-                            beyond = max(0, rows_k - last * tile_n)
+                            beyond = max(0, rows_k - (after - 1) * tile_n)
                             masks.clear_behind(sV[None, None, stage_v.index], beyond, tidx - 128, 128 * groups)
                             arch.fence_proxy("async.shared", space="cta")
                             everybody.arrive_and_wait()

@@ -16,6 +16,7 @@ from numba_cute.seam import CuteError
 from .. import entry
 from . import backward, backward_parts, backward_queries, backward_rows, backward_tiles, backward_wide, visits
 from .backward import KEYS, Form
+from .blocks import check_for_gradients, check_listed, of_blocks
 from .options import How, aux_of, how_of, options_of
 from .plan import ALL, Lengths, Options
 from .schedule import order_of
@@ -310,6 +311,8 @@ def checked(
         ("seqused_k", used, batch),
     ):
         entry.check(WHAT, name, x, dtypes=("int32",), shape=(length,), like=q, optional=True)
+    check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used), listed, How(*how))  # type: ignore[misc]
+    check_for_gradients(WHAT, How(*how).block)  # type: ignore[misc]
     whole = all(x is None for x in (cu_q, cu_k, used))  # else some rows are no sequence's
     made = (x.new_empty(x.shape) if whole else x.new_zeros(x.shape) for x in (q, k, v))
     return *made, lse.new_empty((0,) if sink is None else (heads,))
@@ -394,7 +397,7 @@ def attention_backward(
     window: tuple[int | None, int | None] = (None, None), softcap: float | None = None, score: Any = None,
     aux: tuple[Any, ...] = (), sink: Any = None, dlse: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None, max_seqlen_k: int | None = None, seqused_k: Any = None,
-    deterministic: bool = False, mask: Any = None, mask_aux: tuple[Any, ...] = (),
+    deterministic: bool = False, mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Compute the gradients (dq, dk, dv) of `flash_attention`, of the same options, on Hopper; with a sink (dq, dk, dv,
     dsink).
@@ -404,18 +407,19 @@ def attention_backward(
     which serves as many heads in a row. out, lse: what it gave with return_lse=True; lse (batch, heads, queries),
     float32, is the natural log of a row's sum of exponentials, -inf for a row that sees no key. dlse: the gradient of
     lse, or None. causal: whether query i sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d)
-    by default. window, softcap, score, aux, mask, mask_aux, sink, cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
-    max_seqlen_k, seqused_k: as of `flash_attention`; `score` is differentiated as it is traced. deterministic: whether the result must be the same
-    each time.
+    by default. window, softcap, score, aux, mask, mask_aux, blocks, sink, cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
+    max_seqlen_k, seqused_k: as of `flash_attention`; `score` is differentiated as it is traced. deterministic: whether
+    the result must be the same each time.
 
     Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
     last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else
     is the same each time. Raises CuteError for tensors of other types and shapes.
     """
+    mask, mask_aux, block, listed = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(
         causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, 1, deterministic, q.shape[-1], mask,
-        mask_aux,
+        mask_aux, block,
     )  # fmt: skip
     given = dout, q, k, v, out, lse, dlse, sink, cu_seqlens_q, cu_seqlens_k, seqused_k
-    made = OPERATOR(*given, [], tensors, tuple(how))
+    made = OPERATOR(*given, listed, tensors, tuple(how))
     return tuple(made[:3] if sink is None else made)

@@ -25,8 +25,9 @@ class Options(NamedTuple):
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
     scaled score, or None. mask: `mask(batch, head, query, key, *aux)`, whether the query sees the key, or None. block:
     queries and keys of the blocks that lists say are visited, or None. most_queries: of the longest sequence, where
-    they have their own lengths. tile: (queries, keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of `Form`. section: query heads that are done
-    side by side. splits: CTAs that share a tile's keys. None for what is best.
+    they have their own lengths. tile: (queries, keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of
+    `Form`. section: query heads that are done side by side. splits: CTAs that share a tile's keys. None for what is
+    best.
     """
 
     scale: float
@@ -88,11 +89,13 @@ def tile_of(form, few=False):
     most_rows = 64 if few else 192 if max(d, dv) <= 64 and form.mask is None else 128  # masks need registers
     tile_m = next(m for m in (192, 128, 64) if rows % m == 0 and m <= most_rows)
     registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
-    most = 128 if few or form.left or form.right or page or form.mask is not None else 192 if form.narrow else habit_of(form).get("keys", 176)
+    short = few or form.left or form.right or page or form.mask is not None
+    most = 128 if short else 192 if form.narrow else habit_of(form).get("keys", 176)
     each, step = (20, 64) if form.narrow else (24, 16)
     fit = [
         n for n in range(step, most + 1, step)
-        if among % n == 0 and n * each // 32 + dv // 2 <= registers and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
+        if among % n == 0 and n * each // 32 + dv // 2 <= registers
+        and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
     ]  # fmt: skip
     return tile_m, max(fit, key=lambda n: (math.gcd(page, n) if page else 0, n))
 

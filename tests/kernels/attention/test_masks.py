@@ -57,9 +57,7 @@ def test_a_mask_goes_with_windows_and_a_score(options, window):
     o, lse = simulate(
         q, k, v, window, mask=thinned, mask_aux=(seen,), score=bent, aux=(cute.Float32(0.01),), **SMALL | options
     )
-    want = batched(
-        q, k, v, window=window, mask=lambda *at: thinned(*at, seen), score=lambda *args: bent(*args, 0.01)
-    )
+    want = batched(q, k, v, window=window, mask=lambda *at: thinned(*at, seen), score=lambda *args: bent(*args, 0.01))
     reference.check(o, lse, *want)
 
 
@@ -75,9 +73,7 @@ def test_a_mask_is_asked_of_queries_and_keys_that_there_are():
     )
     for i in range(len(queries)):
         rows, seen = slice(cu_q[i], cu_q[i + 1]), slice(cu_k[i], cu_k[i + 1])
-        want = reference.attention(
-            q[rows], k[seen], v[seen], window=CAUSAL, batch=i, mask=lambda *at: mask(*at, table)
-        )
+        want = reference.attention(q[rows], k[seen], v[seen], window=CAUSAL, batch=i, mask=lambda *at: mask(*at, table))
         reference.check(o[rows], lse[:, rows], *want)
 
 
