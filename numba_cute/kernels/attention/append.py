@@ -201,7 +201,7 @@ def attention_with_cache(
         raise CuteError(f"{WHAT}: rotary_cos and rotary_sin belong together: give both, or none")
     turns = rotary_cos is not None
     entry.check(WHAT, "q", q, rank=4)
-    if entry.simulated() is not None and not entry.pytorch().compiler.is_compiling():
+    if not entry.pytorch().compiler.is_compiling() and entry.simulated() is not None:
         check_room(k_cache, k_new, seqused_k, page_table)
     used, turned = OPERATOR(
         k_cache, v_cache, k_new, v_new, seqused_k, page_table, q if turns else None, rotary_cos, rotary_sin,
