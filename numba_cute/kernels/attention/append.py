@@ -164,8 +164,8 @@ def checked(
         step = vector // 2 if interleaved else vector
         if not 0 < 2 * cos.shape[1] <= d or cos.shape[1] % step:
             raise CuteError(
-                f"{WHAT}: rotary_cos is {entry.described(cos)}; its columns must be a multiple of {step}, up to {d // 2} "
-                "of them: turn q and k_new by kernels.rotary"
+                f"{WHAT}: rotary_cos is {entry.described(cos)}; its columns must be a multiple of {step}, up to "
+                f"{d // 2} of them: turn q and k_new by kernels.rotary"
             )
     return lengths.new_empty(lengths.shape), k_new.new_empty((0,)) if q is None else q.new_empty(q.shape)
 

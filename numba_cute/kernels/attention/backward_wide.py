@@ -244,7 +244,7 @@ def make_keys_kernel(form):
                 rdV.fill(0.0)
                 scale_log2 = cute.Float32(softmax.LOG2_E) if score is not None else scale * cute.Float32(softmax.LOG2_E)
                 query_tile, q_head = cute.Int32(first), cute.Int32(head * group)
-                at_query, seen_whole = cute.Int32(0), cute.Int32(0)
+                named, seen_whole = cute.Int32(0), cute.Int32(0)  # tiles of the head's list so far
                 arch.mbarrier_wait(k_full, 0)
                 rK = cute.make_rmem_tensor(in_registers.partition_shape_A((TILE, held[0])), dtype)
                 hold(sK, rK, held[0], in_registers, thread)
@@ -258,12 +258,10 @@ def make_keys_kernel(form):
                         do_done.release()
                         do_done.advance()
                     if cute.const_expr(block is not None):
-                        while at_query == places_of(listed, key_tile, keys, q_head, batch):
-                            at_query, q_head = cute.Int32(0), cute.Int32(q_head + 1)
-                        query_tile, seen_whole = visits.tile_visited(
-                            listed, list_row, q_head, batch, at_query, per_block
-                        )
-                        at_query = cute.Int32(at_query + 1)
+                        while named == places_of(listed, key_tile, keys, q_head, batch):
+                            named, q_head = cute.Int32(0), cute.Int32(q_head + 1)
+                        query_tile, seen_whole = visits.tile_visited(listed, list_row, q_head, batch, named, per_block)
+                        named = cute.Int32(named + 1)
                     rLse = statistics(sLse, q.index, place, TILE)
                     if cute.const_expr(score is not None):
                         rPd = cute.make_rmem_tensor(cute.shape(rP), dtype)  # times the derivative by each score

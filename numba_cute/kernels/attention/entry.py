@@ -324,8 +324,8 @@ def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
     mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None, sink: Any = None,
-    cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None, seqused_k: Any = None, page_table: Any = None,
-    return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
+    cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None, seqused_k: Any = None,
+    page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
     v_descale: Any = None, max_seqlen_k: int | None = None, deterministic: bool = False,
 ) -> Any:  # fmt: skip
     """Compute softmax(scale q k^T) v of each head on Hopper. PyTorch knows its gradients, of 16 bits and without pages

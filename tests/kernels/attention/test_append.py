@@ -56,9 +56,7 @@ def test_keys_and_values_come_where_a_sequence_ends(paged, interleaved):
     np.testing.assert_array_equal(v_cache.astype(np.float64), want_v)
     for b, n in enumerate(lengths[:2]):
         at = slice(n, n + new)
-        np.testing.assert_allclose(
-            of_q[b].astype(np.float64), turned(q[b], cos[at], sin[at], interleaved), atol=2**-6
-        )
+        np.testing.assert_allclose(of_q[b].astype(np.float64), turned(q[b], cos[at], sin[at], interleaved), atol=2**-6)
 
 
 def test_it_moves_sixteen_bytes_at_once():
@@ -91,9 +89,7 @@ def test_it_attends_over_what_it_appended(entries, splits):
     from numba_cute.kernels import attention_with_cache
 
     lengths = torch.tensor([20, 0], dtype=torch.int32)
-    q, k, v, k_cache, v_cache = arrays(
-        torch, "float16", (2, new, 2, 64), *[(2, new, 1, 64)] * 2, *[(2, 40, 1, 64)] * 2
-    )
+    q, k, v, k_cache, v_cache = arrays(torch, "float16", (2, new, 2, 64), *[(2, new, 1, 64)] * 2, *[(2, 40, 1, 64)] * 2)
     cos, sin = (torch.from_numpy(x) for x in angles(40, 32))
     k_cache[0, 22:] = math.nan
     o = attention_with_cache(
