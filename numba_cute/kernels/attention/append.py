@@ -35,26 +35,30 @@ OPTIONS = (
 """Those of `flash_attention` that there are here too."""
 
 
+@cuda.jit
+def load(source, column):
+    """Read 16 bytes of a row from `column` on to registers."""
+    held = cute.make_rmem_tensor(BYTES * 8 // source.element_type.width, source.element_type)
+    words = cute.recast_tensor(held, cute.Uint32)
+    found = arch.load(cute.recast_ptr(source.iterator + column, dtype=cute.Uint32), cute.Uint32, count=4)
+    for i in cute.range_constexpr(4):
+        words[i] = found[i]
+    return held
+
+
+@cuda.jit
+def store(held, target, column):
+    """Write registers to a row from `column` on."""
+    words = cute.recast_tensor(held, cute.Uint32)
+    to = cute.recast_ptr(target.iterator + column, dtype=cute.Uint32)
+    arch.store(to, (words[0], words[1], words[2], words[3]))
+
+
 @functools.cache
 def make_append(dtype, neighbours):
     """The kernel that appends. Its grid: (new keys of a sequence, sequences). dtype: of what is moved. neighbours: as
     of `rotary`."""
     vector = BYTES * 8 // dtype.width
-
-    @cuda.jit
-    def load(source, column):
-        held = cute.make_rmem_tensor(vector, dtype)
-        words = cute.recast_tensor(held, cute.Uint32)
-        found = arch.load(cute.recast_ptr(source.iterator + column, dtype=cute.Uint32), cute.Uint32, count=4)
-        for i in cute.range_constexpr(4):
-            words[i] = found[i]
-        return held
-
-    @cuda.jit
-    def store(held, target, column):
-        words = cute.recast_tensor(held, cute.Uint32)
-        to = cute.recast_ptr(target.iterator + column, dtype=cute.Uint32)
-        arch.store(to, (words[0], words[1], words[2], words[3]))
 
     @cuda.jit
     def turn(source, column, own, cos, sin, at):

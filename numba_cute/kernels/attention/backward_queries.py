@@ -23,7 +23,7 @@ from .schedule import tile_at
 @functools.cache
 def make_queries_kernel(form):
     """The kernel for dQ. Its grid: clusters for pairs of tiles of 128 queries, heads and batches."""
-    dtype, d, dv, causal, left, score, lengths, cluster, _, mask, block = form
+    dtype, d, dv, causal, left, score, lengths, cluster, mask, block, _ = form
     per_block = 1 if block is None else block[1] // TILE
     _, _, ask = make_elements(1, 1, TILE, None, mask)
     scores, _, sums = multiplies(dtype, d)

@@ -71,9 +71,9 @@ class Form(NamedTuple):
     score: Any = None
     lengths: bool = False
     cluster: int = 2
-    held: tuple[int, int] = (128, 128)
     mask: Any = None
     block: tuple[int, int] | None = None
+    held: tuple[int, int] = (128, 128)
 
 
 def multiplies(dtype, width):
@@ -89,7 +89,7 @@ def multiplies(dtype, width):
 @functools.cache
 def make_keys_kernel(form):
     """The kernel for dK and dV. Its grid: clusters for pairs of tiles of keys, KV heads and batches."""
-    dtype, d, dv, causal, left, score, lengths, cluster, held, mask, block = form
+    dtype, d, dv, causal, left, score, lengths, cluster, mask, block, held = form
     per_block = 1 if block is None else block[0] // TILE
     ask = make_ask(mask)
     held = min(held[0], d if score is None or d < 256 else 64), min(held[1], dv)

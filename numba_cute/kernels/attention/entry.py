@@ -323,9 +323,9 @@ def padded(q, k, v, wanted):
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
-    mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None, sink: Any = None,
-    cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None, seqused_k: Any = None,
-    page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
+    mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None, sink: Any = None, cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None, max_seqlen_q: int | None = None, seqused_k: Any = None, page_table: Any = None,
+    return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
     v_descale: Any = None, max_seqlen_k: int | None = None, deterministic: bool = False,
 ) -> Any:  # fmt: skip
     """Compute softmax(scale q k^T) v of each head on Hopper. PyTorch knows its gradients, of 16 bits and without pages
@@ -360,14 +360,14 @@ def flash_attention(
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
     q, k, v = entry.under_autocast(q, k, v)
-    given = q, k, v, sink, out, *scales, *aux, *(mask_aux if blocks is None else blocks.aux)
+    mask, mask_aux, block, listed = of_blocks(WHAT, blocks, mask, mask_aux)
+    given = q, k, v, sink, out, *scales, *aux, *mask_aux
     if not torch.compiler.is_compiling():
         entry.refuse_tangents(WHAT, given)
     differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
     if max_seqlen_k is not None and (type(max_seqlen_k) is not int or max_seqlen_k < 0):
         raise CuteError(f"{WHAT}: max_seqlen_k is {max_seqlen_k!r}; it must be a number of rows, 0 or more")
     deterministic = deterministic or torch.are_deterministic_algorithms_enabled()
-    mask, mask_aux, block, listed = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(
         causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, num_splits, deterministic, q.shape[-1],
         mask, mask_aux, block,
@@ -376,11 +376,9 @@ def flash_attention(
         named = zip(("page_table", "out", "q_descale", "k_descale", "v_descale"), (page_table, out, *scales))
         check_gradients(q, dict(named), tensors, block)
     dv, (q, k, v) = v.shape[-1], padded(q, k, v, differentiable)
+    o, lse = _computed(q, k, v, sink, lengths, scales, listed, tensors, how, out if dv == v.shape[-1] else None)
     if dv != v.shape[-1]:
-        o, lse = _computed(q, k, v, sink, lengths, scales, listed, tensors, how, None)
         o = o[..., :dv] if out is None else out.copy_(o[..., :dv])
-    else:
-        o, lse = _computed(q, k, v, sink, lengths, scales, listed, tensors, how, out)
     return (o, lse) if return_lse else o
 
 

@@ -139,13 +139,10 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     q, k, v, o, do, lse, dq, dk, dv = arrays
     (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
     dtype, tile = entry.element_type(q), backward_rows.TILE
-    lengths = more.lengths
-    of_lengths = any(x is not None for x in lengths)
+    lengths, of_lengths = more.lengths, any(x is not None for x in more.lengths)
     left, causal = options.left is not None, options.right is not None
-    form = backward_wide.Form(dtype, d, width, causal, left, options.score, of_lengths, mask=options.mask)
-    if options.block is not None:  # each tile has a list of its own
-        form = form._replace(block=options.block, cluster=1)
-    cluster = form.cluster
+    cluster, kinds = 1 if options.block is not None else 2, (options.mask, options.block)  # by lists each tile alone
+    form = backward_wide.Form(dtype, d, width, causal, left, options.score, of_lengths, cluster, *kinds)
     cu_q, cu_k, used, _ = (None if x is None else view(x) for x in lengths)
     for cu in lengths[:2]:
         batch = batch if cu is None else cu.shape[0] - 1
