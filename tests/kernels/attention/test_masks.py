@@ -132,3 +132,35 @@ def test_masks_on_a_gpu(dims):
     weight = torch.randn_like(o)
     for got, want in zip(torch.autograd.grad(o, mine, weight), torch.autograd.grad(right, exact, weight.double())):
         assert (got.double() - want).norm() <= 1e-2 * want.norm()
+
+
+def documents(batch, head, query, key, of):
+    """A query sees the keys before it of its own document; those of the first head all of its document."""
+    return (of[batch, query] == of[batch, key]) & ((key <= query) | (head == 0))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("d, block", [(64, (128, 128)), (128, (128, 128)), (256, (256, 64)), (128, (64, 96))], ids=str)
+@pytest.mark.parametrize("window", [ALL, (300, 50)], ids=str)
+def test_blocks_on_a_gpu(d, block, window):
+    torch = pytest.importorskip("torch")
+    from numba_cute import kernels
+
+    n, lengths = 1000, torch.tensor([[300, 1, 599, 100], [64, 64, 72, 800]])
+    of = torch.stack([torch.repeat_interleave(torch.arange(4), x) for x in lengths]).int().cuda()
+    q, k, v = on_gpu(torch, torch.bfloat16, (2, n, 4, d), *[(2, n, 2, d)] * 2)
+    made = kernels.block_mask(documents, 2, 4, n, n, aux=(of,), block=block)
+    assert int(made.counts[0, 1].sum()) < made.lists[0, 1].numel() // 2
+    o, lse = kernels.flash_attention(q, k, v, blocks=made, window=window, return_lse=True)
+    ids = of.cpu().numpy()
+    want = batched(*map(host, (q, k, v)), window=window, mask=lambda *at: documents(*at, ids))
+    reference.check(host(o), lse.cpu().numpy(), *want)
+    if block[0] >= 128:
+        mine = [[x.clone().requires_grad_() for x in (q, k, v)] for _ in range(2)]
+        weight = torch.randn_like(o)
+        found = [
+            torch.autograd.grad(kernels.flash_attention(*x, window=window, **how), x, weight)
+            for x, how in zip(mine, ({"blocks": made}, {"mask": documents, "mask_aux": (of,)}))
+        ]
+        for a, b in zip(*found):  # the same sums, in the same order
+            assert (a - b).abs().max() <= 2**-6 * b.abs().max()
