@@ -158,6 +158,10 @@ def block_mask_from(
 def of_blocks(what: str, blocks: Any, mask: Any, mask_aux: Any) -> tuple[Any, Any, Any, list[Any]]:
     """Give the mask's function, what it takes, its blocks' extents, and their lists, as a call of an entry
     says them."""
+    if blocks is None and mask is None and mask_aux:
+        raise CuteError(f"{what}: mask_aux is given, and no mask, whose it is: give the function too")
+    if mask is not None and not callable(mask):
+        raise CuteError(f"{what}: mask is {entry.described(mask)}; it must be a function (batch, head, query, key, …)")
     if blocks is None:
         return mask, mask_aux, None, []
     if not isinstance(blocks, BlockMask):

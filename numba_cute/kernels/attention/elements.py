@@ -59,11 +59,11 @@ def make_elements(pack, group, tile_n, score, mask):
         """Leave out the scores of block n that the mask's function does not allow, which is asked as that of `change`
         is."""
         if keys > 0:
-            for r in cute.range_constexpr(2):
-                query, own_head, _ = row_of(place, r, head)
-                query = cute.Int32(min(query, queries - 1))
-                for i in cute.range_constexpr(cute.size(scores, mode=[1])):
-                    key = cute.Int32(min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1))
+            for i in cute.range_constexpr(cute.size(scores, mode=[1])):  # first: what hangs on a key is then not kept
+                key = cute.Int32(min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1))
+                for r in cute.range_constexpr(2):
+                    query, own_head, _ = row_of(place, r, head)
+                    query = cute.Int32(min(query, queries - 1))
                     scores[r, i] = kept(mask(b, own_head, query, key, *aux), scores[r, i], -math.inf)
 
     return row_of, change, leave_out

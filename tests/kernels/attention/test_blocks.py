@@ -157,6 +157,10 @@ def test_what_does_not_fit_is_refused_in_words():
         kernels.flash_attention(q, k, k, blocks=visited)
     with pytest.raises(CuteError, match="mask is given, and blocks, which has a mask of its own"):
         kernels.flash_attention(q, k, k, blocks=made, mask=chequered)
+    with pytest.raises(CuteError, match="mask_aux is given, and no mask"):
+        kernels.flash_attention(q, k, k, mask_aux=(1,))
+    with pytest.raises(CuteError, match="mask is .*; it must be a function"):
+        kernels.flash_attention(q, k, k, mask=visited)
     with pytest.raises(CuteError, match=r"1 x 2 blocks of 128 queries and 128 keys; here it must be .* 1 x 3: q is"):
         kernels.flash_attention(q, normal(1, 300, 1, 64), normal(1, 300, 1, 64), blocks=made)
     with pytest.raises(CuteError, match="these must be 128 or 256, and a multiple of 64"):
