@@ -17,7 +17,7 @@ from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.seam import CuteError
 
-from .entry import check_for_tma, flash_attention
+from .entry import bound, check_for_tma, flash_attention
 from .plan import rows_first, view
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def planned(*given: Any) -> Any:
             return
         kernel, args, grid, block = appending(*tensors, interleaved)
         with entry.on_device_of(tensors[0]):
-            cute.launch(kernel, grid=grid, block=block, stream=entry.stream_of(tensors[0]), pdl=True)(*args)
+            bound(kernel, grid, block, entry.stream_of(tensors[0]))(*args)
 
     return launch
 

@@ -182,7 +182,7 @@ def form_of(q, k, v, queries, lengths, options):
     few = queries * small <= 64 if options.tile is None else options.tile[0] == 64
     tile_m, tile_n = options.tile or tile_of(form._replace(q_stages=2 if few else 1), few)
     pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
-    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=turns and not few)
+    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=turns and tile_m > 64)
     alike = all(x is None for x in lengths) and not form.left and not form.right
     share = alike and not few and (options.splits or 1) == 1 and math.ceil(queries * pack / tile_m) % 2 == 0
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
