@@ -32,7 +32,7 @@ class BlockMask(NamedTuple):
     counts, lists: int32, (batch, heads, rows of blocks) and with the blocks of a row as a last mode, as `visits.Visits`
     has them; 1 where all batches, or heads, have the same. of_keys: the two of the blocks' columns: which rows see
     them. block: queries and keys of a block. mask, aux: the function that is asked of what is not seen whole, or None,
-    and what it takes beside.
+    and what it takes beside. extents: the queries and keys of which the function was asked, or None.
     """
 
     counts: Any
@@ -41,6 +41,7 @@ class BlockMask(NamedTuple):
     block: tuple[int, int]
     mask: Any = None
     aux: tuple[Any, ...] = ()
+    extents: tuple[int, int] | None = None
 
 
 @functools.cache
@@ -76,10 +77,12 @@ def listed(visited: Any, whole: Any) -> tuple[Any, Any]:
     return visited.sum(-1, dtype=torch.int32), lists.to(torch.int32).contiguous()
 
 
-def made(visited: Any, whole: Any, block: tuple[int, int], mask: Any, aux: tuple[Any, ...]) -> BlockMask:
+def made(
+    visited: Any, whole: Any, block: tuple[int, int], mask: Any, aux: tuple[Any, ...], extents: Any = None
+) -> BlockMask:  # fmt: skip
     """Make the structure of booleans (batch, heads, rows, columns)."""
     counts, lists = listed(visited, whole)
-    return BlockMask(counts, lists, listed(visited.mT, whole.mT), block, mask, tuple(aux))
+    return BlockMask(counts, lists, listed(visited.mT, whole.mT), block, mask, tuple(aux), extents)
 
 
 def check_block(block: Any) -> tuple[int, int]:
@@ -127,7 +130,7 @@ def block_mask(
         )  # fmt: skip
         launch(found, *numbers, tuple(aux))
     found = found.view(batch or 1, heads or 1, rows, columns)
-    return made(found > 0, found == 2, block, mask, aux)
+    return made(found > 0, found == 2, block, mask, aux, (queries, keys))
 
 
 def block_mask_from(
@@ -155,15 +158,15 @@ def block_mask_from(
     return made(visited, whole & visited, check_block(block), mask, aux)
 
 
-def of_blocks(what: str, blocks: Any, mask: Any, mask_aux: Any) -> tuple[Any, Any, Any, list[Any]]:
-    """Give the mask's function, what it takes, its blocks' extents, and their lists, as a call of an entry
-    says them."""
+def of_blocks(what: str, blocks: Any, mask: Any, mask_aux: Any) -> tuple[Any, ...]:
+    """Give the mask's function, what it takes, its blocks' lists, and their extents and those of what they are of, as a
+    call of an entry says them."""
     if blocks is None and mask is None and mask_aux:
         raise CuteError(f"{what}: mask_aux is given, and no mask, whose it is: give the function too")
     if mask is not None and not callable(mask):
         raise CuteError(f"{what}: mask is {entry.described(mask)}; it must be a function (batch, head, query, key, …)")
     if blocks is None:
-        return mask, mask_aux, None, []
+        return mask, mask_aux, [], None, None
     if not isinstance(blocks, BlockMask):
         raise CuteError(
             f"{what}: blocks is {entry.described(blocks)}; make it by kernels.block_mask(mask, …), or of a tensor by "
@@ -171,7 +174,8 @@ def of_blocks(what: str, blocks: Any, mask: Any, mask_aux: Any) -> tuple[Any, An
         )
     if mask is not None or mask_aux:
         raise CuteError(f"{what}: mask is given, and blocks, which has a mask of its own: give that to what makes it")
-    return blocks.mask, blocks.aux, blocks.block, [blocks.counts, blocks.lists, *blocks.of_keys]
+    lists = [blocks.counts, blocks.lists, *blocks.of_keys]
+    return blocks.mask, blocks.aux, lists, blocks.block, blocks.extents
 
 
 def check_listed(what: str, q: Any, k: Any, lengths: Any, listed: Any, how: Any) -> None:
@@ -192,6 +196,11 @@ def check_listed(what: str, q: Any, k: Any, lengths: Any, listed: Any, how: Any)
             f"{what}: blocks is of {b} batches, {h} heads and {' x '.join(map(str, inner))} blocks of "
             f"{how.block[0]} queries and {how.block[1]} keys; here it must be {batch} (or 1), {heads} (or 1) and "
             f"{rows} x {columns}: q is {entry.described(q)}, and k {entry.described(k)}"
+        )
+    if how.extents is not None and (queries > how.extents[0] or keys > how.extents[1]):
+        raise CuteError(
+            f"{what}: blocks was found of {how.extents[0]} queries and {how.extents[1]} keys, and here are "
+            f"{queries} and {keys}: give these to block_mask"
         )
     if narrow and how.block[1] % 64:
         raise CuteError(f"{what}: blocks is of {how.block[1]} keys a block; of 8 bits it must be a multiple of 64")

@@ -360,7 +360,7 @@ def flash_attention(
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
     q, k, v = entry.under_autocast(q, k, v)
-    mask, mask_aux, block, listed = of_blocks(WHAT, blocks, mask, mask_aux)
+    mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     given = q, k, v, sink, out, *scales, *aux, *mask_aux
     if not torch.compiler.is_compiling():
         entry.refuse_tangents(WHAT, given)
@@ -370,11 +370,11 @@ def flash_attention(
     deterministic = deterministic or torch.are_deterministic_algorithms_enabled()
     how, tensors = how_of(
         causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, num_splits, deterministic, q.shape[-1],
-        mask, mask_aux, block,
+        mask, mask_aux, *block,
     )  # fmt: skip
     if differentiable:
         named = zip(("page_table", "out", "q_descale", "k_descale", "v_descale"), (page_table, out, *scales))
-        check_gradients(q, dict(named), tensors, block)
+        check_gradients(q, dict(named), tensors, block[0])
     dv, (q, k, v) = v.shape[-1], padded(q, k, v, differentiable)
     o, lse = _computed(q, k, v, sink, lengths, scales, listed, tensors, how, out if dv == v.shape[-1] else None)
     if dv != v.shape[-1]:

@@ -412,10 +412,10 @@ def attention_backward(
     last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else
     is the same each time. Raises CuteError for tensors of other types and shapes.
     """
-    mask, mask_aux, block, listed = of_blocks(WHAT, blocks, mask, mask_aux)
+    mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(
         causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, 1, deterministic, q.shape[-1], mask,
-        mask_aux, block,
+        mask_aux, *block,
     )  # fmt: skip
     given = dout, q, k, v, out, lse, dlse, sink, cu_seqlens_q, cu_seqlens_k, seqused_k
     made = OPERATOR(*given, listed, tensors, tuple(how))

@@ -16,7 +16,8 @@ __all__ = ["How", "aux_of", "how_of", "options_of"]
 class How(NamedTuple):
     """Hold an entry's options, as Python's values alone. scale: a number. numbers, mask_numbers: arguments of the
     functions of the scores and of the mask, None where a tensor stands, and of an element type's number the type and
-    the value. block: queries and keys of the mask's blocks, or None."""
+    the value. block: queries and keys of the mask's blocks, or None. extents: the queries and keys of which these were
+    found, or None."""
 
     causal: bool
     window: tuple[int | None, int | None]
@@ -31,6 +32,7 @@ class How(NamedTuple):
     mask: Any = None
     mask_numbers: tuple[Any, ...] = ()
     block: tuple[int, int] | None = None
+    extents: tuple[int, int] | None = None
 
 
 def numbers_of(aux: Any) -> tuple[Any, ...]:
@@ -43,6 +45,7 @@ def numbers_of(aux: Any) -> tuple[Any, ...]:
 def how_of(
     causal: Any, window: Any, scale: Any, softcap: Any, score: Any, aux: Any, most_queries: Any, most_keys: Any,
     splits: Any, deterministic: Any, d: int, mask: Any = None, mask_aux: Any = (), block: Any = None,
+    extents: Any = None,
 ) -> tuple[How, list[Any]]:  # fmt: skip
     """Give the options of a call as a `How`, and the tensors among what the functions of the scores and of the mask
     take, in their order."""
@@ -50,7 +53,7 @@ def how_of(
     scale = 1 / math.sqrt(d) if scale is None else float(scale)
     how = How(
         bool(causal), window, scale, softcap, score, most_queries, most_keys, splits, bool(deterministic),
-        numbers_of(aux), mask, numbers_of(mask_aux), block,
+        numbers_of(aux), mask, numbers_of(mask_aux), block, extents,
     )  # fmt: skip
     return how, [x for x in (*aux, *mask_aux) if hasattr(x, "data_ptr")]
 

@@ -163,6 +163,8 @@ def test_what_does_not_fit_is_refused_in_words():
         kernels.flash_attention(q, k, k, mask=visited)
     with pytest.raises(CuteError, match=r"1 x 2 blocks of 128 queries and 128 keys; here it must be .* 1 x 3: q is"):
         kernels.flash_attention(q, normal(1, 300, 1, 64), normal(1, 300, 1, 64), blocks=made)
+    with pytest.raises(CuteError, match="blocks was found of 90 queries and 200 keys, and here are 100 and 200"):
+        kernels.flash_attention(q, k, k, blocks=made._replace(extents=(90, 200)))
     with pytest.raises(CuteError, match="these must be 128 or 256, and a multiple of 64"):
         small = kernels.block_mask_from(torch.ones(1, 1, 2, 2, dtype=torch.bool), block=(64, 128))
         kernels.flash_attention(q.requires_grad_(), k, k, blocks=small)
