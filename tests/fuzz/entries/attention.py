@@ -218,10 +218,17 @@ def attention_gradients(d: Draw) -> None:
     v = fill("v", batch, keys, kv_heads, dim_v)
     options = {"causal": d.note("causal", d.option_in(2)), "scale": d.note("scale", d.of(None, 0.1))}
 
-    def exact(q, k, v):
-        return torch.stack([attend(*x, **options)[0] for x in zip(q, k, v)])
+    how, mask = d.note("mask", d.option(None, None, "mask", "blocks")), {}
+    if how == "mask":
+        mask = {"mask": sparse}
+    elif how == "blocks":
+        mask = {"blocks": kernels.block_mask(sparse, None, kv_heads * group, rows, keys, block=(128, 64))}
+    seen = {"seen_by": lambda *at: sparse(0, *at)} if mask else {}
 
-    gradients(d, lambda *t: kernels.flash_attention(*t, **options), exact, [q, k, v], add=2.0**-7)
+    def exact(q, k, v):
+        return torch.stack([attend(*x, **options, **seen)[0] for x in zip(q, k, v)])
+
+    gradients(d, lambda *t: kernels.flash_attention(*t, **options, **mask), exact, [q, k, v], add=2.0**-7)
 
 
 CASES = {"flash_attention": flash_attention, "attention_gradients": attention_gradients}
