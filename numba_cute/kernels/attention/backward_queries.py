@@ -15,7 +15,7 @@ from numba_cute.nvgpu import warp, warpgroup
 from . import masks, softmax, visits
 from .backward_rows import TILE, bent, load_rows, pipe_of, put, sequence, stream, stream_rows, tiles_of
 from .backward_tiles import load_tile, multiply, rows_of, turned
-from .backward_wide import CONSUMER_REGISTERS, PRODUCER_REGISTERS, THREADS, WRITTEN, multiplies
+from .backward_wide import REGISTERS, REGISTERS_OF_LISTS, THREADS, WRITTEN, multiplies
 from .elements import kept, make_elements
 from .schedule import tile_at
 
@@ -25,6 +25,7 @@ def make_queries_kernel(form):
     """The kernel for dQ. Its grid: clusters for pairs of tiles of 128 queries, heads and batches."""
     dtype, d, dv, causal, left, score, lengths, cluster, mask, block, _ = form
     per_block = 1 if block is None else block[1] // TILE
+    producer_registers, consumer_registers = REGISTERS if block is None else REGISTERS_OF_LISTS
     _, _, ask = make_elements(1, 1, TILE, None, mask)
     scores, _, sums = multiplies(dtype, d)
     v_stages = 1 if d + dv > 384 else 2
@@ -76,7 +77,7 @@ def make_queries_kernel(form):
         # It begins when the last CTAs of the kernel for dK and dV do, which have seen that the one before has ended.
 
         if warp_idx < 4:
-            arch.setmaxregister_decrease(PRODUCER_REGISTERS)
+            arch.setmaxregister_decrease(producer_registers)
             if warp_idx == 0:
                 for part in cute.range_constexpr(2):
                     if arch.elect_one():
@@ -112,7 +113,7 @@ def make_queries_kernel(form):
                 loads_k.tail()
                 loads_v.tail()
         else:
-            arch.setmaxregister_increase(CONSUMER_REGISTERS)
+            arch.setmaxregister_increase(consumer_registers)
             thread = cute.Int32(tidx % 128)
             w = cute.Int32(warp_idx // 8)
             row = cute.Int32((tile + w) * TILE + thread // 32 * 16 + thread % 32 // 4)  # and the eighth after it

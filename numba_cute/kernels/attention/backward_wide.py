@@ -49,7 +49,7 @@ from .elements import kept
 from .schedule import tile_at
 
 THREADS = 384
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
+REGISTERS, REGISTERS_OF_LISTS = (24, 240), (40, 232)  # of a producer's thread, and of the others; with lists to read
 BOTH, WRITTEN = 1, 2  # named barriers: of both warpgroups, and the first of those of one, at their end
 
 
@@ -91,6 +91,7 @@ def make_keys_kernel(form):
     """The kernel for dK and dV. Its grid: clusters for pairs of tiles of keys, KV heads and batches."""
     dtype, d, dv, causal, left, score, lengths, cluster, mask, block, held = form
     per_block = 1 if block is None else block[0] // TILE
+    producer_registers, consumer_registers = REGISTERS if block is None else REGISTERS_OF_LISTS
     ask = make_ask(mask)
     held = min(held[0], d if score is None or d < 256 else 64), min(held[1], dv)
     (scores, in_registers, to_v), (_, _, to_k) = multiplies(dtype, dv), multiplies(dtype, d)
@@ -168,7 +169,7 @@ def make_keys_kernel(form):
         arch.griddepcontrol_launch_dependents()
 
         if warp_idx < 4:
-            arch.setmaxregister_decrease(PRODUCER_REGISTERS)
+            arch.setmaxregister_decrease(producer_registers)
             if warp_idx == 0:
                 if arch.elect_one():
                     arch.mbarrier_arrive_and_expect_tx(k_full, row_bytes * d)
@@ -222,7 +223,7 @@ def make_keys_kernel(form):
                 loads_q.tail()
                 loads_do.tail()
         else:
-            arch.setmaxregister_increase(CONSUMER_REGISTERS)
+            arch.setmaxregister_increase(consumer_registers)
             thread, lane = cute.Int32(tidx % 128), cute.Int32(tidx % 32)
             key = cute.Int32(thread // 32 * 16 + lane // 4)  # this thread's first; the second one is 8 further on
             place = cute.Int32(lane % 4)  # its columns are 8 j + 2 place and the next

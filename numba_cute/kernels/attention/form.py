@@ -57,7 +57,8 @@ class Form(NamedTuple):
     @property
     def registers(self):
         """Of a thread of the producer's warpgroup, and of the others."""
-        return {1: (128, 240), 2: (24, 240), 3: (32, 160)}[self.groups]
+        of_two = (24, 240) if self.block is None else (40, 232)  # who reads lists needs more
+        return {1: (128, 240), 2: of_two, 3: (32, 160)}[self.groups]
 
     @property
     def narrow(self):

@@ -86,7 +86,8 @@ def tile_of(form, few=False):
     whether there are so few queries that 64 will do."""
     d, dv, page = form.d, form.dv, form.page
     rows, among = form.block or (0, 0)  # which tiles divide
-    most_rows = 64 if few else 192 if max(d, dv) <= 64 and form.mask is None else 128  # masks need registers
+    plain = form.mask is None and form.block is None  # others need more registers
+    most_rows = 64 if few else 192 if max(d, dv) <= 64 and plain else 128
     tile_m = next(m for m in (192, 128, 64) if rows % m == 0 and m <= most_rows)
     registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
     short = few or form.left or form.right or page or form.mask is not None

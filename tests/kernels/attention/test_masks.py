@@ -104,19 +104,18 @@ def near(batch, head, query, key, n):
     return query >= key or key < n
 
 
+BLOCKS = tuple(np.zeros((1, 1, *s), np.int32) for s in ((2,), (2, 2), (2,), (2, 2)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dims", gradients.DIMS)
-def test_kernels_with_masks_hold_all_in_registers(dims):
-    for found in resources(dims, Options(1.0, 3, 4, mask=near), (cute.Int32(9),)):
+@pytest.mark.parametrize(
+    "window, listed", [((3, 4), ()), ((3, 4), BLOCKS), ((), BLOCKS)], ids=["alone", "window", "all"]
+)
+def test_kernels_with_masks_hold_all_in_registers(dims, window, listed):
+    options = Options(1.0, *window, mask=near, block=(128, 128) if listed else None)
+    for found in resources(dims, options, (cute.Int32(9),), listed):
         assert (found.spill_stores, found.spill_loads, found.local) == (0, 0, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dims", gradients.DIMS)
-def test_kernels_with_blocks_spill_little(dims):
-    listed = tuple(np.zeros((1, 1, *s), np.int32) for s in ((2,), (2, 2), (2,), (2, 2)))
-    found = resources(dims, Options(1.0, None, 0, mask=near, block=(128, 128)), (cute.Int32(9),), listed)
-    assert max(x.spill_stores for x in found) <= (64 if max(dims) == 256 else 0)
 
 
 # ---------------------------------------------------------------- on a GPU
