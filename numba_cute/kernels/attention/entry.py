@@ -12,6 +12,7 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from ..gemm.operands import counter_of
+from . import warps_plan
 from .gradients import DIMS, OPERATOR as BACKWARD
 from .options import How, aux_of, capped, chosen, how_of
 from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
@@ -47,7 +48,7 @@ class Call:
     """What was checked and decided once for tensors of some types, shapes and strides.
 
     shape, lse_shape: of the results. options: with a number of splits. aux: what `softcap` gives to the scores'
-    function, or None. narrow: whether elements have 8 bits.
+    function, or None. narrow: whether elements have 8 bits. target: the GPU's, where its tensor cores are a warp's.
     """
 
     shape: tuple[int, ...]
@@ -55,6 +56,7 @@ class Call:
     options: Options
     aux: Any
     narrow: bool
+    target: Any = None
 
     def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales):
         """Launch on tensors, wherever they lie."""
@@ -64,22 +66,26 @@ class Call:
         turned = v.new_empty(turned_shape(v)) if self.narrow else None
         numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in self.aux or aux]
         q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
-        todo = launches(
-            q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales,
-            entry.multiprocessors(q), self.options, *numbers,
-        )  # fmt: skip
+        if self.target is not None:
+            of_warps = self.target.name, self.options
+            todo = warps_plan.launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
+        else:
+            todo = launches(
+                q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales,
+                entry.multiprocessors(q), self.options, *numbers,
+            )  # fmt: skip
         with entry.on_device_of(q):
             for kernel, args, grid, block in todo:
-                bound(kernel, grid, block, stream)(*args)
+                bound(kernel, grid, block, stream, self.target is None)(*args)
 
 
 CALLS: dict[Any, Call] = {}
 
 
 @functools.lru_cache(MOST)
-def bound(kernel, grid, block, stream):
-    """What launches a kernel: it may begin while the one before it ends."""
-    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True)
+def bound(kernel, grid, block, stream, overlaps=True):
+    """What launches a kernel. overlaps: whether it may begin while the one before it ends."""
+    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=overlaps)
 
 
 def signature(t):
@@ -108,8 +114,11 @@ def decide(tensors, said):
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
     for name, t in (("q", q), ("k", k), ("v", v)):
         entry.check_place(WHAT, name, t)
-        entry.check_target(WHAT, t)
+        family = entry.check_target(WHAT, t, entry.WARPGROUPS, entry.WARPS)
         check_for_tma(name, t)
+    target = entry.target_at(q) if family == entry.WARPS else None
+    if target is not None and q.dtype.itemsize == 1:
+        raise CuteError(f"{WHAT}: q is {entry.described(q)}; {target.name} has no kernel for float8 yet: convert it")
     left, right, scale = chosen(WHAT, causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
@@ -119,16 +128,18 @@ def decide(tensors, said):
     options = Options(scale, left, right, capped if aux else score, most_queries, splits=splits or 1)
     if not splits and k.numel() and q.numel():
         lengths = Lengths(cu_q, cu_k, used, pages)
-        options = options._replace(splits=best_splits(q, k, v, options, lengths, entry.multiprocessors(q)))
-    return Call(shape, lse_shape, options, aux, q.dtype.itemsize == 1)
+        given = q, k, v, options, lengths, entry.multiprocessors(q)
+        splits = best_splits(*given) if target is None else warps_plan.best_splits(*given, target)
+        options = options._replace(splits=splits)
+    return Call(shape, lse_shape, options, aux, q.dtype.itemsize == 1, target)
 
 
 def check_for_tma(name, t):
-    """Refuse what TMA cannot reach."""
+    """Refuse what TMA, and copies of 16 bytes, cannot reach."""
     if not entry.aligned(t) or any(s * t.dtype.itemsize % 16 for s in entry.strides(t)[:-1]):
         raise CuteError(
-            f"{WHAT}: {name} is {entry.described(t)}; TMA wants it, and each of its strides, at multiples of 16 bytes: "
-            f"give {name}.contiguous() or {name}.clone()"
+            f"{WHAT}: {name} is {entry.described(t)}; copies want it, and each of its strides, at multiples of 16 "
+            f"bytes: give {name}.contiguous() or {name}.clone()"
         )
 
 
@@ -298,7 +309,8 @@ def flash_attention(
     q_descale: Any = None, k_descale: Any = None, v_descale: Any = None, max_seqlen_k: int | None = None,
     deterministic: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper. PyTorch knows its gradients, of 16 bits and without pages
+    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on sm_80 to sm_89, sm_120
+    and sm_121. PyTorch knows its gradients, of 16 bits and without pages
     and out, of q, k, v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its
     type.
 
