@@ -213,6 +213,8 @@ HOPPERS = {
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("what", HOPPERS)
 def test_other_gpus_get_one_sentence(what, arch):
+    if what == "flash_attention" and arch != "sm_100a":
+        return  # attention/test_warps.py has them
     if what == "matmul" and arch != "sm_100a":  # which have a kernel of their own
         with cute.simulation(arch):
             assert HOPPERS[what]().shape == (8, 8)

@@ -27,15 +27,14 @@ from numba_cute.kernels.attention import (
     schedule,
     split,
     values,
+    warps as attention_warps,
     warps_backward,
 )
-from numba_cute.kernels.attention import warps as attention_warps
 from numba_cute.kernels.gemm import bias, grouped, mixed, multiply, residual, warps
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.rows import norm, softmax, spread, topk
 
-from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8
-from ..kernels.attention import test_warps as test_attention_warps
+from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8, test_warps as test_attention_warps
 from ..kernels.gemm import test_grouped, test_mixed, test_warps
 from ..kernels.moves import test_permute
 from ..kernels.rows import arrays, test_norm, test_softmax, test_topk
