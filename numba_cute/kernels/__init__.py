@@ -13,6 +13,9 @@ from ..seam.guards import facade as _facade
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {
     "attention_backward": "attention.gradients",
+    "attention_with_cache": "attention.append",
+    "block_mask": "attention.blocks",
+    "block_mask_from": "attention.blocks",
     "blockscaled_gemm": "gemm.blockscaled",
     "conv1d": "conv.entry",
     "conv2d": "conv.entry",

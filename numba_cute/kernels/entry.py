@@ -324,7 +324,8 @@ class Operator:
     word for), are the operator's arguments, tensors first. It is called with them, checks, and gives the results, new
     tensors, as a tensor or a tuple: it runs for fake tensors too. count: how many results there are; None for a list of
     some. backward, setup_context: as of `cute.torch_op`. constant: names of the tensors of which `backward` gives no
-    gradient, which are refused if one is asked for. Without `backward` torch refuses.
+    gradient, which are refused if one is asked for. Without `backward` torch refuses. mutates: names of the tensors
+    that are written; such an operator has no `backward`.
     """
 
     devices: str | None = "cuda"
@@ -332,8 +333,9 @@ class Operator:
     def __init__(
         self, name: str, plan: Callable[..., Any], signature: Callable[..., Any], *, count: int | None = 1,
         backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None,
-        constant: tuple[str, ...] = (),
+        constant: tuple[str, ...] = (), mutates: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
+        self.mutates = mutates
         self.name, self.signature, self.backward, self.setup_context = name, signature, backward, setup_context
         self.what = name.partition("::")[2]
         self.planned, self.count = Planned(plan, self.what), count
@@ -375,7 +377,8 @@ class Operator:
             function.__signature__ = inspect.Signature(parameters)
             function.__annotations__ = {p.name: p.annotation for p in parameters}
         made = cute.torch_op(
-            self.name, out=out, backward=self._gradients if self.backward else self._no_backward,
+            self.name, out=out, mutates=self.mutates,
+            backward=None if self.mutates else self._gradients if self.backward else self._no_backward,
             setup_context=self.setup_context and self._keep, devices=self.devices,
         )  # fmt: skip
         return made(run)

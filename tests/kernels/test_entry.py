@@ -168,6 +168,12 @@ GRADIENTLESS = {
     "flash_attention, of a function": lambda: kernels.flash_attention(
         *[bf16(1, 8, 1, 64)] * 3, score=lambda s, *_: s, aux=(torch.zeros(1, requires_grad=True),)
     ),
+    "flash_attention, of a mask": lambda: kernels.flash_attention(
+        *[bf16(1, 8, 1, 64)] * 3, mask=lambda *_: True, mask_aux=(torch.zeros(1, requires_grad=True),)
+    ),
+    "attention_with_cache": lambda: kernels.attention_with_cache(
+        bf16(1, 1, 1, 64), *[bf16(1, 8, 1, 64)] * 2, *[bf16(1, 1, 1, 64, grad=True)] * 2, torch.zeros(1).int()
+    ),
     "rotary, its cosines": lambda: kernels.rotary(bf16(8, 1, 64), bf16(8, 32, grad=True), bf16(8, 32)),
     "int4_weights": lambda: kernels.int4_weights(torch.zeros(8, 16).char(), bf16(8, 1, grad=True)),
 }

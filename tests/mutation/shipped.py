@@ -20,6 +20,7 @@ from numba_cute.kernels import reduce
 from numba_cute.kernels.attention import (
     backward,
     backward_parts,
+    backward_queries,
     backward_tiles,
     backward_wide,
     forward,
@@ -290,7 +291,9 @@ KERNELS = [
     kernel("kernels: gradients after", backward_parts, "after", _behind(_gradients(40, 72, True, 1))),
     kernel("kernels: gradients' tiles", backward_tiles, "publish release", _gradients(40, 72, True, 1),
            _gradients(300, 200, False, 1)),
-    kernel("kernels: wide gradients", backward_wide, "dk_dv dq pipe_of put",
+    kernel("kernels: wide gradients", backward_wide, "dk_dv pipe_of put",
+           _read_after(_wide((192, 128), 70, 150, True)), _wide((192, 128), 400, 70, False)),
+    kernel("kernels: wide gradients of queries", backward_queries, "dq pipe_of put",
            _read_after(_wide((192, 128), 70, 150, True)), _wide((192, 128), 400, 70, False)),
     kernel("kernels: attention by warps", attention_warps, "attention", _by_warps("two_warps")),
     kernel("kernels: gradients by warps", warps_backward, "gradient_of_queries gradients_of_keys",

@@ -2,6 +2,7 @@
 """Parts of attention's wide backward kernels: loads of tiles, stores of sums, scores changed by a function and their
 derivative, windows, and tiles of sequences of their own lengths."""
 
+import functools
 import math
 
 from numba import cuda
@@ -13,6 +14,7 @@ from numba_cute.pipeline import Agent, CooperativeGroup
 
 from ..derivative import Dual, dual, slots_of
 from . import masks
+from .elements import kept
 
 TILE = 64  # keys of a CTA, and queries that stream by; queries of a warpgroup, and keys that stream by
 CONSUMER_WARPS = 8
@@ -24,6 +26,21 @@ def bent(score, s, batch, head, query, key, aux):
     made = score(dual(s, "s"), batch, head, query, key, *aux)
     found = slots_of(made).get("s", 0.0)
     return made.value if isinstance(made, Dual) else made, cute.Float32(found)
+
+
+@functools.cache
+def make_ask(mask):
+    """The function that leaves out of this thread's scores of S^T those that the mask's function does not allow."""
+
+    @cuda.jit
+    def ask(rS, batch, head, query, key, queries, keys, aux):
+        """Ask of no query and no key beyond the last. query, key: of the first score."""
+        for e in cute.range_constexpr(cute.size(rS)):
+            by = min(cute.Int32(query + e // 4 * 8 + e % 2), cute.Int32(queries - 1))
+            at = min(cute.Int32(key + e // 2 % 2 * 8), cute.Int32(keys - 1))
+            rS[e] = kept(mask(batch, head, by, at, *aux), rS[e], -math.inf)
+
+    return ask
 
 
 @cuda.jit

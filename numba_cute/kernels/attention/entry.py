@@ -13,8 +13,9 @@ from numba_cute.seam import CuteError
 from .. import entry
 from ..gemm.operands import counter_of
 from . import warps_plan
+from .blocks import check_for_gradients, check_listed, of_blocks
 from .gradients import DIMS, OPERATOR as BACKWARD
-from .options import How, aux_of, capped, chosen, how_of
+from .options import How, aux_of, how_of, options_of
 from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
 from .values import turned_shape
 
@@ -31,13 +32,33 @@ MOST = 256
 
 @cute.runtime.remembered
 def launches(
-    q, k, v, o, lse, counter, cu_q, cu_k, used, pages, sink, work, turned, by_q, by_k, by_v, sms, options, *aux
-):
-    """The launches of a call: of each the kernel, its arguments, grid and block. All as of `arguments`; of `aux`
-    numbers are pairs of their type and value."""
+    q, k, v, o, lse, counter, cu_q, cu_k, used, pages, sink, work, turned, by_q, by_k, by_v, counts, lists, sms,
+    options, own, *aux,
+):  # fmt: skip
+    """The launches of a call: of each the kernel, its arguments, grid and block. All as of `arguments`; counts, lists:
+    as of `visits.of`, or None. aux: what the functions of the scores, its `own` first, and of the mask take; numbers
+    are pairs of their type and value."""
     lengths, scales = Lengths(cu_q, cu_k, used, pages), (by_q, by_k, by_v)
     numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
-    made = arguments(q, k, v, o, lse, counter, sms, options, lengths, sink, numbers, work, scales, turned)
+    listed = None if counts is None else (counts, lists)
+    made = arguments(
+        q,
+        k,
+        v,
+        o,
+        lse,
+        counter,
+        sms,
+        options,
+        lengths,
+        sink,
+        numbers[:own],
+        work,
+        scales,
+        turned,
+        numbers[own:],
+        listed,
+    )
     before = () if turned is None else (turning(v, turned, used),)
     after = () if work is None else (joining(q, v, o, lse, options, lengths, sink, work),)
     return *before, made, *after
@@ -47,32 +68,32 @@ def launches(
 class Call:
     """What was checked and decided once for tensors of some types, shapes and strides.
 
-    shape, lse_shape: of the results. options: with a number of splits. aux: what `softcap` gives to the scores'
-    function, or None. narrow: whether elements have 8 bits. target: the GPU's, where its tensor cores are a warp's.
+    shape, lse_shape: of the results. options: with a number of splits. narrow: whether elements have 8 bits. target:
+    the GPU's, where its tensor cores are a warp's.
     """
 
     shape: tuple[int, ...]
     lse_shape: tuple[int, ...]
     options: Options
-    aux: Any
     narrow: bool
     target: Any = None
 
-    def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales):
-        """Launch on tensors, wherever they lie."""
+    def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales, listed):
+        """Launch on tensors, wherever they lie. aux: as `aux_of` gives it."""
         torch, splits = entry.pytorch(), self.options.splits or 1
         stream = entry.stream_of(q)
         work = q.new_empty(room(q, v, splits), dtype=torch.float32) if splits > 1 else None
         turned = v.new_empty(turned_shape(v)) if self.narrow else None
-        numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in self.aux or aux]
+        own, of_mask = aux
+        numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in (*own, *of_mask)]
         q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
         if self.target is not None:
             of_warps = self.target.name, self.options
             todo = warps_plan.launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
         else:
             todo = launches(
-                q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales,
-                entry.multiprocessors(q), self.options, *numbers,
+                q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales, *(listed or (None, None)),
+                entry.multiprocessors(q), self.options, len(own), *numbers,
             )  # fmt: skip
         with entry.on_device_of(q):
             for kernel, args, grid, block in todo:
@@ -108,10 +129,11 @@ def decided(tensors, said):
 
 
 def decide(tensors, said):
-    """Check all but a call's `aux`, and decide what is launched. tensors, said: as `flash_attention` gives them."""
-    q, k, v, sink, cu_q, cu_k, used, pages, out, *scales = tensors
-    causal, window, scale, softcap, score, most_queries, splits = said
-    shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
+    """Check all but what functions take, and decide what is launched. tensors: of `flash_attention`. said: as of
+    `said_of`."""
+    q, k, v, sink, cu_q, cu_k, used, pages, out, by_q, by_k, by_v, *listed = tensors
+    scales = by_q, by_k, by_v
+    shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
     for name, t in (("q", q), ("k", k), ("v", v)):
         entry.check_place(WHAT, name, t)
         family = entry.check_target(WHAT, t, entry.WARPGROUPS, entry.WARPS)
@@ -119,19 +141,26 @@ def decide(tensors, said):
     target = entry.target_at(q) if family == entry.WARPS else None
     if target is not None and q.dtype.itemsize == 1:
         raise CuteError(f"{WHAT}: q is {entry.described(q)}; {target.name} has no kernel for float8 yet: convert it")
-    left, right, scale = chosen(WHAT, causal, window, softcap, score, scale, q.shape[-1], splits)
+    check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
+    options = options_of(WHAT, said, q.shape[-1])
+    if target is not None:
+        warps_plan.check(options)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
         entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=shape, like=q)
         check_for_tma("out", out)
-    aux = None if softcap is None else (cute.Float32(softcap),)
-    options = Options(scale, left, right, capped if aux else score, most_queries, splits=splits or 1)
-    if not splits and k.numel() and q.numel():
+    splits = options.splits or 1
+    if not options.splits and k.numel() and q.numel():
         lengths = Lengths(cu_q, cu_k, used, pages)
-        given = q, k, v, options, lengths, entry.multiprocessors(q)
+        given = q, k, v, options._replace(splits=1), lengths, entry.multiprocessors(q)
         splits = best_splits(*given) if target is None else warps_plan.best_splits(*given, target)
-        options = options._replace(splits=splits)
-    return Call(shape, lse_shape, options, aux, q.dtype.itemsize == 1, target)
+    return Call(shape, lse_shape, options._replace(splits=splits), q.dtype.itemsize == 1, target)
+
+
+def said_of(how):
+    """Give the options that a call is decided by: all but numbers of functions, and what gradients want to know."""
+    most_keys = None if how.block is None else how.most_keys
+    return how._replace(most_keys=most_keys, deterministic=False, numbers=(), mask_numbers=())
 
 
 def check_for_tma(name, t):
@@ -208,9 +237,9 @@ def check_narrow(q, k, v, cu_k, pages, scales):
         entry.check(WHAT, name, t, dtypes=("float32",), shape=(k.shape[0], k.shape[-2]), like=q, optional=True)
 
 
-def check_gradients(q, others, aux):
-    """Refuse what has no gradient. others: by their names, options of which there is none. aux: tensors of the function
-    of the scores."""
+def check_gradients(q, others, aux, block):
+    """Refuse what has no gradient. others: by their names, options of which there is none. aux: tensors of the
+    functions of the scores and of the mask. block: queries and keys of the mask's blocks, or None."""
     given = [name for name, x in others.items() if x is not None]
     if given or q.dtype.itemsize == 1:
         why = f"with {', '.join(given)}" if given else f"and q is {entry.type_name(q)}"
@@ -218,9 +247,10 @@ def check_gradients(q, others, aux):
             f"{WHAT}: a gradient is asked for, {why}, of which there is none: leave it out, or call it under "
             "torch.no_grad()"
         )
+    check_for_gradients(WHAT, block)
     if any(t.requires_grad for t in aux):
         raise CuteError(
-            f"{WHAT}: a tensor of aux requires a gradient, and `score` has none for what it reads: give "
+            f"{WHAT}: a tensor of aux requires a gradient, and `score` and `mask` have none for what they read: give "
             "x.detach(), or call it under torch.no_grad()"
         )
 
@@ -228,57 +258,59 @@ def check_gradients(q, others, aux):
 def results(
     q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", sink: "torch.Tensor | None", cu_q: "torch.Tensor | None",
     cu_k: "torch.Tensor | None", used: "torch.Tensor | None", pages: "torch.Tensor | None",
-    by_q: "torch.Tensor | None", by_k: "torch.Tensor | None", by_v: "torch.Tensor | None", aux: "list[torch.Tensor]",
-    how: "object",
+    by_q: "torch.Tensor | None", by_k: "torch.Tensor | None", by_v: "torch.Tensor | None",
+    listed: "list[torch.Tensor]", aux: "list[torch.Tensor]", how: "object",
 ) -> Any:  # fmt: skip
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
     said = How(*how)  # type: ignore[misc]
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
+    check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
     torch = entry.pytorch()
     return q.new_empty(shape, dtype=getattr(torch, result_of(q))), q.new_empty(lse_shape, dtype=torch.float32)
 
 
-def planned(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, aux, o, lse, how):
+def planned(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, listed, aux, o, lse, how):
     """What computes O and the logs of such tensors."""
     how = How(*how)
-    said = (how.causal, how.window, how.scale, how.softcap, how.score, how.most_queries, how.splits)
-    call = decided((q, k, v, sink, cu_q, cu_k, used, pages, None, by_q, by_k, by_v), said)
+    call = decided((q, k, v, sink, cu_q, cu_k, used, pages, None, by_q, by_k, by_v, *listed[:2]), said_of(how))
 
-    def launch(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, aux, o, lse):
+    def launch(q, k, v, sink, cu_q, cu_k, used, pages, by_q, by_k, by_v, listed, aux, o, lse):
         lengths = Lengths(cu_q, cu_k, used, pages)
-        run(call, q, k, v, o, lse, lengths, sink, aux_of(how, aux), (by_q, by_k, by_v))
+        run(call, q, k, v, o, lse, lengths, sink, aux_of(how, aux), (by_q, by_k, by_v), listed[:2])
 
     return launch
 
 
-def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=(), scales=NO_SCALES):
-    """Compute O and the logs of the sums, whether there is anything to see or not."""
+def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=((), ()), scales=NO_SCALES, listed=None):
+    """Compute O and the logs of the sums, whether there is anything to see or not. aux: as `aux_of` gives it."""
     if not k.numel():  # nobody sees a key
         o.zero_()
         lse.fill_(-math.inf)
         if sink is not None:
             lse.copy_(sink[:, None].expand(lse.shape))
     elif o.numel():
-        call(q, k, v, o, lse, lengths, sink, aux, scales)
+        call(q, k, v, o, lse, lengths, sink, aux, scales, listed)
 
 
 def keep(ctx, inputs, output):
     """Keep what the gradients need."""
-    q, k, v, sink, cu_q, cu_k, used, _, _, _, _, aux, ctx.how = inputs
-    ctx.save_for_backward(q, k, v, sink, cu_q, cu_k, used, *output, *aux)
+    q, k, v, sink, cu_q, cu_k, used, _, _, _, _, listed, aux, ctx.how = inputs
+    ctx.save_for_backward(q, k, v, sink, cu_q, cu_k, used, *output, *listed, *aux)
+    ctx.listed = len(listed)
     ctx.set_materialize_grads(False)
 
 
 def gradients(ctx, do, dlse):
     """Give the gradients of q, k, v and the sink."""
     q, k, v, sink, cu_q, cu_k, used, o, lse, *aux = ctx.saved_tensors
-    rest = (*(None,) * 7, [None] * len(aux), None)
+    listed, aux = aux[: ctx.listed], aux[ctx.listed :]
+    rest = (*(None,) * 7, [None] * len(listed), [None] * len(aux), None)
     if do is None and dlse is None:
         return (None, None, None, None, *rest)
     do = entry.pytorch().zeros_like(o) if do is None else do.contiguous()
     if isinstance(dlse, entry.pytorch().Tensor):
         dlse = dlse.contiguous()
-    dq, dk, dv, dsink = BACKWARD(do, q, k, v, o, lse, dlse, sink, cu_q, cu_k, used, aux, ctx.how)
+    dq, dk, dv, dsink = BACKWARD(do, q, k, v, o, lse, dlse, sink, cu_q, cu_k, used, listed, aux, ctx.how)
     return (dq, dk, dv, None if sink is None else dsink, *rest)
 
 
@@ -304,15 +336,14 @@ def padded(q, k, v, wanted):
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
-    sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
-    seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0,
-    q_descale: Any = None, k_descale: Any = None, v_descale: Any = None, max_seqlen_k: int | None = None,
-    deterministic: bool = False,
+    mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None, sink: Any = None, cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None, max_seqlen_q: int | None = None, seqused_k: Any = None, page_table: Any = None,
+    return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
+    v_descale: Any = None, max_seqlen_k: int | None = None, deterministic: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on sm_80 to sm_89, sm_120
-    and sm_121. PyTorch knows its gradients, of 16 bits and without pages
-    and out, of q, k, v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its
-    type.
+    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on sm_80 to sm_89, sm_120 and
+    sm_121. PyTorch knows its gradients, of 16 bits and without pages and out, of q, k, v, the sink and the logs;
+    torch.compile takes it whole, and torch.autocast makes q, k and v of its type.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
     is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it, others of 16 bits up to 256
@@ -321,12 +352,14 @@ def flash_attention(
     before and after its own a query sees, None for all; a query that sees none gives zeros. scale: 1 / sqrt(d) by
     default. softcap: c bends each score s to c * tanh(s / c). score: `score(s, batch, head, query, key, *aux)`, a
     function that kernels can call, gives what becomes of the scaled score s, a Float32; query and key count in their
-    sequence. aux: tensors and numbers for it. sink: of each head, float32, the score of a further key without a value.
-    cu_seqlens_q: int32, (sequences + 1,): q is (rows, heads, d), and the rows of sequence i begin at cu_seqlens_q[i];
-    max_seqlen_q is the most rows of one. cu_seqlens_k: the same of k and v; max_seqlen_k, the most of one, spares
-    gradients some work. seqused_k: int32, (batch,), the keys that
-    each sequence has. page_table: int32, (batch, pages of a sequence): k and v are (pages, keys of a page, KV heads,
-    d), and these the pages of each sequence. What lies in k and v behind a sequence's last key is not seen.
+    sequence. aux: tensors and numbers for it. mask: `mask(batch, head, query, key, *mask_aux)`, such a function too,
+    says whether the query sees the key, a boolean; causal and window hide keys beside it. blocks: what `block_mask` or
+    `block_mask_from` gives, in the place of mask and mask_aux: other blocks are neither read nor computed. sink: of
+    each head, float32, the score of a further key without a value. cu_seqlens_q: int32, (sequences + 1,): q is (rows,
+    heads, d), and the rows of sequence i begin at cu_seqlens_q[i]; max_seqlen_q is the most rows of one. cu_seqlens_k:
+    the same of k and v; max_seqlen_k, the most of one, spares gradients some work. seqused_k: int32, (batch,), the keys
+    that each sequence has. page_table: int32, (batch, pages of a sequence): k and v are (pages, keys of a page, KV
+    heads, d), and these the pages of each sequence. What lies in k and v behind a sequence's last key is not seen.
     return_lse: whether to give the logs of the sums of exponentials too, float32, (batch, heads, queries), or (heads,
     rows) of sequences. out: where to write the result. num_splits: CTAs that share the keys of some queries, so that
     few queries over many keys keep the whole GPU busy: 1 for none, up to 256; 0 chooses, by shapes and not by lengths.
@@ -340,7 +373,8 @@ def flash_attention(
     torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
     q, k, v = entry.under_autocast(q, k, v)
-    given = q, k, v, sink, out, *scales, *aux
+    mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
+    given = q, k, v, sink, out, *scales, *aux, *mask_aux
     if not torch.compiler.is_compiling():
         entry.refuse_tangents(WHAT, given)
     differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in given)
@@ -348,30 +382,28 @@ def flash_attention(
         raise CuteError(f"{WHAT}: max_seqlen_k is {max_seqlen_k!r}; it must be a number of rows, 0 or more")
     deterministic = deterministic or torch.are_deterministic_algorithms_enabled()
     how, tensors = how_of(
-        causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, num_splits, deterministic, q.shape[-1]
-    )
+        causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, num_splits, deterministic, q.shape[-1],
+        mask, mask_aux, *block,
+    )  # fmt: skip
     if differentiable:
         named = zip(("page_table", "out", "q_descale", "k_descale", "v_descale"), (page_table, out, *scales))
-        check_gradients(q, dict(named), tensors)
+        check_gradients(q, dict(named), tensors, block[0])
     dv, (q, k, v) = v.shape[-1], padded(q, k, v, differentiable)
+    o, lse = _computed(q, k, v, sink, lengths, scales, listed, tensors, how, out if dv == v.shape[-1] else None)
     if dv != v.shape[-1]:
-        o, lse = _computed(q, k, v, sink, lengths, scales, aux, tensors, how, None)
         o = o[..., :dv] if out is None else out.copy_(o[..., :dv])
-    else:
-        o, lse = _computed(q, k, v, sink, lengths, scales, aux, tensors, how, out)
     return (o, lse) if return_lse else o
 
 
-def _computed(q, k, v, sink, lengths, scales, aux, tensors, how, out):
+def _computed(q, k, v, sink, lengths, scales, listed, tensors, how, out):
     """O and the logs of the sums, of heads that the kernels take."""
-    if OPERATOR.watched((q, k, v, sink, *lengths, *scales, tensors)):
+    if OPERATOR.watched((q, k, v, sink, *lengths, *scales, listed, tensors)):
         if out is not None:
             raise CuteError(f"{WHAT}: out is given, and torch.compile runs, which does not know of it: leave it out")
         # a plain tuple, for torch.compile makes no named one anew
-        return OPERATOR.traced(q, k, v, sink, *lengths, *scales, tensors, tuple(how))
-    said = (how.causal, how.window, how.scale, how.softcap, how.score, how.most_queries, how.splits)
-    call = decided((q, k, v, sink, *lengths, out, *scales), said)
+        return OPERATOR.traced(q, k, v, sink, *lengths, *scales, listed, tensors, tuple(how))
+    call = decided((q, k, v, sink, *lengths, out, *scales, *listed[:2]), said_of(how))
     o = q.new_empty(call.shape, dtype=entry.pytorch().bfloat16 if call.narrow else q.dtype) if out is None else out
     lse = q.new_empty(call.lse_shape, dtype=entry.pytorch().float32)
-    run(call, q, k, v, o, lse, lengths, sink, aux, scales)
+    run(call, q, k, v, o, lse, lengths, sink, aux_of(how, tensors), scales, listed[:2])
     return o, lse

@@ -21,7 +21,9 @@ class Form(NamedTuple):
     page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or None. q_stages:
     tiles of Q in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and values: each
     fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in
-    shared memory.
+    shared memory. mask: says which keys a query sees, or None. block: queries and keys of the blocks of which lists say
+    that they are visited, multiples of a tile's, or None. bounded: whether lists may name blocks of keys that there are
+    not, or that no window sees.
     """
 
     dtype: cute.DType
@@ -40,6 +42,9 @@ class Form(NamedTuple):
     q_stages: int = 1
     cluster: int = 1
     stages: int = 2
+    mask: Any = None
+    block: tuple[int, int] | None = None
+    bounded: bool = False
 
     @property
     def groups(self):

@@ -16,7 +16,8 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
-from . import masks, output, softmax, split
+from . import masks, output, softmax, split, visits
+from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, divided, draw, next_drawn, next_told, tile_at
 
@@ -28,6 +29,9 @@ def make_kernel(form):
     dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
     group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
+    asked, block, bounded = form.mask, form.block, form.bounded
+    per_block = 1 if block is None else block[1] // tile_n
+    row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
     cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K
     share = (1 << cluster) - 1
@@ -71,9 +75,9 @@ def make_kernel(form):
         return tile, head, b, part
 
     @cuda.jit
-    def blocks_of(m, queries, keys, left, right, part, splits):
-        """The blocks of keys that the queries of tile m see, or a part of them: the first, and the one after the
-        last."""
+    def blocks_of(m, head, b, queries, keys, left, right, part, splits, listed):
+        """The blocks of keys that the queries of tile m see, or a part of them: the first, and the one after the last;
+        of those that are listed, their places."""
         shift = cute.Int32(keys - queries)
         first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
         begin, end = cute.Int32(0), cute.Int32(keys)
@@ -82,10 +86,21 @@ def make_kernel(form):
         if cute.const_expr(has_left):
             begin = cute.Int32(max(0, first - left))
         begin, end = divided(begin, tile_n), divided(end + tile_n - 1, tile_n)
+        if cute.const_expr(block is not None):
+            row = divided(m * tile_m, block[0])
+            begin, end = visits.places_of(listed, row, head, b, begin, end, per_block, bounded)
         if cute.const_expr(splits is not None):
             begin, end = split.part_of(begin, end, part, splits)
         end = max(end, cute.Int32(begin + 1))  # a tile that sees no key has a block, all masked
         return begin, end
+
+    @cuda.jit
+    def block_at(place, m, head, b, listed):
+        """The block of keys at a place, and whether the mask's function is to be asked of it."""
+        if cute.const_expr(block is None):
+            return place, True
+        n, whole = visits.tile_visited(listed, divided(m * tile_m, block[0]), head, b, place, per_block)
+        return arch.make_warp_uniform(n), arch.make_warp_uniform(whole) == 0
 
     @cuda.jit
     def whole_of(place, queries, keys, left, right):
@@ -112,16 +127,6 @@ def make_kernel(form):
         masks.leave_out(scores, column, begin if has_left else None, end)
 
     @cuda.jit
-    def row_of(place, r, head):
-        """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
-        of a group that is no power of two some rows are nobody's."""
-        at = cute.Int32(place + 8 * r)
-        if cute.const_expr(pack == 1):
-            return at, head, True
-        within = cute.Int32(at % pack)
-        return cute.Int32(at // pack), cute.Int32(head * group + min(within, cute.Int32(group - 1))), within < group
-
-    @cuda.jit
     def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
         """What scores are multiplied with before the caller's function has them, and after."""
         if cute.const_expr(by_q is None and by_k is None):
@@ -132,18 +137,6 @@ def make_kernel(form):
         if cute.const_expr(by_k is not None):
             by *= by_k[b, kv_head]
         return (scale * by, scale_log2) if score is not None else (scale, scale_log2 * by)
-
-    @cuda.jit
-    def change(scores, n, place, column, b, head, aux, scale, queries, keys):
-        """Scale the scores of block n, and change them as the caller's function says, which is asked of no query and no
-        key beyond the last: what it reads of its own has none there."""
-        if keys > 0:
-            for r in cute.range_constexpr(2):
-                query, own_head, _ = row_of(place, r, head)
-                query = min(query, queries - 1)
-                for i in cute.range_constexpr(cute.size(scores, mode=[1])):
-                    key = min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1)
-                    scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
 
     @cuda.jit
     def load(tma, source, target, place, stage, pages, b, n, keys):
@@ -213,7 +206,7 @@ def make_kernel(form):
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
         tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, by_q, by_k,
-        by_v, queries, keys, order, left, right, scale, scale_log2,
+        by_v, mask_aux, listed, queries, keys, order, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -267,7 +260,7 @@ def make_kernel(form):
                     first_k, rows_k = sequence(cu_k, used, b, keys)
                     if cute.const_expr(cu_q is None) or m * cluster * tile_m < rows_q * pack:
                         m = m * cluster + rank
-                        begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                        begin, end = blocks_of(m, head, b, rows_q, rows_k, left, right, part, splits, listed)
                         kv_head = head // heads_of_tile
                         own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
                         gQ = cute.local_tile(
@@ -305,10 +298,11 @@ def make_kernel(form):
                             cute.group_modes(pV, 0, 2),
                             cute.group_modes(gV, 0, 2),
                         )
-                        blocks = cute.Int32(end - begin)
+                        blocks, of_v = cute.Int32(end - begin), cute.Int32(0)
                         for i in cute.range(blocks + 1, unroll=1):  # V's blocks follow K's
                             n = cute.Int32(end - 1 - i)
                             if i < blocks:
+                                n, _ = block_at(n, m, head, b, listed)
                                 stage = loads_k.acquire_and_advance()
                                 load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, n, rows_k)
                             if i == 0:
@@ -321,7 +315,10 @@ def make_kernel(form):
                                     if i == blocks:
                                         drawn = draw(counter)
                                 stage = loads_v.acquire_and_advance()
-                                load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, n + 1, rows_k)
+                                load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, n + 1 if block is None else of_v,
+                                     rows_k)  # fmt: skip
+                            if cute.const_expr(block is not None):
+                                of_v = n
                     elif cute.const_expr(draws):
                         drawn = draw(counter)
                     if cute.const_expr(draws):
@@ -381,7 +378,7 @@ def make_kernel(form):
                     _, rows_q = sequence(cu_q, None, b, queries)
                     _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
-                    begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                    begin, end = blocks_of(m, head, b, rows_q, rows_k, left, right, part, splits, listed)
                     whole_begin, whole_end = whole_of(m * tile_m + 64 * w, rows_q, rows_k, left, right)
                     begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
                     place = cute.Int32(m * tile_m + row)
@@ -390,19 +387,24 @@ def make_kernel(form):
                         highest[r], total[r] = softmax.lowest(own_log2), 0
                     if end - begin == 1:
                         full_q.release()
+                    last, partial = block_at(end - 1, m, head, b, listed)
                     if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
-                        if end * tile_n > rows_k:  # there is something behind the last key
+                        after = end if block is None else last + 1
+                        if after * tile_n > rows_k:  # there is something behind the last key
                             stage_v = full_v.wait()
-                            beyond = max(0, rows_k - (end - 1) * tile_n)
+                            beyond = max(0, rows_k - (after - 1) * tile_n)
                             masks.clear_behind(sV[None, None, stage_v.index], beyond, tidx - 128, 128 * groups)
                             arch.fence_proxy("async.shared", space="cta")
                             everybody.arrive_and_wait()
                     if cute.const_expr(score is not None):
-                        change(scores, end - 1, place, column, b, head, aux, own_scale, rows_q, rows_k)
-                    mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
+                        change(scores, last, place, column, b, head, aux, own_scale, rows_q, rows_k)
+                    if cute.const_expr(asked is not None):
+                        if partial:
+                            ask(scores, last, place, column, b, head, mask_aux, rows_q, rows_k)
+                    mask(scores, last, place, column, rows_q, rows_k, left, right)
 
                     at_q = arch.make_warp_uniform(full_q.state.index)
-                    n, adds = cute.Int32(end - 1), False
+                    at, n, adds = cute.Int32(end - 1), cute.Int32(last), False
                     while True:
                         moved = softmax.raise_maxima(scores, highest, total, factor, own_log2, cute.Float32(grown))
                         softmax.exponentials(scores, highest, total, own_log2, cute.Float32(offset))
@@ -413,9 +415,10 @@ def make_kernel(form):
                         rP.store(as_p.load().to(dtype))
                         if moved and adds:
                             softmax.scale_rows(rO, factor)
-                        if n == begin:
+                        if at == begin:
                             break
-                        n = cute.Int32(n - 1)
+                        at = cute.Int32(at - 1)
+                        n, partial = block_at(at, m, head, b, listed)
                         full_k.wait()
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
@@ -430,10 +433,13 @@ def make_kernel(form):
                             next_one.arrive()
                         full_k.release()
                         full_k.advance()
-                        if n == begin:
+                        if at == begin:
                             full_q.release()
                         if cute.const_expr(score is not None):
                             change(scores, n, place, column, b, head, aux, own_scale, rows_q, rows_k)
+                        if cute.const_expr(asked is not None):
+                            if partial:
+                                ask(scores, n, place, column, b, head, mask_aux, rows_q, rows_k)
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)

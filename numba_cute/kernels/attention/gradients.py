@@ -14,8 +14,18 @@ from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import backward, backward_parts, backward_rows, backward_tiles, backward_wide, warps_gradients
+from . import (
+    backward,
+    backward_parts,
+    backward_queries,
+    backward_rows,
+    backward_tiles,
+    backward_wide,
+    visits,
+    warps_gradients,
+)
 from .backward import KEYS, Form
+from .blocks import check_for_gradients, check_listed, of_blocks
 from .options import How, aux_of, how_of, options_of
 from .plan import ALL, Lengths, Options
 from .schedule import order_of
@@ -140,11 +150,10 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     q, k, v, o, do, lse, dq, dk, dv = arrays
     (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
     dtype, tile = entry.element_type(q), backward_rows.TILE
-    lengths = more.lengths
-    of_lengths = any(x is not None for x in lengths)
+    lengths, of_lengths = more.lengths, any(x is not None for x in more.lengths)
     left, causal = options.left is not None, options.right is not None
-    form = backward_wide.Form(dtype, d, width, causal, left, options.score, of_lengths)
-    cluster = form.cluster
+    cluster, kinds = 1 if options.block is not None else 2, (options.mask, options.block)  # by lists each tile alone
+    form = backward_wide.Form(dtype, d, width, causal, left, options.score, of_lengths, cluster, *kinds)
     cu_q, cu_k, used, _ = (None if x is None else view(x) for x in lengths)
     for cu in lengths[:2]:
         batch = batch if cu is None else cu.shape[0] - 1
@@ -167,27 +176,28 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     all_keys, all_queries = key_pairs * cluster * tile, query_pairs * cluster * ALONE
     section = L2_BYTES // max(1, rows * (d + width) * 2) if causal else 1
 
-    def numbers(counts: Any, pairs: int, heads: int) -> Any:
+    def numbers(counts: Any, pairs: int, heads: int, listed: Any) -> Any:
         order = order_of(pairs, heads, batch, section)
         apart = 0 if of_lengths else keys - rows
         shift, behind = apart + min(options.right or 0, rows), apart - min(options.left or 0, keys)
         return (
             *map(cute.Int32, counts), order, *map(cute.Int32, (shift, statistics_rows)), cute.Float32(options.scale),
-            *map(cute.Int32, (rows, behind)), cu_q, cu_k, used, tuple(more.aux),
+            *map(cute.Int32, (rows, behind)), cu_q, cu_k, used, tuple(more.aux), tuple(more.mask_aux),
+            visits.of(*listed) if listed else (),
         )  # fmt: skip
 
     of_keys = (
         *map_of(shared, q, d, all_queries), *map_of(load, k, d, all_keys), *map_of(load, v, width, all_keys),
         *map_of(shared, do, width, all_queries), *map_of(put, dk, 64, all_keys), *map_of(put, dv, 64, all_keys),
         logs, dot,
-        *numbers((keys, math.ceil(rows / tile), heads // kv_heads, kv_heads), key_pairs, kv_heads),
+        *numbers((keys, math.ceil(rows / tile), heads // kv_heads, kv_heads), key_pairs, kv_heads, more.listed[2:]),
     )  # fmt: skip
     of_queries = (
         *map_of(load, q, d, all_queries), *map_of(shared, k, d, all_keys), *map_of(shared, v, width, all_keys),
         *map_of(load, do, width, all_queries), *map_of(put, dq, 64, all_queries), logs, dot,
-        *numbers((keys, heads // kv_heads, heads), query_pairs, heads),
+        *numbers((keys, heads // kv_heads, heads), query_pairs, heads, more.listed[:2]),
     )  # fmt: skip
-    by_keys, by_queries = backward_wide.make_keys_kernel(form), backward_wide.make_queries_kernel(form)
+    by_keys, by_queries = backward_wide.make_keys_kernel(form), backward_queries.make_queries_kernel(form)
     threads = backward_wide.THREADS
     return [
         begin,
@@ -218,12 +228,15 @@ def by_warps(
 
 class More(NamedTuple):
     """Hold what a backward pass takes beside its arrays and `plan.Options`. lengths: of the sequences. most_keys: of
-    the longest. aux: arguments of the score function. dlse: the gradient of the log-sum-exp."""
+    the longest. aux, mask_aux: arguments of the functions of the scores and of the mask. dlse: the gradient of the
+    log-sum-exp. listed: where options have blocks their counts and lists, and these two of keys."""
 
     lengths: Lengths = ALL
     most_keys: int | None = None
     aux: tuple[Any, ...] = ()
     dlse: Any = None
+    mask_aux: tuple[Any, ...] = ()
+    listed: tuple[Any, ...] = ()
 
 
 def longest(q: Any, k: Any, options: Options, lengths: Lengths, most_keys: int | None) -> tuple[int, int]:
@@ -234,7 +247,8 @@ def longest(q: Any, k: Any, options: Options, lengths: Lengths, most_keys: int |
 
 def alone(d: int, options: Options, lengths: Lengths, deterministic: bool) -> bool:
     """Say whether one kernel gives dq, dk and dv, which adds up parts of dq in memory, in no order."""
-    plain = options.left is None and options.right in (None, 0) and options.score is None
+    plain = options.left is None and options.right in (None, 0) and options.score is None and options.mask is None
+    plain = plain and options.block is None
     return d in HEAD_DIMS and plain and not deterministic and all(x is None for x in lengths)
 
 
@@ -297,7 +311,7 @@ def launches(
 def checked(
     dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     dlse: torch.Tensor | None, sink: torch.Tensor | None, cu_q: torch.Tensor | None, cu_k: torch.Tensor | None,
-    used: torch.Tensor | None, aux: list[torch.Tensor], how: object,
+    used: torch.Tensor | None, listed: list[torch.Tensor], aux: list[torch.Tensor], how: object,
 ) -> Any:  # fmt: skip
     """Refuse tensors that do not fit; gives those for the gradients of q, k, v and the sink."""
     entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4 if cu_q is None else 3)
@@ -328,6 +342,8 @@ def checked(
         ("seqused_k", used, batch),
     ):
         entry.check(WHAT, name, x, dtypes=("int32",), shape=(length,), like=q, optional=True)
+    check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used), listed, How(*how))  # type: ignore[misc]
+    check_for_gradients(WHAT, How(*how).block)  # type: ignore[misc]
     whole = all(x is None for x in (cu_q, cu_k, used))  # else some rows are no sequence's
     made = (x.new_empty(x.shape) if whole else x.new_zeros(x.shape) for x in (q, k, v))
     return *made, lse.new_empty((0,) if sink is None else (heads,))
@@ -342,17 +358,18 @@ class Passes:
     def __call__(self, arrays: Any, work: Any, options: Options, more: More) -> None:
         q = arrays[0]
         stream = entry.stream_of(q)
-        held = (*arrays, *work, *more.lengths, more.dlse)
+        held = (*arrays, *work, *more.lengths, more.dlse, *more.listed)
         places = [None if t is None else (t.data_ptr(), t.shape, t.stride()) for t in held]
         key = (stream, q.device, q.dtype, options, more.most_keys, *places)
-        ready = None if more.aux else self.known.get(key)
+        reads = more.aux or more.mask_aux
+        ready = None if reads else self.known.get(key)
         if ready is None:
             sms, target = entry.multiprocessors(q), warps_target(q)
             todo = launches(arrays, work, sms=sms, options=options, more=more, target=target)
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            if q.is_cuda and not more.aux:  # a simulation's memory is known by its arrays, which are kept
+            if q.is_cuda and not reads:  # a simulation's memory is known by its arrays, which are kept
                 self.known[key] = ready
         with entry.on_device_of(q):
             for launch in ready:
@@ -384,7 +401,7 @@ def planned(*given: Any) -> Any:
 
 def run(
     dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, dlse: Any, sink: Any, cu_q: Any, cu_k: Any, used: Any,
-    aux: Any, dq: Any, dk: Any, dv: Any, dsink: Any, how: How,
+    listed: Any, aux: Any, dq: Any, dk: Any, dv: Any, dsink: Any, how: How,
 ) -> None:  # fmt: skip
     """Compute dq, dk, dv and dsink."""
     sequences = None if cu_q is None else (len(cu_q) - 1, min(how.most_queries or 0, q.shape[0]))
@@ -403,7 +420,8 @@ def run(
     rooms = room(arrays[0], sequences, together)
     work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in rooms]
     dlse = None if dlse is None else of_q(dlse.contiguous())
-    PASSES(arrays, work, options, More(lengths, how.most_keys, aux_of(how, aux), dlse))
+    of_score, of_mask = aux_of(how, aux)
+    PASSES(arrays, work, options, More(lengths, how.most_keys, of_score, dlse, of_mask, tuple(listed)))
     if sink is not None:
         weights = torch.exp2(sink[:, None] * (1 / math.log(2)) - work[0])
         dsink.copy_(-(weights * work[1]).sum((0, 2)))
@@ -417,7 +435,7 @@ def attention_backward(
     window: tuple[int | None, int | None] = (None, None), softcap: float | None = None, score: Any = None,
     aux: tuple[Any, ...] = (), sink: Any = None, dlse: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None, max_seqlen_k: int | None = None, seqused_k: Any = None,
-    deterministic: bool = False,
+    deterministic: bool = False, mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Compute the gradients (dq, dk, dv) of `flash_attention`, of the same options, on the same GPUs; with a sink
     (dq, dk, dv, dsink).
@@ -427,17 +445,19 @@ def attention_backward(
     which serves as many heads in a row. out, lse: what it gave with return_lse=True; lse (batch, heads, queries),
     float32, is the natural log of a row's sum of exponentials, -inf for a row that sees no key. dlse: the gradient of
     lse, or None. causal: whether query i sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d)
-    by default. window, softcap, score, aux, sink, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_k: as
-    of `flash_attention`; `score` is differentiated as it is traced. deterministic: whether the result must be the same
-    each time.
+    by default. window, softcap, score, aux, mask, mask_aux, blocks, sink, cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
+    max_seqlen_k, seqused_k: as of `flash_attention`; `score` is differentiated as it is traced. deterministic: whether
+    the result must be the same each time.
 
     Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
     last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else,
     and all on other GPUs than Hopper, is the same each time. Raises CuteError for tensors of other types and shapes.
     """
+    mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(
-        causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, 1, deterministic, q.shape[-1]
-    )
+        causal, window, scale, softcap, score, aux, max_seqlen_q, max_seqlen_k, 1, deterministic, q.shape[-1], mask,
+        mask_aux, *block,
+    )  # fmt: skip
     given = dout, q, k, v, out, lse, dlse, sink, cu_seqlens_q, cu_seqlens_k, seqused_k
-    made = OPERATOR(*given, tensors, tuple(how))
+    made = OPERATOR(*given, listed, tensors, tuple(how))
     return tuple(made[:3] if sink is None else made)

@@ -14,8 +14,10 @@ __all__ = ["How", "aux_of", "how_of", "options_of"]
 
 
 class How(NamedTuple):
-    """Hold an entry's options, as Python's values alone. scale: a number. numbers: arguments of the score function,
-    None where a tensor stands, and of an element type's number the type and the value."""
+    """Hold an entry's options, as Python's values alone. scale: a number. numbers, mask_numbers: arguments of the
+    functions of the scores and of the mask, None where a tensor stands, and of an element type's number the type and
+    the value. block: queries and keys of the mask's blocks, or None. extents: the queries and keys of which these were
+    found, or None."""
 
     causal: bool
     window: tuple[int | None, int | None]
@@ -27,22 +29,33 @@ class How(NamedTuple):
     splits: int
     deterministic: bool
     numbers: tuple[Any, ...] = ()
+    mask: Any = None
+    mask_numbers: tuple[Any, ...] = ()
+    block: tuple[int, int] | None = None
+    extents: tuple[int, int] | None = None
+
+
+def numbers_of(aux: Any) -> tuple[Any, ...]:
+    """Give what a function takes as a `How` holds it."""
+    return tuple(
+        None if hasattr(x, "data_ptr") else (x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in aux
+    )
 
 
 def how_of(
     causal: Any, window: Any, scale: Any, softcap: Any, score: Any, aux: Any, most_queries: Any, most_keys: Any,
-    splits: Any, deterministic: Any, d: int,
+    splits: Any, deterministic: Any, d: int, mask: Any = None, mask_aux: Any = (), block: Any = None,
+    extents: Any = None,
 ) -> tuple[How, list[Any]]:  # fmt: skip
-    """Give the options of a call as a `How`, and the tensors among what the function of the scores takes."""
-    numbers = tuple(
-        None if hasattr(x, "data_ptr") else (x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in aux
-    )
+    """Give the options of a call as a `How`, and the tensors among what the functions of the scores and of the mask
+    take, in their order."""
     window = tuple(window) if isinstance(window, list) else window
     scale = 1 / math.sqrt(d) if scale is None else float(scale)
     how = How(
-        bool(causal), window, scale, softcap, score, most_queries, most_keys, splits, bool(deterministic), numbers
-    )
-    return how, [x for x in aux if hasattr(x, "data_ptr")]
+        bool(causal), window, scale, softcap, score, most_queries, most_keys, splits, bool(deterministic),
+        numbers_of(aux), mask, numbers_of(mask_aux), block, extents,
+    )  # fmt: skip
+    return how, [x for x in (*aux, *mask_aux) if hasattr(x, "data_ptr")]
 
 
 @cute.seam.traced
@@ -51,12 +64,14 @@ def capped(s, batch, head, query, key, cap):
     return cap * cute.math.tanh(s / cap, fastmath=True)
 
 
-def aux_of(how: How, tensors: Any) -> tuple[Any, ...]:
-    """Give what the function of the scores takes. tensors: those among it."""
-    if how.softcap is not None:
-        return (cute.Float32(how.softcap),)
+def aux_of(how: How, tensors: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Give what the function of the scores takes, and that of the mask. tensors: those among it, as of `how_of`."""
     left = iter(tensors)
-    return tuple(next(left) if x is None else x[0](x[1]) if type(x) is tuple else x for x in how.numbers)
+    of_score, of_mask = (
+        tuple(next(left) if x is None else x[0](x[1]) if type(x) is tuple else x for x in numbers)
+        for numbers in (how.numbers, how.mask_numbers)
+    )
+    return of_score if how.softcap is None else (cute.Float32(how.softcap),), of_mask
 
 
 def options_of(what: str, how: How, d: int) -> Options:
@@ -64,7 +79,7 @@ def options_of(what: str, how: How, d: int) -> Options:
     that do not fit. what: the entry."""
     left, right, scale = chosen(what, how.causal, how.window, how.softcap, how.score, how.scale, d, how.splits)
     score = how.score if how.softcap is None else capped
-    return Options(scale, left, right, score, how.most_queries, splits=how.splits)
+    return Options(scale, left, right, score, how.most_queries, splits=how.splits, mask=how.mask, block=how.block)
 
 
 def chosen(what, causal, window, softcap, score, scale, d, splits):

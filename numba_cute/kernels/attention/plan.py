@@ -10,7 +10,7 @@ from numba_cute.runtime import from_dlpack
 
 from .. import tuning
 from ..entry import element_type
-from . import values
+from . import values, visits
 from .form import Form, atoms, layouts
 from .forward import kernel_of
 from .schedule import divisor_of, order_of, section_of
@@ -23,9 +23,11 @@ class Options(NamedTuple):
 
     scale: what Q K^T is multiplied with. left, right: how many keys before and after its own a query sees, None for
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
-    scaled score, or None. most_queries: of the longest sequence, where they have their own lengths. tile: (queries,
-    keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of `Form`. section: query heads that are done
-    side by side. splits: CTAs that share a tile's keys. None for what is best.
+    scaled score, or None. mask: `mask(batch, head, query, key, *aux)`, whether the query sees the key, or None. block:
+    queries and keys of the blocks that lists say are visited, or None. most_queries: of the longest sequence, where
+    they have their own lengths. tile: (queries, keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of
+    `Form`. section: query heads that are done side by side. splits: CTAs that share a tile's keys. None for what is
+    best.
     """
 
     scale: float
@@ -42,6 +44,8 @@ class Options(NamedTuple):
     section: int | None = None
     stages: int | None = None
     splits: int | None = None
+    mask: Any = None
+    block: tuple[int, int] | None = None
 
 
 class Lengths(NamedTuple):
@@ -81,13 +85,17 @@ def tile_of(form, few=False):
     """Queries and keys of a tile: as many keys as shared memory and registers have room for. form: the rest of it. few:
     whether there are so few queries that 64 will do."""
     d, dv, page = form.d, form.dv, form.page
-    tile_m = 64 if few else 192 if max(d, dv) <= 64 else 128
+    rows, among = form.block or (0, 0)  # which tiles divide
+    most_rows = 64 if few else 192 if max(d, dv) <= 64 and form.mask is None else 128  # masks need registers
+    tile_m = next(m for m in (192, 128, 64) if rows % m == 0 and m <= most_rows)
     registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
-    most = 128 if few or form.left or form.right or page else 192 if form.narrow else habit_of(form).get("keys", 176)
+    short = few or form.left or form.right or page or form.mask is not None
+    most = 128 if short else 192 if form.narrow else habit_of(form).get("keys", 176)
     each, step = (20, 64) if form.narrow else (24, 16)
     fit = [
         n for n in range(step, most + 1, step)
-        if n * each // 32 + dv // 2 <= registers and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
+        if among % n == 0 and n * each // 32 + dv // 2 <= registers
+        and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
     ]  # fmt: skip
     return tile_m, max(fit, key=lambda n: (math.gcd(page, n) if page else 0, n))
 
@@ -160,8 +168,13 @@ def form_of(q, k, v, queries, lengths, options):
     (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
     form = Form(
         element_type(q), d, dv, heads // kv_heads, 0, 0, options.left is not None, options.right is not None,
-        page=k.shape[1] if lengths.pages is not None else 0, score=options.score,
+        page=k.shape[1] if lengths.pages is not None else 0, score=options.score, mask=options.mask,
+        block=options.block, bounded=options.block is not None and (
+            options.left is not None or options.right is not None or any(x is not None for x in lengths)
+        ),
     )  # fmt: skip
+    if form.block is not None:  # each tile, and head, has a list of its own
+        options = options._replace(pack=1, cluster=1)
     habit = habit_of(form)
     turns = habit.get("turns", False) if options.turns is None else options.turns
     form = form._replace(stages=options.stages or habit.get("stages", 2))
@@ -169,7 +182,7 @@ def form_of(q, k, v, queries, lengths, options):
     few = queries * small <= 64 if options.tile is None else options.tile[0] == 64
     tile_m, tile_n = options.tile or tile_of(form._replace(q_stages=2 if few else 1), few)
     pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
-    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=turns and not few)
+    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=turns and tile_m > 64)
     alike = all(x is None for x in lengths) and not form.left and not form.right
     share = alike and not few and (options.splits or 1) == 1 and math.ceil(queries * pack / tile_m) % 2 == 0
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
@@ -235,7 +248,8 @@ def best_splits(q, k, v, options, lengths, sms):
         return 1
     if options.left is not None and options.right is not None:
         keys = min(keys, options.left + options.right + queries)
-    return splits_of(tiles, math.ceil(keys / form.tile_n), sms, lengths.used is not None or lengths.cu_k is not None)
+    ragged = lengths.used is not None or lengths.cu_k is not None or options.block is not None
+    return splits_of(tiles, math.ceil(keys / form.tile_n), sms, ragged)
 
 
 def room(q, v, splits):
@@ -260,8 +274,9 @@ def parts_of(work, q, v, splits):
 
 
 def arguments(
-    q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=(), work=None, scales=NO_SCALES, turned=None
-):
+    q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=(), work=None, scales=NO_SCALES, turned=None,
+    mask_aux=(), listed=None,
+):  # fmt: skip
     """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
 
     q, o: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), lse: (batch, heads, queries). With lengths.cu_q
@@ -270,7 +285,8 @@ def arguments(
     sink: a float32 for each head, or None. work: where options.splits are several, the Float32 that `room` counts, into
     which the kernel writes parts of o and lse; what `joining` gives is launched after it, and joins them. scales: what
     q, k and v are multiplied with, each float32 (batch, KV heads), or None. turned: v of 8 bits, as the kernel that
-    `turning` gives writes it.
+    `turning` gives writes it. aux, mask_aux: what the functions of options take beside. listed: where options have
+    blocks the arrays of int32 of `visits.Visits`, each with 1 where all batches, or heads, have the same.
     """
     cu_q, cu_k, used, pages = lengths
     batch, queries, keys = sizes(q, k, options, lengths)
@@ -288,7 +304,8 @@ def arguments(
     numbers = *map(cute.Int32, (queries, keys)), order_of(blocks, heads, batch, section)
     args = (
         *copies(form, q, k, v, turned), to_rows, to_logs, view(counter), *more, tuple(aux),
-        divisor_of(splits) if splits > 1 else None, *by, *numbers, *map(cute.Int32, (left, right)),
+        divisor_of(splits) if splits > 1 else None, *by, tuple(mask_aux),
+        () if listed is None else visits.of(*listed), *numbers, *map(cute.Int32, (left, right)),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
     return kernel_of(form), args, min(blocks * heads * batch, max(sms // form.cluster, 1)) * form.cluster, form.threads

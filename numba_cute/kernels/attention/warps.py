@@ -16,8 +16,9 @@ import numba_cute as cute
 from numba_cute import arch, utils
 
 from . import output, softmax, split
+from .elements import make_elements
 from .warps_form import VECTOR, fragment_copies, multiply_of, rows_copy, tile_layout
-from .warps_rows import make_blocks, make_elements, sequence
+from .warps_rows import make_blocks, sequence
 from .warps_tiles import as_operand, block_of, bring, multiply, sums_of, turned
 
 
@@ -34,7 +35,7 @@ def make_forward(form):
     q_layout, k_layout, v_layout = (tile_layout(dtype, *x) for x in ((tile_m, d), (tile_n, d), (tile_n, dv)))
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
     tile_of, blocks_of, whole_of, mask = make_blocks(form)
-    row_of, change = make_elements(pack, group, tile_n, score)
+    row_of, change, _ = make_elements(pack, group, tile_n, score, None)
 
     @cuda.jit
     def load_queries(mQ, target, thread, m, head, b, first, queries):

@@ -21,35 +21,6 @@ def sequence(cu, used, b, rows):
     return first, cute.Int32(rows)
 
 
-def make_elements(pack, group, tile_n, score):
-    """The functions of a thread's scores: `row_of` and `change`. A row is at a `place`: of all rows of its head of
-    tiles, queries times `pack`. All as of `Form`."""
-
-    @cuda.jit
-    def row_of(place, r, head):
-        """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
-        of a group that is no power of two some rows are nobody's."""
-        at = cute.Int32(place + 8 * r)
-        if cute.const_expr(pack == 1):
-            return at, cute.Int32(head), True
-        within = cute.Int32(at % pack)
-        return cute.Int32(at // pack), cute.Int32(head * group + min(within, cute.Int32(group - 1))), within < group
-
-    @cuda.jit
-    def change(scores, n, place, column, b, head, aux, scale, queries, keys):
-        """Scale the scores of block n, and change them as the caller's function says, which is asked of no query and no
-        key beyond the last: what it reads of its own has none there."""
-        if keys > 0:
-            for r in cute.range_constexpr(2):
-                query, own_head, _ = row_of(place, r, head)
-                query = min(query, queries - 1)
-                for i in cute.range_constexpr(cute.size(scores, mode=[1])):
-                    key = min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1)
-                    scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
-
-    return row_of, change
-
-
 def make_blocks(form):
     """The functions of a form's tiles: `tile_of`, `blocks_of`, `whole_of` and `mask`."""
     tile_m, tile_n, pack, has_left, has_right = form.tile_m, form.tile_n, form.pack, form.left, form.right

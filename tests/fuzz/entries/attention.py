@@ -17,7 +17,9 @@ F8 = torch.float8_e4m3fn
 SCALES = ("q_descale", "k_descale", "v_descale")
 
 
-def attend(q, k, v, *, causal=False, window=(None, None), scale=None, softcap=None, sink=None, score=None):
+def attend(
+    q, k, v, *, causal=False, window=(None, None), scale=None, softcap=None, sink=None, score=None, seen_by=None
+):
     """O (queries, heads, dv) and the logs of the sums (heads, queries) of one sequence, in float64."""
     (queries, heads, dim), (keys, kv_heads, _) = q.shape, k.shape
     scale = 1 / math.sqrt(dim) if scale is None else scale
@@ -32,6 +34,8 @@ def attend(q, k, v, *, causal=False, window=(None, None), scale=None, softcap=No
     seen = torch.ones_like(at, dtype=torch.bool)
     seen &= at >= -left if left is not None else seen
     seen &= at <= right if right is not None else seen
+    if seen_by is not None:
+        seen = seen & seen_by(torch.arange(heads)[:, None, None], torch.arange(queries)[:, None], torch.arange(keys))
     s = s.masked_fill(~seen, -math.inf)
     if sink is not None:
         s = torch.cat((s, sink[:, None, None].expand(heads, queries, 1)), -1)
@@ -49,6 +53,11 @@ def bent(s, batch, head, query, key):
 
 def bent_exactly(s):
     return s * 0.5 + (torch.arange(s.shape[-1]) % 4) * 0.25
+
+
+def sparse(batch, head, query, key):
+    """Some keys of some blocks: what a mask of one's own may be."""
+    return ((query // 64 + key // 32 + head) % 3 != 0) & ((query + 2 * key) % 5 != head)
 
 
 def _dims(d: Draw, narrow: bool = False) -> tuple[int, int]:
@@ -151,6 +160,24 @@ def options_of(d: Draw, heads: int) -> dict[str, Any]:
     return d.note("options", options)
 
 
+def masked(d: Draw, s: Sequences, heads: int) -> dict[str, Any]:
+    """Draw a mask, by itself or by blocks."""
+    kind = d.note("mask", d.option(None, None, None, "mask", "blocks"))
+    if kind == "mask":
+        return {"mask": sparse}
+    if kind is None or not s.q.numel() or not s.k.numel():
+        return {}
+    if "cu_seqlens_k" in s.named:
+        s.named["max_seqlen_k"] = max(1, max(len(k) for k, _ in s.of_k))
+    pages = s.named.get("page_table")
+    keys = s.named.get("max_seqlen_k", s.k.shape[1] * (1 if pages is None else pages.shape[1]))
+    block = d.of((64, 64), (128, 64), (64, 128))
+    made = kernels.block_mask(
+        sparse, d.of(None, len(s.queries)), heads, s.named.get("max_seqlen_q", s.q.shape[1]), keys, block=block
+    )
+    return {"blocks": made}
+
+
 def flash_attention(d: Draw) -> None:
     narrow = d.option_in(6)
     kind, dims = F8 if narrow else d.option(torch.bfloat16, torch.float16), _dims(d, narrow)
@@ -163,7 +190,9 @@ def flash_attention(d: Draw) -> None:
     if narrow and d.option_in(2):
         for name in SCALES:
             s.named[name] = torch.rand(len(s.queries), kv_heads, generator=d.torch) + 0.5
-    o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **s.named, num_splits=splits, return_lse=True)
+    mask = masked(d, s, heads)
+    exact |= {"seen_by": lambda *at: sparse(0, *at)} if mask else {}
+    o, lse = kernels.flash_attention(s.q, s.k, s.v, **options, **mask, **s.named, num_splits=splits, return_lse=True)
     begin = 0
     for i, (n, (k, v)) in enumerate(zip(s.queries, s.of_k)):
         of = slice(begin, begin + n)
@@ -189,10 +218,17 @@ def attention_gradients(d: Draw) -> None:
     v = fill("v", batch, keys, kv_heads, dim_v)
     options = {"causal": d.note("causal", d.option_in(2)), "scale": d.note("scale", d.of(None, 0.1))}
 
-    def exact(q, k, v):
-        return torch.stack([attend(*x, **options)[0] for x in zip(q, k, v)])
+    how, mask = d.note("mask", d.option(None, None, "mask", "blocks")), {}
+    if how == "mask":
+        mask = {"mask": sparse}
+    elif how == "blocks":
+        mask = {"blocks": kernels.block_mask(sparse, None, kv_heads * group, rows, keys, block=(128, 64))}
+    seen = {"seen_by": lambda *at: sparse(0, *at)} if mask else {}
 
-    gradients(d, lambda *t: kernels.flash_attention(*t, **options), exact, [q, k, v], add=2.0**-7)
+    def exact(q, k, v):
+        return torch.stack([attend(*x, **options, **seen)[0] for x in zip(q, k, v)])
+
+    gradients(d, lambda *t: kernels.flash_attention(*t, **options, **mask), exact, [q, k, v], add=2.0**-7)
 
 
 CASES = {"flash_attention": flash_attention, "attention_gradients": attention_gradients}

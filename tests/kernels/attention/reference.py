@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 
-def attention(q, k, v, *, window=(None, None), scale=None, score=None, sink=None, batch=0):
+def attention(q, k, v, *, window=(None, None), scale=None, score=None, sink=None, batch=0, mask=None):
     """O (queries, heads, dv) and the logs of the sums (heads, queries) for q (queries, heads, d), k and v (keys, KV
     heads, d or dv)."""
     q, k, v = (np.asarray(x).astype(np.float64) for x in (q, k, v))
@@ -23,6 +23,8 @@ def attention(q, k, v, *, window=(None, None), scale=None, score=None, sink=None
         seen &= key >= own - window[0]
     if window[1] is not None:
         seen &= key <= own + window[1]
+    if mask is not None:
+        seen = seen & mask(batch, np.arange(heads)[:, None, None], query[None], key[None])
     s = np.where(seen, s, -math.inf)
     if sink is not None:
         s = np.concatenate([s, np.broadcast_to(np.asarray(sink, np.float64)[:, None, None], (heads, queries, 1))], 2)

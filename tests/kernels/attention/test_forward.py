@@ -11,6 +11,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute.kernels.attention import entry, plan, schedule
 from numba_cute.kernels.attention.form import Form
+from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.attention.plan import Lengths, Options
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
@@ -182,7 +183,7 @@ def test_a_function_may_change_the_scores():
 def test_scores_may_be_capped_and_have_a_sink():
     q, k, v = random(BF16, (1, 20, 2, 64), (1, 70, 2, 64), (1, 70, 2, 64))
     sink, aux = np.array([0.5, 90.0], np.float32), (cute.Float32(2.0),)
-    o, lse = simulate(q, k, v, ALL, BF16, (1, 2, 20), score=entry.capped, aux=aux, sink=sink, **SMALL)
+    o, lse = simulate(q, k, v, ALL, BF16, (1, 2, 20), score=capped, aux=aux, sink=sink, **SMALL)
     reference.check(o, lse, *batched(q, k, v, sink=sink, score=lambda s, *_: 2 * np.tanh(s / 2)))
 
 
@@ -216,8 +217,8 @@ def test_launches_are_made_anew_for_tensors_elsewhere(casts):
         q, k, v, o = (array(next(at), "bfloat16", 2, 256, 4, 64) for _ in range(4))
         lse, counter = array(next(at), "float32", 2, 4, 256), array(next(at), "int32", 1)
         used = array(next(at), "int32", 2)
-        options = Options(0.1, None, 0, entry.capped)
-        given = q, k, v, o, lse, counter, None, None, used, *[None] * 7, 132, options, (cute.Float32, 2.0)
+        options = Options(0.1, None, 0, capped)
+        given = q, k, v, o, lse, counter, None, None, used, *[None] * 9, 132, options, 1, (cute.Float32, 2.0)
         ((kernel, args, grid, block),) = entry.launches(*given)
         ((wanted, want, *size),) = python_only(lambda given=given: function(*given))
         assert kernel is wanted and [grid, block] == size
@@ -238,7 +239,7 @@ def test_a_launch_like_the_last_is_made_in_machine_code():
     tensors = *(array("bfloat16", 2, 256, 4, 64) for _ in range(4)), array("float32", 2, 4, 256), array("int32", 1)
     with a_gpu(), kept():
         for _ in range(6):
-            ((kernel, args, grid, block),) = entry.launches(*tensors, *[None] * 10, 132, Options(0.1, None, 0))
+            ((kernel, args, grid, block),) = entry.launches(*tensors, *[None] * 12, 132, Options(0.1, None, 0), 0)
             launch = entry.bound(kernel, grid, block, 5)
             launch(*args)
         entry.bound.cache_clear()

@@ -10,7 +10,8 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.attention import entry, gradients, plan, warps_plan
+from numba_cute.kernels.attention import gradients, plan, warps_plan
+from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.attention.plan import ALL as WHOLE, Lengths, Options
 from numba_cute.kernels.attention.warps_plan import Tile
 
@@ -18,7 +19,7 @@ from . import reference, test_backward
 from .test_forward import ALL, BF16, CAUSAL, F16, batched, bent, biased, host, on_gpu, random
 
 SLOW = pytest.mark.slow
-LEAST, WIDE = Tile(16, 16, 16, 1), Tile(64, 32, 32, 1)
+LEAST = Tile(16, 16, 16, 1)
 TARGETS = ("sm_80", "sm_86", "sm_120a")
 
 
@@ -109,7 +110,7 @@ def test_a_function_may_change_the_scores_and_read_what_there_is():
 def test_scores_may_be_capped_and_have_a_sink(splits):
     q, k, v = random(BF16, (1, 8, 2, 32), (1, 70, 2, 32), (1, 70, 2, 32))
     sink, aux = np.array([0.5, 90.0], np.float32), ((cute.Float32, 2.0),)
-    o, lse = simulate(q, k, v, ALL, sink=sink, score=entry.capped, aux=aux, splits=splits)
+    o, lse = simulate(q, k, v, ALL, sink=sink, score=capped, aux=aux, splits=splits)
     reference.check(o, lse, *batched(q, k, v, sink=sink, score=lambda s, *_: 2 * np.tanh(s / 2)))
 
 
@@ -158,8 +159,8 @@ def test_gradients_agree_with_float64_in_the_simulator(case):
 
 DIMS = (*itertools.product((64, 128), repeat=2), (192, 128), (256, 256))
 OPTIONS = {
-    "plain": {}, "causal": {"right": 0}, "window": {"left": 5, "right": 7}, "softcap": {"score": entry.capped},
-    "all": {"left": 5, "right": 7, "score": entry.capped, "pack": 4},
+    "plain": {}, "causal": {"right": 0}, "window": {"left": 5, "right": 7}, "softcap": {"score": capped},
+    "all": {"left": 5, "right": 7, "score": capped, "pack": 4},
 }  # fmt: skip
 
 

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention that appends to its cache: what is written where, and the result, against float64."""
+
+import math
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute import CuteError
+from numba_cute.kernels.attention import append
+
+from . import reference
+from .test_forward import BF16, CAUSAL, host, random
+
+SLOW = pytest.mark.slow
+
+
+def turned(x, cos, sin, interleaved):
+    """Turn the first elements of the heads of x (tokens, heads, d) by angles (tokens, R/2), in float64."""
+    x, half = x.astype(np.float64), cos.shape[-1]
+    first, second = (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if interleaved else (
+        slice(0, half), slice(half, 2 * half)
+    )  # fmt: skip
+    c, s, y = cos[:, None], sin[:, None], x.copy()
+    y[..., first] = x[..., first] * c - x[..., second] * s
+    y[..., second] = x[..., second] * c + x[..., first] * s
+    return y
+
+
+def angles(positions, half):
+    at = np.random.default_rng(1).random((positions, half), np.float32) * 6
+    return np.cos(at), np.sin(at)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("paged", [False, True])
+def test_keys_and_values_come_where_a_sequence_ends(paged, interleaved):
+    lengths, new = np.array([7, 0, 15], np.int32), 2  # the last has room for one alone
+    k, v, q = random(BF16, (3, new, 2, 64), (3, new, 2, 128), (3, new, 4, 64))
+    shape = (7, 8) if paged else (3, 16)
+    pages = np.array([[5, 1], [0, 6], [2, 3]], np.int32) if paged else None
+    k_cache, v_cache = random(BF16, (*shape, 2, 64), (*shape, 2, 128))
+    (cos, sin), used, of_q = angles(20, 16), np.zeros(3, np.int32), np.zeros_like(q)
+    want_k, want_v = k_cache.astype(np.float64), v_cache.astype(np.float64)
+    for b, n in enumerate(lengths):
+        for i, at in enumerate(range(n, min(n + new, 16))):
+            place = (pages[b, at // 8], at % 8) if paged else (b, at)
+            want_k[place] = turned(k[b, i : i + 1], cos[at][None], sin[at][None], interleaved)[0]
+            want_v[place] = v[b, i]
+    given = k_cache, v_cache, k, v, lengths, pages, q, cos, sin, used, of_q, interleaved
+    kernel, args, grid, block = append.appending(*given)
+    cute.simulate(kernel, arch="sm_90a")[grid, block](*args)
+    assert used.tolist() == [9, 2, 16]
+    np.testing.assert_allclose(k_cache.astype(np.float64), want_k, atol=2**-6)
+    np.testing.assert_array_equal(v_cache.astype(np.float64), want_v)
+    for b, n in enumerate(lengths[:2]):
+        at = slice(n, n + new)
+        np.testing.assert_allclose(of_q[b].astype(np.float64), turned(q[b], cos[at], sin[at], interleaved), atol=2**-6)
+
+
+def test_it_moves_sixteen_bytes_at_once():
+    k, v, cache = random(BF16, (2, 1, 2, 128), (2, 1, 2, 128), (2, 64, 2, 128))
+    lengths, (cos, sin) = np.zeros(2, np.int32), angles(64, 64)
+    for q, of_angles in ((None, (None, None)), (k, (cos, sin))):
+        given = cache, cache, k, v, lengths, None, q, *of_angles, lengths, q, False
+        kernel, args, _, _ = append.appending(*given)
+        made = cute.compile(kernel, args, arch="sm_90a")
+        assert not made.notes and made.resources.local == 0
+        assert made.ptx.count("ld.global.v4") >= 2 and made.ptx.count("st.global.v4") >= 2
+
+
+@pytest.fixture
+def entries():
+    torch = pytest.importorskip("torch")
+    with cute.simulation(checks=False, sms=4):
+        yield torch
+
+
+def arrays(torch, name, *shapes):
+    torch.manual_seed(0)
+    return [torch.randn(s).to(getattr(torch, name)) for s in shapes]
+
+
+@SLOW
+@pytest.mark.parametrize("splits", [1, 2])
+def test_it_attends_over_what_it_appended(entries, splits):
+    torch, new = entries, 2
+    from numba_cute.kernels import attention_with_cache
+
+    lengths = torch.tensor([20, 0], dtype=torch.int32)
+    q, k, v, k_cache, v_cache = arrays(torch, "float16", (2, new, 2, 64), *[(2, new, 1, 64)] * 2, *[(2, 40, 1, 64)] * 2)
+    cos, sin = (torch.from_numpy(x) for x in angles(40, 32))
+    k_cache[0, 22:] = math.nan
+    o = attention_with_cache(
+        q, k_cache, v_cache, k, v, lengths, rotary_cos=cos, rotary_sin=sin, causal=True, num_splits=splits
+    )
+    for b, n in enumerate(lengths.tolist()):
+        at = slice(n, n + new)
+        of_q = turned(q[b].numpy(), cos[at].numpy(), sin[at].numpy(), False)
+        want, _ = reference.attention(of_q, *(x[b, : n + new].numpy() for x in (k_cache, v_cache)), window=CAUSAL)
+        assert np.linalg.norm(o[b].numpy() - want) <= 2e-3 * np.linalg.norm(want)
+    assert torch.equal(v_cache[0, 20:22], v[0]) and lengths.tolist() == [20, 0]
+
+
+@SLOW
+def test_it_is_traced_whole(entries):
+    torch = entries
+    from numba_cute.kernels import attention_with_cache
+
+    q, k_cache = arrays(torch, "float16", (1, 1, 1, 64), (1, 16, 1, 64))
+    lengths, caches = torch.tensor([3], dtype=torch.int32), [(k_cache.clone(), k_cache.clone()) for _ in range(2)]
+    call = lambda q, k, v: attention_with_cache(q, k, v, q, q, lengths) * 2  # noqa: E731
+    one, two = torch.compile(call, fullgraph=True, backend="aot_eager")(q, *caches[0]), call(q, *caches[1])
+    assert torch.equal(one, two) and torch.equal(caches[0][0], caches[1][0])
+    assert torch.equal(caches[0][0][0, 3], q[0, 0]) and torch.equal(caches[0][0][0, 4:], k_cache[0, 4:])
+
+
+def test_what_does_not_fit_is_refused_in_words(entries):
+    torch = entries
+    from numba_cute.kernels import attention_with_cache
+
+    q, k, cache = arrays(torch, "float16", (1, 2, 2, 64), (1, 2, 1, 64), (1, 16, 1, 64))
+    lengths, cos = torch.tensor([15], dtype=torch.int32), torch.zeros(16, 32)
+
+    def refused(words, *given, **options):
+        with pytest.raises(CuteError, match=words):
+            attention_with_cache(*given, **options)
+
+    refused("the cache has room for 16 of a sequence", q, cache, cache, k, k, lengths)
+    lengths[0] = 3
+    refused("there is no cu_seqlens_q here", q, cache, cache, k, k, lengths, cu_seqlens_q=lengths)
+    refused("requires a gradient", q.clone().requires_grad_(), cache, cache, k, k, lengths)
+    refused("belong together", q, cache, cache, k, k, lengths, rotary_cos=cos)
+    refused("columns must be a multiple of 8", q, cache, cache, k, k, lengths, rotary_cos=cos[:, :4],
+            rotary_sin=cos[:, :4])  # fmt: skip
+    refused("v_cache is", q, cache, cache[:, :8], k, k, lengths)
+    refused("q is .* shape must be", q[:, :1], cache, cache, k, k, lengths, rotary_cos=cos, rotary_sin=cos)
+
+
+# ---------------------------------------------------------------- on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", [0, 16])
+@pytest.mark.parametrize("d, interleaved", [(64, False), (128, True), (256, False)])
+def test_caches_grow_on_a_gpu(page, d, interleaved):
+    torch = pytest.importorskip("torch")
+    from numba_cute.kernels import attention_with_cache
+
+    torch.manual_seed(0)
+    lengths, new, most = torch.tensor([700, 0, 1300], device="cuda", dtype=torch.int32), 3, 1600
+    flat = [torch.randn(3, most, 2, d, device="cuda").bfloat16() for _ in range(2)]
+    table = torch.randperm(3 * most // page, device="cuda").view(3, -1).int() if page else None
+    caches = [x.clone() for x in flat]
+    if page:
+        caches = [torch.empty_like(x).view(-1, page, 2, d) for x in flat]
+        for cache, x in zip(caches, flat):
+            cache[table.flatten().long()] = x.view(-1, page, 2, d)
+    cos, sin = (torch.from_numpy(x).cuda() for x in angles(most, d // 2))
+    for _ in range(3):
+        q, k, v = (torch.randn(3, new, h, d, device="cuda").bfloat16() for h in (8, 2, 2))
+        o = attention_with_cache(
+            q, *caches, k, v, lengths, page_table=table, rotary_cos=cos, rotary_sin=sin, interleaved=interleaved,
+            causal=True,
+        )  # fmt: skip
+        for b, n in enumerate(lengths.tolist()):
+            at = slice(n, n + new)
+            of_q, of_k = (turned(host(x[b]), cos[at].cpu().numpy(), sin[at].cpu().numpy(), interleaved) for x in (q, k))
+            flat[0][b, at], flat[1][b, at] = torch.from_numpy(of_k).to(flat[0]), v[b]
+            want, _ = reference.attention(of_q, *(host(x[b, : n + new]) for x in flat), window=CAUSAL)
+            assert np.linalg.norm(host(o[b]).astype(np.float64) - want) <= 0.01 * np.linalg.norm(want)
+        lengths += new
