@@ -88,7 +88,7 @@ class Call:
         numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in (*own, *of_mask)]
         q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
         if self.target is not None:
-            of_warps = self.target.name, self.options
+            of_warps = self.target.name, self.options, len(own)
             todo = warps_plan.launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
         else:
             todo = launches(

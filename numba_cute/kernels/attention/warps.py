@@ -26,7 +26,8 @@ from .warps_tiles import as_operand, block_of, bring, multiply, sums_of, turned
 def make_forward(form):
     """The kernel of a form. Its grid: a CTA for each tile, or part of its keys."""
     dtype, d, dv, tile_m, tile_n, group = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.group
-    rows, threads, pack, page, score = form.rows, form.threads, form.pack, form.page, form.score
+    rows, threads, pack, page = form.rows, form.threads, form.pack, form.page
+    score, asked, ctas = form.score, form.mask, form.ctas
     blocks = rows // 16
     tiled_mma = multiply_of(form)
     copy_a, copy_b, copy_turned = fragment_copies(form, tiled_mma)
@@ -35,7 +36,7 @@ def make_forward(form):
     q_layout, k_layout, v_layout = (tile_layout(dtype, *x) for x in ((tile_m, d), (tile_n, d), (tile_n, dv)))
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
     tile_of, blocks_of, whole_of, mask = make_blocks(form)
-    row_of, change, _ = make_elements(pack, group, tile_n, score, None)
+    row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
 
     @cuda.jit
     def load_queries(mQ, target, thread, m, head, b, first, queries):
@@ -74,10 +75,10 @@ def make_forward(form):
             if there and arch.lane_idx() % 4 == 0:
                 mL[cute.Int32(first + query), own_head, at_part] = lse[r]
 
-    @cuda.jit(launch_bounds=(threads, form.ctas))
+    @cuda.jit(launch_bounds=(threads, ctas))
     def attention(
-        mQ, mK, mV, mO, mL, cu_q, cu_k, used, pages, sink, aux, splits, queries, keys, order, left, right, scale,
-        scale_log2,
+        mQ, mK, mV, mO, mL, cu_q, cu_k, used, pages, sink, aux, mask_aux, splits, queries, keys, order, left, right,
+        scale, scale_log2,
     ):  # fmt: skip
         thread, _, _ = arch.thread_idx()
         index, _, _ = arch.block_idx()
@@ -127,6 +128,8 @@ def make_forward(form):
                     scores, own = softmax.rows_of(block_of(rS, j)), cute.Int32(place + 16 * j)
                     if cute.const_expr(score is not None):
                         change(scores, n, own, column, b, head, aux, scale, rows_q, rows_k)
+                    if cute.const_expr(asked is not None):
+                        ask(scores, n, own, column, b, head, mask_aux, rows_q, rows_k)
                     if n >= whole_end or n < whole_begin:
                         mask(scores, n, own, column, rows_q, rows_k, left, right)
                     moved = softmax.raise_maxima(

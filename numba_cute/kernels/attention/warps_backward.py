@@ -9,6 +9,7 @@ rounded as they lie to operands, and what they meet is taken out of shared memor
 """
 
 import functools
+import math
 
 from numba import cuda
 
@@ -17,6 +18,7 @@ from numba_cute import arch, utils
 
 from . import masks, output, softmax
 from .backward_rows import bent
+from .elements import kept
 from .schedule import divided, tile_at
 from .warps_form import VECTOR, fragment_copies, multiply_of, rows_copy, tile_layout
 from .warps_rows import make_blocks, sequence
@@ -44,14 +46,21 @@ def make_load(form, columns, rows):
     return load, copy
 
 
-def make_bend(score):
-    """The function that scales scores, changes them as the caller's function says, and gives its derivatives."""
+def make_asked(score, mask):
+    """The function of a score that gives what it is changed to, with its derivative where there is a function of the
+    scores, which scales it, and -inf where that of the mask does not allow it. They are asked of no query and no key
+    beyond the last."""
 
     @cuda.jit
-    def bend(s, b, head, query, key, aux, scale, queries, keys):
-        return bent(score, s * scale, b, head, min(query, queries - 1), min(key, keys - 1), aux)
+    def asked(s, b, head, query, key, aux, mask_aux, scale, queries, keys):
+        query, key, slope = cute.Int32(min(query, queries - 1)), cute.Int32(min(key, keys - 1)), cute.Float32(1)
+        if cute.const_expr(score is not None):
+            s, slope = bent(score, s * scale, b, head, query, key, aux)
+        if cute.const_expr(mask is not None):
+            s = kept(mask(b, head, query, key, *mask_aux), s, -math.inf)
+        return s, slope
 
-    return bend
+    return asked
 
 
 @functools.cache
@@ -67,12 +76,13 @@ def make_queries(form):
     q_layout, do_layout = tile_layout(dtype, tile_m, d), tile_layout(dtype, tile_m, dv)
     k_layout, v_layout = tile_layout(dtype, tile_n, d, STAGES), tile_layout(dtype, tile_n, dv, STAGES)
     tile_of, blocks_of, whole_of, mask = make_blocks(form)
-    bend = make_bend(score)
+    asked, asks = make_asked(score, form.mask), score is not None or form.mask is not None
 
     @cuda.jit(launch_bounds=(threads, form.ctas))
     def gradient_of_queries(
-        mQ, mK, mV, mdO, mdQ, logs, dots, cu_q, cu_k, used, aux, queries, keys, order, left, right, scale, scale_log2
-    ):
+        mQ, mK, mV, mdO, mdQ, logs, dots, cu_q, cu_k, used, aux, mask_aux, queries, keys, order, left, right,
+        scale, scale_log2,
+    ):  # fmt: skip
         thread, _, _ = arch.thread_idx()
         index, _, _ = arch.block_idx()
         warp = arch.make_warp_uniform(arch.warp_idx())
@@ -126,11 +136,14 @@ def make_queries(form):
                 for r in cute.range_constexpr(2):
                     for j in cute.range_constexpr(cute.size(scores, mode=[1])):
                         products[r, j] -= dot[r]
-                        if cute.const_expr(score is not None):
+                        if cute.const_expr(asks):
                             key = n * tile_n + column + j // 2 * 8 + j % 2
-                            made, slope = bend(scores[r, j], b, head, place + 8 * r, key, aux, scale, rows_q, rows_k)
+                            made, slope = asked(
+                                scores[r, j], b, head, place + 8 * r, key, aux, mask_aux, scale, rows_q, rows_k
+                            )
                             scores[r, j] = made
-                            products[r, j] *= slope
+                            if cute.const_expr(score is not None):
+                                products[r, j] *= slope
                 if n >= whole_end or n < whole_begin:
                     mask(scores, n, place, column, rows_q, rows_k, left, right)
                 for r in cute.range_constexpr(2):
@@ -162,7 +175,7 @@ def make_keys(form, which):
     (load_q, _), (load_do, _) = make_load(form, d, tile_n), make_load(form, dv, tile_n)
     k_layout, v_layout = tile_layout(dtype, tile_m, d), tile_layout(dtype, tile_m, dv)
     q_layout, do_layout = tile_layout(dtype, tile_n, d, STAGES), tile_layout(dtype, tile_n, dv, STAGES)
-    bend = make_bend(score)
+    asked, asks = make_asked(score, form.mask), score is not None or form.mask is not None
 
     @cuda.jit
     def blocks_of(m, queries, keys, left, right):
@@ -205,8 +218,8 @@ def make_keys(form, which):
 
     @cuda.jit(launch_bounds=(threads, form.ctas))
     def gradients_of_keys(
-        mQ, mK, mV, mdO, mdK, mdV, logs, dots, cu_q, cu_k, used, aux, queries, keys, order, left, right, scale,
-        scale_log2,
+        mQ, mK, mV, mdO, mdK, mdV, logs, dots, cu_q, cu_k, used, aux, mask_aux, queries, keys, order, left, right,
+        scale, scale_log2,
     ):  # fmt: skip
         thread, _, _ = arch.thread_idx()
         index, _, _ = arch.block_idx()
@@ -273,11 +286,13 @@ def make_keys(form, which):
                     for j in cute.range_constexpr(cute.size(scores, mode=[1])):
                         if cute.const_expr(of_k):
                             products[r, j] -= dot[j]
-                        if cute.const_expr(score is not None):
+                        if cute.const_expr(asks):
                             query = n * tile_n + column + j // 2 * 8 + j % 2
-                            made, slope = bend(scores[r, j], b, head, query, place + 8 * r, aux, scale, rows_q, rows_k)
+                            made, slope = asked(
+                                scores[r, j], b, head, query, place + 8 * r, aux, mask_aux, scale, rows_q, rows_k
+                            )
                             scores[r, j] = made
-                            if cute.const_expr(of_k):
+                            if cute.const_expr(of_k and score is not None):
                                 products[r, j] *= slope
                 if cute.const_expr(has_left or has_right):
                     if (has_right and n * tile_n < least) or (has_left and (n + 1) * tile_n - 1 > most):

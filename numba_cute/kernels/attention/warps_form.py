@@ -19,7 +19,7 @@ class Form(NamedTuple):
     keys, or of the gradients of keys, keys and queries. rows: of the tile that a warp has. ctas: that share an SM.
     left, right: whether a query's window of keys ends on that side. pack: query heads of a group whose rows lie side by
     side in a tile, all, up to a power of two, or 1. page: keys of a page, 0 if keys and values are not paged. score:
-    what becomes of a score, or None.
+    what becomes of a score, or None. mask: says which keys a query sees, or None.
     """
 
     dtype: cute.DType
@@ -35,6 +35,7 @@ class Form(NamedTuple):
     pack: int = 1
     page: int = 0
     score: Any = None
+    mask: Any = None
 
     @property
     def threads(self) -> int:

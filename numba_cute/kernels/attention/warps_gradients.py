@@ -32,7 +32,7 @@ def form_of(q, k, v, options, target, tile=None):
     d, dv = q.shape[-1], v.shape[-1]
     form = Form(
         element_type(q), d, dv, q.shape[2] // k.shape[2], TILE, 0, left=options.left is not None,
-        right=options.right is not None, score=options.score,
+        right=options.right is not None, score=options.score, mask=options.mask,
     )  # fmt: skip
     widest = min(n for n in PASSING if n >= max(d, dv))
     forms = [form._replace(tile_n=n) for n in PASSING[widest]]
@@ -45,7 +45,7 @@ def form_of(q, k, v, options, target, tile=None):
     raise CuteError(f"attention_backward: {target.name} has not the shared memory for head dimensions of {d} and {dv}")
 
 
-def launches(arrays, work, sizes, options, lengths, aux, target, tile=None):
+def launches(arrays, work, sizes, options, lengths, aux, mask_aux, target, tile=None):
     """The launches that follow what comes before (`backward_parts`): of each the kernel, its grid, block and arguments.
 
     arrays: q, k, v, do, dq, dk and dv, each (batch, rows, heads, d), of sequences that lie one after the other with a
@@ -63,8 +63,8 @@ def launches(arrays, work, sizes, options, lengths, aux, target, tile=None):
 
     def rest(order):
         return (
-            *map(plan.logs, work), cu_q, cu_k, used, tuple(aux), *map(cute.Int32, (queries, keys)), order,
-            *map(cute.Int32, (left, right)), cute.Float32(options.scale),
+            *map(plan.logs, work), cu_q, cu_k, used, tuple(aux), tuple(mask_aux),
+            *map(cute.Int32, (queries, keys)), order, *map(cute.Int32, (left, right)), cute.Float32(options.scale),
             cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
         )  # fmt: skip
 

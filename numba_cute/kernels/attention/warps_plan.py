@@ -39,7 +39,7 @@ FEW = {64: Tile(64, 64, 16, 3), 128: Tile(64, 64, 16, 2), 192: Tile(64, 64, 16, 
 """The tiles of few queries. None of these was measured."""
 
 
-KNOWN = {"scale", "left", "right", "score", "most_queries", "tile", "pack", "splits"}
+KNOWN = {"scale", "left", "right", "score", "most_queries", "tile", "pack", "splits", "mask"}
 """The fields of `plan.Options` that this kernel has."""
 
 
@@ -66,6 +66,7 @@ def form_of(q, k, v, queries, lengths, options, target):
     form = Form(
         element_type(q), d, dv, heads // kv_heads, 0, 0, left=options.left is not None,
         right=options.right is not None, page=k.shape[1] if lengths.pages is not None else 0, score=options.score,
+        mask=options.mask,
     )  # fmt: skip
     small = plan.pack_of(queries, form.group, 64) if options.pack is None else options.pack
     widest = min(n for n in TILES if n >= max(d, dv))
@@ -96,7 +97,7 @@ def best_splits(q, k, v, options, lengths, sms, target):
     return splits_of(tiles, math.ceil(keys / form.tile_n), sms * form.ctas, ragged)
 
 
-def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), work=None):
+def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), work=None, mask_aux=()):
     """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
     target: the GPU's record. The others: as of `plan.arguments`."""
     cu_q, cu_k, used, pages = lengths
@@ -110,19 +111,21 @@ def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), 
     more = [None if x is None else plan.view(x) for x in (cu_q, cu_k, used, pages, sink if splits == 1 else None)]
     left, right = min(options.left or 0, keys), min(options.right or 0, queries)  # more changes nothing, nor fits Int32
     args = (
-        *map(plan.rows_first, (q, k, v)), *out, *more, tuple(aux), divisor_of(splits) if splits > 1 else None,
-        *map(cute.Int32, (queries, keys)), order_of(tiles, heads, batch, section), *map(cute.Int32, (left, right)),
-        cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
+        *map(plan.rows_first, (q, k, v)), *out, *more, tuple(aux), tuple(mask_aux),
+        divisor_of(splits) if splits > 1 else None, *map(cute.Int32, (queries, keys)),
+        order_of(tiles, heads, batch, section), *map(cute.Int32, (left, right)), cute.Float32(options.scale),
+        cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
     return make_forward(form), args, tiles * heads * batch, form.threads
 
 
 @cute.runtime.remembered
-def launches(q, k, v, o, lse, cu_q, cu_k, used, pages, sink, work, target, options, *aux):
-    """The launches of a call: of each the kernel, its arguments, grid and block. target: the GPU's name. aux: numbers
-    are pairs of their type and value. All others as of `arguments`."""
+def launches(q, k, v, o, lse, cu_q, cu_k, used, pages, sink, work, target, options, own, *aux):
+    """The launches of a call: of each the kernel, its arguments, grid and block. target: the GPU's name. aux: what the
+    functions of the scores, its `own` first, and of the mask take; numbers are pairs of their type and value. All
+    others as of `arguments`."""
     lengths = plan.Lengths(cu_q, cu_k, used, pages)
     numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
-    made = arguments(q, k, v, o, lse, options, cute.target(target), lengths, sink, numbers, work)
+    made = arguments(q, k, v, o, lse, options, cute.target(target), lengths, sink, numbers[:own], work, numbers[own:])
     after = () if work is None else (plan.joining(q, v, o, lse, options, lengths, sink, work, False),)
     return made, *after

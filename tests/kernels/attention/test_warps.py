@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute import CuteError
@@ -23,7 +24,7 @@ LEAST = Tile(16, 16, 16, 1)
 TARGETS = ("sm_80", "sm_86", "sm_120a")
 
 
-def simulate(q, k, v, window, tile=LEAST, lengths=WHOLE, sink=None, aux=(), arch="sm_80", **options):
+def simulate(q, k, v, window, tile=LEAST, lengths=WHOLE, sink=None, aux=(), arch="sm_80", mask_aux=(), **options):
     """Run the kernel, and the one that joins its parts; gives O and the logs of the sums."""
     (*outer, heads, d), splits = q.shape, options.get("splits", 1)
     lse_shape = (outer[0], heads, outer[1]) if len(outer) == 2 else (heads, outer[0])
@@ -31,10 +32,15 @@ def simulate(q, k, v, window, tile=LEAST, lengths=WHOLE, sink=None, aux=(), arch
     made = Options(1 / math.sqrt(d), *window, tile=tile, **options)
     work = np.full(plan.room(q, v, splits), math.nan, np.float32) if splits > 1 else None
     for kernel, args, grid, block in warps_plan.launches.function(
-        q, k, v, o, lse, *lengths, sink, work, arch, made, *aux
+        q, k, v, o, lse, *lengths, sink, work, arch, made, len(aux), *aux, *mask_aux
     ):
         cute.simulate(kernel, arch=arch)[grid, block](*args)
     return o, lse
+
+
+@cuda.jit
+def unskipped(batch, head, query, key, skipped):
+    return skipped[batch, query, key] == 0
 
 
 CASES = {
@@ -112,6 +118,16 @@ def test_scores_may_be_capped_and_have_a_sink(splits):
     sink, aux = np.array([0.5, 90.0], np.float32), ((cute.Float32, 2.0),)
     o, lse = simulate(q, k, v, ALL, sink=sink, score=capped, aux=aux, splits=splits)
     reference.check(o, lse, *batched(q, k, v, sink=sink, score=lambda s, *_: 2 * np.tanh(s / 2)))
+
+
+@SLOW
+def test_a_mask_says_what_is_seen():
+    q, k, v = random(BF16, (2, 5, 2, 32), (2, 40, 1, 32), (2, 40, 1, 32))
+    skipped = np.random.default_rng(1).integers(0, 2, (2, 5, 40)).astype(np.int32)  # and nothing beyond
+    skipped[1, 3] = 1  # a query that sees no key
+    o, lse = simulate(q, k, v, CAUSAL, mask=unskipped, mask_aux=(skipped,), pack=2)
+    want = batched(q, k, v, window=CAUSAL, score=lambda s, b, *_: np.where(skipped[b], -math.inf, s))
+    reference.check(o, lse, *want)
 
 
 @SLOW
@@ -270,6 +286,26 @@ def test_autograd_has_the_gradients(on, name):
         of_hopper.check(of_hopper.OPTIONS[name], [(70, 100)])
 
 
+@SLOW
+@pytest.mark.parametrize("on", ["sm_86"], indirect=True)
+def test_masks_have_gradients(on):
+    import torch
+
+    from numba_cute.kernels import flash_attention
+
+    skipped = torch.randint(0, 2, (1, 20, 40), dtype=torch.int32)
+    skipped[0, 3] = 1  # a query that sees no key
+    mine = [torch.randn(1, n, 1, 64).half().requires_grad_() for n in (20, 40, 40)]
+    exact = [t.detach().double().requires_grad_() for t in mine]
+    o, do = flash_attention(*mine, mask=unskipped, mask_aux=(skipped,)), torch.randn(1, 20, 1, 64).half()
+    s = torch.einsum("bqhd,bkhd->bhqk", *exact[:2]).masked_fill(skipped[:, None] != 0, -1e9) / 8
+    want = torch.einsum("bhqk,bkhd->bqhd", s.softmax(-1) * (skipped[:, None] == 0), exact[2])
+    for got, x in zip(
+        (o, *torch.autograd.grad(o, mine, do)), (want, *torch.autograd.grad(want, exact, do.double())), strict=True
+    ):
+        assert (got.double() - x).norm() <= 0.001 * x.norm()
+
+
 @pytest.mark.parametrize("on", ["sm_86"], indirect=True)
 def test_what_this_family_has_not_is_refused_by_name(on):
     import torch
@@ -306,7 +342,9 @@ def test_it_is_right_on_a_gpu(dims, target):
             o, lse = q.new_empty((*q.shape[:-1], dv)), q.new_empty((b, heads, queries), dtype=torch.float32)
             options = Options(1 / math.sqrt(d), *window, splits=splits)
             work = lse.new_empty(plan.room(q, v, splits)) if splits > 1 else None
-            for kernel, args, grid, block in warps_plan.launches(q, k, v, o, lse, *WHOLE, None, work, target, options):
+            for kernel, args, grid, block in warps_plan.launches(
+                q, k, v, o, lse, *WHOLE, None, work, target, options, 0
+            ):
                 cute.launch(kernel, grid=grid, block=block)(*args)
             reference.check(host(o), lse.cpu().numpy(), *batched(*map(host, (q, k, v)), window=window))
 
