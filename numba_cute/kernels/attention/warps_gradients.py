@@ -15,9 +15,9 @@ from .warps_form import Form
 from .warps_plan import check
 
 TILE = 64  # rows that a CTA keeps
-PASSING = {64: (32,), 128: (32, 16), 192: (16,), 256: (32, 16)}
-"""Rows of the blocks that pass by, by the greater head dimension: the first that fits. Of 192, 32
-rows would spill on sm_120."""
+PASSING = {64: (32,), 128: (32, 16), 192: (16,), 256: (16,)}
+"""Rows of the blocks that pass by, by the greater head dimension: the first that fits. Beyond 128, 32
+rows would spill: of 192 on sm_120, of 256 with a mask."""
 
 
 def smem_of(form):
