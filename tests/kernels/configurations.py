@@ -285,30 +285,6 @@ HEADS = {"alone": (1, 1024), "of a group": (4, 1024), "few": (1, 1), "few, of a 
 LENGTHS = ("whole", "cu_seqlens", "seqused", "pages of 8", "pages of 64", "pages of 256")
 
 
-SCORES = ("none", "softcap", "mask", "softcap, blocks")
-"""What becomes of scores."""
-
-
-def banded(batch: Any, head: Any, query: Any, key: Any, n: Any) -> Any:
-    """A mask of arithmetic."""
-    return (query >= key) & (key % n != 0)
-
-
-def of_scores(score: str, queries: int, keys: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The fields of attention's options, and its arguments, that say what becomes of scores."""
-    options: dict[str, Any] = {}
-    given: dict[str, Any] = {"aux": (), "mask_aux": ()}
-    if "softcap" in score:
-        options["score"], given["aux"] = capped, (cute.Float32(2.0),)
-    if "mask" in score or "blocks" in score:
-        options["mask"], given["mask_aux"] = banded, (cute.Int32(3),)
-    if "blocks" in score:
-        rows, columns = -(-queries // 128), -(-keys // 128)
-        options["block"] = (128, 128)
-        given["listed"] = (*(empty((1, 1, *s), I32) for s in ((rows,), (rows, columns), (columns,), (columns, rows))),)
-    return options, given
-
-
 def forward_holds(*, dtype: Any, dims: tuple[int, int], lengths: str, score: str, scaled: bool, **_: Any) -> bool:
     narrow = dtype.width == 8
     return (not scaled or narrow) and not (
@@ -339,20 +315,18 @@ def forward_launches(*, dtype: Any, dims: tuple[int, int], heads: str, left: boo
         )
     )  # fmt: skip
     lse = empty((2 * group, queries) if ragged else (2, 2 * group, queries), F32)
-    bent, read = of_scores(score, queries, keys)
     options = attention.Options(
-        0.125, 100 if left else None, 0 if right else None, most_queries=queries if ragged else None, splits=splits,
-        **bent,
+        0.125, 100 if left else None, 0 if right else None, capped if score == "softcap" else None,
+        queries if ragged else None, splits=splits,
     )  # fmt: skip
-    listed = read["listed"][:2] if "listed" in read else None
     work = empty((attention.room(q, v, splits),), F32) if splits > 1 else None
     turned = empty(turned_shape(v), dtype) if dtype.width == 8 else None
     scales = (empty((2, 2), F32),) * 3 if scaled else attention.NO_SCALES
     of_sink = empty((2 * group,), F32) if sink else None
+    aux = (cute.Float32(2.0),) if score == "softcap" else ()
     kernel, args, *_ = attention.arguments(
-        q, k, v, o, lse, empty((1,), I32), 132, options, given, of_sink, read["aux"], work, scales, turned,
-        read["mask_aux"], listed,
-    )  # fmt: skip
+        q, k, v, o, lse, empty((1,), I32), 132, options, given, of_sink, aux, work, scales, turned
+    )
     found = [(kernel, args)]
     if turned is not None:
         found.append(attention.turning(v, turned, given.used)[:2])
@@ -365,7 +339,7 @@ FORWARD = Space(
     {
         "dtype": [cute.BFloat16, cute.Float16, cute.Float8E4M3FN],
         "dims": list(itertools.product(attention_entry.HEAD_DIMS, repeat=2)), "heads": list(HEADS),
-        "left": [False, True], "right": [False, True], "score": SCORES, "lengths": LENGTHS,
+        "left": [False, True], "right": [False, True], "score": ["none", "softcap"], "lengths": LENGTHS,
         "sink": [False, True], "splits": [1, 3], "scaled": [False, True],
     },
     forward_holds, forward_launches,
@@ -378,9 +352,11 @@ def backward_launches(*, dtype: Any, dims: tuple[int, int], left: bool, right: b
     q, o, lse = empty((1, rows, 2, d), dtype), empty((1, rows, 2, dv), dtype), empty((1, 2, rows), F32)
     cu, used = empty((3,), I32), empty((1,), I32)
     given = {"whole": attention.ALL, "cu_seqlens": attention.Lengths(cu, cu), "seqused": attention.Lengths(used=used)}
-    bent, read = of_scores(score, rows, rows)
-    options = attention.Options(1.0, 100 if left else None, 0 if right else None, most_queries=rows, **bent)
-    more = attention_gradients.More(given[lengths], rows, dlse=lse if dlse else None, **read)
+    options = attention.Options(
+        1.0, 100 if left else None, 0 if right else None, capped if score == "softcap" else None, rows
+    )
+    aux = (cute.Float32(2.0),) if score == "softcap" else ()
+    more = attention_gradients.More(given[lengths], rows, aux, lse if dlse else None)
     together = attention_gradients.alone(d, options, given[lengths], deterministic)
     rooms = attention_gradients.room(q, (2, rows) if lengths == "cu_seqlens" else None, together)
     work = [empty(s, F32 if len(s) > 1 else I32) for s in rooms]
@@ -392,7 +368,7 @@ def backward_launches(*, dtype: Any, dims: tuple[int, int], left: bool, right: b
 BACKWARD = Space(
     {
         "dtype": [cute.BFloat16, cute.Float16], "dims": list(attention_gradients.DIMS), "left": [False, True],
-        "right": [False, True], "score": SCORES, "lengths": LENGTHS[:3], "dlse": [False, True],
+        "right": [False, True], "score": ["none", "softcap"], "lengths": LENGTHS[:3], "dlse": [False, True],
         "deterministic": [False, True],
     },
     lambda **_: True, backward_launches,

@@ -87,20 +87,36 @@ def test_a_mask_that_gives_no_boolean_is_refused():
         cute.simulate(asking)[1, 1](np.zeros(1, np.float32))
 
 
+def resources(dims, options, mask_aux, listed=()):
+    """What the kernels of a mask take, forward and backward."""
+    q, o, lse = np.zeros((1, 256, 2, dims[0])), np.zeros((1, 256, 2, dims[1])), np.zeros((1, 2, 256), np.float32)
+    q, o = (x.astype(BF16) for x in (q, o))
+    work = [np.zeros(s, np.float32) for s in gradients.room(q, None, False)]
+    more = gradients.More(mask_aux=mask_aux, listed=listed)
+    launches = gradients.launches((q, q, o, o, o, lse, q, q, o), work, sms=1, options=options, more=more)
+    made = [(launch.kernel, launch.args) for launch in launches[1:]]
+    given = {"mask_aux": mask_aux, "listed": listed[:2] or None}
+    made.append(plan.arguments(q, q, o, o, lse, np.zeros(1, np.int32), 1, options, **given)[:2])
+    return [cute.compile(kernel, args, arch="sm_90a").resources for kernel, args in made]
+
+
+def near(batch, head, query, key, n):
+    return query >= key or key < n
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dims", gradients.DIMS)
 def test_kernels_with_masks_hold_all_in_registers(dims):
-    q, o, lse = np.zeros((1, 256, 2, dims[0])), np.zeros((1, 256, 2, dims[1])), np.zeros((1, 2, 256), np.float32)
-    q, o = (x.astype(BF16) for x in (q, o))
-    options, aux = Options(1.0, 3, 4, mask=lambda b, h, q, k, n: q >= k or k < n), (cute.Int32(9),)
-    work = [np.zeros(s, np.float32) for s in gradients.room(q, None, False)]
-    more = gradients.More(mask_aux=aux)
-    launches = gradients.launches((q, q, o, o, o, lse, q, q, o), work, sms=1, options=options, more=more)
-    made = [(launch.kernel, launch.args) for launch in launches[1:]]
-    made.append(plan.arguments(q, q, o, o, lse, np.zeros(1, np.int32), 1, options, mask_aux=aux)[:2])
-    for kernel, args in made:
-        found = cute.compile(kernel, args, arch="sm_90a").resources
+    for found in resources(dims, Options(1.0, 3, 4, mask=near), (cute.Int32(9),)):
         assert (found.spill_stores, found.spill_loads, found.local) == (0, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dims", gradients.DIMS)
+def test_kernels_with_blocks_spill_little(dims):
+    listed = tuple(np.zeros((1, 1, *s), np.int32) for s in ((2,), (2, 2), (2,), (2, 2)))
+    found = resources(dims, Options(1.0, None, 0, mask=near, block=(128, 128)), (cute.Int32(9),), listed)
+    assert max(x.spill_stores for x in found) <= (64 if max(dims) == 256 else 0)
 
 
 # ---------------------------------------------------------------- on a GPU
