@@ -28,12 +28,14 @@ from numba_cute.kernels.attention import (
     schedule,
     split,
     values,
+    warps as attention_warps,
+    warps_backward,
 )
 from numba_cute.kernels.gemm import bias, grouped, mixed, multiply, residual, warps
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.rows import norm, softmax, spread, topk
 
-from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8
+from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8, test_warps as test_attention_warps
 from ..kernels.gemm import test_grouped, test_mixed, test_warps
 from ..kernels.moves import test_permute
 from ..kernels.rows import arrays, test_norm, test_softmax, test_topk
@@ -236,6 +238,14 @@ def _moved() -> None:
     test_permute.simulated(*test_permute.BOXED[0], kernel=box.move)
 
 
+def _by_warps(case: str) -> Problem:
+    return partial(test_attention_warps.test_it_agrees_with_float64_in_the_simulator, case)
+
+
+def _gradients_by_warps(case: str) -> Problem:
+    return partial(test_attention_warps.test_gradients_agree_with_float64_in_the_simulator, case)
+
+
 PLAIN = _groups(5, 0, 70, n=24, k=24, dtype=BF16, cut=test_grouped.NARROW)
 SHARED = _groups(3, 0, 270, 130, n=264, k=72, dtype=BF16, cut=test_grouped.ROWS)
 SCALED = _groups(130, 3, n=136, k=272, dtype=E4M3, cut=test_grouped.NARROW, scaled=True)
@@ -285,4 +295,7 @@ KERNELS = [
            _read_after(_wide((192, 128), 70, 150, True)), _wide((192, 128), 400, 70, False)),
     kernel("kernels: wide gradients of queries", backward_queries, "dq pipe_of put",
            _read_after(_wide((192, 128), 70, 150, True)), _wide((192, 128), 70, 400, False)),
+    kernel("kernels: attention by warps", attention_warps, "attention", _by_warps("two_warps")),
+    kernel("kernels: gradients by warps", warps_backward, "gradient_of_queries gradients_of_keys",
+           _gradients_by_warps("two_warps")),
 ]  # fmt: skip

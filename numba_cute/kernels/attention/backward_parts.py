@@ -29,10 +29,11 @@ def vector_at(x, dtype, row, head, batch, strides, column):
 
 
 @functools.cache
-def make_before(dtype, d, queries):
+def make_before(dtype, d, queries, overlaps=True):
     """The kernel that comes first, for `d` columns of O. Its grid: (tiles of so many queries, heads, batches). It gets
     no sums of dQ, and no number of tiles drawn, where there are none; dlse, the gradient of the logs, or None; and cu,
-    where sequences have their own lengths, the first row of each."""
+    where sequences have their own lengths, the first row of each. overlaps: whether the next kernel may begin while it
+    runs (sm_90 on)."""
     across = d // VECTOR  # threads of a row
     bits = across.bit_length() - 1
 
@@ -41,7 +42,8 @@ def make_before(dtype, d, queries):
         tidx, _, _ = arch.thread_idx()
         tile, head, batch = arch.block_idx()
         tiles, heads, _ = arch.grid_dim()
-        arch.griddepcontrol_launch_dependents()
+        if cute.const_expr(overlaps):
+            arch.griddepcontrol_launch_dependents()
         place = (batch * heads + head) * tiles + tile
         if cute.const_expr(sums is not None):
             if tidx + tile + head + batch == 0:

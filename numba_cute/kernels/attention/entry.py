@@ -12,6 +12,7 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from ..gemm.operands import counter_of
+from . import warps_plan
 from .blocks import check_for_gradients, check_listed, of_blocks
 from .gradients import DIMS, OPERATOR as BACKWARD
 from .options import How, aux_of, how_of, options_of
@@ -67,13 +68,15 @@ def launches(
 class Call:
     """What was checked and decided once for tensors of some types, shapes and strides.
 
-    shape, lse_shape: of the results. options: with a number of splits. narrow: whether elements have 8 bits.
+    shape, lse_shape: of the results. options: with a number of splits. narrow: whether elements have 8 bits. target:
+    the GPU's, where its tensor cores are a warp's.
     """
 
     shape: tuple[int, ...]
     lse_shape: tuple[int, ...]
     options: Options
     narrow: bool
+    target: Any = None
 
     def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales, listed):
         """Launch on tensors, wherever they lie. aux: as `aux_of` gives it."""
@@ -84,22 +87,26 @@ class Call:
         own, of_mask = aux
         numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in (*own, *of_mask)]
         q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
-        todo = launches(
-            q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales, *(listed or (None, None)),
-            entry.multiprocessors(q), self.options, len(own), *numbers,
-        )  # fmt: skip
+        if self.target is not None:
+            of_warps = self.target.name, self.options, len(own)
+            todo = warps_plan.launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
+        else:
+            todo = launches(
+                q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales, *(listed or (None, None)),
+                entry.multiprocessors(q), self.options, len(own), *numbers,
+            )  # fmt: skip
         with entry.on_device_of(q):
             for kernel, args, grid, block in todo:
-                bound(kernel, grid, block, stream)(*args)
+                bound(kernel, grid, block, stream, self.target is None)(*args)
 
 
 CALLS: dict[Any, Call] = {}
 
 
 @functools.lru_cache(MOST)
-def bound(kernel, grid, block, stream):
-    """What launches a kernel: it may begin while the one before it ends."""
-    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True)
+def bound(kernel, grid, block, stream, overlaps=True):
+    """What launches a kernel. overlaps: whether it may begin while the one before it ends."""
+    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=overlaps)
 
 
 def signature(t):
@@ -129,10 +136,15 @@ def decide(tensors, said):
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
     for name, t in (("q", q), ("k", k), ("v", v)):
         entry.check_place(WHAT, name, t)
-        entry.check_target(WHAT, t)
+        family = entry.check_target(WHAT, t, entry.WARPGROUPS, entry.WARPS)
         check_for_tma(name, t)
+    target = entry.target_at(q) if family == entry.WARPS else None
+    if target is not None and q.dtype.itemsize == 1:
+        raise CuteError(f"{WHAT}: q is {entry.described(q)}; {target.name} has no kernel for float8 yet: convert it")
     check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used, pages), listed, said)
     options = options_of(WHAT, said, q.shape[-1])
+    if target is not None:
+        warps_plan.check(options)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
         entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=shape, like=q)
@@ -140,8 +152,9 @@ def decide(tensors, said):
     splits = options.splits or 1
     if not options.splits and k.numel() and q.numel():
         lengths = Lengths(cu_q, cu_k, used, pages)
-        splits = best_splits(q, k, v, options._replace(splits=1), lengths, entry.multiprocessors(q))
-    return Call(shape, lse_shape, options._replace(splits=splits), q.dtype.itemsize == 1)
+        given = q, k, v, options._replace(splits=1), lengths, entry.multiprocessors(q)
+        splits = best_splits(*given) if target is None else warps_plan.best_splits(*given, target)
+    return Call(shape, lse_shape, options._replace(splits=splits), q.dtype.itemsize == 1, target)
 
 
 def said_of(how):
@@ -151,11 +164,11 @@ def said_of(how):
 
 
 def check_for_tma(name, t):
-    """Refuse what TMA cannot reach."""
+    """Refuse what TMA, and copies of 16 bytes, cannot reach."""
     if not entry.aligned(t) or any(s * t.dtype.itemsize % 16 for s in entry.strides(t)[:-1]):
         raise CuteError(
-            f"{WHAT}: {name} is {entry.described(t)}; TMA wants it, and each of its strides, at multiples of 16 bytes: "
-            f"give {name}.contiguous() or {name}.clone()"
+            f"{WHAT}: {name} is {entry.described(t)}; copies want it, and each of its strides, at multiples of 16 "
+            f"bytes: give {name}.contiguous() or {name}.clone()"
         )
 
 
@@ -328,9 +341,9 @@ def flash_attention(
     return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
     v_descale: Any = None, max_seqlen_k: int | None = None, deterministic: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper. PyTorch knows its gradients, of 16 bits and without pages
-    and out, of q, k, v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its
-    type.
+    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on sm_80 to sm_89, sm_120 and
+    sm_121. PyTorch knows its gradients, of 16 bits and without pages and out, of q, k, v, the sink and the logs;
+    torch.compile takes it whole, and torch.autocast makes q, k and v of its type.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
     is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it, others of 16 bits up to 256

@@ -14,7 +14,16 @@ from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import backward, backward_parts, backward_queries, backward_rows, backward_tiles, backward_wide, visits
+from . import (
+    backward,
+    backward_parts,
+    backward_queries,
+    backward_rows,
+    backward_tiles,
+    backward_wide,
+    visits,
+    warps_gradients,
+)
 from .backward import KEYS, Form
 from .blocks import check_for_gradients, check_listed, of_blocks
 from .options import How, aux_of, how_of, options_of
@@ -123,13 +132,15 @@ def ragged(array: Any) -> Any:
     )
 
 
-def beginning(arrays: Any, flats: Any, queries: int, grid: Any, rows: int, more: More, cu: Any = None) -> Launch:
+def beginning(
+    arrays: Any, flats: Any, queries: int, grid: Any, rows: int, more: More, cu: Any = None, overlaps: bool = True
+) -> Launch:
     """The launch that comes first. flats: of the arrays that a pass works in, or None. queries: of a tile. rows: of Q.
-    cu: where sequences begin, or None."""
+    cu: where sequences begin, or None. overlaps: whether the next one may begin while it runs."""
     _, _, _, o, do, lse, *_ = arrays
     args = tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)
     dlse = None if more.dlse is None else view(more.dlse)
-    kernel = backward_parts.make_before(entry.element_type(o), o.shape[-1], queries)
+    kernel = backward_parts.make_before(entry.element_type(o), o.shape[-1], queries, overlaps)
     return Launch(kernel, grid, backward_parts.THREADS, (*args, dlse, cu), False)
 
 
@@ -195,6 +206,26 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
     ]
 
 
+def by_warps(
+    arrays: Any, work: Any, options: Options, more: More, target: Any, tile: tuple[int, int] | None = None
+) -> list[Launch]:
+    """The launches of a pass on a GPU whose tensor cores are a warp's. target: its record. tile: as of
+    `warps_gradients.launches`. All others as of `wide`."""
+    q, k, v, _, do, _, *results = arrays
+    (batch, _, heads, _), lengths = q.shape, more.lengths
+    for cu in lengths[:2]:
+        batch = batch if cu is None else cu.shape[0] - 1
+    rows, keys = longest(q, k, options, lengths, more.most_keys)
+    grid = work[0].shape[2] // ALONE, heads, batch
+    cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
+    flats = *map(flat, work), None, None
+    todo = warps_gradients.launches(
+        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux, target, tile
+    )
+    begin = beginning(arrays, flats, ALONE, grid, rows, more, cu_q, False)
+    return [begin, *(Launch(kernel, grid, block, args, False) for kernel, grid, block, args in todo)]
+
+
 class More(NamedTuple):
     """Hold what a backward pass takes beside its arrays and `plan.Options`. lengths: of the sequences. most_keys: of
     the longest. aux, mask_aux: arguments of the functions of the scores and of the mask. dlse: the gradient of the
@@ -223,14 +254,17 @@ def alone(d: int, options: Options, lengths: Lengths, deterministic: bool) -> bo
 
 def launches(
     arrays: Any, work: Any, *, sms: int, causal: bool = False, scale: float = 1.0, options: Options | None = None,
-    more: More | None = None,
+    more: More | None = None, target: Any = None,
 ) -> list[Launch]:  # fmt: skip
     """The launches of a pass, for arrays of the host (to simulate or compile) or of the device: q, k, v, o, do and lse,
     and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives. options: by default what causal
-    and scale say. Arrays of sequences that lie one after the other have a batch of one."""
+    and scale say. target: the record of a GPU whose tensor cores are a warp's. Arrays of sequences that lie one after
+    the other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
     options, more = options or Options(scale, right=0 if causal else None), more or More()
     causal, scale = options.right is not None, options.scale
+    if target is not None:
+        return by_warps(arrays, work, options, more, target)
     if len(work) == 2:
         return wide(arrays, work, options, more)
     logs, dot, sums, drawn = work
@@ -330,7 +364,8 @@ class Passes:
         reads = more.aux or more.mask_aux
         ready = None if reads else self.known.get(key)
         if ready is None:
-            todo = launches(arrays, work, sms=entry.multiprocessors(q), options=options, more=more)
+            sms, target = entry.multiprocessors(q), warps_target(q)
+            todo = launches(arrays, work, sms=sms, options=options, more=more, target=target)
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
@@ -344,15 +379,21 @@ class Passes:
 PASSES = Passes()
 
 
+def warps_target(q: Any) -> Any:
+    """Give the record of the GPU where `q` lies, if its tensor cores are a warp's; None on Hopper. Refuses others."""
+    family = entry.check_target(WHAT, q, entry.WARPGROUPS, entry.WARPS)
+    return entry.target_at(q) if family == entry.WARPS else None
+
+
 def planned(*given: Any) -> Any:
     """What computes the gradients of such tensors, as of `run`."""
     *tensors, said = given
     how = How(*said)
-    entry.check_target(WHAT, given[1])
+    warps_target(given[1])
     for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
         if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
             raise CuteError(
-                f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
+                f"{WHAT}: {name} is {entry.described(x)}; copies want it, and each of its strides, at multiples of 16 "
                 f"bytes: give {name}.contiguous() or {name}.clone()"
             )
     return functools.partial(run, how=how)
@@ -372,7 +413,7 @@ def run(
         return
     torch, lengths = entry.pytorch(), Lengths(cu_q, cu_k, used)
     options = options_of(WHAT, how, q.shape[-1])
-    together = alone(q.shape[-1], options, lengths, how.deterministic)
+    together = warps_target(q) is None and alone(q.shape[-1], options, lengths, how.deterministic)
     of_q, of_k = ((lambda t: t) if cu is None else (lambda t: t[None]) for cu in (cu_q, cu_k))
     arrays = (*(f(t) for f, t in zip((of_q, of_k, of_k, of_q, of_q, of_q), (q, k, v, out, dout, lse))),
               of_q(dq), of_k(dk), of_k(dv))  # fmt: skip
@@ -396,8 +437,8 @@ def attention_backward(
     max_seqlen_q: int | None = None, max_seqlen_k: int | None = None, seqused_k: Any = None,
     deterministic: bool = False, mask: Any = None, mask_aux: tuple[Any, ...] = (), blocks: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Compute the gradients (dq, dk, dv) of `flash_attention`, of the same options, on Hopper; with a sink (dq, dk, dv,
-    dsink).
+    """Compute the gradients (dq, dk, dv) of `flash_attention`, of the same options, on the same GPUs; with a sink
+    (dq, dk, dv, dsink).
 
     dout: the gradient of its result, as out. q: (batch, queries, heads, d), bfloat16 or float16. k, v: (batch, keys, KV
     heads, d); d is 64, 128 or 256 of all, or 192 of q and k and 128 of v; heads is a multiple of the KV heads, each of
@@ -409,8 +450,8 @@ def attention_backward(
     the result must be the same each time.
 
     Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
-    last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else
-    is the same each time. Raises CuteError for tensors of other types and shapes.
+    last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else,
+    and all on other GPUs than Hopper, is the same each time. Raises CuteError for tensors of other types and shapes.
     """
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(

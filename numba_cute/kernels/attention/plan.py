@@ -312,10 +312,11 @@ def arguments(
     return kernel_of(form), args, min(blocks * heads * batch, max(sms // form.cluster, 1)) * form.cluster, form.threads
 
 
-def joining(q, v, o, lse, options, lengths, sink, work):
-    """The kernel that joins the parts of o and lse, its arguments, grid and block. All as of `arguments`."""
+def joining(q, v, o, lse, options, lengths, sink, work, overlaps=True):
+    """The kernel that joins the parts of o and lse, its arguments, grid and block. overlaps: whether it begins while
+    the one before it ends (sm_90 on). All others as of `arguments`."""
     batch, heads = 1 if lengths.cu_q is None else lengths.cu_q.shape[0] - 1, q.shape[-2]
     more = [None if x is None else view(x) for x in (sink, lengths.cu_q)]
     numbers = heads, q.shape[-3], batch, options.splits
     args = *parts_of(work, q, v, options.splits), rows_first(o), logs(lse), *more, *map(cute.Int32, numbers)
-    return make_join(element_type(o), v.shape[-1]), args, math.prod(q.shape[:-1]), THREADS
+    return make_join(element_type(o), v.shape[-1], overlaps), args, math.prod(q.shape[:-1]), THREADS

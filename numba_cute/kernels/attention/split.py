@@ -64,8 +64,9 @@ def store_row(acc, r, factor, row):
 
 
 @functools.cache
-def make_join(dtype, dv):
-    """The kernel that joins the parts of rows of O. Its grid: a CTA for each row."""
+def make_join(dtype, dv, overlaps=True):
+    """The kernel that joins the parts of rows of O. Its grid: a CTA for each row. overlaps: whether it begins while the
+    one before it ends."""
     across = dv // 4  # threads of a row: each has four columns
     teams = THREADS // across  # each takes every so manieth part
 
@@ -75,8 +76,8 @@ def make_join(dtype, dv):
         row = cute.Int32(arch.block_idx()[0])
         head, query, b = row % heads, row // heads % queries, row // heads // queries
         team, column = tidx // across, tidx % across * 4
-        arch.griddepcontrol_launch_dependents()
-        arch.griddepcontrol_wait()  # the parts are written
+        if cute.const_expr(overlaps):
+            arch.griddepcontrol_launch_dependents(), arch.griddepcontrol_wait()  # the parts are written
         within = True
         if cute.const_expr(cu_q is not None):
             within = query < cu_q[batch]

@@ -17,16 +17,18 @@ from .draw import Draw, Wrong
 OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
 """How a refusal begins: with the entry. All else is what the kernel, or a plan, was not made for: a fault."""
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES}
+CASES |= {f"{name}@sm_86": case for name, case in attention.CASES.items()}
+"""The cases by entry; behind an @ stands the target, where an entry has other kernels."""
 
 
 def run(name: str, label: str) -> dict[str, Any]:
     """Run the case that a label decides. Gives its kind: right, refused, wrong or error; what was drawn, and why."""
-    d, why, kind = Draw(label), "", "right"
+    d, why, kind, (_, _, arch) = Draw(label), "", "right", name.partition("@")
     began = time.process_time()
     checks = d.note("checks", d.one_in(60 if "attention" in name else 8))  # which there take eight times as long
     sms = d.note("sms", d.option(2, 4, 16, 132))
     try:
-        with cute.simulation(checks=checks, sms=sms):
+        with cute.simulation(arch or "sm_90a", checks=checks, sms=sms):
             CASES[name](d)
     except Wrong as e:
         kind, why = "wrong", str(e)

@@ -282,7 +282,7 @@ def test_what_does_not_fit_is_refused_in_words():
     assert "max_seqlen_q is 3" in refusal(q, k, v, most_queries=3)
     assert "page_table is given; it needs seqused_k" in refusal(q, k, v, pages=np.zeros((2, 1), np.int32))
     assert "sink is bfloat16" in refusal(q, k, v, sink=q[0, 0, :, 0])
-    with pytest.raises(CuteError, match="TMA wants it"):
+    with pytest.raises(CuteError, match="copies want it"):
         entry.check_for_tma("q", np.zeros((2, 5, 4, 65), BF16)[..., :64])
 
 

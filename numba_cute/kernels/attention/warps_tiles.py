@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What warps do with tiles: bring rows to shared memory, multiply, and give sums as operands."""
+
+from typing import Any
+
+import numba_cute as cute
+from numba_cute.nvgpu import cpasync
+from numba_cute.seam import traced
+from numba_cute.tilelang.cpasync import cp_async_shared_global
+
+from .warps_form import VECTOR
+
+
+@traced
+def bring(target: Any, source: Any, i: int, column: Any, there: Any) -> None:
+    """Begin to copy this thread's vectors of its i-th row to shared memory; zeros where the row is not there. target:
+    its part, (vector, rows, columns). source: the row. column: this thread's first one."""
+    nbytes, parts = cute.where(there, cute.Int32(2 * VECTOR), cute.Int32(0)), cute.size(target, mode=[2])
+    for j in range(parts):
+        at = source.iterator + (column + cute.size(source) // parts * j)
+        cp_async_shared_global(target[None, i, j], at, 2 * VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes)
+
+
+@traced
+def turned(tensor: Any) -> Any:
+    """View (rows, columns) as (columns, rows)."""
+    return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, mode=[1, 0]))
+
+
+@traced
+def sums_of(rows: int, columns: int) -> Any:
+    """Make an accumulator of a warp's rows, each 16 of which are as a wgmma accumulator, one behind the other."""
+    layout = cute.make_layout((4, rows // 16, columns // 8), stride=(1, columns // 2, 4))
+    return cute.make_rmem_tensor(layout, cute.Float32)
+
+
+@traced
+def block_of(acc: Any, i: int) -> Any:
+    """Give the i-th 16 rows of an accumulator."""
+    each = cute.size(acc) // cute.size(acc, mode=[1])
+    return cute.make_tensor(acc.iterator + each * i, cute.make_layout(each))
+
+
+@traced
+def as_operand(acc: Any, dtype: Any) -> Any:
+    """Round an accumulator to an operand A of `dtype`, whose columns are K: a thread has the same elements of both."""
+    _, blocks, eights = acc.shape
+    layout = cute.make_layout(((2, 2, 2), blocks, eights // 2), stride=((1, 2, 4), 4 * eights, 8))
+    made = cute.make_rmem_tensor(layout, dtype)
+    made.store(cute.make_tensor(acc.iterator, layout).load().to(dtype))
+    return made
+
+
+class Operand:
+    """How a thread takes an operand out of shared memory, block of K by block of K."""
+
+    def __init__(self, copy: Any, thread: Any, shared: Any, fragment: Any) -> None:
+        own = copy.get_slice(thread)
+        self.copy, self.source, self.fragment, self.target = (
+            copy, own.partition_S(shared), fragment, own.retile(fragment)
+        )  # fmt: skip
+
+    def fetch(self, k: int) -> None:
+        """Take out a block, unless there is none."""
+        if k < cute.size(self.fragment, mode=[2]):
+            cute.copy(self.copy, self.source[None, None, k], self.target[None, None, k])
+
+
+@traced
+def multiply(tiled_mma: Any, copy_a: Any, copy_b: Any, thread: Any, a: Any, b: Any, acc: Any) -> None:
+    """Add a b^T to `acc`, of operands in shared memory; a is in registers where copy_a is None. Each block of K is
+    taken out while the one before it is multiplied."""
+    mma = tiled_mma.get_slice(thread)
+    of_b = Operand(copy_b, thread, b, tiled_mma.make_fragment_B(mma.partition_B(b)))
+    given, held = [of_b], a
+    if copy_a is not None:
+        held = tiled_mma.make_fragment_A(mma.partition_A(a))
+        given.append(Operand(copy_a, thread, a, held))
+    for k in range(-1, cute.size(of_b.fragment, mode=[2])):
+        for operand in given:
+            operand.fetch(k + 1)
+        if k >= 0:
+            cute.gemm(tiled_mma, acc, held[None, None, k], of_b.fragment[None, None, k], acc)
