@@ -88,8 +88,11 @@ EQUIVALENT = {
     ("kernels: gradients", "without warpgroup.commit_group() #6"): BEHIND_K,
     ("kernels: gradients", "without warpgroup.wait_group(0) #3"): BEHIND_Q,
     ("kernels: gradients", "wait_group(0): argument 0 +1 #3"): BEHIND_Q,
-    ("kernels: wide gradients", "without loads_v.tail()"): "the tail of K waits for later releases of the same warps",
-    ("kernels: wide gradients", "warpgroup.wait_group(1): argument 0 -1"): MORE,
+    (
+        "kernels: wide gradients of queries",
+        "without loads_v.tail()",
+    ): "the tail of K waits for later releases of the same warps",
+    ("kernels: wide gradients of queries", "warpgroup.wait_group(1): argument 0 -1"): MORE,
     ("kernels: wide gradients", "q_ready.wait_and_advance() does not wait #2"): "P, which has come, was made of that Q",
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
 }
