@@ -80,7 +80,7 @@ def of_attention() -> dict[str, str]:
             form = attention.form_of(q, k, k, queries, attention.ALL, options)
             splits = attention.best_splits(q, k, k, options, attention.ALL, SMS)
             found[f"{d} {right} {batch} {heads} {queries} {keys} {dtype}"] = (
-                f"{told(form[1:12])} {told(form[13:])} {splits}"
+                f"{told(form[1:12])} {told(form[13:16])} {splits}"
             )
     return found
 

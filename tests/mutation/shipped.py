@@ -271,7 +271,7 @@ KERNELS = [
     kernel("kernels: grouped GEMM", grouped, "grouped hear tell", PLAIN, SHARED, SCALED,
            _behind(PLAIN, 2)),
     kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, LONG, SCALED, TWO_HALVES),
-    kernel("kernels: ampere GEMM", warps, "multiply", _warps(64, 64, 160), _warps(64, 64, 40, True)),
+    kernel("kernels: ampere GEMM", warps, "add_up leave", _warps(64, 64, 160), _warps(64, 64, 40, True)),
     kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16, stages=2),
            _weights(50, 72, 120, tile_n=16, stages=2, room=1), _weights(20, 72, 264, tile_n=16, stages=2, room=1),
            _behind(_weights(5, 72, 136, tile_n=16), 2), _weights(20, 200, 264, tile_n=32, sharers=2),

@@ -21,7 +21,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import current, traced
 
 from .output import Pieces, of_warpgroup, partition
-from .rows import gather, store_piece
+from .indexed import gather, store_piece
 from .shares import part_of_k, share_of
 
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle

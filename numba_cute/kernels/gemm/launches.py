@@ -18,7 +18,7 @@ from .dense import THREADS
 from .epilogue import Epilogue
 from .operands import swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
-from .rows import named_of, of_product
+from .indexed import named_of, of_product
 from .taken import Taken
 from .umma_plan import Umma
 from .warps_plan import Warps

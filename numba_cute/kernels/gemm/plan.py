@@ -18,7 +18,7 @@ from .. import tuning
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
 from .operands import Source, contiguous, load_atom, operand, swapped, view
-from .rows import Named, by_index, in_vectors
+from .indexed import Named, by_index, in_vectors
 from .shares import Shares
 
 SMEM = cute.target("sm_90a").smem_per_block - 2048  # bytes for stages and slots: barriers and vectors have the rest

@@ -21,7 +21,7 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, static, traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
-from .rows import NONE
+from .indexed import NONE
 
 VECTOR = 16  # bytes that a thread copies at once
 

@@ -9,7 +9,7 @@ from numba_cute import CuteError
 from numba_cute.kernels.gemm import Plan, bias, matmul, residual, warps_plan
 from numba_cute.kernels.gemm.dense import THREADS
 from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, scratch_of
-from numba_cute.kernels.gemm.rows import Named, in_vectors, of_product
+from numba_cute.kernels.gemm.indexed import Named, in_vectors, of_product
 
 SLOW = pytest.mark.slow
 BF16, F16, F32, TF32, E5M2 = cute.BFloat16, cute.Float16, cute.Float32, cute.TFloat32, cute.Float8E5M2
