@@ -52,7 +52,8 @@ def _whole(held: Any, dtype: dtypes.DType) -> Any:
     held = np.ascontiguousarray(held)
     if dtype is dtypes.TFloat32:
         return (held.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32).astype(float)
-    return held.view(dtype.numpy).astype(np.int64 if dtype.is_integer else np.float64)
+    with np.errstate(invalid="ignore"):  # memory that nobody wrote may hold a NaN that signals
+        return held.view(dtype.numpy).astype(np.int64 if dtype.is_integer else np.float64)
 
 
 def _nibbles(held: Any) -> Any:

@@ -254,7 +254,7 @@ def test_what_this_family_has_not_is_refused_by_name(torch):
     a = torch.zeros(16, 16, dtype=torch.bfloat16)
     refused = {
         "of wgmma, which sm_100a has not": lambda: matmul(a, a, cut=Plan()),
-        "is for Hopper": lambda: kernels.flash_attention(*[a[None, :, None]] * 3),
+        "are for Hopper": lambda: kernels.flash_attention(*[a[None, :, None]] * 3),
     }
     for says, call in refused.items():
         with pytest.raises(CuteError, match=says):
