@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses with their gradients, and norms as models call them, beside torch.compile's: bf16, replayed from CUDA graphs.
+"""Losses with their gradients, and norms as models call them, beside torch.compile's: bf16, called as they are.
 
 python -m benchmarks losses
 python -m benchmarks losses --cases "linear_cross_entropy" --seconds 60
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -21,7 +20,7 @@ import torch.nn.functional as F
 
 from benchmarks import harness
 from benchmarks.harness import Entry, Figure, Result
-from numba_cute import CuteError, kernels
+from numba_cute import kernels
 from numba_cute.testing import Pace, compare
 
 PACE = Pace(turn=0.02, least=0.05, most=0.3)
@@ -110,23 +109,10 @@ def held_by(call: Callable[[], Any]) -> float:
     return (torch.cuda.max_memory_allocated() - before) / 2**30
 
 
-def attempted(call: Callable[[], Any]) -> None:
-    """Call it; what it refuses is said where it is measured."""
-    with suppress(CuteError):
-        call()
-
-
 def measured(name: str) -> dict[str, Figure]:
     torch.manual_seed(0)
-    calls, figures, stream = CASES[name](), {}, torch.cuda.Stream()
-    torch.cuda.synchronize()
-    with torch.cuda.stream(stream):
-        for call in calls.values():
-            for _ in range(3):  # compiled, and what is made once is there, before a graph is captured
-                attempted(call)
-        found = compare(
-            calls, baseline="torch.compile", rounds=5, pace=PACE, keep_going=True, stream=stream, graphs=True
-        )
+    calls, figures = CASES[name](), {}
+    found = compare(calls, baseline="torch.compile", rounds=5, pace=PACE, keep_going=True)
     for who, call in calls.items():
         if who in found.failed:
             print(f"{name}, {who}: {found.failed[who]}", flush=True)

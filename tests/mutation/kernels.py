@@ -20,6 +20,7 @@ import bandwidth  # noqa: E402
 import gemm_host  # noqa: E402
 import hopper_mixed_gemm  # noqa: E402
 from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
+from ..kernels.gemm import test_indexed  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
 from . import blackwell, shipped  # noqa: E402
@@ -43,11 +44,22 @@ def _gemm(shape: tuple, cut: plan.Plan, launches: int, space: dict, options: dic
     gemm_host.check(a, b, c)
 
 
+def _by_index(shape: tuple, cut: plan.Plan, space: dict, options: dict) -> None:
+    """Rows of A and of C by an index, more of K than stages."""
+    *given, want = test_indexed.problem(*shape, 30, 200)
+    args, grid = test_indexed.launched(*given, shape[1], cut, cute.BFloat16, cut.sharers)
+    kernel = cute.cluster_shape(cut.sharers, cut.parts)(space["gemm"])
+    cute.simulate(kernel, **options)[grid, HOPPER.THREADS](*args)
+    test_indexed.compare(given[2], want)
+
+
 OF_HOPPER = (
     partial(_gemm, (128, 64, 256), plan.Plan(64, 1, stages=2, kept=4), 1),  # a B that stays
     partial(_gemm, (256, 256, 256), plan.Plan(128, stages=2, slots=2), 1),
     partial(_gemm, (256, 256, 64), plan.Plan(256, stages=2, slots=2), 1),  # more pieces of C than slots
     partial(_gemm, (128, 64, 256), plan.Plan(64, 1, 2), 2),  # a K that CTAs share, behind a launch of the same C
+    partial(_by_index, (150, 18, 400), plan.Plan(64, 1, stages=3)),
+    partial(_by_index, (200, 72, 400), plan.Plan(64, 2, stages=3)),
 )
 
 

@@ -94,6 +94,8 @@ EQUIVALENT = {
     ): "the tail of K waits for later releases of the same warps",
     ("kernels: wide gradients of queries", "warpgroup.wait_group(1): argument 0 -1"): MORE,
     ("kernels: wide gradients", "q_ready.wait_and_advance() does not wait #2"): "P, which has come, was made of that Q",
+    ("kernels: rows by an index", "without ahead.tail()"): OWN,
+    ("kernels: rows by an index", "arch.cp_async_wait_group(lag): argument 0 -1"): MORE,
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
 }
 

@@ -31,12 +31,12 @@ from numba_cute.kernels.attention import (
     warps as attention_warps,
     warps_backward,
 )
-from numba_cute.kernels.gemm import bias, grouped, mixed, multiply, residual, warps
+from numba_cute.kernels.gemm import bias, grouped, indexed, mixed, multiply, residual, warps
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.rows import norm, softmax, spread, topk
 
 from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8, test_warps as test_attention_warps
-from ..kernels.gemm import test_grouped, test_mixed, test_warps
+from ..kernels.gemm import test_grouped, test_indexed, test_mixed, test_warps
 from ..kernels.moves import test_permute
 from ..kernels.rows import arrays, test_norm, test_softmax, test_topk
 from .mutants import functions_of
@@ -272,6 +272,9 @@ KERNELS = [
            _behind(PLAIN, 2)),
     kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, LONG, SCALED, TWO_HALVES),
     kernel("kernels: ampere GEMM", warps, "add_up leave", _warps(64, 64, 160), _warps(64, 64, 40, True)),
+    kernel("kernels: rows by an index", indexed, "gather hand_over store_piece Rows.copy Rows.spoil Rows.store",
+           partial(test_indexed.check, 150, 18, 400, 30, 200, test_indexed.SMALL._replace(stages=3)),
+           partial(test_indexed.check, 20, 200, 24, None, 30, test_indexed.Plan(256, 1, slots=1), added=True)),
     kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16, stages=2),
            _weights(50, 72, 120, tile_n=16, stages=2, room=1), _weights(20, 72, 264, tile_n=16, stages=2, room=1),
            _behind(_weights(5, 72, 136, tile_n=16), 2), _weights(20, 200, 264, tile_n=32, sharers=2),

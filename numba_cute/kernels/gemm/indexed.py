@@ -206,7 +206,6 @@ class Rows:
 def store_piece(rows: Any, shared: Any, row: Any, column: Any, batch: Any) -> None:
     """Write a piece of C, which TMA may fill with something else then. A whole warp."""
     rows.store(shared, row, column, batch, arch.lane_idx())
-    arch.fence_proxy("async.shared", space="cta")
     arch.sync_warp()
 
 

@@ -124,7 +124,7 @@ def matmul(
     epilogue that costs next to nothing.
 
     a: (…, M, K), b: (…, K, N), whose batches broadcast, or vectors, (K,), as torch.matmul takes them; both of bfloat16,
-    float16, float8_e4m3fn, float8_e5m2, int8, or float32, which is rounded to TF32. What is contiguous along one of its
+    float16, float8_e4m3fn, float8_e5m2, int8, or float32, multiplied as TF32. What is contiguous along one of its
     last modes (along K, if its elements have not 16 bits), with the other strides multiples of 16 bytes, is taken as it
     lies, transposed views too; anything else is copied to such rows first. epilogue: what becomes of the sums
     (`numba_cute.kernels.gemm.bias` and its like, or an `Epilogue` of your own); of one that makes one column of two,

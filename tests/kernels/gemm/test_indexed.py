@@ -8,8 +8,8 @@ import numba_cute as cute
 from numba_cute import CuteError
 from numba_cute.kernels.gemm import Plan, bias, matmul, residual, warps_plan
 from numba_cute.kernels.gemm.dense import THREADS
-from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, scratch_of
 from numba_cute.kernels.gemm.indexed import Named, in_vectors, of_product
+from numba_cute.kernels.gemm.plan import arguments, cuts, kernel_of, scratch_of
 
 SLOW = pytest.mark.slow
 BF16, F16, F32, TF32, E5M2 = cute.BFloat16, cute.Float16, cute.Float32, cute.TFloat32, cute.Float8E5M2
@@ -42,23 +42,35 @@ def problem(m, n, k, of_a=None, of_c=None, dtype=BF16, wide=0):
     return a, b, c, index_a, index_c, want
 
 
-def multiplied(a, b, c, index_a, index_c, n, cut, dtype, clusters=1, **options):
+def launched(a, b, c, index_a, index_c, n, cut, dtype, clusters=1, epilogue=None):
+    """Give the kernel's arguments, and the grid."""
     m = next((len(i) for i in (index_a, index_c) if i is not None), len(c))
     x, y = of_product(a, m), of_product(c[:, :n], m)
     sums, counts = scratch_of(y, cut, clusters)
     scratch = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
     named = [i if i is None else Named(i, len(t), t.strides[0] // t.itemsize) for i, t in ((index_a, a), (index_c, c))]
     c_dtype = F32 if dtype == TF32 else BF16
-    args, grid = arguments(x, b, y, dtype, clusters, cut, None, scratch, c_dtype, *named)
-    cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
+    return arguments(x, b, y, dtype, clusters, cut, epilogue, scratch, c_dtype, *named)
 
 
-def check(m, n, k, of_a=None, of_c=None, cut=SMALL, dtype=BF16, clusters=1, wide=0, **options):
-    a, b, c, index_a, index_c, want = problem(m, n, k, of_a, of_c, dtype, wide)
-    multiplied(a, b, c, index_a, index_c, n, cut, dtype, clusters, **options)
+def compare(c, want, dtype=BF16):
     got = c.astype(np.float64)
     assert (np.isnan(got) == np.isnan(want)).all()
     assert np.nanmax(np.abs(got - want)) <= (2e-3 if dtype == TF32 else 2.0**-7) * np.nanmax(np.abs(want))
+
+
+def check(m, n, k, of_a=None, of_c=None, cut=SMALL, dtype=BF16, clusters=1, wide=0, added=False, **options):
+    """added: a matrix of the product's own rows is added."""
+    a, b, c, index_a, index_c, want = problem(m, n, k, of_a, of_c, dtype, wide)
+    other = np.random.default_rng(1).standard_normal((m, n)).astype(c.dtype)
+    if added:
+        rows = np.arange(m) if index_c is None else index_c
+        there = (rows >= 0) & (rows < len(c))
+        want[rows[there], :n] += other[there]
+    epilogue = residual(other) if added else None
+    args, grid = launched(a, b, c, index_a, index_c, n, cut, dtype, clusters, epilogue)
+    cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
+    compare(c, want, dtype)
 
 
 @pytest.mark.parametrize("n, wide", [(9, 0), pytest.param(10, 0, marks=SLOW), pytest.param(12, 3, marks=SLOW)])
@@ -84,6 +96,12 @@ def test_rows_of_any_bytes_are_written(n, wide):
 )
 def test_rows_are_those_that_an_index_names(shape, of_a, of_c, cut, dtype):
     check(*shape, of_a, of_c, cut, dtype, cut.sharers)
+
+
+@SLOW
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_matrix_that_is_added_has_the_products_rows(slots):
+    check(20, 200, 24, None, 30, Plan(256, 1, slots=slots), added=True)
 
 
 @SLOW
