@@ -34,7 +34,7 @@ def conv2d(
 ) -> Any:  # fmt: skip
     """Convolve images with filters, as torch's conv2d does, on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121.
 
-    x: (N, C, H, W), weight: (outputs, C, kh, kw), of the same type, one of matmul's; float32 is multiplied as TF32. They
+    x: (N, C, H, W), weight: (outputs, C, kh, kw), of one of the types of matmul (float32 as TF32), both the same. They
     are taken as they lie in torch.channels_last where C is a multiple of 16 bytes; of other orders, and another C, they
     are copied first. The outputs are multiples of 16 bytes. bias: (outputs,), of any floating type. stride (on Hopper
     up to 8), padding, dilation: a number, or one for H and one for W; padding also "same", with stride 1, or "valid".

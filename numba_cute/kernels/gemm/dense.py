@@ -20,8 +20,8 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import current, traced
 
-from .output import Pieces, of_warpgroup, partition
 from .indexed import gather, store_piece
+from .output import Pieces, of_warpgroup, partition
 from .shares import part_of_k, share_of
 
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle

@@ -16,9 +16,9 @@ from . import gradients, umma_plan, warps_plan
 from .checks import OPERANDS as OPERANDS, RESULT_TYPES as RESULT_TYPES, check, result_of
 from .dense import THREADS
 from .epilogue import Epilogue
+from .indexed import named_of, of_product
 from .operands import swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
-from .indexed import named_of, of_product
 from .taken import Taken
 from .umma_plan import Umma
 from .warps_plan import Warps

@@ -17,8 +17,8 @@ from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from .. import tuning
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
-from .operands import Source, contiguous, load_atom, operand, swapped, view
 from .indexed import Named, by_index, in_vectors
+from .operands import Source, contiguous, load_atom, operand, swapped, view
 from .shares import Shares
 
 SMEM = cute.target("sm_90a").smem_per_block - 2048  # bytes for stages and slots: barriers and vectors have the rest

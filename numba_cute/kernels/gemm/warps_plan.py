@@ -15,9 +15,9 @@ from numba_cute import CuteError, utils
 from numba_cute.nvgpu import cpasync, warp
 
 from .epilogue import Epilogue, hook
+from .indexed import by_index
 from .operands import Source, operand, swapped, view
 from .plan import RESULTS, is_turned, kernel_extents, smem_layout, sums_of
-from .indexed import by_index
 from .warps import VECTOR, Copies, multiply
 
 OPERANDS = ("bfloat16", "float16", "float32", "int8")
