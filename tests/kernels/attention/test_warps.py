@@ -159,7 +159,7 @@ def test_gradients_agree_with_float64_in_the_simulator(case):
     )
     by_head = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3)  # noqa: E731
     o, lse, want = test_backward.reference(np, *map(by_head, (q, k, v, do)), 1 / math.sqrt(d), causal)
-    o, lse = np.ascontiguousarray(o.transpose(0, 2, 1, 3)).astype(F16), lse.astype(np.float32)
+    o, lse = np.ascontiguousarray(o.transpose(0, 2, 1, 3)).astype(F16), np.ascontiguousarray(lse, np.float32)
     results = [np.full_like(x, math.nan) for x in (q, k, v)]
     work = [np.full(s, math.nan, np.float32) for s in gradients.room(q, None, False)]
     options = Options(1 / math.sqrt(d), right=0 if causal else None)

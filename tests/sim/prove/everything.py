@@ -21,7 +21,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "prove.json"
 TESTS = {part: f"tests/kernels/{part}" for part in ("rows", "moves", "gemm", "conv", "attention")}
 TESTS["experimental"] = "tests/experimental/test_gemms.py"
 """Where the tests of each part are."""
-NAMES = {"attention": "{file}: {kernel}", "experimental": "{test}"}
+NAMES = dict.fromkeys(("gemm", "conv", "attention"), "{file}: {kernel}") | {"experimental": "{test}"}
 """What an entry is called where several kernels have one name."""
 
 
@@ -123,7 +123,8 @@ def tests(launches, part):
     chosen = (
         [str(ROOT / TESTS[where] / one), "-m", ""] if one else [str(ROOT / TESTS[where]), "-m", "not gpu and not slow"]
     )
-    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen], plugins=[launches])
+    known = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # this package was imported before pytest began
+    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *known, *chosen], plugins=[launches])
 
 
 def rounds():

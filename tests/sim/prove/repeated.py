@@ -46,7 +46,7 @@ def ampere():
 
 
 def hopper():
-    kernels._gemm(vars(HOPPER), {}, (128, 128, 64 * TIMES), plan.Plan(128, 1, stages=2, slots=2))
+    kernels._gemm((128, 128, 64 * TIMES), plan.Plan(128, 1, stages=2, slots=2), 1, vars(HOPPER), {})
 
 
 def mixed():
