@@ -120,7 +120,7 @@ def appending(k_cache, v_cache, k_new, v_new, lengths, pages, q, cos, sin, used,
 
 
 def planned(*given: Any) -> Any:
-    """What appends such tensors."""
+    """Prepare the launch that appends such tensors, and gives the lengths after."""
     *tensors, interleaved = given
     for name, t in zip(("k_cache", "v_cache", "k_new", "v_new"), tensors):
         entry.check_place(WHAT, name, t)

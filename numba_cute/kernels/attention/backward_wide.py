@@ -119,7 +119,7 @@ def make_keys_kernel(form):
 
     @cuda.jit
     def places_of(listed, tile, keys, head, batch):
-        """How many tiles of queries the list of a tile of keys names for a query head."""
+        """Count the tiles of queries that the list of a tile of keys names for a query head."""
         places = cute.Int32(0)
         if tile * TILE < keys:
             places = cute.Int32(listed.counts[tile * TILE // block[1], head, batch] * per_block)

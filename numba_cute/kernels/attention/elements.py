@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the caller's functions make of single scores: another number of each, and which are left out."""
+"""Apply the caller's functions to single scores: one gives another number, one says which scores are left out."""
 
 import functools
 import math

@@ -105,7 +105,7 @@ CALLS: dict[Any, Call] = {}
 
 @functools.lru_cache(MOST)
 def bound(kernel, grid, block, stream, overlaps=True):
-    """What launches a kernel. overlaps: whether it may begin while the one before it ends."""
+    """Bind a kernel to its grid, block and stream. overlaps: whether it may begin while the one before it ends."""
     return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=overlaps)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which blocks of keys a tile of queries visits, by lists: of each block of queries the blocks of keys that it sees, in
+"""Find the blocks of keys that a tile of queries visits by lists: of each block of queries the blocks that it sees, in
 their order, and of each whether it sees all of it, so that no function need be asked.
 
 A list's element is twice the number of a block, and one more where the block is seen whole. A block has as many tiles

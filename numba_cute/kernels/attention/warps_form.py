@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What attention by warps knows when it is compiled: its form, and by it, how tiles lie and are multiplied."""
+"""Describe a kernel of attention by warps: the constants of its form, the layouts of its tiles, and its multiplies."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ VECTOR = 8  # elements of 16 bits that a thread copies at once
 
 
 class Form(NamedTuple):
-    """What a kernel knows when it is compiled.
+    """Hold the constants of a kernel.
 
     dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
     and values of one. tile_m, tile_n: of the tile that a CTA keeps, and of the blocks that pass by it: queries and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How attention's backward pass by warps is launched: its tiles for a GPU's shared memory, its arguments and grids."""
+"""Launch attention's backward pass by warps: choose tiles for a GPU's shared memory, and make arguments and grids."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How attention by warps is launched: its tiles for a GPU's shared memory, its arguments and its grid."""
+"""Launch attention by warps: choose tiles for a GPU's shared memory, and make the arguments and the grid."""
 
 import math
 from typing import NamedTuple
@@ -54,7 +54,7 @@ def check(options):
 
 
 def fits(form, target):
-    """Whether so many CTAs of a form fit an SM of the GPU of that record."""
+    """Say whether so many CTAs of a form fit an SM. record: the GPU's."""
     return form.smem <= target.smem_per_sm // form.ctas - target.smem_reserved
 
 
@@ -85,7 +85,7 @@ def form_of(q, k, v, queries, lengths, options, target):
 
 
 def best_splits(q, k, v, options, lengths, sms, target):
-    """How many CTAs share a tile's keys, as of `plan.best_splits`."""
+    """Choose how many CTAs share a tile's keys, as `plan.best_splits` does."""
     batch, queries, keys = plan.sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options, target)
     tiles = math.ceil(queries * form.pack / form.tile_m) * plan.heads_of(q, form) * batch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows a tile of queries has, which blocks of keys they see, and what becomes of their scores."""
+"""Find a tile's rows of queries and the blocks of keys that they see, and mask their scores."""
 
 from numba import cuda
 
@@ -11,7 +11,7 @@ from .schedule import divided, tile_at
 
 @cuda.jit
 def sequence(cu, used, b, rows):
-    """The first row of sequence b, and how many it has: of all as many, or where `cu` and `used` say."""
+    """Give the first row of sequence b, and its number of rows: `rows`, or what `cu` and `used` say."""
     first = cute.Int32(0)
     if cute.const_expr(cu is not None):
         first = cute.Int32(cu[b])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What warps do with tiles: bring rows to shared memory, multiply, and give sums as operands."""
+"""Move and multiply tiles by warps: bring rows to shared memory, multiply, and turn sums into operands."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def as_operand(acc: Any, dtype: Any) -> Any:
 
 
 class Operand:
-    """How a thread takes an operand out of shared memory, block of K by block of K."""
+    """Take an operand out of shared memory, one block of K after the other."""
 
     def __init__(self, copy: Any, thread: Any, shared: Any, fragment: Any) -> None:
         own = copy.get_slice(thread)

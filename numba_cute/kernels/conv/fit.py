@@ -132,7 +132,7 @@ def padded(weight: Any, channels: int) -> Any:
 
 @dataclass(frozen=True)
 class Fit:
-    """How images and filters go to the kernels. walk: over what the images become. images, filters: make that of them.
+    """Bring images and filters to the kernels. walk: over what the images become. images, filters: make that of them.
     back: gives of a gradient of what the filters become theirs, a view."""
 
     walk: Walk

@@ -52,7 +52,7 @@ def apart(steps: tuple[Any, ...], strides: tuple[Any, ...]) -> Any:
 
 @static
 class Gather:
-    """How the im2col matrix of images is copied. copies: of a matrix with tiles like its own. taps: of the filter.
+    """Copy the im2col matrix of images. copies: of a matrix with tiles like its own. taps: of the filter.
     channels: that K counts of each tap, whole vectors. own: those of an image, of which the last vector may be a part.
     out: divisors by the output's extents. stride, before, dilation: as of `Walk`, of numbers known at run time."""
 
@@ -141,7 +141,7 @@ class Gathered:
 
 @static
 class Scatter:
-    """How a result leaves for pixels that do not follow each other. copies: of a matrix with pieces like its own. out:
+    """Store a result to pixels that do not follow each other. copies: of a matrix with pieces like its own. out:
     divisors by the extents of the pixels."""
 
     copies: Copies

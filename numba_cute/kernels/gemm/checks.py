@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `matmul` takes: the result that its arguments have, and what is refused in words."""
+"""Check the arguments of `matmul`, and make its result."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ KINDS = {
     ("float4_e2m1fn_x2", "float8_e8m0fnu"): Kind(cute.Float4E2M1FN, cute.Float8E8M0FNU, 32),
     ("float4_e2m1fn_x2", "float8_e4m3fn"): Kind(cute.Float4E2M1FN, cute.Float8E4M3FN, 16),
 }
-"""What is multiplied, by the names of the elements and of the factors in torch; of 4 bits two lie in a byte."""
+"""The kinds of operands, by torch's names of the elements and of the factors; a byte holds two elements of 4 bits."""
 
 
 def chunked_scales(scales: Any) -> Any:

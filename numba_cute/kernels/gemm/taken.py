@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `matmul` takes tensors of torch's: as they lie, where the copies to shared memory can read them so, and else by
+"""Bring tensors of torch's to `matmul`: as they lie, where the copies to shared memory can read them so, and else by
 way of a copy whose rows are multiples of 16 bytes, made by a kernel of this library.
 
 Batches broadcast as torch.matmul's do. A mode that is repeated has the stride 0, and is no copy; modes that follow each
@@ -79,7 +79,7 @@ COPY = entry.Planned(copy_of, "matmul")
 
 @dataclass(frozen=True)
 class Way:
-    """How a tensor gets to the kernel, or from there. batches: of the product. inner: which of the last two modes of
+    """Bring a tensor to the kernel, or from there. batches: of the product. inner: which of the last two modes of
     its copy is contiguous; None, where there is none. whole: the copy has all batches, repeated ones too. halves: as of
     `room`. along: the mode that has no elements, and of whose copy one vector of zeros stands for them."""
 
@@ -175,7 +175,7 @@ def _contiguous(t: Any) -> int:
 
 @dataclass(frozen=True)
 class Vector(Way):
-    """How a vector of an epilogue gets there: of matrices of several modes as if these were one."""
+    """Bring a vector of an epilogue to the kernel: batches of several modes become one mode."""
 
     def of_kernel(self, t: Any, copy: Any) -> Any:
         """View a tensor as the kernel has it."""
@@ -184,7 +184,7 @@ class Vector(Way):
 
 @dataclass(frozen=True)
 class Taken:
-    """How all tensors of a call get to the kernel. ways: those of a, b, the result, and the epilogue's. keeps: whether
+    """Bring all tensors of a call to the kernel. ways: those of a, b, the result, and the epilogue's. keeps: whether
     some of the result stays as it was."""
 
     ways: tuple[Way, ...]

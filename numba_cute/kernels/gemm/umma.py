@@ -31,7 +31,7 @@ THREADS = 32 * 7
 
 @static
 class Matrices:
-    """How an operand lies in shared memory. tiles: as TMA fills it, (rows, K, stages) of a CTA. parts: the same as
+    """Describe an operand in shared memory. tiles: as TMA fills it, (rows, K, stages) of a CTA. parts: the same as
     tcgen05.mma takes it, ((rows, K), rest, rest, stages)."""
 
     tiles: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a GEMM of Blackwell is cut: the tile, the pair of CTAs, the cluster; the kernel's arguments for that."""
+"""Cut a GEMM of Blackwell: choose the tile, the pair of CTAs and the cluster, and make the kernel's arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GROUP_M = 16  # tiles along M that are done side by side, so that they share B i
 
 
 class Umma(NamedTuple):
-    """How a problem is cut for tcgen05.mma.
+    """Say how a problem is cut for tcgen05.mma.
 
     tile_n: columns of a tile, whose rows are 128 of each CTA. ctas: 1, or 2 that multiply together. cluster: CTAs along
     M and N, which share operands by multicast; None for those that multiply together alone. stages, slots: tiles of
@@ -84,7 +84,8 @@ def check(cut: Umma, dtype: Any, target: Any) -> None:
 
 
 class Pieces(NamedTuple):
-    """What a tile of C leaves in. columns: of a piece, whose rows are 128. slots, stages: in shared memory."""
+    """Describe the pieces in which a tile of C leaves. columns: of a piece, whose rows are 128. slots, stages: in
+    shared memory."""
 
     columns: int
     slots: int

@@ -22,7 +22,7 @@ ROWS, FACTORS, WORDS = 128, 4, 128  # of a chunk: rows, factors of each, and wor
 
 
 class Kind(NamedTuple):
-    """What numbers with factors are made of. element, factor: their types. vector: elements that share a factor."""
+    """Describe numbers with factors. element, factor: their types. vector: elements that share a factor."""
 
     element: Any
     factor: Any
@@ -48,8 +48,8 @@ class Scales(NamedTuple):
 
 @static
 class Factors:
-    """How factors lie. dtype: theirs. a, b: in shared memory, as tcgen05.cp takes them. a_held, b_held: in tensor
-    memory. copy: from the one to the other. chunks: as of `Kind`."""
+    """Describe the factors in shared and tensor memory. dtype: theirs. a, b: in shared memory, as tcgen05.cp takes
+    them. a_held, b_held: in tensor memory. copy: from the one to the other. chunks: as of `Kind`."""
 
     dtype: Any
     a: Any

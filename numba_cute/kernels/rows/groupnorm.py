@@ -32,8 +32,8 @@ __all__ = ["groupnorm"]
 
 @static
 class Grouping:
-    """What is static of a call: channels of an image and of a group, the places of a channel, and into how many rows
-    these are cut where rows are channels."""
+    """Hold what is static of a call: channels of an image and of a group, the places of a channel, and into how many
+    rows these are cut where rows are channels."""
 
     channels: int
     each: int
@@ -60,6 +60,16 @@ def of_channels(team: Team, line: Any, row: Any, grouping: Grouping) -> Any:
     return regs.load()
 
 
+def centred(team, xs, row):
+    """Take a row, and give its mean, its elements less that, and the sum of their squares. All threads of the team."""
+    values = xs.take(team, row, 0)
+    m = team.mean(team.reduce((total(values),), added)[0])
+    values = team.there_only(values - m, row)
+    squares = team.reduce((total(values * values),), added)[0]
+    xs.refill(team, row)
+    return m, values, squares
+
+
 def groupnorm_forward(x, weight, bias, y, mean, rstd, eps, grouping, spread):
     """Normalise the rows of x (images * groups, elements); mean and rstd, one for each row, are for the backward. All
     but x, y and eps may be None."""
@@ -70,11 +80,7 @@ def groupnorm_forward(x, weight, bias, y, mean, rstd, eps, grouping, spread):
     xs.start(team)
     row = team.first
     while row < team.end:
-        values = xs.take(team, row, 0)
-        m = team.mean(team.reduce((total(values),), added)[0])
-        values = team.there_only(values - m, row)
-        squares = team.reduce((total(values * values),), added)[0]
-        xs.refill(team, row)
+        m, values, squares = centred(team, xs, row)
         r = cute.math.rsqrt(team.mean(squares) + eps, fastmath=True)
         if mean is not None:
             team.write_one(cute.make_tensor(mean), row, m)
@@ -101,7 +107,7 @@ def of_channel(team: Team, line: Any, row: Any, grouping: Grouping) -> Any:
 
 
 def row_statistics(x, means, squares, spread):
-    """The mean of each row of x, and the sum of its squared distances from that."""
+    """Write the mean of each row of x, and the sum of its elements' squared distances from that."""
     team = Team.create(spread, row_count(x), 1)
     xs = Stream.create(team, rows_in(x))
     xs.open(team)
@@ -109,11 +115,7 @@ def row_statistics(x, means, squares, spread):
     xs.start(team)
     row = team.first
     while row < team.end:
-        values = xs.take(team, row, 0)
-        m = team.mean(team.reduce((total(values),), added)[0])
-        values = team.there_only(values - m, row)
-        squared = team.reduce((total(values * values),), added)[0]
-        xs.refill(team, row)
+        m, _, squared = centred(team, xs, row)
         team.write_one(cute.make_tensor(means), row, m)
         team.write_one(cute.make_tensor(squares), row, squared)
         row = team.following(row)
