@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +14,11 @@ import torch
 
 from numba_cute.testing import Comparison, Pace, compare
 
-from .harness import Figure
+from .harness import Figure, Result
 
 L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
+SHORT = Pace(turn=0.02, least=0.05, most=0.3)
+Calls = dict[str, Callable[[], Any]]
 
 
 def arguments(parser: argparse.ArgumentParser, cut: str) -> None:
@@ -55,3 +58,53 @@ def contest(
 def figure(values: Sequence[float], unit: str, more_is_better: bool, peer: bool) -> Figure:
     """The median of what was measured, and its range. peer: whether it is another's."""
     return Figure(float(np.median(values)), unit, more_is_better, (min(values), max(values)), peer)
+
+
+def random(*shape: int) -> Any:
+    """Draw a tensor of bf16 on the GPU."""
+    return torch.randn(shape, device="cuda").bfloat16()
+
+
+def close(got: Any, want: Any) -> None:
+    """Assert that a result is another's, but for what bf16 rounds."""
+    off = float((got.double() - want.double()).norm() / want.double().norm())
+    assert off < 2**-6, f"off by {off:.3g}"
+
+
+def case_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `cases` reads."""
+    parser.add_argument("--cases", nargs="+", default=[""], help="parts of names; all by default")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after so many")
+
+
+def cases(
+    known: Mapping[str, Callable[[], Calls]], measured: Callable[[str, Calls], dict[str, Figure]],
+    options: argparse.Namespace,
+) -> Result:  # fmt: skip
+    """Measure the cases that were asked for, each with random numbers of its own, and print what each shows.
+
+    known: by name, what makes a case's calls. measured: gives the figures of a case.
+    """
+    figures, begin = {}, time.monotonic()
+    for name, make in known.items():
+        if any(part in name for part in options.cases) and time.monotonic() - begin < options.seconds:
+            torch.manual_seed(0)
+            now = measured(name, make())
+            print(*(f"{n} {f.value:.4g} {f.unit}" for n, f in now.items()), sep="\n", flush=True)
+            figures |= now
+            torch.cuda.empty_cache()
+    return Result(figures)
+
+
+def beside(name: str, calls: Calls, peer: str) -> dict[str, Figure]:
+    """Measure a case's calls in turns: the time of each, and how often it fits the peer's. Says which failed."""
+    found, figures = compare(calls, baseline=peer, rounds=5, pace=SHORT, keep_going=True), {}
+    for who in calls:
+        if who in found.failed:
+            print(f"{name}, {who}: {found.failed[who]}", flush=True)
+            continue
+        figures[f"{name}, {who}"] = Figure(found[who].median, "us", False, peer=who == peer)
+        if who != peer:
+            speed, interval = found.speed(who)
+            figures[f"{name}, {who}, speed"] = Figure(speed, f"of {peer}", True, (interval.low, interval.high))
+    return figures

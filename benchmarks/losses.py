@@ -11,7 +11,6 @@ what was there before. "speed" is the peer's time divided by ours.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,16 +18,9 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks import harness
+from benchmarks.contests import Calls, beside, case_arguments, cases, random
 from benchmarks.harness import Entry, Figure, Result
 from numba_cute import kernels
-from numba_cute.testing import Pace, compare
-
-PACE = Pace(turn=0.02, least=0.05, most=0.3)
-Calls = dict[str, Callable[[], Any]]
-
-
-def random(*shape: int) -> Any:
-    return torch.randn(shape, device="cuda").bfloat16()
 
 
 def with_gradients(loss: Any, *leaves: Any) -> Callable[[], Any]:
@@ -109,39 +101,19 @@ def held_by(call: Callable[[], Any]) -> float:
     return (torch.cuda.max_memory_allocated() - before) / 2**30
 
 
-def measured(name: str) -> dict[str, Figure]:
-    torch.manual_seed(0)
-    calls, figures = CASES[name](), {}
-    found = compare(calls, baseline="torch.compile", rounds=5, pace=PACE, keep_going=True)
-    for who, call in calls.items():
-        if who in found.failed:
-            print(f"{name}, {who}: {found.failed[who]}", flush=True)
-            continue
-        figures[f"{name}, {who}"] = Figure(found[who].median, "us", False, peer=who == "torch.compile")
-        figures[f"{name}, {who}, memory"] = Figure(held_by(call), "GiB", False, peer=who == "torch.compile")
-        if who != "torch.compile":
-            speed, interval = found.speed(who)
-            figures[f"{name}, {who}, speed"] = Figure(speed, "of torch.compile", True, (interval.low, interval.high))
+def measured(name: str, calls: Calls) -> dict[str, Figure]:
+    figures = beside(name, calls, "torch.compile")
+    for who in calls:
+        if f"{name}, {who}" in figures:
+            figures[f"{name}, {who}, memory"] = Figure(held_by(calls[who]), "GiB", False, peer=who == "torch.compile")
     return figures
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cases", nargs="+", default=[""], help="parts of names; all by default")
-    parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after so many")
-
-
 def run(options: argparse.Namespace) -> Result:
-    figures, begin = {}, time.monotonic()
-    for name in CASES:
-        if any(part in name for part in options.cases) and time.monotonic() - begin < options.seconds:
-            now = measured(name)
-            print(*(f"{n} {f.value:.4g}" for n, f in now.items()), sep="\n", flush=True)
-            figures |= now
-            torch.cuda.empty_cache()
-    return Result(figures)
+    return cases(CASES, measured, options)
 
 
-ENTRY = Entry("losses", "losses with gradients, and norms as models call them", run, arguments, gpu=True)
+ENTRY = Entry("losses", "losses with gradients, and norms as models call them", run, case_arguments, gpu=True)
 
 if __name__ == "__main__":
     harness.main(ENTRY, __doc__)
