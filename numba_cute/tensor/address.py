@@ -10,7 +10,7 @@ from typing import Any
 from ..dtypes import Int64, Scalar
 from ..seam import CuteError
 from ..seam.hooks.driver import DRIVER
-from .dlpack import inspect_array, on_host
+from .dlpack import gpu_of, inspect_array, on_host
 
 
 class Address(Scalar):
@@ -144,6 +144,15 @@ class Address(Scalar):
 def of_gpu(address: object) -> bool:
     """Return whether what owns the memory of an address says that it lies on a GPU: False of a mere number."""
     return isinstance(address, Address) and address.owner is not None and not on_host(address.owner)
+
+
+def place_of(address: object) -> tuple[type, int | None] | None:
+    """Return the class of the array that owns the memory of an address, and the number of the GPU where that lies, None
+    if the array does not say it; None for the host's memory, and a mere number."""
+    if not isinstance(address, Address) or not of_gpu(address):
+        return None
+    held = address.owner[0] if isinstance(address.owner, tuple) else address.owner
+    return type(held), gpu_of(held)
 
 
 _set_owner, _set_memory = (vars(Address)[n].__set__ for n in ("owner", "memory"))

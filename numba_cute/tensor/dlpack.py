@@ -222,3 +222,9 @@ def on_host(owner: Any) -> bool:
         return bool(cpu)
     cuda = getattr(owner, "is_cuda", None)
     return not (hasattr(owner, "__cuda_array_interface__") if cuda is None else cuda)
+
+
+def gpu_of(array: Any) -> int | None:
+    """Return the number of the GPU that an array says it lies on; None if it does not say."""
+    tell = getattr(array, "__dlpack_device__", None)
+    return None if tell is None else int(tell()[1])

@@ -123,6 +123,9 @@ class Exporter:
         self.strides = (ctypes.c_int64 * len(shape))(*strides)
         self.view = arrays.DLTensor(data, *device, len(shape), *dtype, self.shape, self.strides, 0)
 
+    def __dlpack_device__(self):
+        return self.view.device_type, self.view.device_id
+
 
 STREAM = [0x77]
 

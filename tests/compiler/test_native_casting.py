@@ -16,14 +16,14 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import seam
-from numba_cute.compiler.host.native import known, launcher, moulds
+from numba_cute.compiler.host.native import arrays, known, launcher, moulds
 from numba_cute.nvgpu import cpasync
 from numba_cute.nvgpu.hopper.new_map import NewTensorMap
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam.hooks import casting as seam_casting
 
 from .casts import OP, Array, Host, Noting, atom_of, casts, fields, maps, python_only
-from .noting import launches, packed, planned
+from .noting import STREAM, launches, packed, planned
 
 __all__ = ["casts", "launches", "maps"]
 
@@ -251,6 +251,17 @@ def test_launches_pack_what_was_cast_with_no_python(casts, launches, maps, monke
     maps.result = 1
     atom = arguments(0x90000)[2]
     assert casts.asked and "_cute_launch" not in vars(atom), "what the driver refuses, Python says"
+
+
+@pytest.mark.parametrize("device", [0, 1])
+def test_a_launch_on_tma_atoms_alone_runs_in_the_stream_of_the_arrays_library(casts, device):
+    """Cast or made by Python: else a CUDA graph would not capture it, and a stream would not order it."""
+    for address in (0x10000, 0x20000, 0x30000):
+        t = from_dlpack(Array(address, device=(2, device)), assumed_align=16)
+        for args in (atom_of(t), (atom_of(t),)):
+            assert arrays.current_stream(args) == STREAM[0] + device
+            assert next(arrays.streams_of(args)).device == device
+    assert arrays.current_stream(atom_of(from_dlpack(Host(0x10000, device=(1, 0)), assumed_align=16))) == 0
 
 
 def test_a_tensor_of_the_hosts_memory_is_judged_at_each_launch(casts, launches, monkeypatch):

@@ -17,6 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.cuda.dispatcher import CUDADispatcher
 
 from ... import dtypes, seam
 from ...seam.ground.packages import LIBRARY
@@ -65,7 +66,7 @@ def exact(x: Any, ours: bool = False) -> Any:
         return kind, x.dtype.str, x.tobytes()
     if kind is range or kind is slice:
         return kind, exact(x.start), exact(x.stop), exact(x.step)
-    if _is_one(x) or (ours and isinstance(x, (FunctionType, type, enum.Enum))):
+    if _is_one(x) or (ours and isinstance(x, (FunctionType, CUDADispatcher, type, enum.Enum))):
         return Same(x)
     if is_ours(kind) and (seam.is_static_class(kind) or _is_frozen(kind)):
         return kind, tuple([exact(getattr(x, name), ours) for name in _fields(kind)])

@@ -61,7 +61,7 @@ def _known(record: Any) -> bool:
 
 def encode(record: Any) -> bytes:
     """Encode a TensorMapRecord (isa/facts/tensormap.py checked it) as the bytes that a launch passes by value."""
-    if not (record.on_gpu or _known(record)):
+    if record.place is None and not _known(record):
         raise CuteError(
             f"the tensor of a TMA atom, at {record.address:#x}, lies in the host's memory, which a GPU cannot read: "
             "make the atom of a tensor on the GPU"

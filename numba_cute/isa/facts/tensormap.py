@@ -132,8 +132,9 @@ class TensorMapRecord(Leaf):
     what elements outside the tensor read as, "zero" or "nan". l2_promotion: "none", "64B", "128B" or "256B". im2col:
     None (tiled mode), or how pixels are walked: Im2col, or Im2colWide (cuTensorMapEncodeIm2colWide). unpacked: whether
     elements below a byte lie in shared memory 16 to each 16 bytes, in the first ones, as those of 6 bits always do;
-    else they are packed there as in global memory. They are counted one by one in `dims` and `box`. on_gpu: whether the
-    owner of the memory says that it lies on a GPU; `address` itself may be before it.
+    else they are packed there as in global memory. They are counted one by one in `dims` and `box`. place: the
+    class of the array that owns the memory, and the number of its GPU, by which a launch finds the stream of the
+    array's library; None if no array says that it lies on a GPU. `address` itself may be before it.
 
     The dimensions of an interleaved map are (W, H, D, slice, image), H and D from 4 and 5 dimensions on, all counted in
     slices: those along W lie next to each other, and `strides_bytes` are those of the others. A copy takes whole
@@ -153,7 +154,7 @@ class TensorMapRecord(Leaf):
     l2_promotion: str = "128B"
     im2col: Im2col | Im2colWide | None = None
     unpacked: bool = False
-    on_gpu: bool = field(default=False, compare=False)
+    place: tuple[type, int | None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         rank = len(self.dims)

@@ -25,13 +25,15 @@ RESULT = 2  # which of the tensors
 
 def broadcast(a: Any, b: Any) -> tuple[int, ...]:
     """Give the batches of a product, as torch.matmul has them. CuteError for what does not broadcast."""
-    try:
-        return tuple(entry.pytorch().broadcast_shapes(a.shape[:-2], b.shape[:-2]))
-    except RuntimeError:
-        raise CuteError(
-            f"matmul: a is {entry.described(a)} and b {entry.described(b)}; their batches must broadcast: the extents "
-            "of each mode be the same, or one of them 1"
-        ) from None
+    rank = max(a.ndim, b.ndim) - 2
+    whole = [(*(1,) * (rank + 2 - t.ndim), *t.shape[:-2]) for t in (a, b)]
+    for n, m in zip(*whole):
+        if n != m and 1 not in (n, m):
+            raise CuteError(
+                f"matmul: a is {entry.described(a)} and b {entry.described(b)}; their batches must broadcast: the "
+                "extents of each mode be the same, or one of them 1"
+            )
+    return tuple(m if n == 1 else n for n, m in zip(*whole))
 
 
 def merged(t: Any, batches: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:

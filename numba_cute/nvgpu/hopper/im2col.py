@@ -19,7 +19,7 @@ from ...dtypes import DType, Int32, Uint16
 from ...isa.facts.tensormap import Im2col, TensorMapRecord
 from ...layout import ComposedLayout, Layout, ScaledBasis
 from ...seam import CuteError, known_as, static
-from ...tensor.address import of_gpu
+from ...tensor.address import place_of
 from ...tensor.fastdivmod import fast_divmod_create_divisor
 from ...tensor.pointer import check_writable
 from ...tensor.tensor import Tensor
@@ -236,7 +236,7 @@ def _info(
     record = TensorMapRecord(
         dtype, int(ptr.address), tuple(int(dims[i]) for i in order),
         tuple(int(strides[i]) * dtype.bytes for i in order[1:]), element_strides=tuple((1, *step, 1)[i] for i in order),
-        swizzle=swizzle, im2col=Im2col(lower, upper, *part), on_gpu=of_gpu(ptr.address), **options,
+        swizzle=swizzle, im2col=Im2col(lower, upper, *part), place=place_of(ptr.address), **options,
     )  # fmt: skip
     op = replace(op, pixels=Pixels(tuple(map(_divisor, extents)), step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
     form = _form(ptr.dtype, smem_layout, channels, pixels, sliced)

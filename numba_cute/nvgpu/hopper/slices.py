@@ -11,7 +11,7 @@ from ... import layout
 from ...dtypes import DType
 from ...isa.facts.tensormap import INTERLEAVES, TensorMapRecord
 from ...layout import Layout, ScaledBasis
-from ...tensor.address import of_gpu
+from ...tensor.address import place_of
 from ...tensor.pointer import Pointer
 from ..common.checks import need
 
@@ -75,5 +75,6 @@ def record(
     strides = [-(-s // unit) * unit if n == 1 else s for n, s in zip(dims[1:], strides)]
     whole = tuple(n * s for n, s in zip(box, steps))
     return TensorMapRecord(
-        dtype, int(ptr.address), tuple(dims), tuple(strides), whole, tuple(steps), on_gpu=of_gpu(ptr.address), **options
-    )
+        dtype, int(ptr.address), tuple(dims), tuple(strides), whole, tuple(steps), place=place_of(ptr.address),
+        **options,
+    )  # fmt: skip

@@ -17,7 +17,7 @@ from ...seam import known_as, static
 from ...seam.ground.backend import RUNNING
 from ...seam.guards.messages import how_static
 from ...seam.hooks.casting import CASTING, run
-from ...tensor.address import of_gpu
+from ...tensor.address import place_of
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
@@ -365,6 +365,6 @@ def record_of(
         whole,
         tuple(steps),
         unpacked=unpacked,
-        on_gpu=of_gpu(ptr.address),
+        place=place_of(ptr.address),
         **options,
     ), 1

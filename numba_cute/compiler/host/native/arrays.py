@@ -13,6 +13,7 @@ from typing import Any
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from .... import seam
+from ....isa.facts.tensormap import TensorMapRecord
 from ....seam.ground.records import dataclass
 from ....seam.hooks.dltensor import DLTensor
 from ....seam.marks.constexpr import Constexpr
@@ -120,15 +121,21 @@ def device_of(array: Any) -> int | None:
 def stream_of(array: Any) -> Stream | None:
     """The stream that an array's library is using on its device; None for anything that has no such stream."""
     device = device_of(array)
+    return None if device is None else _stream(type(array), device)
+
+
+def _stream(cls: Any, device: int | None) -> Stream | None:
+    """The stream that the library of a class of arrays is using on a device; None if it has none."""
     if device is None:
         return None
-    functions = exchange_of(array)
+    functions = _exchange(cls)
     if functions is not None:
         return Stream(functions[1], None, device)
-    if _library(array) == "torch":
+    library = cls.__module__.partition(".")[0]
+    if library == "torch":
         current = sys.modules["torch"].cuda.current_stream
         return Stream(0, _OfTorch(current, device), device)
-    return Stream(0, _of_cupy, device)
+    return Stream(0, _of_cupy, device) if library == "cupy" else None
 
 
 @dataclass(frozen=True)
@@ -180,9 +187,13 @@ def stream_of_object(obj: Any) -> Stream | None:
 def stream_of_leaves(leaves: list[Any]) -> Stream | None:
     """As `stream_of_object`, of the object's leaves."""
     for leaf in leaves:
-        owner = getattr(leaf, "owner", getattr(getattr(leaf, "address", None), "owner", None))
-        if owner is not None:
-            return stream_of(owner[0] if isinstance(owner, tuple) else owner)
+        if isinstance(leaf, TensorMapRecord):
+            found = None if leaf.place is None else _stream(*leaf.place)
+        else:
+            owner = getattr(leaf, "owner", getattr(getattr(leaf, "address", None), "owner", None))
+            found = None if owner is None else stream_of(owner[0] if isinstance(owner, tuple) else owner)
+        if found is not None:
+            return found
     return None
 
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of attention: what is made of arrays is made anew in machine code where others lie elsewhere. No GPU."""
+
+import pytest
+from numba import cuda
+
+from numba_cute.kernels.attention import entry, warps_plan
+from numba_cute.kernels.attention.options import capped
+from numba_cute.kernels.attention.plan import ALL, Options
+
+from ...compiler.casts import Array, Noting, casts
+
+__all__ = ["casts"]
+
+
+@cuda.jit
+def biased(s, batch, head, query, key, bias):
+    return s + bias[key]
+
+
+@cuda.jit
+def unskipped(batch, head, query, key, skipped):
+    return skipped[key] == 0
+
+
+FUNCTIONS = {
+    "none": ({}, 0, 0), "score": ({"score": biased}, 1, 0), "mask": ({"mask": unskipped}, 0, 1),
+    "both": ({"score": biased, "mask": unskipped}, 1, 1), "softcap": ({"score": capped}, 0, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("by", ["wgmma", "warps"])
+def test_launches_at_other_addresses_are_cast_with_the_callers_functions_too(casts, name, by):
+    options, own, of_mask = FUNCTIONS[name]
+    made = entry.launches if by == "wgmma" else warps_plan.launches
+
+    def run(at):
+        q, k, v, o = (
+            Array(at + 0x10000 * i, (1, 64, 1, 64), (4096, 64, 64, 1), dtype="torch.bfloat16") for i in range(4)
+        )
+        lse = Array(at + 0x50000, (1, 1, 64), (64, 64, 1), dtype="torch.float32")
+        aux = [Array(at + 0x60000 + 0x1000 * i, (64,), (1,), dtype="torch.float32") for i in range(own + of_mask)]
+        said = Options(0.125, **options)
+        if by == "warps":
+            return made(q, k, v, o, lse, *ALL, None, None, "sm_80", said, own, *aux)
+        counter = Array(at + 0x70000, (1,), (1,), dtype="torch.int32")
+        return made(q, k, v, o, lse, counter, *ALL, *[None] * 8, 132, said, own, *aux)
+
+    ((kernel, *_),), asked = run(0x1000000), Noting(made.function)
+    made.moulds._function = asked
+    for at in (0x2000000, 0x3000000):
+        assert run(at)[0][0] is kernel
+    assert not asked.gave
