@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """TMA in the simulator against NumPy: every rank, swizzles, out-of-bounds elements, stores, reductions, multicast."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numba import cuda
@@ -81,6 +83,23 @@ def test_element_strides_and_nan_fill(rng):
     simulate(make_load(2, raw.nbytes))[1, 32, 0, 4096](r, (4, 11), raw)
     want = box_of(a, (4, 11), (8, 8), np.nan, (1, 3))
     np.testing.assert_array_equal(raw.view(np.float32).reshape(3, 8), want)
+
+
+ROUNDED = {  # as an H200 loads them by a map of tf32
+    "0x1.001p0": "0x1p0", "0x1.002p0": "0x1p0", "0x1.003p0": "0x1.004p0", "0x1.005p0": "0x1.004p0",
+    "0x1.006p0": "0x1.008p0", "0x1.007p0": "0x1.008p0", "0x1.00ap0": "0x1.008p0", "-0x1.002p0": "-0x1p0",
+    "-0x1.006p0": "-0x1.008p0", "0x1.ffff16p127": "inf", "0x1.006p-126": "0x1.008p-126", "0x1p-130": "0x1p-130",
+    "0x1p-149": "0x0p0", "inf": "inf", "nan": "nan",
+}  # fmt: skip
+
+
+def test_a_map_of_tf32_rounds_what_it_loads():
+    a = np.array([*map(float.fromhex, ROUNDED), 0], np.float32)
+    r = replace(record(a, (16,)), dtype=dtypes.TFloat32)
+    raw = np.zeros(r.box_bytes, np.uint8)
+    simulate(make_load(1, raw.nbytes))[1, 32, 0, 4096](r, (0,), raw)
+    want = np.array([*map(float.fromhex, ROUNDED.values()), 0], np.float32)
+    np.testing.assert_array_equal(raw.view(np.float32), want)
 
 
 @pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])

@@ -27,6 +27,14 @@ WIDTHS |= {"e2m1": 4, "e2m1x8": 8, "e2m3": 8, "e3m2": 8}
 6-bit types lie in bits 0 to 5."""
 
 
+def nearest_tf32(numbers: Any) -> Any:
+    """Round float32 to the digits of tf32, to nearest even, NaNs apart: as a tensor map of tf32 loads them (seen on an
+    H200, 2026-11-30)."""
+    bits = np.ascontiguousarray(numbers).view(np.uint32)
+    rounded = (bits + 0xFFF + (bits >> 13 & 1)) & _TF32
+    return np.where(np.isnan(numbers), numbers, rounded.view(np.float32))
+
+
 def values(words: Any, ab: str) -> Any:
     """The elements of registers `words` (…, registers), 32 bits each, as float32 or (integer types) int32."""
     words = np.ascontiguousarray(words)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dtypes import DType
+from ...dtypes import DType, TFloat32
 from ...isa.facts import packed_maps
+from ...isa.facts.fragments import nearest_tf32
 from ...isa.facts.packed_maps import CHUNK
 from ...isa.facts.reduction import combine
 from ...isa.facts.tensormap import SWIZZLE_SPAN, Im2col, Im2colWide, TensorMapRecord, check_reduction
@@ -200,7 +201,10 @@ class SimTensorMap:
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, line: int, wide: str | None, machine: Any
     ) -> Bytes:
         self._tell(at, True, machine)
-        return self.image.lay(self._gathered(at, offsets, machine, wide), line)
+        return self._laid(self._gathered(at, offsets, machine, wide), line)
+
+    def _laid(self, box: NDArray[Any], line: int) -> Bytes:
+        return self.image.lay(nearest_tf32(box) if self.record.dtype is TFloat32 else box, line)
 
     def _tell(self, at: tuple[int, ...], loads: bool, machine: Any) -> None:
         """Tell the checks of a box, and whether some of it lies inside; not of one that begins where the tensor ends,
@@ -224,7 +228,7 @@ class SimTensorMap:
     def gather4(self, at: tuple[int, ...], line: int, machine: Any) -> Bytes:
         self._check_rows(machine)
         rows = [self._gathered((at[0], row), None, machine) for row in at[1:]]
-        return self.image.lay(np.concatenate(rows), line)
+        return self._laid(np.concatenate(rows), line)
 
     def _check_rows(self, machine: Any) -> None:
         if self.rank != 2 or self.box[1] != 1:

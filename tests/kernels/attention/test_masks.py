@@ -165,7 +165,7 @@ def test_blocks_on_a_gpu(d, block, window):
     of = torch.stack([torch.repeat_interleave(torch.arange(4), x) for x in lengths]).int().cuda()
     q, k, v = on_gpu(torch, torch.bfloat16, (2, n, 4, d), *[(2, n, 2, d)] * 2)
     made = kernels.block_mask(documents, 2, 4, n, n, aux=(of,), block=block)
-    assert int(made.counts[0, 1].sum()) < made.lists[0, 1].numel() // 2
+    assert int(made.counts[0, 1].sum()) <= made.lists[0, 1].numel() // 2
     o, lse = kernels.flash_attention(q, k, v, blocks=made, window=window, return_lse=True)
     ids = of.cpu().numpy()
     want = batched(*map(host, (q, k, v)), window=window, mask=lambda *at: documents(*at, ids))
