@@ -70,8 +70,9 @@ def in_vectors(c: Any, width: int) -> bool:
 def by_index(tensor: Any, named: Named, extent: Any) -> Rows:
     """Make the rows of a kernel's matrix. tensor: of `operand`, of the product's rows. extent: how many these are."""
     (_, columns, *batch), (_, *steps) = tensor.shape, tensor.stride
-    if named.step >= 2**31:
-        raise CuteError(f"gemm: rows are {named.step} elements apart, and must be fewer than {2**31}: give a copy")
+    apart = named.step * tensor.element_type.width // 8
+    if apart >= 2**32:
+        raise CuteError(f"gemm: rows are {apart} bytes apart, and must be fewer than {2**32}: give a copy")
     layout = cute.make_layout((cute.Int32(named.rows), columns, *batch), stride=(cute.Int64(named.step), *steps))
     matrix = cute.make_tensor(tensor.iterator, layout)
     vector = math.gcd(
@@ -149,23 +150,38 @@ class Rows:
             yield number, cute.make_tensor(there, cute.make_layout(step))
 
     def copy(self, numbers: Any, first: Any, shared: Any) -> None:
-        """Begin to copy a tile's rows, from column `first` on, with zeros for what there is not. A whole warp."""
-        b, step = current(), self.step
-        along = cute.size(shared, mode=[1]) // step
-        column = cute.Int32(first) + arch.lane_idx() % along * step
-        count = cute.max(cute.Int32(0), cute.min(cute.Int32(self.matrix.shape[1]) - column, cute.Int32(step)))
-        nbytes = count * (VECTOR // step)
-        begin = self.matrix.iterator + b.select(b.compare(">", count, 0), column, cute.Int32(0))
-        for number, target in self.places(numbers, shared):
-            row = cute.Int64(cute.max(number, cute.Int32(0))) * cute.Int64(cute.Int32(self.matrix.stride[0]))
-            place = cute.make_ptr(self.matrix.element_type, (begin + row).toint(), cute.AddressSpace.gmem, VECTOR)
-            size = b.select(b.compare(">=", number, 0), nbytes, cute.Int32(0))
-            source = cute.make_tensor(place, cute.make_layout(step))
-            cp_async_shared_global(target, source, VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=size)
+        """Begin to copy a tile's rows, from column `first` on, with zeros behind the last. A row that there is not is
+        another: nobody has its products, or `spoil` follows. A whole warp."""
+        b, step, tile = current(), self.step, int(cute.size(shared, mode=[1]))
+        column = cute.Int32(first) + arch.lane_idx() % (tile // step) * step
+        left = cute.Int32(self.matrix.shape[1]) - cute.Int32(first)
 
-    def spoil(self, numbers: Any, shared: Any) -> None:
-        """Write NaN over the rows of a tile that the index names nowhere. A whole warp, whose copies are done."""
+        def at_once() -> None:
+            self._copy(numbers, shared, column)
+
+        def some() -> None:
+            count = cute.max(cute.Int32(0), cute.min(cute.Int32(self.matrix.shape[1]) - column, cute.Int32(step)))
+            self._copy(numbers, shared, b.select(b.compare(">", count, 0), column, cute.Int32(0)), count)
+
+        b.when(b.compare(">=", left, tile), at_once)
+        b.when(b.compare("<", left, tile), some)  # a size costs eight instructions for each copy
+
+    def _copy(self, numbers: Any, shared: Any, column: Any, count: Any = None) -> None:
+        """Begin to copy of each row `count` elements from `column` on, all that one copy brings if it is None."""
+        begin, step = (self.matrix.iterator + column).toint(), self.step
+        apart = cute.Uint32(cute.Uint32(self.matrix.stride[0]) * (VECTOR // step))  # bytes
+        size = {} if count is None else {"src_size": count * (VECTOR // step)}
+        for number, target in self.places(numbers, shared):
+            row = begin + cute.Int64(cute.Uint64(cute.Uint32(number)) * cute.Uint64(apart))
+            place = cute.make_ptr(self.matrix.element_type, row, cute.AddressSpace.gmem, VECTOR)
+            source = cute.make_tensor(place, cute.make_layout(step))
+            cp_async_shared_global(target, source, VECTOR, cpasync.LoadCacheMode.GLOBAL, **size)
+
+    def spoil(self, first: Any, shared: Any) -> None:
+        """Write NaN over the rows of a tile that the index names nowhere. first: the tile's first row. A whole warp,
+        whose copies are done."""
         b, poison = current(), cute.make_rmem_tensor(self.step, self.matrix.element_type)
+        numbers = self.of_lane(first, int(cute.size(shared, mode=[0])))
         words = cute.recast_tensor(poison, cute.Int32)
         words.fill(-1)  # of every type of floats
         for number, target in self.places(numbers, shared):
@@ -234,6 +250,7 @@ def gather(rows, stages, sA, scheduler, splits, part, parts, k_tiles):
         lost = cute.Int32(0)
         for i in cute.range_constexpr(tile_m // WARP):
             lost = cute.Int32(lost | (numbers[i] == NONE))
+            numbers[i] = max(numbers[i], cute.Int32(0))
         lost = cute.Int32(arch.vote_any_sync(lost))
         for k in range(cute.Int32(first_k), cute.Int32(end_k)):
             stage = ahead.acquire_and_advance()
@@ -242,7 +259,7 @@ def gather(rows, stages, sA, scheduler, splits, part, parts, k_tiles):
             arch.cp_async_commit_group()
             if lost != 0:
                 arch.cp_async_wait_group(0)
-                rows.spoil(numbers, shared)
+                rows.spoil(m * tile_m, shared)
             if under_way == lag:
                 arch.cp_async_wait_group(lag)
                 hand_over(filled)
