@@ -59,7 +59,7 @@ def scattered(rows: int, of: int) -> Calls:
 
 @cuda.jit
 def in_document(batch, head, query, key, documents):  # type: ignore[no-untyped-def]
-    return query >= key and documents[query] == documents[key]
+    return (query >= key) & (documents[query] == documents[key])
 
 
 def documents(d: int, gradients: bool) -> Calls:

@@ -16,7 +16,7 @@ from . import masks, softmax, visits
 from .backward_rows import TILE, bent, load_rows, pipe_of, put, sequence, stream, stream_rows, tiles_of
 from .backward_tiles import load_tile, multiply, rows_of, turned
 from .backward_wide import REGISTERS, REGISTERS_OF_LISTS, THREADS, WRITTEN, multiplies
-from .elements import kept, make_elements
+from .elements import kept, make_elements, within
 from .schedule import tile_at
 
 
@@ -161,19 +161,16 @@ def make_queries_kernel(form):
                     k_done.advance()
                 if cute.const_expr(score is not None):
                     for r in cute.range_constexpr(2):
-                        query = min(cute.Int32(row + 8 * r), cute.Int32(queries - 1))
+                        query = within(row + 8 * r, queries)
                         for j in cute.range_constexpr(cute.size(s, mode=[1])):
                             at = cute.Int32(n * TILE + column + j // 2 * 8 + j % 2)
-                            own, rate = bent(
-                                score, s[r, j] * scale, batch, head, query, min(at, cute.Int32(keys - 1)), aux
-                            )
+                            own, rate = bent(score, s[r, j] * scale, batch, head, query, within(at, keys), aux)
                             p = cute.math.exp2(own * scale_log2 - logs[r], fastmath=True) * rate
                             if at >= seen[r] or left and at < starts[r]:
                                 p = cute.Float32(0)
                             if cute.const_expr(mask is not None):
-                                at = min(at, cute.Int32(keys - 1))
                                 if seen_whole == 0:
-                                    p = kept(mask(batch, head, query, at, *mask_aux), p, 0.0)
+                                    p = kept(mask(batch, head, query, within(at, keys), *mask_aux), p, 0.0)
                             s[r, j] = p
                 else:
                     if (n + 1) * TILE > whole or left and n * TILE < inner:

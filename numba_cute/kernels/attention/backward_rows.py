@@ -14,7 +14,7 @@ from numba_cute.pipeline import Agent, CooperativeGroup
 
 from ..derivative import Dual, dual, slots_of
 from . import masks
-from .elements import kept
+from .elements import kept, within
 
 TILE = 64  # keys of a CTA, and queries that stream by; queries of a warpgroup, and keys that stream by
 CONSUMER_WARPS = 8
@@ -36,8 +36,8 @@ def make_ask(mask):
     def ask(rS, batch, head, query, key, queries, keys, aux):
         """Ask of no query and no key beyond the last. query, key: of the first score."""
         for e in cute.range_constexpr(cute.size(rS)):
-            by = min(cute.Int32(query + e // 4 * 8 + e % 2), cute.Int32(queries - 1))
-            at = min(cute.Int32(key + e // 2 % 2 * 8), cute.Int32(keys - 1))
+            by = within(query + e // 4 * 8 + e % 2, queries)
+            at = within(key + e // 2 % 2 * 8, keys)
             rS[e] = kept(mask(batch, head, by, at, *aux), rS[e], -math.inf)
 
     return ask

@@ -45,7 +45,7 @@ from .backward_rows import (
     tiles_of,
 )  # fmt: skip
 from .backward_tiles import leave_out, load_numbers, load_tile, multiply, release, rows_of, statistics, turned
-from .elements import kept
+from .elements import kept, within
 from .schedule import tile_at
 
 THREADS = 384
@@ -269,17 +269,14 @@ def make_keys_kernel(form):
                         for e in cute.range_constexpr(cute.size(rS)):
                             at = cute.Int32(key_tile * TILE + key + e // 2 % 2 * 8)
                             by = cute.Int32(query_tile * TILE + 2 * place + e // 4 * 8 + e % 2)
-                            own, rate = bent(
-                                score, rS[e] * scale, batch, q_head, min(by, cute.Int32(queries - 1)),
-                                min(at, cute.Int32(keys - 1)), aux,
-                            )  # fmt: skip
+                            own_by, own_at = within(by, queries), within(at, keys)
+                            own, rate = bent(score, rS[e] * scale, batch, q_head, own_by, own_at, aux)
                             p = cute.math.exp2(own * scale_log2 - rLse[e % 2, 0, e // 4], fastmath=True)
                             if at >= keys or causal and at > by + shift or left and at < by + behind:
                                 p, rate = cute.Float32(0), cute.Float32(0)
                             if cute.const_expr(mask is not None):
-                                by, at = min(by, cute.Int32(queries - 1)), min(at, cute.Int32(keys - 1))
                                 if seen_whole == 0:
-                                    allowed = mask(batch, q_head, by, at, *mask_aux)
+                                    allowed = mask(batch, q_head, own_by, own_at, *mask_aux)
                                     p, rate = kept(allowed, p, 0.0), kept(allowed, rate, 0.0)
                             rS[e], rPd[e] = p, dtype(p * rate)
                     else:

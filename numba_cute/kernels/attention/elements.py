@@ -28,6 +28,16 @@ def kept(allowed, x, other):
     return cute.where(truth(allowed), x, cute.Float32(other))
 
 
+AT_ONCE = 8  # keys of a thread that a mask is asked of without a branch between them
+
+
+@cuda.jit
+def within(number, count):
+    """Give a number of a query or key, or the last of so many if it is beyond. It is found unsigned: so the compiler sees
+    that it is not negative, which indexes must ask of others."""
+    return cute.Int32(min(cute.Uint32(number), cute.Uint32(max(cute.Int32(count - 1), cute.Int32(0)))))
+
+
 @functools.cache
 def make_elements(pack, group, tile_n, score, mask):
     """The functions of a thread's scores in a warpgroup's block: `row_of`, `change`, `leave_out`. All as of `Form`."""
@@ -49,21 +59,23 @@ def make_elements(pack, group, tile_n, score, mask):
         if keys > 0:
             for r in cute.range_constexpr(2):
                 query, own_head, _ = row_of(place, r, head)
-                query = min(query, queries - 1)
+                query = within(query, queries)
                 for i in cute.range_constexpr(cute.size(scores, mode=[1])):
-                    key = min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1)
+                    key = within(n * tile_n + column + i // 2 * 8 + i % 2, keys)
                     scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
 
     @cuda.jit
     def leave_out(scores, n, place, column, b, head, aux, queries, keys):
         """Leave out the scores of block n that the mask's function does not allow, which is asked as that of `change`
-        is."""
-        if keys > 0:
-            for i in cute.range_constexpr(cute.size(scores, mode=[1])):  # first: what hangs on a key is then not kept
-                key = cute.Int32(min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1))
-                for r in cute.range_constexpr(2):
-                    query, own_head, _ = row_of(place, r, head)
-                    query = cute.Int32(min(query, queries - 1))
-                    scores[r, i] = kept(mask(b, own_head, query, key, *aux), scores[r, i], -math.inf)
+        is, by some keys at a time: what it loads of all would not fit in registers."""
+        columns = cute.size(scores, mode=[1])
+        for first in cute.range_constexpr(0, columns, AT_ONCE):
+            if n * tile_n + first // 2 * 8 < keys:
+                for i in cute.range_constexpr(first, min(first + AT_ONCE, columns)):
+                    key = within(n * tile_n + column + i // 2 * 8 + i % 2, keys)
+                    for r in cute.range_constexpr(2):  # last: what hangs on a key is then not kept
+                        query, own_head, _ = row_of(place, r, head)
+                        query = within(query, queries)
+                        scores[r, i] = kept(mask(b, own_head, query, key, *aux), scores[r, i], -math.inf)
 
     return row_of, change, leave_out

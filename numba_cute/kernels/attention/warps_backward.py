@@ -18,7 +18,7 @@ from numba_cute import arch, utils
 
 from . import masks, output, softmax
 from .backward_rows import bent
-from .elements import kept
+from .elements import kept, within
 from .schedule import divided, tile_at
 from .warps_form import VECTOR, fragment_copies, multiply_of, rows_copy, tile_layout
 from .warps_rows import make_blocks, sequence
@@ -53,7 +53,7 @@ def make_asked(score, mask):
 
     @cuda.jit
     def asked(s, b, head, query, key, aux, mask_aux, scale, queries, keys):
-        query, key, slope = cute.Int32(min(query, queries - 1)), cute.Int32(min(key, keys - 1)), cute.Float32(1)
+        query, key, slope = within(query, queries), within(key, keys), cute.Float32(1)
         if cute.const_expr(score is not None):
             s, slope = bent(score, s * scale, b, head, query, key, aux)
         if cute.const_expr(mask is not None):

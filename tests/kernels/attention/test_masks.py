@@ -112,9 +112,11 @@ BLOCKS = tuple(np.zeros((1, 1, *s), np.int32) for s in ((2,), (2, 2), (2,), (2, 
 @pytest.mark.parametrize(
     "window, listed", [((3, 4), ()), ((3, 4), BLOCKS), ((), BLOCKS)], ids=["alone", "window", "all"]
 )
-def test_kernels_with_masks_hold_all_in_registers(dims, window, listed):
-    options = Options(1.0, *window, mask=near, block=(128, 128) if listed else None)
-    for found in resources(dims, options, (cute.Int32(9),), listed):
+@pytest.mark.parametrize("loads", [False, True])
+def test_kernels_with_masks_hold_all_in_registers(dims, window, listed, loads):
+    mask, aux = (documents, np.zeros((1, 256), np.int32)) if loads else (near, cute.Int32(9))
+    options = Options(1.0, *window, mask=mask, block=(128, 128) if listed else None)
+    for found in resources(dims, options, (aux,), listed):
         assert (found.spill_stores, found.spill_loads, found.local) == (0, 0, 0)
 
 
