@@ -33,8 +33,8 @@ AT_ONCE = 8  # keys of a thread that a mask is asked of without a branch between
 
 @cuda.jit
 def within(number, count):
-    """Give a number of a query or key, or the last of so many if it is beyond. It is found unsigned: so the compiler sees
-    that it is not negative, which indexes must ask of others."""
+    """Give a number of a query or key, or the last of so many if it is beyond. It is found unsigned: so the compiler
+    sees that it is not negative, which indexes must ask of others."""
     return cute.Int32(min(cute.Uint32(number), cute.Uint32(max(cute.Int32(count - 1), cute.Int32(0)))))
 
 
