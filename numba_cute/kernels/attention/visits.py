@@ -6,18 +6,20 @@ A list's element is twice the number of a block, and one more where the block is
 of a kernel as its extent says; *places* count the tiles that a list names, one after the other.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import cuda
 
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam import static
 
 from .schedule import divided
 from .split import BEYOND
 
 
-class Visits(NamedTuple):
+@static
+class Visits:
     """Hold the lists. counts: (rows, heads, batch), how many blocks each list names. lists: (blocks, rows, heads,
     batch). Both Int32; where all heads, or batches, have the same, their strides are 0."""
 

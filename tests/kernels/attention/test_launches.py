@@ -26,11 +26,13 @@ def unskipped(batch, head, query, key, skipped):
 FUNCTIONS = {
     "none": ({}, 0, 0), "score": ({"score": biased}, 1, 0), "mask": ({"mask": unskipped}, 0, 1),
     "both": ({"score": biased, "mask": unskipped}, 1, 1), "softcap": ({"score": capped}, 0, 0),
+    "blocks": ({"mask": unskipped, "block": (128, 128)}, 0, 1),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("by", ["wgmma", "warps"])
+@pytest.mark.parametrize(
+    "name, by", [(n, by) for n in FUNCTIONS for by in ("wgmma", "warps") if (n, by) != ("blocks", "warps")]
+)
 def test_launches_at_other_addresses_are_cast_with_the_callers_functions_too(casts, name, by):
     options, own, of_mask = FUNCTIONS[name]
     made = entry.launches if by == "wgmma" else warps_plan.launches
@@ -45,7 +47,11 @@ def test_launches_at_other_addresses_are_cast_with_the_callers_functions_too(cas
         if by == "warps":
             return made(q, k, v, o, lse, *ALL, None, None, "sm_80", said, own, *aux)
         counter = Array(at + 0x70000, (1,), (1,), dtype="torch.int32")
-        return made(q, k, v, o, lse, counter, *ALL, *[None] * 8, 132, said, own, *aux)
+        lists = [
+            Array(at + 0x80000 + 0x1000 * n, (1, 1, 1, 1)[n:], (1, 1, 1, 1)[n:], dtype="torch.int32") for n in (1, 0)
+        ]
+        lists = lists if "block" in options else [None, None]
+        return made(q, k, v, o, lse, counter, *ALL, *[None] * 6, *lists, 132, said, own, *aux)
 
     ((kernel, *_),), asked = run(0x1000000), Noting(made.function)
     made.moulds._function = asked
