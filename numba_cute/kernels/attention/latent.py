@@ -2,14 +2,14 @@
 """Attention over a latent cache on Hopper: all heads share one row of a key, whose first columns are its value too.
 
 A persistent CTA takes tiles of 64 rows, heads of some queries side by side. One warp brings blocks of 64 keys by TMA,
-once for both products; two warpgroups have half of O's columns each. The first computes S = Q K^T and its softmax, keeps
+once for both products; two warpgroups have half of O's columns each. The first computes S = Q K^T and its softmax, has
 P in registers for its own half of P V, and leaves it in shared memory for the other, with what rows of O are to be
 multiplied with. The other begins when the next block's S is done: its product runs beside that block's softmax, so that
 tensor cores are never idle. Halves of a block are given back one by one: while one is waited for, the other is there.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import cuda
 
@@ -360,9 +360,9 @@ def make_kernel(form):
             scores = softmax.rows_of(rS)
             highest, total = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             factor, lse = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
-            cleared = pipeline.NamedBarrier(CLEARED, 128)
-            full_q, full_left, full_right = q_pipe.make_consumer(), left_pipe.make_consumer(), right_pipe.make_consumer()
-            seen = cute.Int32(0)
+            cleared, grown = pipeline.NamedBarrier(CLEARED, 128), cute.Float32(softmax.GROWN)
+            full_q, full_left = q_pipe.make_consumer(), left_pipe.make_consumer()
+            full_right, seen = right_pipe.make_consumer(), cute.Int32(0)  # whose stages the other gives back
             while index < order.tiles:
                 arch.sync_warp()
                 tile, b, part = tile_of(index, order, tiles)
@@ -386,7 +386,7 @@ def make_kernel(form):
                         full_q.advance()
                     if n >= seen_whole:
                         mask(scores, n, own_tile, row, column, queries, length)
-                    moved = softmax.raise_maxima(scores, highest, total, factor, scale_log2, cute.Float32(softmax.GROWN))
+                    moved = softmax.raise_maxima(scores, highest, total, factor, scale_log2, grown)
                     softmax.exponentials(scores, highest, total, scale_log2, cute.Float32(0))
                     rP.store(as_p.load().to(dtype))
                     rounded.store(rS.load().to(dtype))

@@ -28,7 +28,7 @@ launches = cute.runtime.remembered(latent_plan.launches)
 
 def planned(*given: Any) -> Any:
     """Prepare the launches of a call on such tensors."""
-    q, cache, used, pages, out, _, causal, scale, splits = given
+    q, cache, used, pages, out, _, latent, causal, scale, splits = given
     for name, t in (("q", q), ("cache", cache), ("out", out)):
         entry.check_place(WHAT, name, t)
         entry.check_target(WHAT, t)
@@ -37,7 +37,7 @@ def planned(*given: Any) -> Any:
     if not splits and q.numel() and cache.numel():
         splits = latent_plan.best_splits(q, cache, used, pages, sms)
     splits = splits or 1
-    options = latent_plan.Options(scale, out.shape[-1], causal, splits)
+    options = latent_plan.Options(scale, latent, causal, splits)
 
     def launch(q: Any, cache: Any, used: Any, pages: Any, out: Any, lse: Any) -> None:
         if not cache.numel() or pages is not None and not pages.numel():  # nobody sees a key
@@ -63,8 +63,8 @@ def checked(
     batch, queries, heads, d = q.shape
     if latent not in LATENT or d - latent not in ROPE:
         raise CuteError(
-            f"{WHAT}: head_dim_v is {latent!r}, and q is {entry.described(q)}; head_dim_v must be {LATENT}, and q's last "
-            "mode 64 more: pad them with zeros"
+            f"{WHAT}: head_dim_v is {latent!r}, and q is {entry.described(q)}; head_dim_v must be {LATENT}, and q's "
+            "last mode 64 more: pad them with zeros"
         )
     if not heads:
         raise CuteError(f"{WHAT}: q is {entry.described(q)}; it must have a head")
@@ -103,16 +103,15 @@ def latent_attention(
     seen. page_table: int32, (batch, pages of a sequence): the cache is (pages, keys of a page, head_dim_v + 64), and
     these the pages of each sequence; a page has a multiple of 8 keys, 64 or more are fastest. return_lse: whether to
     give the logs of the sums of exponentials too, float32, (batch, heads, queries). out: where to write the result,
-    (batch, queries, heads, head_dim_v). num_splits: as of `flash_attention`. A query that sees no key gives zeros, and a
-    log of -inf.
+    (batch, queries, heads, head_dim_v). num_splits: as of `flash_attention`. A query that sees no key gives zeros, and
+    a log of -inf.
 
     Several queries of a sequence, new ones of a step, want causal=True. There are no gradients: train with
     `flash_attention`, on heads of 192 and 128. CuteError: tensors of other types and shapes.
     """
-    for name, given in (("scale", scale), ("head_dim_v", head_dim_v), ("num_splits", num_splits)):
-        numbers = (int, float) if name == "scale" else (int,)
-        if type(given) not in numbers:
-            raise CuteError(f"{WHAT}: {name} is {given!r}; it must be a number")
+    for name, x in (("scale", scale), ("head_dim_v", head_dim_v), ("num_splits", num_splits)):
+        if type(x) is not int and (name != "scale" or type(x) is not float):
+            raise CuteError(f"{WHAT}: {name} is {x!r}; it must be a number")
     entry.refuse_gradients(WHAT, (q, cache, out))
     given = q, cache, seqused_k, page_table, head_dim_v, bool(causal), float(scale), num_splits
     o, lse = OPERATOR(*given, into=None if out is None else (out, None))

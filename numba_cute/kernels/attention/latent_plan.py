@@ -103,8 +103,9 @@ def arguments(q, cache, o, lse, counter, sms, options, used=None, pages=None, wo
     form, splits = form_of(q, cache, pages, options), options.splits
     tiles = math.ceil(tiles_of(q) / form.cluster)
     to_rows, to_logs = parts_of(work, q, o, splits) if splits > 1 else (rows_first(o), logs(lse))
+    lengths = [None if x is None else view(x) for x in (used, pages)]
     args = (
-        *copies(form, q, cache), to_rows, to_logs, view(counter), *(None if x is None else view(x) for x in (used, pages)),
+        *copies(form, q, cache), to_rows, to_logs, view(counter), *lengths,
         divisor_of(splits) if splits > 1 else None, *map(cute.Int32, (queries, keys_of(cache, pages), heads)),
         divisor_of(tiles), order_of(tiles * splits, 1, batch, 1), cute.Float32(options.scale * LOG2_E),
     )  # fmt: skip
