@@ -202,18 +202,21 @@ def make_kernel(form):
         warpgroup.commit_group()
 
     @cuda.jit
-    def clear(sV, stage, n, first, keys, used, thread, cleared, whole):
-        """Zero what lies behind the last key of a half's values. Of a tile's first block the peers are told, who will
-        write there."""
+    def clear(sV, stage, n, keys, used, thread, cleared):
+        """Zero what lies behind the last key of a half's values."""
         if cute.const_expr(used is not None):
             if (n + 1) * KEYS > keys:
                 masks.clear_behind(sV[None, None, stage], cute.Int32(max(0, keys - n * KEYS)), thread, 128)
                 arch.fence_proxy("async.shared", space="cta")
                 cleared.arrive_and_wait()
-            if cute.const_expr(cluster > 1):
-                if first and thread == 0:
-                    for peer in cute.range_constexpr(cluster):
-                        arch.mbarrier_arrive(whole, peer)
+
+    @cuda.jit
+    def tell(n, keys, used, thread, whole, rank):
+        """Tell the peers, whose copies come there next, that values are whole: one thread, after what `clear` did."""
+        if cute.const_expr(cluster > 1 and used is not None):
+            if (n + 1) * KEYS > keys and thread == 0:
+                for i in cute.range_constexpr(1, cluster):
+                    arch.mbarrier_arrive(whole, (rank + i) % cluster)
 
     @cuda.jit
     def following(index, seen, tickets, told, ctas):
@@ -281,7 +284,7 @@ def make_kernel(form):
         whole = smem.allocate_array(cute.Int64, 1, name="values are whole")
         if tidx == 0:
             begin_tickets(told, 8)
-            arch.mbarrier_init(whole, 2 * cluster)
+            arch.mbarrier_init(whole, max(1, 2 * cluster - 2))
         pipeline.pipeline_init_arrive((cluster, 1))
         pipeline.pipeline_init_wait((cluster, 1))
         arch.griddepcontrol_launch_dependents()
@@ -300,7 +303,7 @@ def make_kernel(form):
                 )  # fmt: skip
                 tLs, tLg = parts(tma_half, mHalf, sL, half, rank)
                 tRs, tRg = parts(tma_half, mHalf, sR, half, rank)
-                tells = cluster > 1 and used is not None
+                told_of = cluster > 1 and used is not None
                 tXs, tXg = parts(tma_rope, mRope, sX, rope, rank)
                 given, drawn, parity = cute.Int32(0), cute.Int32(0), cute.Int32(0)
                 while index < order.tiles:
@@ -314,8 +317,8 @@ def make_kernel(form):
                     )
                     for i in cute.range(end - begin, unroll=1):
                         n = cute.Int32(end - 1 - i)
-                        if cute.const_expr(tells):
-                            if i == STAGES:  # it goes where the first block was
+                        if cute.const_expr(told_of):
+                            if i == STAGES and end * KEYS > length:  # it goes where the first block was
                                 arch.mbarrier_wait(whole, parity, scope="cluster")
                         stage = loads_left.acquire_and_advance()
                         load(tma_half, tLg, tLs, 0, stage, pages, b, n, length)
@@ -328,10 +331,11 @@ def make_kernel(form):
                                 drawn = draw(counter)
                         stage = loads_right.acquire_and_advance()
                         load(tma_half, tRg, tRs, 1, stage, pages, b, n, length)
-                    if cute.const_expr(tells):
-                        if end - begin <= STAGES:
-                            arch.mbarrier_wait(whole, parity, scope="cluster")
-                        parity = parity ^ 1
+                    if cute.const_expr(told_of):
+                        if end * KEYS > length:
+                            if end - begin <= STAGES:
+                                arch.mbarrier_wait(whole, parity, scope="cluster")
+                            parity = parity ^ 1
                     if cute.const_expr(draws):
                         index = next_drawn(drawn, counter, order.tiles, ctas, tickets, told, given)
                         given += 1
@@ -395,9 +399,10 @@ def make_kernel(form):
                             factor[r] = 1
                     if moved and adds:
                         softmax.scale_rows(rO, factor)
-                    clear(sV, full_left.state.index, n, n == end - 1, length, used, thread, cleared, whole)
+                    clear(sV, full_left.state.index, n, length, used, thread, cleared)
                     warpgroup.fence()
                     multiply_values(values_mma, rP, tV, rO, full_left.state.index, adds)
+                    tell(n, length, used, thread, whole, rank)
                     adds = True
                     free.arrive_and_wait()
                     cute.copy(to_p, rounded, tP)
@@ -462,9 +467,10 @@ def make_kernel(form):
                         factor[r] = factors[row + 8 * r]
                     if arch.vote_any_sync(factor[0] != 1 or factor[1] != 1) and adds:
                         softmax.scale_rows(rO, factor)
-                    clear(sV, full_right.state.index, n, n == end - 1, length, used, thread, cleared, whole)
+                    clear(sV, full_right.state.index, n, length, used, thread, cleared)
                     warpgroup.fence()
                     multiply_values(other_mma, tP, tV, rO, full_right.state.index, adds)
+                    tell(n, length, used, thread, whole, rank)
                     adds = True
                     warpgroup.wait_group(0)
                     free.arrive()
