@@ -324,8 +324,9 @@ def make_kernel(form):
                         load(tma_half, tLg, tLs, 0, stage, pages, b, n, length)
                         load(tma_rope, tXg, tXs, 2 * half // rope, stage, pages, b, n, length)
                         if i == 0:
-                            stage = loads_q.acquire_and_advance()
-                            cute.copy(tma_q, tQg[None, tile * cluster + rank], tQs, tma_bar_ptr=stage.barrier)
+                            stage, at = loads_q.acquire_and_advance(), cute.Int32(tile * cluster + rank)
+                            own = tQg[None, (at % across, at // across)]
+                            cute.copy(tma_q, own, tQs, tma_bar_ptr=stage.barrier)
                         if cute.const_expr(draws):
                             if n == begin:
                                 drawn = draw(counter)
