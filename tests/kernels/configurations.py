@@ -24,7 +24,11 @@ from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host.offline import types_of
 from numba_cute.kernels import gemm
 from numba_cute.kernels.attention import (
-    entry as attention_entry, gradients as attention_gradients, latent_entry, latent_plan, plan as attention,
+    entry as attention_entry,
+    gradients as attention_gradients,
+    latent_entry,
+    latent_plan,
+    plan as attention,
 )  # fmt: skip
 from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.attention.values import turned_shape
