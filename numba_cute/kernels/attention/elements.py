@@ -28,9 +28,17 @@ def kept(allowed, x, other):
     return cute.where(truth(allowed), x, cute.Float32(other))
 
 
+@traced
+def unless(allowed):
+    """Give 1 of a score that the mask's function does not allow, and else 0. allowed: what it gave."""
+    return cute.where(truth(allowed), cute.Uint32(0), cute.Uint32(1))
+
+
 @functools.cache
-def make_elements(pack, group, tile_n, score, mask):
+def make_elements(pack, group, tile_n, score, mask, reads=False):
     """The functions of a thread's scores in a warpgroup's block: `row_of`, `change`, `leave_out`. All as of `Form`."""
+    step = math.gcd(tile_n // 4, 8)  # columns of which a mask that reads is asked at once
+    by_bits = reads and tile_n <= 128  # a bit of each column
 
     @cuda.jit
     def row_of(place, r, head):
@@ -55,10 +63,33 @@ def make_elements(pack, group, tile_n, score, mask):
                     scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
 
     @cuda.jit
+    def leave_out_by_bits(scores, n, place, column, b, head, aux, queries, keys):
+        """As `leave_out`, which it does for a mask that reads: it asks in a loop that stays one, and keeps a bit of each
+        score. Where all are asked one after the other the assembler begins with as many loads as there are, and spills
+        what they are for."""
+        hidden = cute.make_rmem_tensor(2, cute.Uint32)
+        hidden.fill(0)
+        for first in cute.range(0, tile_n // 4, step, unroll=1):
+            for j in cute.range_constexpr(step):
+                key = cute.Int32(min(n * tile_n + column + first * 4 + j // 2 * 8 + j % 2, keys - 1))
+                for r in cute.range_constexpr(2):
+                    query, own_head, _ = row_of(place, r, head)
+                    query = cute.Int32(min(query, queries - 1))
+                    bit = unless(mask(b, own_head, query, key, *aux)) << cute.Uint32(first + j)
+                    hidden[r] = hidden[r] | bit
+        for r in cute.range_constexpr(2):
+            for i in cute.range_constexpr(tile_n // 4):
+                if hidden[r] & (1 << i) != 0:
+                    scores[r, i] = -math.inf
+
+    @cuda.jit
     def leave_out(scores, n, place, column, b, head, aux, queries, keys):
         """Leave out the scores of block n that the mask's function does not allow, which is asked as that of `change`
         is."""
-        if keys > 0:
+        if cute.const_expr(by_bits):
+            if keys > 0:
+                leave_out_by_bits(scores, n, place, column, b, head, aux, queries, keys)
+        elif keys > 0:
             for i in cute.range_constexpr(cute.size(scores, mode=[1])):  # first: what hangs on a key is then not kept
                 key = cute.Int32(min(n * tile_n + column + i // 2 * 8 + i % 2, keys - 1))
                 for r in cute.range_constexpr(2):

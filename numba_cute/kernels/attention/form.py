@@ -23,7 +23,7 @@ class Form(NamedTuple):
     fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in
     shared memory. mask: says which keys a query sees, or None. block: queries and keys of the blocks of which lists say
     that they are visited, multiples of a tile's, or None. bounded: whether lists may name blocks of keys that there are
-    not, or that no window sees.
+    not, or that no window sees. reads: whether the mask is given arrays.
     """
 
     dtype: cute.DType
@@ -45,6 +45,7 @@ class Form(NamedTuple):
     mask: Any = None
     block: tuple[int, int] | None = None
     bounded: bool = False
+    reads: bool = False
 
     @property
     def groups(self):

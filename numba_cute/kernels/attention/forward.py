@@ -31,7 +31,7 @@ def make_kernel(form):
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
     asked, block, bounded = form.mask, form.block, form.bounded
     per_block = 1 if block is None else block[1] // tile_n
-    row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
+    row_of, change, ask = make_elements(pack, group, tile_n, score, asked, form.reads)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
     cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K
     share = (1 << cluster) - 1

@@ -292,6 +292,7 @@ def arguments(
     cu_q, cu_k, used, pages = lengths
     batch, queries, keys = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options)
+    form = form._replace(reads=options.mask is not None and any(hasattr(x, "shape") for x in mask_aux))
     heads, splits = heads_of(q, form), options.splits or 1
     of_tiles = form.cluster * form.tile_m
     blocks = math.ceil(queries * form.pack / of_tiles) * splits  # those of a cluster count once
