@@ -64,9 +64,9 @@ def make_elements(pack, group, tile_n, score, mask, reads=False):
 
     @cuda.jit
     def leave_out_by_bits(scores, n, place, column, b, head, aux, queries, keys):
-        """As `leave_out`, which it does for a mask that reads: it asks in a loop that stays one, and keeps a bit of each
-        score. Where all are asked one after the other the assembler begins with as many loads as there are, and spills
-        what they are for."""
+        """As `leave_out`, of a mask that reads: it asks in a loop that stays one, and keeps a bit of each score. Where
+        all are asked one after the other the assembler begins with as many loads as there are, and spills what they are
+        for."""
         hidden = cute.make_rmem_tensor(2, cute.Uint32)
         hidden.fill(0)
         for first in cute.range(0, tile_n // 4, step, unroll=1):

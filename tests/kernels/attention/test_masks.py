@@ -132,11 +132,14 @@ READING = {
 @pytest.mark.parametrize("dims", gradients.DIMS)
 @pytest.mark.parametrize("reads", READING)
 @pytest.mark.parametrize("window, listed", [((), ()), ((3, 4), BLOCKS)], ids=["alone", "all"])
-def test_kernels_with_masks_that_read_hold_all_in_registers(dims, reads, window, listed):
+def test_a_forward_with_a_mask_that_reads_holds_all_in_registers(dims, reads, window, listed):
     mask, table = READING[reads]
-    options = Options(1.0, *window, mask=mask, block=(128, 128) if listed else None)
-    for found in resources(dims, options, (table,), listed):
-        assert (found.spill_stores, found.spill_loads, found.local) == (0, 0, 0)
+    q, o = (np.zeros((1, 256, 2, d)).astype(BF16) for d in dims)
+    options, given = Options(1.0, *window, mask=mask, block=(128, 128) if listed else None), np.zeros(1, np.int32)
+    lse, more = np.zeros((1, 2, 256), np.float32), {"mask_aux": (table,), "listed": listed[:2] or None}
+    kernel, args, *_ = plan.arguments(q, q, o, o, lse, given, 1, options, **more)
+    found = cute.compile(kernel, args, arch="sm_90a").resources
+    assert (found.spill_stores, found.spill_loads, found.local) == (0, 0, 0)
 
 
 # ---------------------------------------------------------------- on a GPU
