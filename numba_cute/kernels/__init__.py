@@ -31,6 +31,7 @@ _FOUND_IN: dict[str, str] = {
     "int4_weights": "gemm.pack",
     "int4_weights_from_awq": "gemm.pack",
     "int4_weights_from_gptq": "gemm.pack",
+    "latent_attention": "attention.latent_entry",
     "layernorm": "rows.norm",
     "linear_cross_entropy": "rows.linear_entropy",
     "matmul": "gemm",

@@ -23,7 +23,13 @@ import numba_cute as cute
 from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host.offline import types_of
 from numba_cute.kernels import gemm
-from numba_cute.kernels.attention import entry as attention_entry, gradients as attention_gradients, plan as attention
+from numba_cute.kernels.attention import (
+    entry as attention_entry,
+    gradients as attention_gradients,
+    latent_entry,
+    latent_plan,
+    plan as attention,
+)  # fmt: skip
 from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.attention.values import turned_shape
 from numba_cute.kernels.conv import plan as conv
@@ -374,12 +380,35 @@ BACKWARD = Space(
     lambda **_: True, backward_launches,
 )  # fmt: skip
 
+LATENT_LENGTHS = ("whole", "seqused", "pages of 8", "pages of 16", "pages of 64")
+
+
+def latent_launches(*, dtype: Any, latent: int, queries: int, heads: int, causal: bool, lengths: str,
+                    splits: int) -> list[Any]:  # fmt: skip
+    d, keys, page = latent + 64, 1024, int(lengths.rpartition(" ")[2]) if "pages" in lengths else 0
+    q, o = (empty((2, queries, heads, n), dtype) for n in (d, latent))
+    cache = empty((2 * keys // page, page, d) if page else (2, keys, d), dtype)
+    used, pages = None if lengths == "whole" else empty((2,), I32), empty((2, keys // page), I32) if page else None
+    work = empty((attention.room(q, o, splits),), F32) if splits > 1 else None
+    options, lse = latent_plan.Options(0.1, latent, causal, splits), empty((2, heads, queries), F32)
+    made = latent_plan.launches(q, cache, o, lse, empty((1,), I32), 132, options, used, pages, work)
+    return [(kernel, args) for kernel, args, *_ in made]
+
+
+LATENT = Space(
+    {
+        "dtype": [cute.BFloat16, cute.Float16], "latent": list(latent_entry.LATENT), "queries": [1, 5],
+        "heads": [1, 24, 64, 128], "causal": [False, True], "lengths": LATENT_LENGTHS, "splits": [1, 3],
+    },
+    lambda **_: True, latent_launches,
+)  # fmt: skip
+
 # ---------------------------------------------------------------- all of them
 
 SPACES = {
     "matmul": lambda: MATMUL, "grouped_gemm": lambda: GROUPED, "grouped_gemm backward": lambda: OUTER,
     "mixed_gemm": lambda: MIXED, "conv": lambda: CONV, "flash_attention": lambda: FORWARD,
-    "flash_attention backward": lambda: BACKWARD, **configurations_rows.SPACES,
+    "flash_attention backward": lambda: BACKWARD, "latent_attention": lambda: LATENT, **configurations_rows.SPACES,
 }  # fmt: skip
 """By what they are of: spaces of configurations, made when they are asked for."""
 

@@ -98,6 +98,9 @@ CALLS = {
     "flash_attention, backward": lambda: backwards(
         lambda: attended(R.randint(1, 700), R.randint(1, 700), 4, 4, True)
     ),
+    "latent_attention": lambda: kernels.latent_attention(
+        empty(n := R.randint(1, 99), 1, 128, 576), empty(n, 8 * R.randint(1, 99), 576), scale=0.1
+    ),
     "conv1d": lambda: convolved("conv1d", 1, 3),
     "conv2d": lambda: convolved("conv2d", 2, 3),
     "conv3d": lambda: convolved("conv3d", 3, 3),

@@ -116,6 +116,7 @@ HOW = {
     "matmul": lambda: kernels.matmul(bf16(8, 8), bf16(8, 8)),
     "conv2d": lambda: kernels.conv2d(images(1, 8, 4, 4), images(8, 8, 1, 1)),
     "flash_attention": lambda: kernels.flash_attention(*[bf16(1, 8, 1, 64)] * 3),
+    "latent_attention": lambda: kernels.latent_attention(bf16(1, 1, 1, 576), bf16(1, 8, 576), scale=1.0),
 }
 
 
