@@ -14,8 +14,6 @@ from numba_cute import arch, pipeline
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import traced
 
-from .indexed import store_piece
-
 ROWS = 64  # of a piece
 
 
@@ -112,7 +110,7 @@ class Stores:
         self.together.arrive_and_wait()  # all have stored what lay in the slot
         self.pieces.put(slot)
         self.together.arrive_and_wait()
-        store_piece(rows, shared, row, column, 0)
+        rows.store(shared, row, column, 0, arch.lane_idx())
 
     def tail(self):
         """Wait until all pieces have been read. The whole warpgroup, at the end."""
