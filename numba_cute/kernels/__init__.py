@@ -26,7 +26,7 @@ _FOUND_IN: dict[str, str] = {
     "conv_transpose3d": "conv.entry",
     "cross_entropy": "rows.softmax",
     "flash_attention": "attention.entry",
-    "grouped_gemm": "gemm.grouped",
+    "grouped_gemm": "gemm.grouped_entry",
     "groupnorm": "rows.groupnorm",
     "int4_weights": "gemm.pack",
     "int4_weights_from_awq": "gemm.pack",

@@ -18,6 +18,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import reduce
 from numba_cute.kernels.attention import (
+    append,
     backward,
     backward_parts,
     backward_queries,
@@ -31,12 +32,19 @@ from numba_cute.kernels.attention import (
     warps as attention_warps,
     warps_backward,
 )
-from numba_cute.kernels.gemm import bias, grouped, indexed, mixed, multiply, residual, warps
+from numba_cute.kernels.gemm import bias, grouped, indexed, mixed, multiply, output, residual, warps
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.rows import norm, softmax, spread, topk
 
-from ..kernels.attention import test_backward, test_decode, test_forward, test_fp8, test_warps as test_attention_warps
-from ..kernels.gemm import test_grouped, test_indexed, test_mixed, test_warps
+from ..kernels.attention import (
+    test_append,
+    test_backward,
+    test_decode,
+    test_forward,
+    test_fp8,
+    test_warps as test_attention_warps,
+)
+from ..kernels.gemm import test_grouped, test_grouped_rows, test_indexed, test_mixed, test_warps
 from ..kernels.moves import test_permute
 from ..kernels.rows import arrays, test_norm, test_softmax, test_topk
 from .mutants import functions_of
@@ -205,6 +213,22 @@ def _groups(*rows: int, n: int, k: int, dtype: Any, cut: Any, scaled: bool = Fal
     return lambda: test_grouped.test_each_group_is_multiplied_by_its_own_matrix(rows, n, k, dtype, cut, how)
 
 
+def _experts(*rows: int, n: int, k: int) -> Problem:
+    """Groups whose rows are gathered and stored by an index, with pairs and vectors."""
+    how = {"of_a": 30, "of_c": sum(rows) + 20, "pairs": True, "vectors": True}
+
+    def run() -> None:
+        a, b, ends, c, named, epilogue, want = test_grouped_rows.problem(rows, n, k, BF16, **how)
+        grouped.plan(a, b, ends, c, cut=test_grouped_rows.NARROW, epilogue=epilogue, rows=named).simulate()
+        test_grouped_rows.compare(c, want)
+
+    return run
+
+
+def _appended() -> None:
+    test_append.test_keys_and_values_come_where_a_sequence_ends(True, False)
+
+
 def _weights(*shape: int, tile_n: int, parts: int = 1, sharers: int = 1, stages: int = 0, room: int = 132) -> Problem:
     """Weights of 4 bits on so many clusters."""
     how = test_mixed.cut(tile_n, parts, sharers)._replace(stages=stages)
@@ -251,6 +275,7 @@ SHARED = _groups(3, 0, 270, 130, n=264, k=72, dtype=BF16, cut=test_grouped.ROWS)
 SCALED = _groups(130, 3, n=136, k=272, dtype=E4M3, cut=test_grouped.NARROW, scaled=True)
 LONG = _groups(5, n=24, k=400, dtype=BF16, cut=test_grouped.NARROW)
 TWO_HALVES = _groups(130, 3, n=24, k=400, dtype=E4M3, cut=test_grouped.COLUMNS, scaled=True)
+EXPERTS = _experts(5, 0, 70, n=160, k=400)  # two tiles of columns, and more of K than stages
 ALONE, CLUSTER, RING = "teams that read again", "a cluster", "warps with a ring"
 
 KERNELS = [
@@ -269,12 +294,16 @@ KERNELS = [
     kernel("kernels: boxes", box, "move", _moved),
     kernel("kernels: turns", turn, "turn", _turned),
     kernel("kernels: grouped GEMM", grouped, "grouped hear tell", PLAIN, SHARED, SCALED,
-           _behind(PLAIN, 2)),
-    kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, LONG, SCALED, TWO_HALVES),
+           _behind(PLAIN, 2), EXPERTS),
+    kernel("kernels: how a tile leaves", output, "Pieces.put Stores.put Stores.put_rows Stores.tail", PLAIN, EXPERTS,
+           SHARED),
+    kernel("kernels: products", multiply, "plainly nothing release start scaled", PLAIN, LONG, SCALED, TWO_HALVES,
+           EXPERTS),
     kernel("kernels: ampere GEMM", warps, "add_up leave", _warps(64, 64, 160), _warps(64, 64, 40, True)),
-    kernel("kernels: rows by an index", indexed, "gather hand_over store_piece Rows.copy Rows.spoil Rows.store",
+    kernel("kernels: rows by an index", indexed, "gather gather_tile gather_end hand_over store_piece Rows.copy "
+           "Rows.spoil Rows.store",
            partial(test_indexed.check, 150, 18, 400, 30, 200, test_indexed.SMALL._replace(stages=3)),
-           partial(test_indexed.check, 20, 200, 24, None, 30, test_indexed.Plan(256, 1, slots=1), added=True)),
+           partial(test_indexed.check, 20, 200, 24, None, 30, test_indexed.Plan(256, 1, slots=1), added=True), EXPERTS),
     kernel("kernels: weights of 4 bits", mixed, "mixed", _weights(5, 72, 136, tile_n=16, stages=2),
            _weights(50, 72, 120, tile_n=16, stages=2, room=1), _weights(20, 72, 264, tile_n=16, stages=2, room=1),
            _behind(_weights(5, 72, 136, tile_n=16), 2), _weights(20, 200, 264, tile_n=32, sharers=2),
@@ -283,6 +312,7 @@ KERNELS = [
            _attention("packed_of_three"),
            _attention("causal"), _attention("cluster"), _few("causal"), _behind(_narrow("ragged"), 2),
            partial(test_forward.test_what_lies_behind_the_last_key_is_not_seen, 0)),
+    kernel("kernels: appended keys", append, "append make_append", _behind(_appended, 2)),
     kernel("kernels: attention's tiles", schedule, "begin_tickets next_drawn next_told", _many_tiles,
            _attention("no_draws"),
            _attention("causal"), _attention("cluster")),

@@ -36,12 +36,12 @@ def conv2d(
 
     x: (N, C, H, W), weight: (outputs, C, kh, kw), of one of the types of matmul (float32 as TF32), both the same. They
     are taken as they lie in torch.channels_last where C is a multiple of 16 bytes; of other orders, and another C, they
-    are copied first. The outputs are multiples of 16 bytes. bias: (outputs,), of any floating type. stride (on Hopper
-    up to 8), padding, dilation: a number, or one for H and one for W; padding also "same", with stride 1, or "valid".
-    epilogue: what becomes of the sums and the bias, as of `matmul`; its rows are output pixels, its columns are
-    channels, and a `residual` has the shape and order of the result. out: what is written to, in torch.channels_last.
-    out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan (Hopper), or a Warps; by default the
-    one that a model finds fastest.
+    are copied first; a result of other than multiples of 16 bytes is too, but on Hopper. bias: (outputs,), of any
+    floating type. stride (on Hopper up to 8), padding, dilation: a number, or one for H and one for W; padding also
+    "same", with stride 1, or "valid". epilogue: what becomes of the sums and the bias, as of `matmul`; its rows are
+    output pixels, its columns are channels, and a `residual` has the shape and order of the result. out: what is
+    written to, in torch.channels_last. out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan
+    (Hopper), or a Warps; by default the one that a model finds fastest.
 
     Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without out, as of
     `matmul`: images, filters, the bias, and what the epilogue reads. CuteError for what it does not take.
@@ -82,9 +82,10 @@ def conv_transpose2d(
     gradient of.
 
     x: (N, C, H, W), weight: (C, outputs, kh, kw), of bfloat16 or float16, best in torch.channels_last: of other orders
-    they are copied first. C and the outputs are multiples of 8. bias: (outputs,), of any floating type. stride,
-    padding, output_padding, dilation: a number, or one for H and one for W. epilogue: as of `conv2d`; with strides, of
-    numbers and of values for each column alone. out: what is written to, in torch.channels_last. cut: as of `conv2d`.
+    they are copied first, and where C or the outputs are no multiples of 8. bias: (outputs,), of any floating type.
+    stride, padding, output_padding, dilation: a number, or one for H and one for W. epilogue: as of `conv2d`; with
+    strides, of numbers and of values for each column alone. out: what is written to, in torch.channels_last. cut: as of
+    `conv2d`.
 
     Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without out, as `conv2d`. CuteError for what
     it does not take.

@@ -30,6 +30,7 @@ from .tensors import (
     rows_of,
     steps_of,
     walk_of,
+    with_room,
 )
 
 MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
@@ -66,11 +67,15 @@ def _prepared(
         entry.check_place(what, name, t)
     check(what, "out", result)
     for given in steps.given if steps else ():
-        given.check_as_it_lies(rows_of(result))
+        given.check(rows_of(result), rows_of(result).shape)
     family, fitted = family_of(what, x, cut), fit(x, tuple(weight.shape[2:]), walk)
     if family == entry.WARPGROUPS:
         check_steps(what, fitted.walk)
-    launch = _launch(family, fitted, x.detach(), weight.detach(), result, steps, cut)
+    threads = family == entry.WARPGROUPS and not getattr(cut, "turned", False)
+    own, steps, around = with_room(result.detach(), steps, threads)
+    for given in steps.given if steps else ():
+        given.check_as_it_lies(rows_of(own))
+    launch = around(_launch(family, fitted, x.detach(), weight.detach(), own, steps, cut))
     return launch, lambda: result_of(device, shape, dtype), walk
 
 

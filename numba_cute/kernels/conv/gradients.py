@@ -13,10 +13,10 @@ from ..gemm.launches import launch_on, sms_here
 from ..gemm.operands import swapped
 from ..gemm.warps_plan import Warps
 from . import warps
-from .fit import fit, in_order
+from .fit import fit, in_order, padded
 from .operands import Columns, Walk, whole
 from .plan import groups
-from .tensors import channels_last, check, check_steps, family_of, pixels_of, placed, remembered
+from .tensors import channels_last, check, check_steps, family_of, pixels_of, placed, remembered, vectors
 
 UNIT = 64  # channels of 16 bits that TMA loads together
 _known: dict[Any, Any] = {}
@@ -25,14 +25,15 @@ _known: dict[Any, Any] = {}
 def gradient_of_filters(what: str, x: Any, dy: Any, dw: Any, walk: Walk, cut: Warps | None = None) -> None:
     """Write the gradient of a convolution's filters. what: the entry, for messages. x: the images. dy: the gradient of
     the output. dw: the gradient. walk: of the convolution. cut: a Warps, for mma.sync, or None."""
-    fitted, dy = fit(x, tuple(dw.shape[2:]), walk), in_order(dy.detach(), True)
-    x, outs = fitted.images(x.detach()), dw.shape[0]
+    fitted, outs = fit(x, tuple(dw.shape[2:]), walk), vectors(dy)
+    dy = in_order(dy.detach(), True) if outs == dy.shape[1] else padded(dy, outs)
+    x = fitted.images(x.detach())
     check(what, "gradient", dy)
     by_warps = family_of(what, x, cut) == entry.WARPS
     if not by_warps:
         check_steps(what, fitted.walk)
     total = (_by_warps if by_warps else _by_warpgroups)(x, dy, outs, fitted.walk, cut)
-    own = total.view(outs, *fitted.walk.taps, -1)[..., : x.shape[1]].movedim(-1, 1)
+    own = total.view(outs, *fitted.walk.taps, -1)[: dw.shape[0], ..., : x.shape[1]].movedim(-1, 1)
     dw.copy_(fitted.back(own))
 
 

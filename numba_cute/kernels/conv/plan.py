@@ -18,6 +18,7 @@ from numba_cute import CuteError
 from .. import tuning
 from ..gemm.dense import TILE_M
 from ..gemm.epilogue import Epilogue
+from ..gemm.indexed import in_vectors
 from ..gemm.operands import Source
 from ..gemm.plan import TILES_N, Plan, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
 
@@ -26,7 +27,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     """List the cuts that a convolution may have. c: the result, (pixels, channels). k, dtype, epilogue, c_width: as of
     `gemm.plan.cuts`."""
     found, k_tiles = [], k_tiles_of(k, dtype)
-    turns = (False, True) if c_width == 16 and not isinstance(c, Source) else (False,)
+    turns = (False, True) if c_width == 16 and not isinstance(c, Source) and in_vectors(c, c_width) else (False,)
     for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (1, 2), (1, 2, 4), (1, 2, 4), turns):
         cut = Plan(tile_n, sharers, parts, splits, turned)
         m, n = kernel_extents(c, turned, 1)

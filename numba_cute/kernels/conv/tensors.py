@@ -19,7 +19,7 @@ from ..gemm.operands import view
 from ..gemm.plan import Plan
 from ..gemm.warps_plan import OPERANDS as BY_WARPS, Warps
 from . import warps
-from .operands import Filter, Image, Walk, alone
+from .operands import Filter, Image, Walk, alone, whole
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
 MOST_STRIDE = 8  # of TMA
@@ -118,20 +118,9 @@ def family_of(what: str, x: Any, cut: Any) -> str:
     return family
 
 
-def check_channels(what: str, name: str, t: Any) -> None:
-    """Refuse channels that are no whole vectors. what, name: the entry and the argument. t: the tensor."""
-    unit = 16 // t.element_size()
-    if t.shape[1] % unit:
-        raise CuteError(
-            f"{what}: {name} is {entry.described(t)}; its channels must be multiples of {unit}, which are 16 bytes: "
-            "pad them with zeros"
-        )
-
-
 def check(what: str, name: str, t: Any) -> None:
     """Refuse a result, or its gradient, that the kernels cannot take. what, name: the entry and the argument. t: the
     tensor."""
-    check_channels(what, name, t)
     if not t.movedim(1, -1).is_contiguous():
         how = f"memory_format={LAYOUT[len(t.shape)]}" if LAYOUT[len(t.shape)] else ""
         give = f"{name}.contiguous({how})" if how else f"{name}.mT.contiguous().mT"
@@ -141,10 +130,53 @@ def check(what: str, name: str, t: Any) -> None:
 
 
 def rows_of(t: Any) -> Any:
-    """Give a result as the GEMM has it, (pixels, channels). t: of channels that are contiguous; others are given as
-    they are."""
-    last = t.movedim(1, -1)
-    return last.reshape(-1, t.shape[1]) if last.is_contiguous() else t
+    """Give a result as the GEMM has it, (pixels, channels). t: of channels that are contiguous, in pixels that are
+    equally far apart; others are given as they are."""
+    there = t.movedim(1, -1)
+    if there.is_contiguous():
+        return there.reshape(-1, t.shape[1])
+    outer = [(n, s) for n, s in zip(there.shape[:-1], there.stride()[:-1]) if n > 1]
+    even = all(s == n * inner for (_, s), (n, inner) in zip(outer, outer[1:]))
+    return there.reshape(-1, t.shape[1]) if even and there.stride(-1) == 1 else t
+
+
+# ---------------------------------------------------------------- channels that are no whole vectors
+
+
+def vectors(t: Any) -> int:
+    """Count the channels that are whole vectors, of as many or more than a tensor (N, C, …) has."""
+    return whole(t.shape[1], 16 // t.element_size())
+
+
+def roomy(t: Any) -> Any:
+    """Make a tensor like a result (N, C, …), each of whose pixels has room for whole vectors; give it, if it has."""
+    made = vectors(t)
+    return t if made == t.shape[1] else result_of(t.device, (t.shape[0], made, *t.shape[2:]), t.dtype)[:, : t.shape[1]]
+
+
+def with_room(
+    result: Any, steps: Epilogue | None, threads: bool
+) -> tuple[Any, Epilogue | None, Callable[[Any], Any]]:  # fmt: skip
+    """Give a result and an epilogue as the kernels take them, and what makes them around a launch, which takes what
+    comes before the result, it, and the epilogue's tensors. threads: whether threads write pixels of any bytes."""
+    if vectors(result) == result.shape[1]:
+        return result, steps, lambda launch: launch
+    copied = [x.along == "both" for x in steps.given] if steps else []
+
+    def of_epilogue(tensors: Any, like: Any) -> list[Any]:
+        return [rows_of(roomy(like)).copy_(t) if both else t for t, both in zip(tensors, copied, strict=True)]
+
+    def around(launch: Any) -> Any:
+        def run(x: Any, weight: Any, out: Any, *tensors: Any) -> None:
+            made = out if threads else roomy(out)
+            launch(x, weight, made, *of_epilogue(tensors, out))
+            if made is not out:
+                out.copy_(made)
+
+        return run
+
+    own = Epilogue.of(steps.form, of_epilogue(steps.tensors, result)) if steps else None
+    return result if threads else roomy(result), own, around
 
 
 def remembered(known: dict[Any, Any], tensors: list[Any], static: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -183,9 +215,12 @@ def channels_last(array: Any) -> Any:
 
 
 def pixels_of(array: Any) -> Any:
-    """Make a matrix (pixels, C) of an array (N, C, …) whose channels are last, and which is dense."""
-    images, channels, *extents = view(array, 16).shape
-    return placed(array, (images * math.prod(extents), channels), (channels, 1))
+    """Make a matrix (pixels, C) of an array (N, C, …) whose channels are last, and its pixels equally far apart."""
+    t = view(array, 16)
+    images, channels, *extents = t.shape
+    outer = zip((images, *extents), (t.stride[0], *t.stride[2:]))
+    step = next((s for n, s in reversed(list(outer)) if n > 1), channels)
+    return placed(array, (images * math.prod(extents), channels), (step, 1))
 
 
 def taps_of(array: Any) -> Any:

@@ -25,7 +25,6 @@ from .plan import plan
 from .tensors import (
     channels_last,
     check,
-    check_channels,
     check_steps,
     family_of,
     flat,
@@ -36,7 +35,9 @@ from .tensors import (
     result_of,
     rows_of,
     steps_of,
+    vectors,
     walk_of,
+    with_room,
 )
 
 OPERANDS = ("bfloat16", "float16")  # of which wgmma takes filters that are contiguous along their channels
@@ -53,10 +54,9 @@ def transposed(
     stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
     make = lambda: _planned(what, x, weight, bias, how, epilogue, out, cut)  # noqa: E731
-    launches, shape, walk = remembered(_known, [x, weight, bias, out, *given], (what, how, form, cut), make)
+    launch, shape, walk = remembered(_known, [x, weight, bias, out, *given], (what, how, form, cut), make)
     out = result_of(x.device, shape, x.dtype) if out is None else out
-    tensors = [*([] if bias is None else [bias]), *flat(given, out.ndim)]
-    _launch(launches, x, weight, out, bias, tensors)
+    launch(x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim))
     return out, walk
 
 
@@ -64,12 +64,21 @@ def _planned(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
     cut: Plan | Warps | None,
 ) -> tuple[Any, tuple[int, ...], Walk]:  # fmt: skip
-    """Check what is given, and give the launches of all that is like it, the result's shape, and the walk."""
+    """Check what is given, and give what launches all that is like it, the result's shape, and the walk."""
     walk, shape = _plan(what, x, weight, how)
     result = given_or(what, x, shape, x.dtype, out, None)
     steps = steps_of(what, result, bias, epilogue)
     _check_epilogue(what, walk, result, epilogue)
-    return _prepared(what, x, weight, result, walk, steps, cut), shape, walk
+    check(what, "out", result)
+    for given in steps.given if steps else ():
+        given.check(rows_of(result), rows_of(result).shape)
+    own, steps, around = with_room(result.detach(), steps, False)
+    launches, has_bias = _prepared(what, x, weight, own, walk, steps, cut), bias is not None
+
+    def launch(x: Any, weight: Any, out: Any, *tensors: Any) -> None:
+        _launch(launches, x, weight, out, tensors[0] if has_bias else None, list(tensors))
+
+    return around(launch), shape, walk
 
 
 def gradient_of_images(what: str, dy: Any, weight: Any, dx: Any, walk: Walk, cut: Warps | None = None) -> Any:
@@ -90,7 +99,7 @@ def _launch(launches: Any, x: Any, weight: Any, out: Any, bias: Any, tensors: li
     x, weight, bias, out, *tensors = [
         t.detach() if t is not None and t.requires_grad else t for t in (x, weight, bias, out, *tensors)
     ]
-    x, weight = in_order(x), launches.filters(weight)
+    x, weight = _operands(x, weight, launches.filters)
     for there, launch in launches.parts:
         pixels = out if there is None else out[there]
         if launch is not None:
@@ -116,13 +125,11 @@ def _prepared(
     for name, t in (("x", x), ("weight", weight), ("out", result)):
         entry.check(what, name, t, last=False, like=x)
         entry.check_place(what, name, t)
-    check(what, "out", result)
-    check_channels(what, "x", x)
     for given in steps.given if steps else ():
         given.check_as_it_lies(rows_of(result))
     family = family_of(what, x, cut)
     filters = _dense if family == entry.WARPGROUPS else lambda w: w  # each part permutes its own of the latter
-    x, weight, found = in_order(x.detach()), filters(weight.detach()), []
+    (x, weight), found = _operands(x.detach(), weight.detach(), filters), []
     if family == entry.WARPGROUPS:
         check_steps(what, walk)
     prepared = _part_of_warpgroups if family == entry.WARPGROUPS else _part_of_warps
@@ -135,8 +142,21 @@ def _prepared(
     return Launches(filters, found)
 
 
+def _operands(x: Any, weight: Any, filters: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Give images and filters as the kernels take them. Channels that are no whole vectors are filled up with zeros.
+    filters: as of `Launches`."""
+    channels = vectors(x)
+    if channels == x.shape[1]:
+        return in_order(x), filters(weight)
+    more = weight.new_zeros((channels, *weight.shape[1:]))
+    more[: weight.shape[0]] = weight
+    return padded(x, channels), filters(more)
+
+
 def _dense(weight: Any) -> Any:
-    return in_order(weight, True)
+    """Give filters with their channels last, each tap of which has room for whole vectors."""
+    channels = vectors(weight)
+    return in_order(weight, True) if channels == weight.shape[1] else padded(weight, channels)[:, : weight.shape[1]]
 
 
 def _part_of_warpgroups(

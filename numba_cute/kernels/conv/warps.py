@@ -139,6 +139,23 @@ class Gathered:
             cp_async_shared_global(target[None, i], source, VECTOR, cpasync.LoadCacheMode.GLOBAL, src_size=nbytes)
 
 
+@traced
+def store_part(value: Any, there: Any, count: Any) -> None:
+    """Store a vector of shared memory, or so many elements of it. there: a pointer, at a multiple of its bytes. count:
+    how many are the result's, if an edge may lie inside of it."""
+    step, b = cute.size(value), current()
+    if count is None:
+        store_vector(value, there)
+        return
+    place = cute.make_tensor(there, cute.make_layout(step))
+
+    def put(j: Any) -> None:
+        place[j] = value[j]
+
+    b.when(b.compare(">=", count, step), lambda: store_vector(value, there))
+    b.loop(0, b.select(b.compare("<", count, step), cute.Int32(count), cute.Int32(0)), put)
+
+
 @static
 class Scatter:
     """Store a result to pixels that do not follow each other. copies: of a matrix with pieces like its own. out:
@@ -158,8 +175,8 @@ class Scatter:
             def put(i: int = i, row: Any = row, column: Any = column) -> None:
                 image, at = in_modes(cute.Int32(place[0] * rows + row), self.out)
                 away = cute.Int64(image) * images.stride[0] + apart(at, images.stride[1:])
-                away = away + cute.Int64(place[1] * columns + column)
-                store_vector(source[None, i], images.iterator + away)
+                there = images.iterator + (away + cute.Int64(place[1] * columns + column))
+                store_part(source[None, i], there, None if self.copies.whole else left[1] - column)
 
             b.when(b.compare("<", row, left[0]) & b.compare("<", column, left[1]), put)
 
@@ -227,8 +244,9 @@ class Lattice(Source):
     def copied(self, dtype: Any, tile: tuple[int, int], threads: int) -> tuple[Any, Any]:
         """Give the images, and how threads store pieces. See `Source.copied`."""
         check_strides(view(self.array))
-        _, *extents, _ = map(int, self.array.shape)
-        how = Scatter(copies(dtype, self.mode, tile, threads, True), divisors(tuple(extents)))
+        _, *extents, channels = map(int, self.array.shape)
+        whole_vectors = channels * int(dtype.width) % (8 * VECTOR) == 0
+        how = Scatter(copies(dtype, self.mode, tile, threads, whole_vectors), divisors(tuple(extents)))
         return tensor_of(self.array, len(extents) + 1, dtype), how
 
 

@@ -21,6 +21,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import current, traced
 
 from .indexed import gather, store_piece
+from .multiply import release
 from .output import Pieces, of_warpgroup, partition
 from .shares import part_of_k, share_of
 
@@ -129,13 +130,6 @@ def is_last(ticket: Any, splits: int, flag: Any, thread: Any) -> Any:
     current().when(current().compare("==", thread, 0), draw)
     both.arrive_and_wait()
     return current().compare("==", flag[0], splits - 1)
-
-
-@traced
-def release(done):
-    """Release the stage of a consumer, and go to the next."""
-    done.release()
-    done.advance()
 
 
 @cute.cluster_shape(2, 1)

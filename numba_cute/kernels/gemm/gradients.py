@@ -181,14 +181,16 @@ def combine(epilogue: Epilogue | None, beside: list[Any]) -> None:
 
 
 def of_epilogue(
-    run: Any, dy: Any, form: Form, given: list[Any], of_sums: bool, wanted: tuple[int, ...], alone: bool = False
-) -> Any:
+    run: Any, dy: Any, form: Form, given: list[Any], of_sums: bool, wanted: tuple[int, ...], alone: bool = False,
+    reduce: Any = None,
+) -> Any:  # fmt: skip
     """Give dz and, by number, the gradients of the tensors that are `wanted`.
 
     run: `run(epilogue)` multiplies the operands with another epilogue, and gives a result like y, half as wide as z
     where it makes one column of two, and what the epilogue finds beside.
     dy: the gradient of the result, dense and of its type. form, given: the epilogue and its tensors. of_sums: whether
-    dz is asked for. alone: whether `run` takes no matrix and gives nothing beside.
+    dz is asked for. alone: whether `run` takes no matrix and gives nothing beside. reduce: what
+    adds up gradients in the place of `reduced`.
     """
     alongs = [x.along for _, inputs, results, _ in form for x in (*inputs, *results) if isinstance(x, Given)]
     known = derivatives(form, wanted)
@@ -207,7 +209,8 @@ def of_epilogue(
         made = {s: dy * run(_epilogue(steps, given, read, Alone(s)))[0] for s in asked}
     else:
         return _together(run, dy, form, given, ends if of_sums else [], slots, alongs, known)
-    gradients = {i: _joined([reduced(made[s], alongs[i], given[i]) for s in slots[i]], given[i]) for i in wanted}
+    add_up = reduce or reduced
+    gradients = {i: _joined([add_up(made[s], alongs[i], given[i]) for s in slots[i]], given[i]) for i in wanted}
     return (_beside([made[s] for s in ends]) if of_sums else None), gradients
 
 
@@ -300,7 +303,7 @@ def added(rows_of: Any, rows: Any, like: Any) -> Any:
     torch = entry.pytorch()
     there, number = _within(like, rows)
     sums = torch.zeros(like.shape, dtype=torch.float32, device=like.device)
-    return sums.index_add_(0, number, torch.where(there[:, None], rows_of, 0.0)).to(like.dtype)
+    return sums.index_add_(0, number, torch.where(there[:, None], rows_of.float(), 0.0)).to(like.dtype)
 
 
 def _within(t: Any, rows: Any) -> tuple[Any, Any]:

@@ -49,6 +49,18 @@ class Vector:
             else:
                 current().when(current().compare("<", index, width), put)
 
+    def behind(self, row: Any) -> Vector:
+        """Give that of C's rows from `row` on, which are counted from 0."""
+        if self.along != "rows":
+            return self
+        return Vector(
+            cute.make_tensor(
+                self.values.iterator + row * self.values.stride[0],
+                cute.make_layout(cute.Int32(self.values.shape[0] - row), stride=self.values.stride[0]),
+            ),
+            self.along,
+        )
+
     def of_thread(self, place: Any, shared: Any) -> Any:
         """Give this thread's values, of a shape that broadcasts to those of its sums."""
         if self.along == "all":
@@ -186,6 +198,12 @@ class Hook:
     rows: Any = 0
     columns: Any = 0
     run: int | None = None
+
+    def behind(self, row: Any) -> Hook:
+        """Give the epilogue of C's rows from `row` on, which are counted from 0; it gives nothing beside C."""
+        of = lambda x: x.behind(row) if isinstance(x, Vector) else x  # noqa: E731
+        steps = tuple(Step(s.function, tuple(map(of, s.inputs)), s.results, s.pairs) for s in self.steps)
+        return Hook(steps, self.rows - row, self.columns, self.run)
 
     @property
     def spread(self) -> int:

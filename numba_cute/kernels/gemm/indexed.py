@@ -106,6 +106,11 @@ class Rows:
             there = b.select(within, cute.Int32(there), cute.Int32(NONE))
         return b.select(b.compare("<", row, self.extent), there, cute.Int32(BEYOND))
 
+    def part(self, begin: Any, end: Any) -> Rows:
+        """Give those of the product's rows from `begin` up to `end`, which are counted from 0."""
+        index = None if self.index is None else cute.domain_offset((begin,), self.index)
+        return Rows(self.matrix, index, cute.Int32(cute.min(cute.Int32(end), self.extent) - begin), self.vector)
+
     def at(self, number: Any, column: Any, batch: Any, count: int) -> Any:
         """Give `count` elements of a row, as a tensor whose memory begins at a multiple of them."""
         steps = self.matrix.stride
@@ -235,10 +240,46 @@ def hand_over(filled):
 
 
 @cute.jit
-def gather(rows, stages, sA, scheduler, splits, part, parts, k_tiles):
-    """Bring A's rows to all stages of all tiles of a CTA. A whole warp. rows: a Rows. stages: their pipeline."""
+def gather_tile(rows, ahead, filled, sA, first_row, first_k, end_k, under_way):
+    """Bring A's rows to the stages of a tile, and give how many are on their way then. A whole warp. rows: a Rows.
+    ahead, filled: of the pipeline, the stage that is copied to next, and the one that is said to be in. under_way: how
+    many stages are between them."""
     tile_m, tile_k = cute.size(sA, mode=[0]), cute.size(sA, mode=[1])
     lag = min(LAG, cute.size(sA, mode=[2]) - 2)
+    numbers = rows.of_lane(first_row, tile_m)
+    lost = cute.Int32(0)
+    for i in cute.range_constexpr(tile_m // WARP):
+        lost = cute.Int32(lost | (numbers[i] == NONE))
+        numbers[i] = max(numbers[i], cute.Int32(0))
+    lost = cute.Int32(arch.vote_any_sync(lost))
+    for k in range(cute.Int32(first_k), cute.Int32(end_k)):
+        stage = ahead.acquire_and_advance()
+        shared = sA[None, None, stage.index]
+        rows.copy(numbers, cute.Int32(k * tile_k), shared)
+        arch.cp_async_commit_group()
+        if lost != 0:
+            arch.cp_async_wait_group(0)
+            rows.spoil(first_row, shared)
+        if under_way == lag:
+            arch.cp_async_wait_group(lag)
+            hand_over(filled)
+        else:
+            under_way += 1
+    return under_way
+
+
+@cute.jit
+def gather_end(ahead, filled, under_way):
+    """Say that the last stages are filled, and wait until all have been read. A whole warp."""
+    arch.cp_async_wait_group(0)
+    for _ in range(under_way):
+        hand_over(filled)
+    ahead.tail()
+
+
+@cute.jit
+def gather(rows, stages, sA, scheduler, splits, part, parts, k_tiles):
+    """Bring A's rows to all stages of all tiles of a CTA. A whole warp. rows: a Rows. stages: their pipeline."""
     ahead, filled = stages.make_producer(), stages.make_producer()
     under_way = cute.Int32(0)
     work = scheduler.initial_work_tile_info()
@@ -246,28 +287,7 @@ def gather(rows, stages, sA, scheduler, splits, part, parts, k_tiles):
         m, _, layer = work.tile_idx
         _, split = share_of(layer, splits)
         first_k, end_k = part_of_k(k_tiles, split, splits, part, parts)
-        numbers = rows.of_lane(m * tile_m, tile_m)
-        lost = cute.Int32(0)
-        for i in cute.range_constexpr(tile_m // WARP):
-            lost = cute.Int32(lost | (numbers[i] == NONE))
-            numbers[i] = max(numbers[i], cute.Int32(0))
-        lost = cute.Int32(arch.vote_any_sync(lost))
-        for k in range(cute.Int32(first_k), cute.Int32(end_k)):
-            stage = ahead.acquire_and_advance()
-            shared = sA[None, None, stage.index]
-            rows.copy(numbers, cute.Int32(k * tile_k), shared)
-            arch.cp_async_commit_group()
-            if lost != 0:
-                arch.cp_async_wait_group(0)
-                rows.spoil(m * tile_m, shared)
-            if under_way == lag:
-                arch.cp_async_wait_group(lag)
-                hand_over(filled)
-            else:
-                under_way += 1
+        under_way = gather_tile(rows, ahead, filled, sA, m * cute.size(sA, mode=[0]), first_k, end_k, under_way)
         scheduler.advance_to_next_work()
         work = scheduler.get_current_work()
-    arch.cp_async_wait_group(0)
-    for _ in range(under_way):
-        hand_over(filled)
-    ahead.tail()
+    gather_end(ahead, filled, under_way)

@@ -9,12 +9,15 @@ BLOCK = 128  # elements of K, and columns of B, that share a scale
 
 
 @cute.jit
-def plainly(consumer, tiled_mma, acc, rA, rB, k_tiles):
-    """Set `acc` to the products of `k_tiles` stages. rA, rB: fragments, (V, M or N, K, stages)."""
+def plainly(consumer, tiled_mma, acc, rA, rB, k_tiles, gathered=None, done=None):
+    """Set `acc` to the products of `k_tiles` stages. rA, rB: fragments, (V, M or N, K, stages). gathered, done: where A
+    comes by another pipeline than B, two consumers of that: what is waited for, and what has been read."""
     adds = tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
     previous = consumer.wait()
     for k in range(k_tiles):
         stage = consumer.wait_and_advance()
+        if cute.const_expr(gathered is not None):
+            gathered.wait_and_advance()
         warpgroup.fence()
         first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
         cute.gemm(first, acc, rA[None, None, 0, stage.index], rB[None, None, 0, stage.index], acc)
@@ -24,16 +27,30 @@ def plainly(consumer, tiled_mma, acc, rA, rB, k_tiles):
         warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
         if k > 0:
             previous.release()
+            if cute.const_expr(done is not None):
+                release(done)
         previous = stage
     warpgroup.wait_group(0)
     previous.release()
+    if cute.const_expr(done is not None):
+        release(done)
 
 
 @cute.jit
-def nothing(consumer, k_tiles):
-    """Release `k_tiles` stages as they come."""
+def nothing(consumer, k_tiles, gathered=None, done=None):
+    """Release `k_tiles` stages as they come. gathered, done: as of `plainly`."""
     for _ in range(k_tiles):
         consumer.wait_and_advance().release()
+        if cute.const_expr(gathered is not None):
+            gathered.wait_and_advance()
+            release(done)
+
+
+@traced
+def release(done):
+    """Release the stage of a consumer, and go to the next."""
+    done.release()
+    done.advance()
 
 
 @traced

@@ -101,6 +101,17 @@ class Stores:
             cute.copy(tma, shared, there)
             self.ring.producer_commit()
 
+    def put_rows(self, values, slot, rows, shared, row, column):
+        """Store a piece by threads, each warp its 16 rows. The whole warpgroup.
+
+        values, slot: as of `put`. rows: a Rows of what there is. shared: this warp's rows of the slot. row, column:
+        where these begin in C."""
+        self.pieces.hold(values)
+        self.together.arrive_and_wait()  # all have stored what lay in the slot
+        self.pieces.put(slot)
+        self.together.arrive_and_wait()
+        rows.store(shared, row, column, 0, arch.lane_idx())
+
     def tail(self):
         """Wait until all pieces have been read. The whole warpgroup, at the end."""
         self.ring.producer_tail()

@@ -39,6 +39,12 @@ class Copies:
     whole: bool
     rows: Any = None
 
+    def part(self, begin: Any, end: Any) -> "Copies":
+        """Give what is copied of the product's rows from `begin` up to `end`, which are counted from 0."""
+        if self.rows is None:
+            return self
+        return Copies(self.copy, self.tile, self.mode, self.width, self.whole, self.rows.part(begin, end))
+
     def numbers(self, thread: Any, first: Any) -> Any:
         """Read the number of the row of each of this thread's vectors, where an index says it. first: the tile's first
         row in the product."""

@@ -17,11 +17,13 @@ from numba_cute import arch
 from numba_cute.seam import CuteError
 
 from .. import entry
+from .epilogue import Epilogue, hook
 from .groups import GroupedTiles
 from .hook import Hook
+from .indexed import by_index, named_of
 from .operands import check_rows, mapped, operand, swapped, tensor_of
 from .warps import make_tile
-from .warps_plan import RATE, START, Warps, check, cuts, kernel_of, of_tile
+from .warps_plan import RATE, START, Warps, check, check_room, cuts, kernel_of, of_tile
 
 KINDS = ("bfloat16", "float16")
 
@@ -34,11 +36,12 @@ def rows_of_groups(
     n_extent, k_extent = extents
     tiles = GroupedTiles(cute.make_tensor(ends), cute.size(a_layout, mode=[0]), columns, index, cute.Int32(0))
     if tiles.find():
-        rows_a, rows_c = cute.domain_offset((tiles.begin, 0), mA), cute.domain_offset((tiles.begin, 0), mC)
+        begin, end = tiles.begin, tiles.end
+        rows_a, rows_c = cute.domain_offset((begin, 0), mA), cute.domain_offset((begin, 0), mC)
         make_tile(
-            (tiles.m, tiles.n, tiles.group), (tiles.end - tiles.begin, n_extent, k_extent), None, dtype, acc_dtype,
-            c_dtype, rows_a, mB, rows_c, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b, copies_a, copies_b,
-            copies_c, a_layout, b_layout, c_layout, epilogue,
+            (tiles.m, tiles.n, tiles.group), (end - begin, n_extent, k_extent), None, dtype, acc_dtype, c_dtype, rows_a,
+            mB, rows_c, mD, tiled_mma, piece_mma, ldmatrix_a, ldmatrix_b, copies_a.part(begin, end), copies_b,
+            copies_c.part(begin, end), a_layout, b_layout, c_layout, epilogue.behind(begin),
         )  # fmt: skip
 
 
@@ -68,15 +71,15 @@ def _target(a: Any) -> Any:
     return entry.target_at(a) or cute.target(entry.WARPS)
 
 
-def _cut(a: Any, tiles: Any, k: int) -> Warps:
+def _cut(a: Any, tiles: Any, k: int, named: bool = False) -> Warps:
     """Choose the cut that takes the least time, by the model of `warps_plan`. tiles: how many a cut makes, K of so
-    many rows of 128 bytes."""
+    many rows of 128 bytes. named: as of `cuts`."""
     sms = entry.multiprocessors(a)
 
     def time(cut: Warps) -> float:
         return float(math.ceil(tiles(cut) / sms) * math.prod(cut.tile) * (k / 64 + START) / RATE[cut.tile])
 
-    return min(cuts(_target(a)), key=time)
+    return min(cuts(_target(a), named), key=time)
 
 
 def _checked(what: str, cut: Any) -> Warps:
@@ -88,23 +91,37 @@ def _checked(what: str, cut: Any) -> Warps:
     return cut
 
 
-def plan(a: Any, b: Any, ends: Any, c: Any, cut: Any = None) -> Any:
+def plan(
+    a: Any, b: Any, ends: Any, c: Any, cut: Any = None, epilogue: Any = None, rows: tuple[Any, Any] = (None, None)
+) -> Any:  # fmt: skip
     """Plan the launch of a grouped product. a, b, ends, c: as `grouped_gemm` takes them. cut: a Warps, or None for the
-    one that is thought best."""
-    what, (rows, k), (groups, n, _) = "grouped_gemm", a.shape, b.shape
+    one that is thought best. epilogue, rows: as of `grouped.plan`."""
+    what, k, (groups, n, _) = "grouped_gemm", a.shape[1], b.shape
+    indices = [r for r in rows if r is not None]
+    count = indices[0].shape[0] if indices else a.shape[0]
     check_kind(what, a)
     check_rows(what, "cp.async", a=a, b=b, out=c)
     along = lambda cut: math.ceil(n / cut.tile[1])  # noqa: E731
-    cut = _checked(what, cut or _cut(a, lambda cut: (rows / cut.tile[0] + min(groups, rows) / 2) * along(cut), k))
+    tiles = lambda cut: (count / cut.tile[0] + min(groups, count) / 2) * along(cut)  # noqa: E731
+    cut = _checked(what, cut or _cut(a, tiles, k, bool(indices)))
     columns, target = along(cut), _target(a)
-    most = (rows // cut.tile[0] + min(groups, rows)) * columns
+    most = (count // cut.tile[0] + min(groups, count)) * columns
+    given = epilogue.tensors if epilogue else []
+    form, read, named = epilogue and epilogue.form, len(given), (rows[0] is not None, rows[1] is not None)
 
-    def arguments(a: Any, b: Any, ends: Any, c: Any) -> Any:
-        dtype = entry.element_type(a)
-        parts = of_tile(cut, target, dtype, dtype, (tensor_of(a, 1), 1), operand(b, dtype), (tensor_of(c, 1), 1))
-        return *parts, ends, cute.Int32(columns), Hook(), (cute.Int32(n), cute.Int32(k))
+    def arguments(a: Any, b: Any, ends: Any, c: Any, *others: Any) -> Any:
+        dtype, own = entry.element_type(a), Epilogue.of(form, others[:read]) if form else None
+        a, c, of_a, of_c, _ = named_of(a, c, named, others[read:])
+        tA, tC, spread = tensor_of(a, 1), tensor_of(c, 1), own.spread if own else 1
+        by_a, by_c = (None if r is None else by_index(t, r, count) for t, r in ((tA, of_a), (tC, of_c)))
+        parts = of_tile(
+            cut, target, dtype, dtype, (tA, 1), operand(b, dtype), (tC, 1), spread=spread, named=(by_a, by_c)
+        )
+        made = hook(own, count, n // spread, False, 8 if spread == 2 else None, groups)
+        check_room(cut, target, made, parts[-1], cut.tile[1] // spread, dtype)
+        return *parts, ends, cute.Int32(columns), made, (cute.Int32(n), cute.Int32(k))
 
-    return _mapped(rows_of_groups, cut, (most, 1, 1), (a, b, ends, c), arguments)
+    return _mapped(rows_of_groups, cut, (most, 1, 1), (a, b, ends, c, *given, *indices), arguments)
 
 
 def plan_outer(x: Any, y: Any, ends: Any, c: Any, cut: Any = None) -> Any:

@@ -140,18 +140,24 @@ def arguments(
     counts = cute.Int32(tiles[0]), cute.Int32(tiles[1]), 1 if batches == 1 else cute.Int32(batches)
     order = utils.PersistentTileSchedulerParams(counts, (1, 1, 1), GROUP_M, False)
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, 8 if spread == 2 else None, batches)
+    check_room(cut, target, made, c_layout, tile_n // spread, c_dtype)
+    extents: tuple[Any, ...] = cute.Int32(m), cute.Int32(n), cute.Int32(k)
+    if n != int(c.shape[-1]) * spread:  # B's halves have room behind them
+        extents = (*extents, cute.Int32(int(c.shape[-1])))
+    return (*parts, order, made, extents, None if share is None else cute.Int32(share)), math.prod(tiles)
+
+
+def check_room(cut: Warps, target: Any, made: Any, c_layout: Any, columns: int, c_dtype: Any) -> None:
+    """Refuse an epilogue for which the ring has no room. made: its Hook. c_layout, c_dtype: of C's pieces. columns: of
+    a tile of C."""
     held = cute.size_in_bytes(c_dtype, c_layout)
-    held += cute.size_in_bytes(cute.Float32, made.layout(tile_m, tile_n // spread, 1))
+    held += cute.size_in_bytes(cute.Float32, made.layout(cut.tile[0], columns, 1))
     ring = stages_of(cut, target) * cut.stage
     if held > ring:
         raise CuteError(
             f"gemm: {cut}: the epilogue takes {held} bytes of shared memory, and there are {ring}: give more stages, "
             "or an epilogue of fewer vectors"
         )
-    extents: tuple[Any, ...] = cute.Int32(m), cute.Int32(n), cute.Int32(k)
-    if n != int(c.shape[-1]) * spread:  # B's halves have room behind them
-        extents = (*extents, cute.Int32(int(c.shape[-1])))
-    return (*parts, order, made, extents, None if share is None else cute.Int32(share)), math.prod(tiles)
 
 
 def of_tile(

@@ -7,7 +7,8 @@ twice: rows are channels, or parts of them, whose means and squares are joined b
 
 Backward: with h = (x - mean) * rstd and g = dy * weight, dx = (g - h * mean(g * h) - mean(g)) * rstd. Rows are channels
 here: one kernel sums dy * h and dy over each, of which a few numbers are made, those of a group and dweight and dbias;
-another computes dx of them. Both read x and dy. All in Float32.
+another computes dx of them. Both read x and dy. All in Float32. Images whose channels lie innermost are
+permuted before, and their results after it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute.kernels import entry
+from numba_cute.kernels.moves.permute import permute
 from numba_cute.kernels.reduce import added
 from numba_cute.kernels.rows.plan import MOST_BLOCKS, MOST_THREADS, Habit, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in, total
@@ -357,12 +359,33 @@ def groupnorm(x: Any, groups: int, weight: Any = None, bias: Any = None, *, eps:
     Float32.
 
     x: (images, C, …), a tensor of torch's on the GPU, of bfloat16, float16 or float32, its last mode contiguous (other
-    orders of the others are copied). groups: how many, which divides C. weight, bias: (C,), of any of these types, or
-    None. eps: added to the variance. out: where to write the result, dense, where no gradient is asked for; it may be
-    x. CuteError says which argument is not so. With gradients, and under torch.compile.
+    orders of the others are copied), or of torch.channels_last, as the result is then: on the way there and back a
+    kernel permutes both. groups: how many, which divides C. weight, bias: (C,), of any of these types, or None. eps:
+    added to the variance. out: where to write the result, of its order, where no gradient is asked for; it may be x.
+    CuteError says which argument is not so. With gradients, and under torch.compile.
     """
     if isinstance(groups, bool) or not isinstance(groups, int):
         raise CuteError(f"groupnorm: groups {groups!r} must be an int")
+    if _channels_last(x):
+        return _of_channels_last(x, groups, weight, bias, eps, out)
     torch = entry.pytorch()
     saved = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias))
     return FORWARD_ENTRY(x, weight, bias, groups, float(eps), saved, into=None if out is None else (out, None, None))[0]
+
+
+def _channels_last(x: Any) -> bool:
+    """Say whether an image's channels lie innermost, and nothing between them."""
+    return getattr(x, "ndim", 0) > 2 and not x.is_contiguous() and bool(x.movedim(1, -1).is_contiguous())
+
+
+def _of_channels_last(x: Any, groups: Any, weight: Any, bias: Any, eps: float, out: Any) -> Any:
+    """Normalise images whose channels lie innermost, and give such."""
+    modes = range(x.ndim)
+    if out is not None:
+        entry.check("groupnorm", "out", out, dtypes=(entry.type_name(x),), shape=tuple(x.shape), last=False, like=x)
+        if not _channels_last(out):
+            raise CuteError(f"groupnorm: out is {entry.described(out)}; x is of torch.channels_last, as it must be")
+    made = groupnorm(permute(x, tuple(modes)), groups, weight, bias, eps=eps)
+    there = None if out is None else out.movedim(1, -1)
+    y = permute(made, (0, *modes[2:], 1), out=there).movedim(-1, 1)
+    return y if out is None else out

@@ -210,33 +210,40 @@ def cross_entropy_forward(x, target, loss, lse, ignored, smoothing, z, spread):
         row = team.following(row)
 
 
-def gradient_of(team, powers, at, first, log, smoothing, z):
-    """The derivatives of a row's loss, of exp(x - lse), by this thread's vectors from `first` on."""
+def gradient_of(team, logits, at, first, log, smoothing, z, cap):
+    """The derivatives of a row's loss by this thread's vectors from `first` on; of capped ones by what they were."""
+    powers = exp(logits - log)
     if smoothing is None:
-        return team.less(powers, 1, at, first)
-    bent = powers * (1.0 + 2.0 * z * log) - smoothing * (1.0 / team.spread.length)
-    return team.less(bent, 1.0 - smoothing, at, first)
+        made = team.less(powers, 1, at, first)
+    else:
+        bent = powers * (1.0 + 2.0 * z * log) - smoothing * (1.0 / team.spread.length)
+        made = team.less(bent, 1.0 - smoothing, at, first)
+    if cap is None:
+        return made
+    part = logits * (1.0 / cap)
+    return made * (1.0 - part * part)
 
 
-def finish_losses(team, xs, dx, row, at, log, scale, smoothing, z):
+def finish_losses(team, xs, dx, row, at, log, scale, smoothing, z, cap):
     """Store a row's gradients: of the row when it comes to registers, or in shared memory, some vectors at a time."""
     if xs.kept is None:
         values = xs.take(team, row, ABSENT)
         team.meeting.sync()
         xs.refill(team, row)
-        team.write(dx, row, gradient_of(team, exp(values - log), at, 0, log, smoothing, z) * scale)
+        team.write(dx, row, gradient_of(team, values, at, 0, log, smoothing, z, cap) * scale)
     else:
         xs.wait()
         for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
             count = min(CHUNK, team.spread.vectors - first)
-            values = exp(team.read_some(xs.kept, row, ABSENT, first, count) - log)
-            values = gradient_of(team, values, at, first, log, smoothing, z) * scale
+            values = team.read_some(xs.kept, row, ABSENT, first, count)
+            values = gradient_of(team, values, at, first, log, smoothing, z, cap) * scale
             team.put_some(team.at(dx, row), row, values, first, count)
 
 
-def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, spread):
+def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, cap, spread):
     """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`, NaN where it is no
-    column. dx may be x. smoothing, z: as of `cross_entropy_forward`, both numbers or None."""
+    column. dx may be x. smoothing, z: as of `cross_entropy_forward`, both numbers or None. cap: None, or of logits
+    cap * tanh(y / cap) the number, by whose y the derivatives are."""
     team = Team.create(spread, row_count(x), 1)
     xs = Stream.create(team, rows_in(x))
     targets = cute.make_tensor(target)
@@ -252,7 +259,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, spr
         elif target_of_row < 0 or target_of_row >= spread.length:
             scale = cute.Float32(NAN)  # as the loss is
         at = cute.Int32(target_of_row)
-        finish_losses(team, xs, rows_in(dx), row, at, log, scale, smoothing, z)
+        finish_losses(team, xs, rows_in(dx), row, at, log, scale, smoothing, z, cap)
         row = team.following(row)
 
 
@@ -286,12 +293,15 @@ def cross_entropy_work(
 
 
 def cross_entropy_backward_work(
-    x: Any, target: Any, lse: Any, dloss: Any, dx: Any, ignored: int, smoothing: float = 0.0, z: float = 0.0
+    x: Any, target: Any, lse: Any, dloss: Any, dx: Any, ignored: int, smoothing: float = 0.0, z: float = 0.0,
+    cap: float = 0.0,
 ) -> entry.Work:  # fmt: skip
-    """Give the work of `cross_entropy_backward`, whose arguments these are; where both are 0, neither is there."""
+    """Give the work of `cross_entropy_backward`, whose arguments these are; where both smoothing and z are 0, neither
+    is there, and no cap that is."""
     chosen = spread_rows("cross_entropy backward", [x], [dx], habit=LOGITS)
     numbers = (np.float32(smoothing), np.float32(z)) if smoothing or z else (None, None)
-    return chosen.work(cross_entropy_backward, (np.int64(ignored), *numbers, chosen.spread))
+    capped = np.float32(cap) if cap else None
+    return chosen.work(cross_entropy_backward, (np.int64(ignored), *numbers, capped, chosen.spread))
 
 
 # The entries.

@@ -186,7 +186,8 @@ class Swizzles(Check):
             found = self._computed.get(thread, {}).get(address)
         else:
             last = reversed(self._computed.get(f, {}).items())
-            found = next((lay for (lanes, at), lay in last if at[lanes.index(thread.index)] == address), None)
+            own = ((at[lanes.index(thread.index)], lay) for (lanes, at), lay in last if thread.index in lanes)
+            found = next((lay for at, lay in own if at == address), None)
         return self._parts.get(thread.cta.smem, {}).get((thread, address)) if found is None else found
 
     def _compare(self, m: Any, memory: Any, region: Any, numbers: set[int], reader: _Lay) -> None:

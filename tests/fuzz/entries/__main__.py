@@ -28,6 +28,7 @@ WEIGHTS = {
     "matmul": 6,
     "matmul_rows": 3,
     "grouped_gemm": 3,
+    "grouped_rows": 3,
     "blockscaled_gemm": 3,
 }
 WEIGHTS |= dict.fromkeys(("rmsnorm", "layernorm", "groupnorm", "softmax", "cross_entropy", "linear_cross_entropy"), 3)

@@ -33,7 +33,7 @@ def quiet(function: Any) -> Any:
 
 def _convolution(d: Draw, modes: int, transposed: bool) -> None:
     kind = d.option(torch.bfloat16, torch.float16)
-    channels, outs = d.of(8, 8, 16, 24, 40, 72, *(() if transposed else (1, 3, 3, 12))), d.of(8, 8, 16, 24, 40, 72)
+    channels, outs = d.of(8, 8, 16, 24, 40, 72, 1, 3, 3, 12), d.of(8, 8, 16, 24, 40, 72, 1, 3, 12)
     extents = tuple(d.of(1, 2, 3, 5, 8, 9) for _ in range(modes))
     taps = tuple(d.option(1, 1, 2, 3, 3, 4) for _ in range(modes))
     each = lambda *choices: d.of(*choices) if d.one_in(2) else tuple(d.of(*choices) for _ in range(modes))  # noqa: E731

@@ -223,6 +223,68 @@ def grouped_gemm(d: Draw) -> None:
     close("result", made, want, size=size, add=ACCUMULATED.get(kind, 2.0**-18))
 
 
+def grouped_rows(d: Draw) -> None:
+    """Groups with an epilogue, and rows of A and of the result that an index names; with gradients where all are."""
+    kind, which = d.option(torch.bfloat16, torch.float16), d.option("", "a", "c", "ac")
+    groups, m, k = d.of(1, 2, 3, 5), d.of(1, 3, 17, 64, 129), multiple(d.of(*EXTENTS), 8)
+    pairs, factor, shift = d.option_in(2), d.option_in(2), d.option("none", "all", "each")
+    n = multiple(d.of(*EXTENTS), 8) * (1 + pairs)
+    rows, goal = d.of(1, 3, 17, 64), m + d.of(0, 0, 1, 7)
+    a, ends = d.elements((rows if "a" in which else m, k), kind), ends_of(d, groups, m)
+    b = d.elements((groups, n, k), kind)
+    b = b.mT.contiguous().mT if d.option_in(3) else b
+    index_a = index_of(d, "rows_of_a", m, rows, False) if "a" in which else None
+    index_c = index_of(d, "rows_of_c", m, goal, True) if "c" in which else None
+    out = torch.full((goal, n // (1 + pairs)), 7.0).to(kind) if "c" in which and d.one_in(2) else None
+    v = torch.randn(m, generator=d.torch) if factor else None
+    w = None if shift == "none" else torch.randn((n,) if shift == "all" else (groups, n), generator=d.torch)
+    names, others = {"rows_of_a": index_a, "rows_of_c": index_c}, [x for x in (v, w) if x is not None]
+
+    def entry(a: torch.Tensor, b: torch.Tensor, *given: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+        left, step = list(given), None
+        by = left.pop(0) if factor else None
+        if left:
+            step = gemm.bias(left.pop())
+        if pairs:
+            step = gemm.swiglu() if step is None else step | gemm.swiglu()
+        if by is not None:
+            step = gemm.scale(by, "rows") if step is None else step | gemm.scale(by, "rows")
+        return kernels.grouped_gemm(a, b, ends, epilogue=step, out=out, **names)
+
+    there = lambda index, count: (index >= 0) & (index < count)  # noqa: E731
+    last = int(ends[-1])
+    kept = torch.arange(m) < last if index_c is None else there(index_c, goal if out is not None else m)
+    kept &= torch.arange(m) < last
+
+    def reference(a: torch.Tensor, b: torch.Tensor, *given: torch.Tensor) -> torch.Tensor:
+        left, made, begin = list(given), [], 0
+        by = left.pop(0) if factor else None
+        x = a if index_a is None else a[index_a.long().clamp(0, rows - 1)]
+        x = x if index_a is None else torch.where(there(index_a, rows)[:, None], x, torch.nan)
+        for g, end in enumerate(ends.tolist()):
+            z = x[begin:end] @ b[g].T
+            z = z + (left[0] if shift == "all" else left[0][g]) if left else z
+            made.append(torch.nn.functional.silu(z[:, : n // 2]) * z[:, n // 2 :] if pairs else z)
+            begin = end
+        y = torch.cat(made)
+        return y if by is None else y * by[:last, None]
+
+    made = entry(a, b, *others, out=out)
+    want = reference(*(t.double() for t in (a, b, *others)))
+    got = made if index_c is None else made[index_c.long().clamp(0, len(made) - 1)]
+    size = float(want.nan_to_num(0, 0, 0).abs().max() if want.numel() else 0) + k
+    close("result", got[kept], want[kept[:last]], size=size, add=2.0**-9)
+    if index_c is not None:
+        own = torch.ones(len(made), dtype=torch.bool)
+        own[index_c[kept].long()] = False
+        equal("what nothing goes to", made[own], torch.full_like(made[own], 0.0 if out is None else 7.0))
+    whole = all(i is None or bool(there(i, c).all()) for i, c in ((index_a, rows), (index_c, m)))
+    if last and whole and out is None and bool(torch.isfinite(want).all()):
+        pick = lambda y: (y if index_c is None else y[index_c.long()])[:last]  # noqa: E731
+        call = lambda *given: pick(entry(*given))  # noqa: E731
+        gradients(d, call, reference, [a, b, *others], add=2.0**-6)
+
+
 def blockscaled_gemm(d: Draw) -> None:
     m, n, k = d.of(0, 1, 3, 17, 64, 129, 150), multiple(d.of(*EXTENTS), 8), multiple(d.of(*EXTENTS, 300), 16)
     groups = d.option(None, None, 1, 2, 3)
@@ -276,6 +338,7 @@ def mixed_gemm(d: Draw) -> None:
 
 
 CASES = {
-    "matmul": matmul, "matmul_rows": matmul_rows, "grouped_gemm": grouped_gemm, "blockscaled_gemm": blockscaled_gemm,
+    "matmul": matmul, "matmul_rows": matmul_rows, "grouped_gemm": grouped_gemm,
+    "grouped_rows": grouped_rows, "blockscaled_gemm": blockscaled_gemm,
     "mixed_gemm": mixed_gemm,
 }  # fmt: skip

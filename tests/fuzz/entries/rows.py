@@ -83,6 +83,8 @@ def groupnorm(d: Draw) -> None:
     lines = {n: line(n) for n in ("weight", "bias") if d.option_in(2)}
     eps = d.note("eps", d.of(1e-5, 1e-3))
     x = x.contiguous() if 0 in x.stride() else x
+    if places and d.note("channels last", d.option_in(4)):
+        x = x.movedim(1, -1).contiguous().movedim(-1, 1)
 
     def ours(x, *given):
         return kernels.groupnorm(x, groups, **dict(zip(lines, given)), eps=eps)
@@ -166,34 +168,38 @@ def cross_entropy(d: Draw) -> None:
 
 def linear_cross_entropy(d: Draw) -> None:
     shape, depth, n = d.shape(0, 2), d.option(8, 16, 24, 64, 72, 200), d.option(1, 5, 8, 33, 64, 100, 257)
-    kind, rows = d.option(torch.bfloat16, torch.float16), math.prod(shape)
+    kind, rows = d.option(torch.bfloat16, torch.float16, torch.float32), math.prod(shape)
     x = d.laid("x", d.elements((*shape, depth), kind))
     weight = d.laid("weight", d.elements((n, depth), kind, 0.3), unit=8, broadcast=False)
+    bias = [torch.randn(n, generator=d.torch).to(d.of(kind, torch.float32))] if d.option_in(2) else []
+    cap = d.note("softcap", d.of(0.0, 0.0, 2.0, 30.0))
     target, options = _entropy(d, n, shape)
     options["chunk_size"] = d.note("chunk_size", d.of(None, None, 1, 2, 3, 8))
     if any(0 in t.stride() for t in (x,)):
         x = x.contiguous()
 
-    def exact(x, weight):
+    def exact(x, weight, *bias):
         logits, at = x.reshape(-1, depth) @ weight.mT, target.reshape(-1).long()
+        logits = logits + bias[0] if bias else logits
+        logits = cap * torch.tanh(logits / cap) if cap else logits
         to = logits.detach().to(kind).double()
         logits = torch.where(torch.isfinite(to), logits + (to - logits.detach()), logits)  # as they are held
         smoothing, z = options["label_smoothing"], options["z_loss"]
         loss = _losses(logits, at, options["ignore_index"], smoothing, z).reshape(target.shape)
         return _reduced(loss, target, options)
 
-    def ours(x, weight):
-        return kernels.linear_cross_entropy(x, weight, target, **options)
+    def ours(x, weight, *bias):
+        return kernels.linear_cross_entropy(x, weight, target, *bias, softcap=cap, **options)
 
     finite = all(bool(torch.isfinite(t).all()) for t in (x, weight))
     seen = bool((target != options["ignore_index"]).any()) or options["reduction"] != "mean"
     if d.note("grad", d.option_in(2)) and finite and rows and seen:
-        return gradients(d, ours, exact, [x, weight], add=2.0**-6, smooth=False)
+        return gradients(d, ours, exact, [x, weight, *bias], add=2.0**-6, smooth=False)
     if not finite:  # how NaN and infinities of products add up is another matter
         x, weight = x.nan_to_num(0, 0, 0), weight.nan_to_num(0, 0, 0)
-    want = exact(x.double(), weight.double())
+    want = exact(*(t.double() for t in (x, weight, *bias)))
     size = want.abs().nan_to_num(0, 0, 0).max() + 10 if want.numel() else 1.0
-    close("loss", ours(x, weight), want, size=size, add=2.0**-9)
+    close("loss", ours(x, weight, *bias), want, size=size, add=2.0**-9)
 
 
 def topk(d: Draw) -> None:

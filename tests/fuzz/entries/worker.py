@@ -17,7 +17,7 @@ from .draw import Draw, Wrong
 OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
 """How a refusal begins: with the entry. All else is what the kernel, or a plan, was not made for: a fault."""
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES, **latent.CASES}
-CASES |= {f"{name}@sm_86": case for name, case in attention.CASES.items()}
+CASES |= {f"{name}@sm_86": case for name, case in {**attention.CASES, "grouped_rows": gemm.grouped_rows}.items()}
 """The cases by entry; behind an @ stands the target, where an entry has other kernels."""
 
 

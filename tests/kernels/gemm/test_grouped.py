@@ -9,7 +9,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import kernels
-from numba_cute.kernels.gemm import blockscaled, grouped, grouped_outer
+from numba_cute.kernels.gemm import blockscaled, grouped, grouped_entry, grouped_outer
 
 from ...conftest import _need_gpu
 from . import problems
@@ -197,7 +197,7 @@ def test_ragged_groups_are_right_on_a_gpu(dtype, how, cut):
     elif scales:
         blockscaled.blockscaled_gemm(given[0], given[1], *given[3:], given[2], out=out)
     else:
-        assert grouped.grouped_gemm(*given, out=out) is out
+        assert grouped_entry.grouped_gemm(*given, out=out) is out
     got = out.double().cpu().numpy()
     assert (got[sum(rows) :] == -7).all(), "rows of no group were written"
     got[sum(rows) :] = np.nan
@@ -212,7 +212,7 @@ def test_a_second_call_elsewhere_in_memory_goes_there():
     for _ in range(3):
         a = torch.randn(64, 72, device="cuda", dtype=torch.bfloat16)
         b = torch.randn(2, 24, 72, device="cuda", dtype=torch.bfloat16)
-        got = grouped.grouped_gemm(a, b, ends)
+        got = grouped_entry.grouped_gemm(a, b, ends)
         want = torch.cat([a[:5].double() @ b[0].double().T, a[5:60].double() @ b[1].double().T])
         torch.testing.assert_close(got[:60].double(), want, rtol=2.0**-7, atol=1e-3)
         del got
@@ -224,7 +224,7 @@ def test_a_result_may_be_the_first_in_its_memory():
     a, b = (torch.randn(*shape, 64, device="cuda", dtype=torch.bfloat16) for shape in ((8200,), (1, 4096)))
     ends = torch.tensor([8193], dtype=torch.int32, device="cuda")
     out = torch.full((8200, 4096), -7.0, device="cuda", dtype=torch.bfloat16)  # 64 MiB: an allocation of its own
-    grouped.grouped_gemm(a, b, ends, out=out)
+    grouped_entry.grouped_gemm(a, b, ends, out=out)
     torch.testing.assert_close(out[:8193].float(), (a[:8193] @ b[0].T).float(), rtol=2.0**-6, atol=1e-2)
     assert (out[8193:] == -7).all()
 
@@ -234,7 +234,7 @@ def test_it_is_an_operator_of_torch():
     a = torch.randn(64, 72, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(2, 24, 72, device="cuda", dtype=torch.bfloat16)
     ends = torch.tensor([5, 64], dtype=torch.int32, device="cuda")
-    torch.library.opcheck(grouped.GROUPED.made, (a, b, ends))
+    torch.library.opcheck(grouped_entry.GROUPED.made, (a, b, ends))
 
 
 @SLOW

@@ -79,7 +79,7 @@ def test_what_is_not_taken_is_refused_by_name():
             "groups 4 must divide the channels of x": lambda: kernels.groupnorm(x, 4),
             "the groups of x, .* have no elements": lambda: kernels.groupnorm(x[..., :0], 3),
             "weight is float32 of shape .*; its shape must be": lambda: kernels.groupnorm(x, 3, torch.ones(4)),
-            "its last mode must be contiguous": lambda: kernels.groupnorm(x.to(memory_format=torch.channels_last), 3),
+            "its last mode must be contiguous": lambda: kernels.groupnorm(x.mT, 3),
             "out .* must be dense": lambda: kernels.groupnorm(x, 3, out=torch.zeros(2, 6, 4, 8)[..., :4]),
             "1000003 places of a channel are too many": lambda: kernels.groupnorm(torch.zeros(1, 1, 1000003), 1),
         }.items():
@@ -104,3 +104,24 @@ def test_no_plan_spills_registers(channels, places, dtype):
         *(w.compile(*given) for w, given in zip(groupnorm.split_works(rows, rows, grouping), split)),
     ):
         assert (made.resources.spill_stores, made.resources.spill_loads, made.resources.local) == (0, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32], ids=str)
+def test_images_of_channels_last_give_such(kind):
+    x = torch.randn(2, 6, 3, 5).to(kind).contiguous(memory_format=torch.channels_last)
+    weight, bias = torch.randn(6), torch.randn(6)
+    mine = [t.clone(memory_format=torch.preserve_format).requires_grad_() for t in (x, weight, bias)]
+    exact = [t.detach().double().requires_grad_() for t in mine]
+    y, want = kernels.groupnorm(mine[0], 3, *mine[1:]), torch.nn.functional.group_norm(exact[0], 3, *exact[1:])
+    assert y.is_contiguous(memory_format=torch.channels_last)
+    dy = torch.randn(want.shape).to(kind)
+    found, right = torch.autograd.grad(y, mine, dy), torch.autograd.grad(want, exact, dy.double())
+    within = 0.01 if kind == torch.bfloat16 else 1e-5
+    for got, good in zip((y, *found), (want, *right), strict=True):
+        assert (got.double() - good).norm() <= within * good.norm()
+    out = torch.empty_like(x)
+    assert kernels.groupnorm(x, 3, weight, bias, out=out) is out and torch.equal(out, y)
+    with pytest.raises(cute.CuteError, match="x is of torch.channels_last, as it must be"):
+        kernels.groupnorm(x, 3, out=torch.empty(2, 6, 3, 5).to(kind))

@@ -126,10 +126,37 @@ def test_a_linear_layers_second_derivative_and_what_it_does_not_take_are_refused
     with pytest.raises(cute.CuteError, match="linear_cross_entropy: there is no second derivative"):
         first.sum().backward()
     for words, given in {
-        "x is float32 .*; its elements must be bfloat16 or float16": (x.float(), weight),
+        "x is float64 .*; its elements must be bfloat16, float16 or float32": (x.double(), weight),
+        "bias is .*; its shape must be": (x, weight, torch.zeros(9)),
         "rows must be multiples of 8 elements: pad x and weight with zeros": (x[:, :9].clone(), weight[:, :9].clone()),
         "weight is float16 .*; its shape must be": (x, weight[:, :8]),
         "its rows must lie apart by multiples of 8 elements": (x, torch.zeros(8, 20).half()[:, :16]),
     }.items():
         with pytest.raises(cute.CuteError, match=f"linear_cross_entropy: .*{words}"):
-            kernels.linear_cross_entropy(*given, target)
+            kernels.linear_cross_entropy(*given[:2], target, *given[2:])
+    with pytest.raises(cute.CuteError, match="softcap -1 must be 0, for none, or a number of 0.001 or more"):
+        kernels.linear_cross_entropy(x, weight, target, softcap=-1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize(
+    ("arch", "kind", "cap", "biased"),
+    [("sm_90a", torch.bfloat16, 5.0, True), ("sm_86", torch.float32, 3.0, True), ("sm_90a", torch.float32, 0.0, True),
+     ("sm_90a", torch.float16, 4.0, False)],
+)  # fmt: skip
+def test_a_linear_layers_logits_have_a_bias_and_a_cap(arch, kind, cap, biased, reduction):
+    x, weight, bias = torch.randn(2, 5, 16).to(kind), torch.randn(21, 16).to(kind), torch.randn(21)
+    target = torch.randint(0, 21, (2, 5))
+    target[0, 1] = -100
+    mine = [t.requires_grad_() for t in (x, weight, bias)[: 2 + biased]]
+    exact = [t.detach().double().requires_grad_() for t in mine]
+    options = {"label_smoothing": 0.1, "reduction": reduction}
+    with cute.simulation(arch, checks=False, sms=4):
+        got = kernels.linear_cross_entropy(*mine[:2], target, *mine[2:], softcap=cap, chunk_size=3, **options)
+        dy = torch.randn(got.shape)
+        found = torch.autograd.grad(got, mine, dy)
+    logits = (exact[0] @ exact[1].mT + (exact[2] if biased else 0.0)).movedim(-1, 1)
+    want = torch.nn.functional.cross_entropy(cap * torch.tanh(logits / cap) if cap else logits, target, **options)
+    for ours, right in zip((got, *found), (want, *torch.autograd.grad(want, exact, dy.double())), strict=True):
+        assert ours.shape == right.shape and (ours.double() - right).norm() <= 0.01 * right.norm()
