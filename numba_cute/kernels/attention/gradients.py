@@ -349,13 +349,6 @@ def checked(
     return *made, lse.new_empty((0,) if sink is None else (heads,))
 
 
-def place_of(x: Any) -> Any:
-    """Tell a tensor that a pass takes from others by where and how it lies, and a number by its type and digits."""
-    if not hasattr(x, "data_ptr"):
-        return type(x), repr(x)
-    return x.data_ptr(), x.dtype, x.shape, x.stride()
-
-
 class Passes:
     """The launches of passes, by their tensors' places, as allocators give the same ones again and again."""
 
@@ -365,16 +358,18 @@ class Passes:
     def __call__(self, arrays: Any, work: Any, options: Options, more: More) -> None:
         q = arrays[0]
         stream = entry.stream_of(q)
-        held = (*arrays, *work, *more.lengths, more.dlse, *more.listed, *more.aux, *more.mask_aux)
-        key = (stream, q.device, q.dtype, options, more.most_keys, *map(place_of, held))
-        ready = self.known.get(key)
+        held = (*arrays, *work, *more.lengths, more.dlse, *more.listed)
+        places = [None if t is None else (t.data_ptr(), t.shape, t.stride()) for t in held]
+        key = (stream, q.device, q.dtype, options, more.most_keys, *places)
+        reads = more.aux or more.mask_aux  # of a launch that is kept, these would stay in memory
+        ready = None if reads else self.known.get(key)
         if ready is None:
             sms, target = entry.multiprocessors(q), warps_target(q)
             todo = launches(arrays, work, sms=sms, options=options, more=more, target=target)
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            if q.is_cuda:  # a simulation's memory is known by its arrays, which are kept
+            if q.is_cuda and not reads:  # a simulation's memory is known by its arrays, which are kept
                 self.known[key] = ready
         with entry.on_device_of(q):
             for launch in ready:

@@ -102,8 +102,8 @@ def view_of(array: Any) -> Any | None:
     return view if call(array, ctypes.addressof(view)) == 0 else None
 
 
-def _library(array: Any) -> str:
-    return type(array).__module__.partition(".")[0]
+def _library(cls: Any) -> str:
+    return str(cls.__module__.partition(".")[0])
 
 
 def device_of(array: Any) -> int | None:
@@ -111,17 +111,16 @@ def device_of(array: Any) -> int | None:
     view = view_of(array)
     if view is not None:
         return int(view.device_id) if view.device_type == CUDA else None
-    if _library(array) == "torch" and callable(getattr(array, "data_ptr", None)):
+    if _library(type(array)) == "torch" and callable(getattr(array, "data_ptr", None)):
         return int(array.get_device()) if array.is_cuda else None
-    if _library(array) == "cupy" and hasattr(array, "data"):
+    if _library(type(array)) == "cupy" and hasattr(array, "data"):
         return int(array.device.id)
     return None
 
 
 def stream_of(array: Any) -> Stream | None:
     """The stream that an array's library is using on its device; None for anything that has no such stream."""
-    device = device_of(array)
-    return None if device is None else _stream(type(array), device)
+    return _stream(type(array), device_of(array))
 
 
 def _stream(cls: Any, device: int | None) -> Stream | None:
@@ -131,11 +130,10 @@ def _stream(cls: Any, device: int | None) -> Stream | None:
     functions = _exchange(cls)
     if functions is not None:
         return Stream(functions[1], None, device)
-    library = cls.__module__.partition(".")[0]
-    if library == "torch":
+    if _library(cls) == "torch":
         current = sys.modules["torch"].cuda.current_stream
         return Stream(0, _OfTorch(current, device), device)
-    return Stream(0, _of_cupy, device) if library == "cupy" else None
+    return Stream(0, _of_cupy, device) if _library(cls) == "cupy" else None
 
 
 @dataclass(frozen=True)
@@ -218,9 +216,9 @@ def description(array: Any, numba_type: Any) -> Description | None:
         return Description(
             "_numba_type_", numba_type, None, ("_strided_memory_view_shim", "ptr"), "shape", "strides", 0, 1
         )
-    if _library(array) == "cupy":
+    if _library(type(array)) == "cupy":
         return Description("dtype", array.dtype, ("data", "device_id"), ("data", "ptr"), "shape", "strides", 0, 1)
-    if _library(array) == "torch":
+    if _library(type(array)) == "torch":
         called = words.CALL_DEVICE | words.CALL_POINTER | words.CALL_STRIDES
         where = ("get_device", None), ("data_ptr", None)
         return Description("dtype", array.dtype, *where, "shape", "stride", called, 0, "requires_grad")
