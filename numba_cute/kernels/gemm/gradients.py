@@ -20,6 +20,7 @@ from numba_cute import CuteError
 from .. import entry
 from ..derivative import Dual, Hanging, dual
 from .epilogue import Epilogue, Form, Given, matrix, sums
+from .taken import broadcast
 
 SUM = "x"  # the slot of z; those of the epilogue's tensors are their numbers
 KINDS = ("bfloat16", "float16", "float32")
@@ -266,7 +267,7 @@ def product(multiply: Any, x: Any, y: Any, like: Any) -> Any:
     added up.
 
     multiply: `multiply(x, y)`. x, y: matrices, or batches of them that broadcast."""
-    batches = entry.pytorch().broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    batches = broadcast(x, y)
     own = (1,) * (len(batches) + 2 - like.ndim) + like.shape[:-2]
     repeated = [i for i, (n, whole) in enumerate(zip(own, batches)) if n != whole]
     if repeated:  # their batches are a part of what is summed over

@@ -24,14 +24,17 @@ RESULT = 2  # which of the tensors
 
 
 def broadcast(a: Any, b: Any) -> tuple[int, ...]:
-    """Give the batches of a product, as torch.matmul has them. CuteError for what does not broadcast."""
-    try:
-        return tuple(entry.pytorch().broadcast_shapes(a.shape[:-2], b.shape[:-2]))
-    except RuntimeError:
+    """Give the batches of a product, as torch.matmul has them. CuteError for what does not broadcast. (torch's
+    `broadcast_shapes` imports SymPy, half a second of a first call.)"""
+    one, other = a.shape[:-2], b.shape[:-2]
+    rank = max(len(one), len(other))
+    pairs = list(zip(*((1,) * (rank - len(x)) + tuple(x) for x in (one, other))))
+    if any(m != n and m != 1 and n != 1 for m, n in pairs):
         raise CuteError(
             f"matmul: a is {entry.described(a)} and b {entry.described(b)}; their batches must broadcast: the extents "
             "of each mode be the same, or one of them 1"
-        ) from None
+        )
+    return tuple(n if m == 1 else m for m, n in pairs)
 
 
 def merged(t: Any, batches: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
