@@ -7,6 +7,7 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,6 +70,7 @@ def torch_op(
         made.register_fake(fake or _fake(out))
         if devices is not None and "cpu" not in devices:
             made.register_kernel("cpu")(_simulated(name, operator))
+        _spare_dynamo(made)
         if backward is not None:
             made.register_autograd(backward, setup_context=setup_context or _keeping(torch, signature))
         functools.update_wrapper(made, function)
@@ -133,6 +135,19 @@ def _operator(name: str, function: Any, out: Any, signature: inspect.Signature) 
     functools.update_wrapper(operator, function)
     operator.__signature__ = signature  # type: ignore[attr-defined]
     return operator
+
+
+def _spare_dynamo(made: Any) -> None:
+    """Have an operator's functions run as they are while nobody has loaded torch._dynamo. torch loads it at the first
+    call of any operator, to keep torch.compile out of these functions: 1.4 s of a first call with gradients."""
+    functions = getattr(made, "_backend_fns", {})
+    for device, guarded in functions.items():
+        plain = getattr(guarded, "__wrapped__", guarded)
+        functions[device] = functools.wraps(plain)(functools.partial(_run, guarded, plain))
+
+
+def _run(guarded: Any, plain: Any, *args: Any, **named: Any) -> Any:
+    return (guarded if "torch._dynamo" in sys.modules else plain)(*args, **named)
 
 
 def _detached(x: Any) -> Any:

@@ -8,6 +8,7 @@ import importlib as _importlib
 import sys as _sys
 
 from ..seam.ground import names as _names
+from ..seam.ground.collecting import staying as _staying
 from ..seam.guards import facade as _facade
 
 # By name, the module that has it.
@@ -50,7 +51,8 @@ __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> object:
     """Load a kernel when it is first asked for."""
     if name in _FOUND_IN:
-        module = _importlib.import_module(f".{_FOUND_IN[name]}", __name__)
+        with _staying:
+            module = _importlib.import_module(f".{_FOUND_IN[name]}", __name__)
         return globals().setdefault(name, _facade.entry(getattr(module, name)))
     raise _names.absent_from(__name__, name, _sys._getframe(1))
 

@@ -67,12 +67,12 @@ def get_leaves(value: Any) -> tuple[Any, ...]:
 
 def known(layout: Any) -> Any:
     """Replace what is known (in the simulator) by plain numbers in a layout: for addresses, which need no types."""
-    found = layout.__dict__.get("_known")
+    found = layout.__dict__.get("_cute_known")
     if found is None:
         old = tuple(getattr(layout, f.name) for f in dataclasses.fields(layout))
         new = tuple(known(x) if isinstance(x, (Layout, ComposedLayout)) else seam.known(x) for x in old)
         found = layout if all(map(operator.is_, old, new)) else type(layout)(*new)
-        layout.__dict__["_known"] = found
+        layout.__dict__["_cute_known"] = found
     return found
 
 

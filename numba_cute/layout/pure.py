@@ -12,7 +12,7 @@ from ..seam import Leaf, field_names, is_static, is_static_class, traced
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_KEPT = "__cute_all_kept__"
+_KEPT = "_cute_all_kept"
 _NOTHING: dict[str, Any] = {}
 
 

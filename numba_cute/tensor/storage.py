@@ -353,9 +353,9 @@ def storage_class(cls: Any) -> Any:
     fields."""
     if "__cute_members__" in cls.__dict__:
         return cls
-    found = cls.__dict__.get("__cute_storage__")
+    found = cls.__dict__.get("_cute_storage")
     if found is None:
-        found = cls.__cute_storage__ = _make(cls, members_of(cls) or {}, {})
+        found = cls._cute_storage = _make(cls, members_of(cls) or {}, {})
     return found
 
 

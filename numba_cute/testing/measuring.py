@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from tqdm import tqdm
 
 from ..compiler.host.stopwatch import Stopwatch
 from ..seam import CuteError
+from ..seam.ground.records import dataclass
 from .clocks import Monitor
 from .provenance import machine
 from .results import Comparison, Timing

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..seam import CuteError
 from ..seam.ground.naming import described
+from ..seam.ground.records import dataclass
 from .statistics import Interval, median, median_interval
 
 __all__ = ["Comparison", "Timing"]

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ..seam.ground.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..runtime import from_dlpack
 from ..seam import CuteError, WrongArguments
 from ..seam.ground.names import other_arguments
 from ..seam.ground.naming import described, shown
+from ..seam.ground.records import dataclass
 from ..seam.marks.constexpr import LAUNCHER
 from ..tensor.tensor import extent
 from . import store

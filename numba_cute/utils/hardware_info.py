@@ -57,7 +57,7 @@ class HardwareInfo:
         """Count the clusters of `cluster_size` (1 to 16) CTAs that the GPU runs at once, one CTA to an SM.
 
         Uneven GPCs may leave SMs idle for clusters of more than two, which only the GPU itself tells: of a target it
-        is what all SMs hold. It needs NVRTC, which the cu12 and cu13 extras install.
+        is what all SMs hold.
         """
         if not isinstance(cluster_size, int) or not 1 <= cluster_size <= LARGEST_CLUSTER:
             raise CuteError(
@@ -70,16 +70,22 @@ class HardwareInfo:
         return _max_active_clusters(int(self.device.device_id), cluster_size)
 
 
+_PROBE = ".version 7.8\n.target {}\n.address_size 64\n.visible .entry probe()\n{{ ret; }}\n\0"
+"""PTX of a kernel that does nothing, which the driver assembles itself: to load NVRTC for it takes 50 ms."""
+
+
+def probe(target: str) -> bytes:
+    """Return the PTX of a kernel that does nothing, which a driver on any later GPU assembles too."""
+    return _PROBE.format(target).encode()
+
+
 @functools.cache
 def _max_active_clusters(device_id: int, cluster_size: int) -> int:
-    from cuda.core import Device, LaunchConfig, Program, ProgramOptions
+    from cuda.core import Device, LaunchConfig, ObjectCode
 
     device = Device(device_id)
-    major, minor = device.compute_capability
-    program = Program(
-        'extern "C" __global__ void probe() {}', code_type="c++", options=ProgramOptions(arch=f"sm_{major}{minor}")
-    )
-    kernel = program.compile("cubin").get_kernel("probe")
+    ptx = probe("sm_90" if device.compute_capability[0] >= 9 else "sm_80")
+    kernel = ObjectCode.from_ptx(ptx).get_kernel("probe")
     # All of an SM's shared memory, so that no two CTAs share one: what a persistent kernel does.
     room = device.properties.max_shared_memory_per_block_optin
     _raise_limit(kernel, room, device_id)

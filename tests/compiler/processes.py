@@ -77,25 +77,32 @@ def compiled(folder: Path) -> dict[str, Any]:
     made = []
     compile = offline._compile
     offline._compile = lambda *given: made.append(1) or compile(*given)
+    kernel = imported(folder)
     with config.override(cache_dir=str(folder / "cache")):  # of its own: kinds may read the same, by other ways
-        result = cute.compile(imported(folder), (array_type(),), arch="sm_90a")
+        keys = [key_of(kernel)]
+        result = cute.compile(kernel, (array_type(),), arch="sm_90a")
+        keys.append(key_of(kernel))
     values = [v for v in (OLD, NEW) if re.search(rf"\b{v}\b", result.ptx)]
-    return {"values": values, "compiled": bool(made), "notes": result.notes}
+    return {"values": values, "compiled": bool(made), "notes": result.notes, "keys": keys}
 
 
 def keys(folder: Path, texts: tuple[str, str]) -> list[str | None]:
     """Return the keys of the kernels of texts of a kind."""
-    from numba_cute.compiler.host import disk_cache
-
     found = []
     for text in texts:
         write(folder, text)
-        kernel = imported(folder)
-        found.append(disk_cache.key_of(kernel.py_func, (array_type(),), kernel.targetoptions, "sm_90a", "kernel").text)
+        found.append(key_of(imported(folder)))
         for name, module in list(sys.modules.items()):
             if str(getattr(module, "__file__", "")).startswith(str(folder)):
                 del sys.modules[name]
     return found
+
+
+def key_of(kernel: Any) -> str | None:
+    """Return the key of a kernel."""
+    from numba_cute.compiler.host import disk_cache
+
+    return disk_cache.key_of(kernel.py_func, (array_type(),), kernel.targetoptions, "sm_90a", "kernel").text
 
 
 def imported(folder: Path) -> Any:

@@ -62,3 +62,44 @@ def test_facts_of_the_target_are_read_as_they_are_answered():
     assert found[1] == found[2] and len(set(found)) == 3
     with pytest.raises(Unfollowed, match="hardware_info"):  # of a GPU
         fingerprint((sms, "sms"))
+
+
+@cute.struct
+class Held:
+    n: cute.Int32
+
+
+class More(Held):
+    def twice(self):
+        return 2 * self.n
+
+
+class Wider(cute.Layout):
+    def doubled(self):
+        return cute.size(self) * 2
+
+
+LAYOUT = cute.make_layout((4, 8))
+TILES = (cute.make_layout(4), (Wider(4, 1), cute.make_swizzle(1, 2, 3)))
+
+
+def shaped(shape: cute.Shape, n: cute.Constexpr):
+    return cute.size(shape) + n
+
+
+def test_what_compiling_remembers_of_objects_is_no_part_of_a_key():
+    """Another process, which found its other kernels on the disk, asks for this one with objects as they were made."""
+
+    @cute.kernel
+    def kernel(x):
+        held = More(cute.Int32(3))
+        x[0] = cute.size(LAYOUT) + TILES[1][0].doubled() + cute.size(TILES[0]) + held.twice() + shaped((2, 3), 4)
+
+    def key():
+        return disk_cache.key_of(kernel.py_func, (ARRAY,), {}, "sm_90a", "kernel").text
+
+    with config.override(cache=True):
+        before = key()
+        with config.override(cache=False):
+            cute.compile(kernel, (ARRAY,), arch="sm_90a")
+        assert before == key() is not None

@@ -38,6 +38,8 @@ def test_a_value_that_changed_is_compiled_anew_and_one_that_did_not_is_loaded(ki
     first, again, changed = request.getfixturevalue("some" if kind in IN_EACH_RUN else "all_others")[kind]
     assert (first.get("values"), again.get("values"), changed.get("values")) == ([OLD], [OLD], [NEW]), changed
     assert first["compiled"] and changed["compiled"] and again["compiled"] is (kind in NOT_KEPT)
+    for told in (first, again, changed):  # what compiling notes of objects is no part of them
+        assert len(set(told["keys"])) == 1
     assert any("is not kept" in note for note in first["notes"]) is (kind in NOT_KEPT)
 
 

@@ -12,9 +12,10 @@ import contextlib
 import dataclasses
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version as installed
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,8 +54,15 @@ def _versions() -> tuple[Any, ...]:
     found = []
     for name in _COMPILED_WITH:
         with contextlib.suppress(PackageNotFoundError):
-            found.append((name, installed(name)))
+            found.append((name, _installed(name)))
     return (sys.version, version(), tuple(found))
+
+
+def _installed(name: str) -> str:
+    """Return the version of a package. (`importlib.metadata.version` reads all that there is about it as a mail.)"""
+    found = distribution(name)
+    said = re.search(r"^Version: *(\S+)", found.read_text("METADATA") or "", re.M)
+    return said.group(1) if said else found.version
 
 
 def _environment() -> tuple[tuple[str, str], ...]:

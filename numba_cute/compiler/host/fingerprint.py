@@ -28,10 +28,10 @@ class _Digest(Walk):
 
     def __init__(self, prints: bool) -> None:
         super().__init__(prints)
-        self._hash = hashlib.blake2b(digest_size=20)
+        self._told: list[bytes] = []
 
     def digest(self) -> str:
-        return self._hash.hexdigest()
+        return hashlib.blake2b(b"".join(self._told), digest_size=20).hexdigest()
 
     def read(self, get: Read) -> Any:
         return get()
@@ -41,7 +41,7 @@ class _Digest(Walk):
             self.tell(part)
 
     def tell(self, *constants: Any) -> None:
-        self._hash.update(b"\x1f".join(map(_told, constants)) + b"\x1e")
+        self._told.append(b"\x1f".join(map(_told, constants)) + b"\x1e")
 
     def unordered(self, items: Iterable[Any]) -> None:
         self.tell(*sorted(fingerprint((x, "an item of a set")) for x in items))
@@ -49,6 +49,8 @@ class _Digest(Walk):
 
 def _told(x: Any) -> bytes:
     """Return the bytes that tell a constant from all others."""
+    if type(x) is str:  # of most
+        return b"str " + repr(x).encode(errors="surrogatepass")
     if type(x) is bytes:
         return b"bytes %d " % len(x) + x
     if type(x) is CodeType:

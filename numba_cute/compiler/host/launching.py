@@ -26,6 +26,7 @@ from numba.cuda.dispatcher import (
 from ...isa.form.limits import enough_smem
 from ...isa.form.targets import PORTABLE_CLUSTER
 from ...seam import CuteError
+from ...seam.ground.collecting import seldom
 from ...seam.ground.naming import described
 from ...seam.hooks.recording import recording
 from ...seam.marks.constexpr import forget_notes, static_arguments
@@ -310,7 +311,7 @@ class Launch:
 
     def _slowly(self, *given: Any, **named: Any) -> None:
         """Launch what no plan is of, and make one of it."""
-        with on_device_of(given):
+        with seldom, on_device_of(given):
             whole = static_arguments(self.given, given, named)
             stream = arrays.current_stream(whole) if self._setting.stream is None else self._setting.stream
             with MapMemory(self.grid, stream) as memory:

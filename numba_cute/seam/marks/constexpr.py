@@ -93,14 +93,14 @@ def _with_static_ints(value: Any) -> Any:
 def _of_shapes(fn: Any) -> frozenset[int]:
     """The positions of a function's parameters that are annotated as a shape, a coordinate or a tile: a tuple of these
     is static, as far as it holds ints."""
-    found: frozenset[int] | None = getattr(fn, "__cute_shapes__", None)
+    found: frozenset[int] | None = getattr(fn, "_cute_shapes", None)
     if found is None:
         notes, code = _notes(fn), getattr(fn, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code is not None else ()
         kinds = {n for n, t in notes.items() if any(get_origin(p) is tuple for p in get_args(t))}
         found = frozenset(i for i, n in enumerate(names) if n in kinds)
         if hasattr(fn, "__dict__"):
-            fn.__cute_shapes__ = found
+            fn._cute_shapes = found
     return found
 
 
@@ -143,7 +143,7 @@ def call_as_annotated(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
 
 def _annotated(fn: Any) -> dict[int, Any]:
     """The element types that a function's parameters are annotated with, by position."""
-    found: dict[int, Any] | None = getattr(fn, "__cute_annotated__", None)
+    found: dict[int, Any] | None = getattr(fn, "_cute_annotated", None)
     if found is None:
         notes = _notes(fn)
         code = getattr(fn, "__code__", None)
@@ -151,7 +151,7 @@ def _annotated(fn: Any) -> dict[int, Any]:
         elements = {n: t for n, t in notes.items() if getattr(t, "__cute_element__", False) and not isinstance(t, type)}
         found = {i: elements[n] for i, n in enumerate(names) if n in elements}
         if hasattr(fn, "__dict__"):
-            fn.__cute_annotated__ = found
+            fn._cute_annotated = found
     return found
 
 
@@ -213,7 +213,7 @@ def _of_host(host: Any) -> tuple[Any, tuple[str, ...]]:
 
 def _marked(fn: Any) -> frozenset[int]:
     """The positions of a function's parameters whose annotation is Constexpr, or names it."""
-    found = getattr(fn, "__cute_constexpr__", None)
+    found = getattr(fn, "_cute_constexpr", None)
     if found is None:
         notes = getattr(fn, "__annotations__", None) or {}
         names = {n for n, note in notes.items() if note is Constexpr or names_constexpr(note)}
@@ -221,7 +221,7 @@ def _marked(fn: Any) -> frozenset[int]:
         found = frozenset(at)
         if hasattr(fn, "__dict__"):
             with contextlib.suppress(AttributeError):  # it is immutable, and no function
-                fn.__cute_constexpr__ = found
+                fn._cute_constexpr = found
     return found
 
 
@@ -234,7 +234,7 @@ def constexpr_names(cls: type) -> frozenset[str]:
 
 def forget_notes(fn: Any) -> None:
     """Forget what a function's annotations said."""
-    for name in ("__cute_constexpr__", "__cute_annotated__", "__cute_shapes__"):
+    for name in ("_cute_constexpr", "_cute_annotated", "_cute_shapes"):
         getattr(fn, "__dict__", {}).pop(name, None)
 
 

@@ -198,7 +198,7 @@ def is_struct_class(cls: Any) -> bool:
     return "__cute_struct__" in own
 
 
-_VERDICT = "__cute_all_static__"
+_VERDICT = "_cute_all_static"
 
 
 @traced

@@ -15,7 +15,7 @@ _SOME: list[bool] = []
 def keep_on_host(obj: Any, why: str) -> None:
     """Mark an object of a static class as the host's alone, whose results are not remembered (`pure`), for they may
     change. why: for who gives it to a kernel."""
-    vars(obj).update({_WHY: why, "__cute_all_static__": False, "__cute_all_kept__": False})
+    vars(obj).update({_WHY: why, "_cute_all_static": False, "_cute_all_kept": False})
     _SOME[:] = [True]
 
 
