@@ -10,9 +10,11 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, utils
+from numba_cute.compiler.host import ptxas
 from numba_cute.nvgpu import cpasync
 from numba_cute.nvgpu.warpgroup import OperandMajorMode
 from numba_cute.runtime import from_dlpack
+from numba_cute.utils import hardware_info
 
 E4M3, E5M2 = cute.Float8E4M3FN, cute.Float8E5M2
 
@@ -36,6 +38,13 @@ def test_an_unknown_target_is_refused():
 def test_a_missing_gpu_is_said_to_be_missing():
     with pytest.raises(cute.CuteError, match="device_id 4096: no such GPU here"):
         utils.HardwareInfo(4096)
+
+
+@pytest.mark.parametrize("of, on", [("sm_80", "sm_86"), ("sm_90", "sm_90a"), ("sm_90", "sm_100a"), ("sm_90", "sm_120")])
+def test_the_kernel_that_is_asked_how_many_clusters_there_are_is_assembled_for_later_gpus(of, on):
+    text = hardware_info.probe(of)
+    assert text.endswith(b"}\n\0")  # the driver reads up to there
+    assert ptxas.assemble(text[:-1].decode(), on, None)[0].startswith(b"\x7fELF")
 
 
 @pytest.mark.gpu
