@@ -102,14 +102,14 @@ class Stores:
             self.ring.producer_commit()
 
     def put_rows(self, values, slot, rows, shared, row, column):
-        """Store a piece by threads, each warp its 16 rows. The whole warpgroup.
+        """Store a piece by threads, each warp the 16 rows that it has made. The whole warpgroup.
 
         values, slot: as of `put`. rows: a Rows of what there is. shared: this warp's rows of the slot. row, column:
         where these begin in C."""
         self.pieces.hold(values)
-        self.together.arrive_and_wait()  # all have stored what lay in the slot
+        self.together.arrive_and_wait()  # all have read what the epilogue takes, and stored what lay in the slot
         self.pieces.put(slot)
-        self.together.arrive_and_wait()
+        arch.sync_warp()
         rows.store(shared, row, column, 0, arch.lane_idx())
 
     def tail(self):
