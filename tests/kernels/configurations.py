@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every configuration that the plans of `numba_cute.kernels` can choose, as the plans' own tables and rules have them:
-for arrays of NumPy's, which are as large as it takes and hold nothing.
-
-python -m tests.kernels.configurations                how many there are
-python -m tests.kernels.configurations matmul 3       compile those in which any three choices meet, and tell of spills
-"""
+for arrays of NumPy's, which are as large as it takes and hold nothing. `python -m tests.kernels.spills` compiles them."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import itertools
-import sys
 import warnings
-from collections.abc import Iterator
-from time import process_time
 from typing import Any
 
 import numpy as np
@@ -39,7 +32,7 @@ from numba_cute.kernels.gemm import (
 )
 
 from . import configurations_rows
-from .covering import Space, covering
+from .covering import Space
 
 ARCH = "sm_90a"
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -385,63 +378,35 @@ SPACES = {
 
 
 class Machine:
-    """Compiles configurations, each kernel once, for sm_90a; the disk cache keeps them."""
+    """Compiles configurations, each kernel once; the disk cache keeps them."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
 
-    def __call__(self, kernel: Any, args: Any) -> Any:
+    def __call__(self, kernel: Any, args: Any, target: str = ARCH) -> Any:
         """What the assembler says of a kernel for such arguments."""
-        with compiling_for(ARCH):
-            types = types_of(kernel, args, ARCH)
+        with compiling_for(target):
+            types = types_of(kernel, args, target)
         cluster = getattr(kernel.py_func, "__cute_cluster__", None)
-        key = kernel.py_func.__code__, repr(sorted(kernel.targetoptions.items())), cluster, types
+        key = kernel.py_func.__code__, repr(sorted(kernel.targetoptions.items())), cluster, target, types
         if key not in self.known:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.known[key] = cute.compile(kernel, args, arch=ARCH).resources
+                self.known[key] = cute.compile(kernel, args, arch=target).resources
         return self.known[key]
 
 
-def faults(machine: Machine, launches: Any) -> list[str]:
+def faults(machine: Machine, launches: Any, target: str | None = None) -> list[str]:
     """What is wrong with some kernels, for their arguments: registers that are spilled, by the assembler's figures, or
-    that the target does not take them."""
+    that the target does not take them. target: the GPU's; by default an H200's."""
     found = []
     for kernel, args in launches:
         name = kernel.py_func.__name__
         try:
-            made = machine(kernel, args)
+            made = machine(kernel, args, target or ARCH)
         except cute.CuteError as e:
             found.append(f"{name}: {str(e).splitlines()[0]}")
             continue
         if made.spill_stores or made.spill_loads or made.local:
             found.append(f"{name}: {made}")
     return found
-
-
-def all_faults(machine: Machine, space: Space, strength: int) -> Iterator[str]:
-    """Yield what is wrong with the kernels of a space, with the configurations: of those in which any so many choices
-    meet."""
-    for choice in covering(space, strength):
-        for fault in faults(machine, space.launches(**choice)):
-            yield f"{', '.join(f'{name}={value}' for name, value in choice.items())}: {fault}"
-
-
-def main(*names_and_strength: str) -> None:
-    """Count configurations; or compile those of some spaces in which any so many choices meet."""
-    if not names_and_strength:
-        for name, make in SPACES.items():
-            made = make()
-            print(f"{name:28}{len(made.places()):9}", *(len(covering(made, n)) for n in (1, 2)), flush=True)
-        return
-    *names, strength = names_and_strength
-    for name in names or SPACES:
-        machine, began = Machine(), process_time()
-        for fault in all_faults(machine, SPACES[name](), int(strength)):
-            print(f"{name}: {fault}", flush=True)
-        most = max(r.registers for r in machine.known.values())
-        print(f"{name}: {len(machine.known)} kernels, {process_time() - began:.0f} s, {most} registers", flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
