@@ -7,9 +7,9 @@ python -m tests.kernels.spills --minutes 9              stops after so long; the
 python -m tests.kernels.spills --failing                those again that failed last, whatever changed since
 python -m tests.kernels.spills --count                  how many configurations, and how many are compiled
 
-Each configuration is a line of the record (out/spills.jsonl) as soon as it is done. A line counts as long as the library
-and the lists of configurations are as they were: what has one is not compiled again. What fails is printed at once, and
-all that fails once more at the end; the exit status says whether something does.
+Each configuration is a line of the record (out/spills.jsonl) as soon as it is done. A line counts as long as the
+library and the lists of configurations are as they were: what has one is not compiled again. What fails is printed at
+once, and all that fails once more at the end; the exit status says whether something does.
 """
 
 from __future__ import annotations

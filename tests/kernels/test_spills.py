@@ -14,7 +14,8 @@ import numba_cute as cute
 from numba_cute.kernels.gemm import plan as gemm_plan
 
 from . import spills
-from .configurations import ROOMS, SPACES, Machine, faults, matmul_launches, offered
+from .configurations import SPACES, Machine, faults
+from .configurations_gemm import ROOMS, matmul_launches, offered
 from .configurations_rows import BF16, norm_backward
 from .covering import Space, covering
 
@@ -26,7 +27,8 @@ WORST = {
         dtype=cute.BFloat16, c_type=cute.BFloat16, epilogue="amax", **PLAIN, **CUT
     ),
     "norm backward": lambda: norm_backward(
-        length=131072, dtype=BF16, others=BF16, centred=False, weighted=True, adds=False
+        length=131072, dtype=BF16, others=BF16, centred=False, weighted=True, adds=False, offset=0.0,
+        packed=False,
     ),
 }  # fmt: skip
 """Of two kernels what spilled once."""
