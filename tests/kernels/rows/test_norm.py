@@ -100,9 +100,11 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype, centred, resid
 
 
 LONG = {
-    "a part of a warp": (Spread(60, 4, 4, 5, 8), 5, 1), "two teams": (Spread(1000, 8, 32, 4, 2), 5, 1), "a ring": (Spread(768, 8, 32, 3, 1, 1, 1), 5, 2),
+    "a part of a warp": (Spread(60, 4, 4, 5, 8), 5, 1),
+    "two teams": (Spread(1000, 8, 32, 4, 2), 5, 1),
+    "a ring": (Spread(768, 8, 32, 3, 1, 1, 1), 5, 2),
     "a ragged cluster with a ring": (Spread(1000, 8, 32, 3, 1, 2, 2, False, 63), 5, 1),
-}  # fmt: skip
+}
 """Of which a thread has no registers for both sums and a row: as of SPREADS."""
 
 
