@@ -18,7 +18,6 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -166,17 +165,18 @@ def _device(index: int) -> Gpu:
     return Gpu(found.name, f"{found.major}.{found.minor}", found.multi_processor_count)
 
 
-_USED: ContextVar[Table | None] = ContextVar("table", default=None)
+_used: Table | None = None  # a plain global, which `cute.runtime.remembered` looks at before what it remembers
 
 
 @contextlib.contextmanager
 def using(table: Table) -> Iterator[None]:
-    """Let plans choose by a table, whatever GPU is here, as long as the context lasts."""
-    before = _USED.set(table)
+    """Let plans choose by a table, whatever GPU is here, as long as the context lasts: those of the whole process."""
+    global _used
+    before, _used = _used, table
     try:
         yield
     finally:
-        _USED.reset(before)
+        _used = before
 
 
 def with_numbers(table: Table, name: str, **values: Any) -> Table:
@@ -188,9 +188,8 @@ def with_numbers(table: Table, name: str, **values: Any) -> Table:
 def table() -> Table:
     """Give the table of the GPU to which launches go now, or the one that is used; in a simulation the nearest, without
     a word."""
-    used = _USED.get()
-    if used is not None:
-        return used
+    if _used is not None:
+        return _used
     gpu = here()
     return _nearest(gpu) if gpu is USUAL or entry.simulated() is not None else table_for(gpu)
 

@@ -142,6 +142,7 @@ BY_WARPS = Space(
 def grouped_by_warps(*, target: str, dtype: Any, b_along: int, odd: bool, cut: Any) -> Any:
     n, k = 512 - 8 * odd, 512 - 8 * odd
     a, b, ends, c = empty((300, k), dtype), empty((2, n, k), dtype, b_along), empty((2,), I32), empty((300, n), dtype)
+    cut = cut._replace(stages=warps_plan.stages_of(cut, cute.target(target)))  # arrays of NumPy's are an sm_80's
     made, outer = grouped.plan(a, b, ends, c, cut=cut), grouped_outer.plan(a, c, ends, empty((2, k, n), dtype), cut)
     return [(made.kernel, made.static), (outer.kernel, outer.static)]
 
