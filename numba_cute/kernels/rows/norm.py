@@ -202,7 +202,7 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, offset, cen
     xs.start(team)
     dys.start(team)
     more.start(team)
-    if in_parts(team.spread, dweight, dbias):
+    if cute.const_expr(in_parts(team.spread, dweight, dbias)):
         backward_of_long_rows(team, xs, dys, more, weight, mean, rstd, dx, dweight, dbias, offset, meeting_place)
         return
     dw, db = team.zeros(), team.zeros()

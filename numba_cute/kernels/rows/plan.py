@@ -207,7 +207,7 @@ def spread_rows(
     vectors = -(-count // (threads * cluster))
     teams = max(1, (known.again_block if again else known.block) // threads) if cluster == 1 else 1
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
-    lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
+    lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // size  # all teams'
     whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
     if again and whole:
         again, resident, stages = False, 1, 2
