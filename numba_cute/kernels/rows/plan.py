@@ -169,7 +169,8 @@ def spread_rows(
 
     what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has
     rows of that length too, or is one. habit: the kernel's. unit: of how many elements no vector may have those of two,
-    since each vector takes numbers of its own. CuteError for rows longer than a cluster holds, and for those without elements.
+    since each vector takes numbers of its own. CuteError for rows longer than a cluster holds, and for those without
+    elements.
 
     Of a GPU it knows, of all kernels, or of one in `habits`: `direct`, bytes of a row, of all streams, up to which it
     is loaded to registers; `resident`, blocks of MOST_THREADS of an SM that read rows once more, or as many threads,
@@ -188,17 +189,7 @@ def spread_rows(
     size = sum(a.itemsize for a in streams)
     straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
     again = habit.again and straight and length * size > known.direct
-    if again:
-        most = vector * max(1, known.again // len(streams))
-        threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
-        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
-            most *= 2  # the longest rows: fewer blocks share an SM
-    else:
-        most = min(habit.elements, known.short_each) if length <= known.short else habit.elements
-        if unit and length <= known.short:
-            most = min(most, OWN_NUMBERS * vector)
-        least = known.long_threads if habit.whole and length >= known.long else 8
-        threads = max(least, min(MOST_THREADS, _power(-(-length // most))))
+    most, threads = _shares(known, habit, length, vector, len(streams), size, unit, again)
     cluster = _power(-(-length // (threads * most)))
     if cluster > MOST_BLOCKS:
         longest = threads * MOST_BLOCKS * most
@@ -225,6 +216,26 @@ def spread_rows(
     if whole:
         groups = min(groups, resident * _at_once(streams[0], cluster))
     return Spreading(spread, groups, resident)
+
+
+def _shares(
+    known: Any, habit: Habit, length: int, vector: int, streams: int, size: int, unit: int, again: bool
+) -> tuple[int, int]:  # fmt: skip
+    """Choose how many elements of a row a thread has at most, and the threads of a block that share it. streams: how
+    many matrices are read. size: bytes of an element of all of them. again: whether rows are read once more. All
+    others as of `spread_rows`."""
+    if again:
+        most = vector * max(1, known.again // streams)
+        threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
+        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
+            most *= 2  # the longest rows: fewer blocks share an SM
+    else:
+        most = min(habit.elements, known.short_each) if length <= known.short else habit.elements
+        if unit and length <= known.short:
+            most = min(most, OWN_NUMBERS * vector)
+        least = known.long_threads if habit.whole and length >= known.long else 8
+        threads = max(least, min(MOST_THREADS, _power(-(-length // most))))
+    return most, threads
 
 
 def known_of(habit: Habit) -> Any:

@@ -124,6 +124,15 @@ def test_gradients_of_rows_that_are_read_twice_are_right(rng, name, residual):
     near(got[2], want[2], F32, 4)
 
 
+def test_rows_have_gradients_without_sums(rng):
+    x, dy = rng.standard_normal((2, 11, 60)).astype(np.float32)
+    dx, rstd = np.full_like(x, np.nan), (1 / np.sqrt((x * x).mean(1))).astype(np.float32)
+    made, _, _ = norm.backward_works(dy, x, None, None, dx, False)
+    made.simulate(dy, x, None, None, rstd, None, dx, None, None)
+    h = x.astype(np.float64) * rstd[:, None]
+    near(dx, (dy - h * (dy * h).mean(1, keepdims=True)) * rstd[:, None], F32, 4)
+
+
 def test_bias_alone_has_a_gradient(rng):
     x, dy = rng.standard_normal((2, 11, 60)).astype(np.float32)
     made, groups, adding = norm.backward_works(dy, x, None, None, np.empty_like(x), True)
