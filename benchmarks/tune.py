@@ -2,11 +2,12 @@
 """Measure this GPU, and write the table by which the plans of numba_cute.kernels choose (kernels/tuned/).
 
 For products of several shapes the cuts that the model finds best are timed; the numbers of the model are then fitted to
-all these times, and the best cuts are the table's rows. The numbers of other entries are taken from the nearest table,
-which the new one names.
+all these times, and the best cuts are the table's rows. Thresholds of rows, permutes, rotary and attention are chosen
+among some (tune_choices.py). The other numbers are taken from the nearest table, which the new one names.
 
 python -m benchmarks tune                           a new table, in numba_cute/kernels/tuned/
 python -m benchmarks tune --sizes 512x4096x4096     of these shapes
+python -m benchmarks tune --no-choices              leave thresholds as they are in the nearest table
 python -m benchmarks tune --rows                    keep the best cut of each shape in the table too
 """
 
@@ -24,7 +25,7 @@ from numba_cute.kernels import tuning
 from numba_cute.kernels.gemm import Plan, launches, plan as gemm_plan
 from numba_cute.kernels.gemm.operands import Source
 
-from . import harness
+from . import harness, tune_choices
 from .harness import Entry, Figure, Result
 
 SIZES = (
@@ -104,12 +105,13 @@ class Shape(Source):
 
 def table(
     gpu: tuning.Gpu, search: Callable[[tuple[int, int, int]], Any], sizes: Sequence[tuple[int, int, int]],
-    dtype: Any, date: str, rows: bool = False,
+    dtype: Any, date: str, rows: bool = False, choose: Callable[[tuning.Table], tuning.Table] | None = None,
 ) -> tuple[tuning.Table, list[Sample]]:  # fmt: skip
     """Measure, and give a GPU's table, and the measurements.
 
     search: gives of M, N and K what `tuned.tune` gives. dtype: of the operands. date: of today. rows: whether the best
-    cuts are the table's rows. Numbers of what is not measured are those of the nearest table."""
+    cuts are the table's rows. choose: gives a table with thresholds that were measured, or None. Numbers of what is not
+    measured are those of the nearest table."""
     before, samples, best = tuning.near(gpu, tuning.tables()), [], []
     for extents in sizes:
         found = search(extents)
@@ -122,7 +124,11 @@ def table(
         return gemm_plan.modelled(s.cut, row_major(s.extents), s.extents[2], dtype, gpu.sms, known=numbers)
 
     numbers = {**before.numbers, "matmul": fitted(before.numbers["matmul"], samples, predict)}
-    by = f"python -m benchmarks tune (matmul); the rest is of {before.gpu.name}, {before.date}: {before.by}"
+    measured = "matmul"
+    if choose is not None:
+        numbers = choose(before._replace(numbers=numbers)).numbers
+        measured += ", thresholds of " + ", ".join(dict.fromkeys(c.entry for c in tune_choices.CHOICES))
+    by = f"python -m benchmarks tune ({measured}); the rest is of {before.gpu.name}, {before.date}: {before.by}"
     return tuning.Table(gpu, date, by, numbers, {"matmul": best if rows else []}), samples
 
 
@@ -142,6 +148,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", type=size, nargs="+", default=SIZES, help="MxNxK")
     parser.add_argument("--keep", type=int, default=16, help="how many cuts that the model finds good are measured")
     parser.add_argument("--rows", action="store_true", help="keep the best cut of each shape in the table too")
+    parser.add_argument("--no-choices", action="store_true", help="leave thresholds as they are in the nearest table")
     parser.add_argument("--folder", type=Path, default=tuning.FOLDER, help="where the table is written")
 
 
@@ -161,9 +168,13 @@ def run(options: argparse.Namespace) -> Result:
         print(found)
         return found
 
+    def choose(known: tuning.Table) -> tuning.Table:
+        return tune_choices.chosen(known, tune_choices.cases_here(), tune_choices.seconds)
+
     made, samples = table(
-        tuning.here(), search, options.sizes, cute.BFloat16, harness.machine()["date"][:10], options.rows
-    )
+        tuning.here(), search, options.sizes, cute.BFloat16, harness.machine()["date"][:10], options.rows,
+        None if options.no_choices else choose,
+    )  # fmt: skip
     file = tuning.file_of(made.gpu, options.folder)
     if not options.no_keep:
         file.write_text(tuning.written(made))

@@ -10,13 +10,14 @@ target.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -25,7 +26,20 @@ from numba_cute import PerformanceWarning
 
 from . import entry
 
-__all__ = ["FOLDER", "Gpu", "Table", "here", "near", "numbers", "read", "table_for", "tables", "written"]
+__all__ = [
+    "FOLDER",
+    "Gpu",
+    "Table",
+    "here",
+    "near",
+    "numbers",
+    "read",
+    "table_for",
+    "tables",
+    "using",
+    "with_numbers",
+    "written",
+]
 
 FOLDER = Path(__file__).with_name("tuned")
 NEAR = 2.0
@@ -151,8 +165,31 @@ def _device(index: int) -> Gpu:
     return Gpu(found.name, f"{found.major}.{found.minor}", found.multi_processor_count)
 
 
+_used: Table | None = None  # a plain global, which `cute.runtime.remembered` looks at before what it remembers
+
+
+@contextlib.contextmanager
+def using(table: Table) -> Iterator[None]:
+    """Let plans choose by a table, whatever GPU is here, as long as the context lasts: those of the whole process."""
+    global _used
+    before, _used = _used, table
+    try:
+        yield
+    finally:
+        _used = before
+
+
+def with_numbers(table: Table, name: str, **values: Any) -> Table:
+    """Give a table with some other numbers. name: of an entry. values: of these numbers."""
+    changed = SimpleNamespace(**{**vars(table.numbers[name]), **values})
+    return table._replace(numbers={**table.numbers, name: changed})
+
+
 def table() -> Table:
-    """Give the table of the GPU to which launches go now; in a simulation the nearest, without a word."""
+    """Give the table of the GPU to which launches go now, or the one that is used; in a simulation the nearest, without
+    a word."""
+    if _used is not None:
+        return _used
     gpu = here()
     return _nearest(gpu) if gpu is USUAL or entry.simulated() is not None else table_for(gpu)
 

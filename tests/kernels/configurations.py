@@ -1,476 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every configuration that the plans of `numba_cute.kernels` can choose, as the plans' own tables and rules have them:
-for arrays of NumPy's, which are as large as it takes and hold nothing.
-
-python -m tests.kernels.configurations                how many there are
-python -m tests.kernels.configurations matmul 3       compile those in which any three choices meet, and tell of spills
+for arrays of NumPy's, which are as large as it takes and hold nothing. `python -m tests.kernels.spills` compiles them.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-import itertools
-import sys
 import warnings
-from collections.abc import Iterator
-from time import process_time
 from typing import Any
-
-import numpy as np
 
 import numba_cute as cute
 from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host.offline import types_of
-from numba_cute.kernels import gemm
-from numba_cute.kernels.attention import (
-    entry as attention_entry,
-    gradients as attention_gradients,
-    latent_entry,
-    latent_plan,
-    plan as attention,
-)  # fmt: skip
-from numba_cute.kernels.attention.options import capped
-from numba_cute.kernels.attention.values import turned_shape
-from numba_cute.kernels.conv import plan as conv
-from numba_cute.kernels.conv.operands import Columns, Filter, Image, Turned, Walk
-from numba_cute.kernels.gemm import (
-    blockscaled,
-    gradients,
-    grouped,
-    grouped_outer,
-    mixed,
-    pack,
-    plan as gemm_plan,
-)
 
-from . import configurations_rows
-from .covering import Space, covering
-
-ARCH = "sm_90a"
-F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
-FLOATS = [cute.BFloat16, cute.Float16, cute.Float32]
-CLUSTERS = 3  # that fit on the device
-
-
-def empty(shape: tuple[int, ...], dtype: Any, along: int = -1) -> Any:
-    """An array of which no memory is touched, contiguous along one of its last two modes."""
-    dtype = getattr(dtype, "numpy", dtype)
-    if along == -1:
-        return np.zeros(shape, dtype)
-    *outer, rows, columns = shape
-    return np.zeros((*outer, columns, rows), dtype).swapaxes(-1, -2)
-
-
-# ---------------------------------------------------------------- matmul
-
-
-def epilogues(m: int, n: int, like: Any, batch: tuple[int, ...] = ()) -> dict[str, Any]:
-    """By name, epilogues of every kind, for C (m, n): what `gemm` offers, all in a row, and what gradients take."""
-    f = lambda *shape: np.zeros(shape, F32)  # noqa: E731
-    made = {
-        "bias": gemm.bias(empty((n,), like.dtype)), "scale": gemm.scale(f(m), "rows"), "residual": gemm.residual(like),
-        "relu": gemm.relu(), "silu": gemm.silu(), "gelu": gemm.gelu("none"), "swiglu": gemm.swiglu(),
-        "geglu": gemm.geglu(), "amax": gemm.amax(f(1)), "total": gemm.total(f(m)),
-        "amax, columns": gemm.amax(f(n), "columns"), "total, columns": gemm.total(f(n), "columns"),
-        "amax, rows": gemm.amax(f(m), "rows"),
-    }  # fmt: skip
-    made["all"] = (
-        gemm.scale(f(m), "rows") | made["bias"] | gemm.gelu() | gemm.residual(like, 2.0) | made["total"]
-        | made["total, columns"] | made["amax"]
-    )  # fmt: skip
-    made["swiglu and more"] = gemm.scale(0.5) | gemm.bias(f(2 * n)) | gemm.swiglu() | gemm.residual(like) | made["amax"]
-    for name in ("gelu", "swiglu"):  # what hangs on the sums, and a vector's gradient that is added up
-        first = gemm.bias(f(n * made[name].spread)) | made[name]
-        steps, read = gradients.followed(first.form, (0,), False)
-        ends = gradients.SUM if name == "gelu" else (gradients.SUM, 0)
-        last = gradients.Take(ends, (0,) if name == "gelu" else ((0, 0),))
-        made[f"gradient of {name}"] = gradients._epilogue(
-            steps, first.tensors, read, last, gemm.matrix(like), results=(gemm.sums(f(n), "columns"),)
-        )
-    return made
-
-
-def offered() -> set[str]:
-    """The names of all that `gemm` offers as an epilogue."""
-    return {n for n in gemm.__all__ if inspect.signature(getattr(gemm, n)).return_annotation == "Epilogue"}
-
-
-ROOMS = {"none": (1, 0)} | {
-    name: gemm_plan.room_of(e) for name, e in epilogues(8, 8, empty((8, 8), cute.BFloat16)).items()
-}
-"""Of each epilogue what the plan asks of it."""
-
-
-@functools.cache
-def cuts(order: int, dtype: Any, room: tuple[int, int], width: int) -> frozenset[Any]:
-    """All cuts that `gemm/plan.py` may choose for any problem with such a C and an epilogue of such a room."""
-    every = {"none": None, **epilogues(8, 8, empty((8, 8), cute.BFloat16))}
-    like = every[next(name for name, r in ROOMS.items() if r == room)]
-    shapes = [(4096, 256), (256, 4096)]
-    found = [gemm_plan.cuts(empty(s, F32, order), 1 << 16, dtype, like, width) for s in shapes]
-    return frozenset(itertools.chain(*found))
-
-
-def matmul_holds(*, dtype: Any, c_type: Any, a_along: int, b_along: int, order: int, batched: bool, epilogue: str,
-                 **cut: Any) -> bool:  # fmt: skip
-    results = [cute.Int32] if dtype == cute.Int8 and epilogue == "none" else C_TYPES[:-1]
-    alongs = (-1, -2) if dtype.width == 16 else (-1,)
-    gradient = "gradient" not in epilogue or dtype not in (cute.Int8, cute.Float8E4M3FN, cute.Float8E5M2)
-    chosen = gemm_plan.Plan(**cut) in cuts(order, dtype, ROOMS[epilogue], c_type.width)
-    return c_type in results and a_along in alongs and b_along in alongs and gradient and chosen
-
-
-def matmul_launches(*, dtype: Any, c_type: Any, a_along: int, b_along: int, order: int, batched: bool, epilogue: str,
-                    **cut: Any) -> list[tuple[Any, Any]]:  # fmt: skip
-    chosen, batch = gemm_plan.Plan(**cut), (2,) if batched else ()
-    m, n, k = 512, 512, 8192
-    spread, _ = ROOMS[epilogue]
-    a, b = empty((*batch, m, k), dtype, a_along), empty((*batch, n * spread, k), dtype, b_along)
-    c = empty((*batch, m, n), c_type, order)
-    steps = None if epilogue == "none" else epilogues(m, n, c)[epilogue]
-    counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
-    memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None
-    args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, steps, memory, c_type)
-    return [(gemm_plan.kernel_of(chosen), args)]
-
-
-C_TYPES = [*(getattr(cute, n) for n in ("BFloat16", "Float16", "Float32")), cute.Int32]
-
-
-def axes_of(found: Any) -> dict[str, list[Any]]:
-    """The values that each field of some cuts has."""
-    found = list(found)
-    return {name: sorted({getattr(cut, name) for cut in found}) for name in found[0]._fields}
-
-
-MATMUL = Space(
-    {
-        "dtype": list(gemm_plan.RESULTS), "c_type": C_TYPES, "a_along": [-1, -2], "b_along": [-1, -2],
-        "order": [-1, -2], "batched": [False, True], "epilogue": list(ROOMS),
-        **axes_of(itertools.chain(*(cuts(-1, cute.BFloat16, room, w) for room in ROOMS.values() for w in (16, 32)))),
-    },
-    matmul_holds, matmul_launches,
-)  # fmt: skip
-
-# ---------------------------------------------------------------- other products
-
-
-def grouped_launches(*, dtype: Any, b_along: int, cut: Any, scaled: bool) -> list[tuple[Any, Any]]:
-    m, n, k, groups = 8192, 512, 512, 2
-    a, b, ends = empty((m, k), dtype), empty((groups, n, k), dtype, b_along), empty((groups,), I32)
-    c = empty((m, n), dtype if dtype.width == 16 else cute.BFloat16)
-    scales = (empty((m, k // 128), F32), empty((groups, n // 128, k // 128), F32)) if scaled else ()
-    made = blockscaled.plan(a, b, ends, *scales, c, cut) if scaled else grouped.plan(a, b, ends, c, cut=cut)
-    return [(made.kernel, made.static)]
-
-
-def grouped_holds(*, dtype: Any, b_along: int, cut: Any, scaled: bool) -> bool:
-    return (b_along == -1 or dtype.width == 16) and (not scaled or dtype == cute.Float8E4M3FN)
-
-
-def of_names(names: Any) -> list[Any]:
-    """The element types that an entry takes."""
-    by_name = {repr(t).lower(): t for t in vars(cute.dtypes).values() if isinstance(t, cute.DType)}
-    return [by_name[name.replace("_", "")] for name in names]
-
-
-GROUPED = Space(
-    {
-        "dtype": of_names(grouped.KINDS), "b_along": [-1, -2], "scaled": [False, True],
-        "cut": sorted({grouped.cut_of(rows, 1, n) for rows in (1, 1 << 20) for n in (8, 1 << 16)}),
-    },
-    grouped_holds, grouped_launches,
-)  # fmt: skip
-
-
-def outer_launches(*, dtype: Any, n: int) -> list[tuple[Any, Any]]:
-    x, y, c = empty((512, 256), dtype), empty((512, n), dtype), empty((2, 256, n), dtype)
-    made = grouped_outer.plan(x, y, empty((2,), I32), c)
-    return [(made.kernel, made.static)]
-
-
-OUTER = Space({"dtype": of_names(grouped.KINDS[:2]), "n": [128, 256]}, lambda **_: True, outer_launches)
-
-
-@functools.cache
-def mixed_cuts(kinds: int) -> frozenset[Any]:
-    """All cuts that `mixed.cut_of` may choose: whatever clusters there is room for."""
-    found = set()
-    for blocks, tiles, tokens in itertools.product((1, 2, 3, 4, 5, 6, 7, 8, 64), (1, 4, 64), (1, 17, 64, 128, 4096)):
-        for sms in (16, 132):
-            room = lambda ctas, sms=sms: max(1, sms // ctas)  # noqa: E731
-            found.add(mixed.cut_of(tokens, tiles, blocks, kinds, room))
-    return frozenset(found)
-
-
-def mixed_launches(*, dtype: Any, zeros: bool, cut: Any) -> list[tuple[Any, Any]]:
-    n, k = 512, 1024
-    weights = packed(n, k, dtype, zeros)
-    x, c = empty((4096, k), dtype), empty((4096, n), dtype)
-    made = mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, cut)
-    return [(made.kernel, made.static)]
-
-
-@functools.cache
-def packed(n: int, k: int, dtype: Any, zeros: bool) -> Any:
-    blocks = k // 128
-    zero = np.zeros((n, blocks), np.uint8) if zeros else None
-    return pack.int4_weights(np.zeros((n, k), np.uint8), empty((n, blocks), dtype), zero)
-
-
-MIXED = Space(
-    {"dtype": FLOATS[:2], "zeros": [False, True], "cut": sorted(mixed_cuts(1) | mixed_cuts(2))},
-    lambda *, dtype, zeros, cut: cut in mixed_cuts(1 + zeros), mixed_launches,
-)  # fmt: skip
-
-# ---------------------------------------------------------------- convolutions
-
-WHAT = ("convolution", "transposed", "filters")
-
-
-CONV_EPILOGUES = ("none", "bias", "amax", "all")
-
-
-@functools.cache
-def conv_cuts(k_tiles: int, epilogue: str) -> frozenset[Any]:
-    shapes, dtype = [(4096, 1 << 12), (4096, 256), (4096, 64), (64, 4096)], cute.BFloat16
-    like = None if epilogue == "none" else epilogues(8, 8, empty((8, 8), dtype))[epilogue]
-    return frozenset(itertools.chain(*(conv.cuts(empty(s, F32), 64 * k_tiles, dtype, like) for s in shapes)))
-
-
-def conv_holds(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: int, **cut: Any) -> bool:
-    if what == "filters":  # an M-major operand, Float32 sums, no epilogue
-        plain = gemm_plan.Plan(cut["tile_n"], cut["sharers"])._asdict() == cut
-        return dtype.width == 16 and epilogue == "none" and plain and k_tiles == 1
-    if what == "transposed" and dtype.width != 16:
-        return False
-    return gemm_plan.Plan(**cut) in conv_cuts(k_tiles, epilogue)
-
-
-def conv_launches(*, dtype: Any, modes: int, what: str, epilogue: str, k_tiles: int, **cut: Any) -> list[Any]:
-    chosen, tile_k = gemm_plan.Plan(**cut), 1024 // dtype.width
-    taps = (1,) * modes if k_tiles % 3**modes or chosen.kept else (3,) * modes
-    ones = (1,) * modes
-    walk = Walk(taps, ones, (taps[0] // 2,) * modes, (taps[0] // 2,) * modes, ones)
-    channels = tile_k * (k_tiles // int(np.prod(taps)))
-    extents, outs = (16,) * modes, min(512, chosen.tile_n) if chosen.kept else 512
-    x = empty((2, *extents, channels), dtype)
-    pixels = 2 * 16**modes
-    c_type = dtype if dtype.width == 16 else cute.BFloat16 if dtype.width == 8 else cute.Float32
-    c = empty((pixels, outs), c_type)
-    steps = None if epilogue == "none" else epilogues(pixels, outs, c)[epilogue]
-    a, b = Image(x, walk, tile_k), Filter(empty((outs, int(np.prod(taps)), channels), dtype), tile_k)
-    if what == "transposed":
-        weights = empty((channels, *taps, outs), dtype)
-        b = Turned(weights, taps, tuple(t - 1 for t in taps), ones, tile_k)
-    if what == "filters":
-        dy = empty((2, outs, pixels // 2), dtype, -2)
-        a, b = dy, Columns(x, walk, 64, 2)
-        c_type = cute.Float32
-        c = empty((2, outs, b.shape[1]), c_type)
-    counts = gemm_plan.scratch_of(c, chosen, CLUSTERS, steps)
-    memory = (empty(counts[:1], F32), empty(counts[1:], I32)) if chosen.splits > 1 else None
-    args, _ = gemm_plan.arguments(a, b, c, dtype, CLUSTERS, chosen, steps, memory, c_type)
-    return [(gemm_plan.kernel_of(chosen), args)]
-
-
-CONV = Space(
-    {
-        "dtype": list(gemm_plan.RESULTS)[:4], "modes": [1, 2, 3], "what": WHAT,
-        "epilogue": CONV_EPILOGUES, "k_tiles": [1, 4, 27],
-        **axes_of(itertools.chain(*(conv_cuts(k, e) for k in (1, 4, 27) for e in CONV_EPILOGUES))),
-    },
-    conv_holds, conv_launches,
-)  # fmt: skip
-
-# ---------------------------------------------------------------- attention
-
-HEADS = {"alone": (1, 1024), "of a group": (4, 1024), "few": (1, 1), "few, of a group": (7, 1)}
-"""Query heads of a group, and queries."""
-LENGTHS = ("whole", "cu_seqlens", "seqused", "pages of 8", "pages of 64", "pages of 256")
-
-
-def forward_holds(*, dtype: Any, dims: tuple[int, int], lengths: str, score: str, scaled: bool, **_: Any) -> bool:
-    narrow = dtype.width == 8
-    return (not scaled or narrow) and not (
-        narrow and (192 in dims or lengths not in ("whole", "seqused"))
-    )  # as `entry.check_narrow`
-
-
-def forward_launches(*, dtype: Any, dims: tuple[int, int], heads: str, left: bool, right: bool, score: str,
-                     lengths: str, sink: bool, splits: int, scaled: bool) -> list[Any]:  # fmt: skip
-    (d, dv), (group, queries), keys = dims, HEADS[heads], 1024
-    ragged = lengths == "cu_seqlens"
-    q_shape = (queries,) if ragged else (2, queries)
-    k_shape = (keys,) if ragged else (2, keys)
-    page = int(lengths.rpartition(" ")[2]) if "pages" in lengths else 0
-    if page:
-        k_shape = (2 * keys // page, page)
-    cu = empty((3,), I32)
-    given = attention.Lengths(
-        cu if ragged else None, cu if ragged else None, empty((2,), I32) if lengths == "seqused" or page else None,
-        empty((2, keys // page), I32) if page else None,
-    )  # fmt: skip
-    o_type = cute.BFloat16 if dtype.width == 8 else dtype
-    q, k, v, o = (
-        empty((*s, h, n), t)
-        for s, h, n, t in (
-            (q_shape, 2 * group, d, dtype), (k_shape, 2, d, dtype), (k_shape, 2, dv, dtype),
-            (q_shape, 2 * group, dv, o_type),
-        )
-    )  # fmt: skip
-    lse = empty((2 * group, queries) if ragged else (2, 2 * group, queries), F32)
-    options = attention.Options(
-        0.125, 100 if left else None, 0 if right else None, capped if score == "softcap" else None,
-        queries if ragged else None, splits=splits,
-    )  # fmt: skip
-    work = empty((attention.room(q, v, splits),), F32) if splits > 1 else None
-    turned = empty(turned_shape(v), dtype) if dtype.width == 8 else None
-    scales = (empty((2, 2), F32),) * 3 if scaled else attention.NO_SCALES
-    of_sink = empty((2 * group,), F32) if sink else None
-    aux = (cute.Float32(2.0),) if score == "softcap" else ()
-    kernel, args, *_ = attention.arguments(
-        q, k, v, o, lse, empty((1,), I32), 132, options, given, of_sink, aux, work, scales, turned
-    )
-    found = [(kernel, args)]
-    if turned is not None:
-        found.append(attention.turning(v, turned, given.used)[:2])
-    if work is not None:
-        found.append(attention.joining(q, v, o, lse, options, given, of_sink, work)[:2])
-    return found
-
-
-FORWARD = Space(
-    {
-        "dtype": [cute.BFloat16, cute.Float16, cute.Float8E4M3FN],
-        "dims": list(itertools.product(attention_entry.HEAD_DIMS, repeat=2)), "heads": list(HEADS),
-        "left": [False, True], "right": [False, True], "score": ["none", "softcap"], "lengths": LENGTHS,
-        "sink": [False, True], "splits": [1, 3], "scaled": [False, True],
-    },
-    forward_holds, forward_launches,
-)  # fmt: skip
-
-
-def backward_launches(*, dtype: Any, dims: tuple[int, int], left: bool, right: bool, score: str, lengths: str,
-                      dlse: bool, deterministic: bool) -> list[Any]:  # fmt: skip
-    (d, dv), rows = dims, 256
-    q, o, lse = empty((1, rows, 2, d), dtype), empty((1, rows, 2, dv), dtype), empty((1, 2, rows), F32)
-    cu, used = empty((3,), I32), empty((1,), I32)
-    given = {"whole": attention.ALL, "cu_seqlens": attention.Lengths(cu, cu), "seqused": attention.Lengths(used=used)}
-    options = attention.Options(
-        1.0, 100 if left else None, 0 if right else None, capped if score == "softcap" else None, rows
-    )
-    aux = (cute.Float32(2.0),) if score == "softcap" else ()
-    more = attention_gradients.More(given[lengths], rows, aux, lse if dlse else None)
-    together = attention_gradients.alone(d, options, given[lengths], deterministic)
-    rooms = attention_gradients.room(q, (2, rows) if lengths == "cu_seqlens" else None, together)
-    work = [empty(s, F32 if len(s) > 1 else I32) for s in rooms]
-    arrays = (q, q, o, o, o, lse, q, q, o)
-    todo = attention_gradients.launches(arrays, work, sms=132, options=options, more=more)
-    return [(launch.kernel, launch.args) for launch in todo]
-
-
-BACKWARD = Space(
-    {
-        "dtype": [cute.BFloat16, cute.Float16], "dims": list(attention_gradients.DIMS), "left": [False, True],
-        "right": [False, True], "score": ["none", "softcap"], "lengths": LENGTHS[:3], "dlse": [False, True],
-        "deterministic": [False, True],
-    },
-    lambda **_: True, backward_launches,
-)  # fmt: skip
-
-LATENT_LENGTHS = ("whole", "seqused", "pages of 8", "pages of 16", "pages of 64")
-
-
-def latent_launches(*, dtype: Any, latent: int, queries: int, heads: int, causal: bool, lengths: str,
-                    splits: int) -> list[Any]:  # fmt: skip
-    d, keys, page = latent + 64, 1024, int(lengths.rpartition(" ")[2]) if "pages" in lengths else 0
-    q, o = (empty((2, queries, heads, n), dtype) for n in (d, latent))
-    cache = empty((2 * keys // page, page, d) if page else (2, keys, d), dtype)
-    used, pages = None if lengths == "whole" else empty((2,), I32), empty((2, keys // page), I32) if page else None
-    work = empty((attention.room(q, o, splits),), F32) if splits > 1 else None
-    options, lse = latent_plan.Options(0.1, latent, causal, splits), empty((2, heads, queries), F32)
-    made = latent_plan.launches(q, cache, o, lse, empty((1,), I32), 132, options, used, pages, work)
-    return [(kernel, args) for kernel, args, *_ in made]
-
-
-LATENT = Space(
-    {
-        "dtype": [cute.BFloat16, cute.Float16], "latent": list(latent_entry.LATENT), "queries": [1, 5],
-        "heads": [1, 24, 64, 128], "causal": [False, True], "lengths": LATENT_LENGTHS, "splits": [1, 3],
-    },
-    lambda **_: True, latent_launches,
-)  # fmt: skip
-
-# ---------------------------------------------------------------- all of them
+from . import configurations_families, configurations_rows
+from .configurations_attention import BACKWARD, FORWARD, LATENT
+from .configurations_gemm import ARCH, CONV, GROUPED, MATMUL, MIXED, OUTER
 
 SPACES = {
     "matmul": lambda: MATMUL, "grouped_gemm": lambda: GROUPED, "grouped_gemm backward": lambda: OUTER,
     "mixed_gemm": lambda: MIXED, "conv": lambda: CONV, "flash_attention": lambda: FORWARD,
     "flash_attention backward": lambda: BACKWARD, "latent_attention": lambda: LATENT, **configurations_rows.SPACES,
+    **configurations_families.SPACES,
 }  # fmt: skip
 """By what they are of: spaces of configurations, made when they are asked for."""
 
 
 class Machine:
-    """Compiles configurations, each kernel once, for sm_90a; the disk cache keeps them."""
+    """Compiles configurations, each kernel once; the disk cache keeps them."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
 
-    def __call__(self, kernel: Any, args: Any) -> Any:
+    def __call__(self, kernel: Any, args: Any, target: str = ARCH) -> Any:
         """What the assembler says of a kernel for such arguments."""
-        with compiling_for(ARCH):
-            types = types_of(kernel, args, ARCH)
+        with compiling_for(target):
+            types = types_of(kernel, args, target)
         cluster = getattr(kernel.py_func, "__cute_cluster__", None)
-        key = kernel.py_func.__code__, repr(sorted(kernel.targetoptions.items())), cluster, types
+        key = kernel.py_func.__code__, repr(sorted(kernel.targetoptions.items())), cluster, target, types
         if key not in self.known:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.known[key] = cute.compile(kernel, args, arch=ARCH).resources
+                self.known[key] = cute.compile(kernel, args, arch=target).resources
         return self.known[key]
 
 
-def faults(machine: Machine, launches: Any) -> list[str]:
+def faults(machine: Machine, launches: Any, target: str | None = None) -> list[str]:
     """What is wrong with some kernels, for their arguments: registers that are spilled, by the assembler's figures, or
-    that the target does not take them."""
+    that the target does not take them. target: the GPU's; by default an H200's."""
     found = []
     for kernel, args in launches:
         name = kernel.py_func.__name__
         try:
-            made = machine(kernel, args)
+            made = machine(kernel, args, target or ARCH)
         except cute.CuteError as e:
             found.append(f"{name}: {str(e).splitlines()[0]}")
             continue
         if made.spill_stores or made.spill_loads or made.local:
             found.append(f"{name}: {made}")
     return found
-
-
-def all_faults(machine: Machine, space: Space, strength: int) -> Iterator[str]:
-    """Yield what is wrong with the kernels of a space, with the configurations: of those in which any so many choices
-    meet."""
-    for choice in covering(space, strength):
-        for fault in faults(machine, space.launches(**choice)):
-            yield f"{', '.join(f'{name}={value}' for name, value in choice.items())}: {fault}"
-
-
-def main(*names_and_strength: str) -> None:
-    """Count configurations; or compile those of some spaces in which any so many choices meet."""
-    if not names_and_strength:
-        for name, make in SPACES.items():
-            made = make()
-            print(f"{name:28}{len(made.places()):9}", *(len(covering(made, n)) for n in (1, 2)), flush=True)
-        return
-    *names, strength = names_and_strength
-    for name in names or SPACES:
-        machine, began = Machine(), process_time()
-        for fault in all_faults(machine, SPACES[name](), int(strength)):
-            print(f"{name}: {fault}", flush=True)
-        most = max(r.registers for r in machine.known.values())
-        print(f"{name}: {len(machine.known)} kernels, {process_time() - began:.0f} s, {most} registers", flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

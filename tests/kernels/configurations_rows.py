@@ -14,7 +14,7 @@ import numpy as np
 
 from numba_cute import CuteError
 from numba_cute.kernels.moves import permute
-from numba_cute.kernels.rows import norm, rotary, softmax, topk
+from numba_cute.kernels.rows import groupnorm, norm, rotary, softmax, topk
 from numba_cute.kernels.rows.topk import LARGEST_K
 
 from .covering import Space
@@ -62,43 +62,88 @@ def kind_of(works: Works, options: dict[str, Any], length: int) -> Any:
     return s.vector, s.vectors, s.whole, s.stages, s.again, *shared, str(kernel.targetoptions["launch_bounds"])
 
 
-def space(works: Works, **axes: Any) -> Space:
-    """The space of some works by these axes, and by lengths: of those whose rows are spread alike, the greatest."""
+def space(works: Works, free: dict[str, list[Any]] | None = None, **axes: Any) -> Space:
+    """The space of some works by these axes, and by lengths: of those whose rows are spread alike, the greatest. free:
+    axes by which rows are not spread."""
+    free = free or {}
 
     @functools.cache
     def standing(options: tuple[Any, ...]) -> frozenset[int]:
-        given = dict(zip(axes, options))
+        given = dict(zip(axes, options)) | {name: values[0] for name, values in free.items()}
         found = {kind_of(works, given, length): length for length in MANY}
         return frozenset(length for kind, length in found.items() if kind is not None)
 
     every = frozenset[int]().union(*(standing(o) for o in itertools.product(*axes.values())))
     holds = lambda *, length, **options: length in standing(tuple(options[a] for a in axes))  # noqa: E731
-    return Space({"length": sorted(every), **axes}, holds, works)
+    return Space({"length": sorted(every), **axes, **free}, holds, works)
 
 
-def norm_forward(*, length: int, dtype: Any, others: Any, centred: bool, weighted: bool, adds: bool) -> Any:
+def heads(length: int, dtype: Any) -> Any:
+    """Heads of packed q, k and v, as rows."""
+    return np.zeros((ROWS, 3, length), dtype)[:, :2]
+
+
+def norm_forward(*, length: int, dtype: Any, others: Any, centred: bool, weighted: bool, adds: bool, offset: float,
+                 packed: bool) -> Any:  # fmt: skip
     x, y, w, v = matrix(length, dtype), matrix(length, dtype), line(length, others), line(ROWS)
     residual = matrix(length, others) if adds else None
+    if packed:
+        x, y, v = heads(length, dtype), matrix(length, dtype), line(ROWS)
+        residual = None if residual is None else heads(length, others)
     given = (
-        x,
-        residual,
-        w if weighted else None,
-        w if weighted and centred else None,
-        y,
-        residual,
-        v if centred else None,
-        v,
-    )
-    return [launched(norm.forward_work(*given, 1e-5, centred), *given)]
+        x, residual, w if weighted else None, w if weighted and centred else None, y,
+        None if residual is None else matrix(length, others), v if centred else None, v,
+    )  # fmt: skip
+    return [launched(norm.forward_work(*given, 1e-5, centred, offset), *given)]
 
 
-def norm_backward(*, length: int, dtype: Any, others: Any, centred: bool, weighted: bool, adds: bool) -> Any:
+def norm_backward(*, length: int, dtype: Any, others: Any, centred: bool, weighted: bool, adds: bool, offset: float,
+                  packed: bool) -> Any:  # fmt: skip
     x, w, v = matrix(length, dtype), line(length, others) if weighted else None, line(ROWS)
+    dy = heads(length, dtype) if packed else x
     summed = matrix(length, others) if adds else None
-    work, groups, columns = norm.backward_works(x, x, w, summed, x, centred)
+    work, groups, columns = norm.backward_works(dy, x, w, summed, x, centred, offset)
     parts = np.zeros((groups, length), F32) if weighted else None
-    given = x, x, w, v if centred else None, v, summed, x, parts, parts if centred else None
+    given = dy, x, w, v if centred else None, v, summed, x, parts, parts if centred else None
     return [launched(work, *given), *([launched(columns, parts, line(length))] if weighted else [])]
+
+
+def groupnorm_forward(*, length: int, dtype: Any, weighted: str, saved: bool, places: str) -> Any:
+    """places: of a channel, of which a group's row has as many elements as its length says: all are one channel's, or
+    of two, or of as many channels."""
+    each = {"one": 1, "two": 2, "all": length}[places]
+    if length % each:
+        raise CuteError("groupnorm: no such group")
+    grouping = groupnorm.Grouping(2 * each, each, length // each)
+    x, y, lines, v = matrix(length, dtype), matrix(length, dtype), weights_of(2 * each, weighted), line(ROWS)
+    given = x, *lines, y, *((v, v) if saved else (None, None))
+    return [launched(groupnorm.forward_work(x, y, 1e-5, grouping), *given)]
+
+
+def weights_of(length: int, weighted: str) -> tuple[Any, Any]:
+    """A weight and a bias of a group norm, or None."""
+    return tuple(line(length) if name in weighted else None for name in ("weight", "bias"))  # type: ignore[return-value]
+
+
+WEIGHTED = ("none", "weight", "bias", "weight and bias")
+
+
+def groupnorm_split(*, length: int, dtype: Any, weighted: str) -> Any:
+    """The two kernels of groups longer than a cluster holds, whose rows are parts of channels, of a block at most."""
+    if length > groupnorm.BLOCK:
+        raise CuteError("groupnorm: parts are shorter")
+    grouping = groupnorm.Grouping(4, 2, 4 * length, 4)
+    x, v = matrix(length, dtype), line(ROWS)
+    reading, writing = groupnorm.split_works(x, x, grouping)
+    given = x, *weights_of(4, weighted), v, v, x
+    return [launched(reading, x, v, v), launched(writing, *given)]
+
+
+def groupnorm_backward(*, length: int, dtype: Any, weighted: bool) -> Any:
+    x, v, grouping = matrix(length, dtype), line(ROWS), groupnorm.Grouping(4, 2, length)
+    adding, finishing = groupnorm.backward_works(x, x, x, grouping)
+    given = x, x, line(4) if weighted else None, v, v, v, v, x
+    return [launched(adding, x, x, v, v, v, v), launched(finishing, *given)]
 
 
 def softmax_forward(*, length: int, dtype: Any) -> Any:
@@ -111,15 +156,15 @@ def softmax_backward(*, length: int, dtype: Any) -> Any:
     return [launched(softmax.softmax_backward_work(*given), *given)]
 
 
-def cross_entropy_forward(*, length: int, dtype: Any) -> Any:
-    given = matrix(length, dtype), line(ROWS, I64), line(ROWS), line(ROWS)
-    return [launched(softmax.cross_entropy_work(*given, -100), *given)]
+def cross_entropy_forward(*, length: int, dtype: Any, smoothing: float, z: float, targets: Any, saved: bool) -> Any:
+    given = matrix(length, dtype), line(ROWS, targets), line(ROWS), line(ROWS) if saved else None
+    return [launched(softmax.cross_entropy_work(*given, -100, smoothing, z), *given)]
 
 
-def cross_entropy_backward(*, length: int, dtype: Any) -> Any:
+def cross_entropy_backward(*, length: int, dtype: Any, smoothing: float, z: float, targets: Any) -> Any:
     x = matrix(length, dtype)
-    given = x, line(ROWS, I64), line(ROWS), line(ROWS), x
-    return [launched(softmax.cross_entropy_backward_work(*given, -100), *given)]
+    given = x, line(ROWS, targets), line(ROWS), line(ROWS), x
+    return [launched(softmax.cross_entropy_backward_work(*given, -100, smoothing, z), *given)]
 
 
 def topk_forward(*, length: int, dtype: Any, k: int, weighs: bool) -> Any:
@@ -151,30 +196,26 @@ def moved(*, order: tuple[int, ...], size: int, extents: tuple[int, ...]) -> Any
     return [launched(work, x, y)]
 
 
-def all_but_the_longest() -> Space:
-    """The space of the norms' backward, but for LayerNorm's gradients of weight and bias in rows of more than 131,072
-    elements: there a thread has 32 elements of both sums, of x and of dy, and 128 registers, and spills up to 296
-    bytes."""
-    made = space(norm_backward, dtype=FLOATS, others=FLOATS, **OPTIONS)
-
-    def holds(*, length: int, centred: bool, weighted: bool, **others: Any) -> bool:
-        spills = centred and weighted and length > norm.CENTRED_MOST
-        return not spills and made.holds(length=length, centred=centred, weighted=weighted, **others)
-
-    return made._replace(holds=holds)
-
-
-OPTIONS = {"centred": [False, True], "weighted": [False, True], "adds": [False, True]}
+OPTIONS = {
+    "centred": [False, True], "weighted": [False, True], "adds": [False, True], "packed": [False, True],
+    "free": {"offset": [0.0, 1.0]},
+}  # fmt: skip
 BOTH = [False, True]
+LOSSES = {"smoothing": [0.0, 0.1], "z": [0.0, 0.1], "targets": [I64, np.dtype(np.int32)]}
 TOPK = {"dtype": FLOATS, "k": [1, 8, LARGEST_K], "weighs": BOTH}
 ORDERS = [o for n in (1, 2, 3, 4) for o in itertools.permutations(range(n))]
 SPACES: dict[str, Callable[[], Space]] = {
     "norm": lambda: space(norm_forward, dtype=FLOATS, others=FLOATS, **OPTIONS),
-    "norm backward": all_but_the_longest,
+    "norm backward": lambda: space(norm_backward, dtype=FLOATS, others=FLOATS, **OPTIONS),
+    "groupnorm": lambda: space(
+        groupnorm_forward, {"weighted": WEIGHTED, "saved": BOTH}, dtype=FLOATS, places=("one", "two", "all")
+    ),
+    "groupnorm in parts": lambda: space(groupnorm_split, {"weighted": WEIGHTED}, dtype=FLOATS),
+    "groupnorm backward": lambda: space(groupnorm_backward, {"weighted": BOTH}, dtype=FLOATS),
     "softmax": lambda: space(softmax_forward, dtype=FLOATS),
     "softmax backward": lambda: space(softmax_backward, dtype=FLOATS),
-    "cross_entropy": lambda: space(cross_entropy_forward, dtype=FLOATS),
-    "cross_entropy backward": lambda: space(cross_entropy_backward, dtype=FLOATS),
+    "cross_entropy": lambda: space(cross_entropy_forward, LOSSES | {"saved": BOTH}, dtype=FLOATS),
+    "cross_entropy backward": lambda: space(cross_entropy_backward, LOSSES, dtype=FLOATS),
     "topk": lambda: space(topk_forward, **TOPK),
     "topk backward": lambda: space(topk_backward, **TOPK),
     "rotary": lambda: Space(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from benchmarks import tune
+from benchmarks import tune, tune_choices
 from numba_cute import CuteError, kernels
 from numba_cute.kernels import gemm, tuning
 from numba_cute.kernels.gemm import Plan, launches, plan as gemm_plan
@@ -158,6 +158,45 @@ def test_the_numbers_of_a_gpu_are_fitted_to_what_it_takes(monkeypatch, tmp_path)
     }  # fmt: skip
     monkeypatch.setattr(tuning, "table", lambda: table)
     assert chosen(*sizes[0]) == best.cut
+
+
+def test_thresholds_are_chosen_by_the_time_that_calls_take():
+    """Of a GPU that likes half as large sections of L2, and of which softmax wants long rows loaded directly."""
+    (h200, *_), planned = tuning.tables(), []
+
+    def of(name, wanted, *place):
+        def call():
+            value = tuning.numbers(name)
+            for part in place:
+                value = value[part] if isinstance(value, dict) else getattr(value, part)
+            planned.append(value)
+            return 1 + abs(np.log2((value or 1) / wanted))
+
+        return call
+
+    cases = {
+        "attention": of("flash_attention", 16 << 20, "l2"), "rotary": of("rotary", 3.9, "heads"),
+        "softmax": of("rows", 32768, "habits", "softmax", "direct"),
+    }  # fmt: skip
+    said = []
+    table = tune_choices.chosen(h200, cases, lambda call: call(), said=said.append)
+    assert (
+        table.numbers["flash_attention"].l2 == 16 << 20 and table.numbers["rows"].habits["softmax"]["direct"] == 32768
+    )
+    back = tuning.with_numbers(table, "flash_attention", l2=32 << 20)
+    back = tuning.with_numbers(back, "rows", habits=h200.numbers["rows"].habits)
+    assert back == h200 and h200.numbers["flash_attention"].l2 == 32 << 20  # all else stays, and heads, which are best
+    assert {8 << 20, 64 << 20} <= set(planned) and any(s.startswith("flash_attention l2: 16777216") for s in said)
+    assert tuning.numbers("flash_attention").l2 == 32 << 20
+
+
+def test_every_number_that_is_chosen_is_in_every_table():
+    for table in tuning.tables():
+        for choice in tune_choices.CHOICES:
+            assert type(tune_choices.held(table, choice)) in (int, float)
+            other = tune_choices.replaced(table, choice, -1)
+            assert tune_choices.held(other, choice) == -1 and tune_choices.held(table, choice) != -1
+            assert tuning.read(tuning.written(other)) == other
 
 
 def test_a_search_holds_for_its_epilogue_and_is_kept_on_disk(monkeypatch, tmp_path):

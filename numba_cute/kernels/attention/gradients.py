@@ -13,7 +13,7 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
-from .. import entry
+from .. import entry, tuning
 from . import (
     backward,
     backward_parts,
@@ -38,8 +38,6 @@ __all__ = ["attention_backward"]
 WHAT = "attention_backward"
 MOST = 256
 """Passes that are remembered, each with the addresses of its tensors."""
-
-L2_BYTES = 40 << 20  # of Q, dO and the sums of dQ that a section of heads may take
 
 HEAD_DIMS = {64: 128, 128: 80}
 """Head dimensions, of all tensors, for which one kernel gives dQ, dK and dV; and the queries of its tiles."""
@@ -66,6 +64,11 @@ class Launch(NamedTuple):
         """Prepare it for a stream, to be called as often as the same arrays are meant."""
         made = cute.launch(self.kernel, grid=self.grid, block=self.block, stream=stream, pdl=self.overlaps)
         return made.prepare(*self.args)
+
+
+def l2_bytes() -> int:
+    """Give the bytes of Q, dO and the sums of dQ that a section of heads may take, which were best on the GPU."""
+    return int(tuning.numbers("attention_backward").l2)
 
 
 def view(array: Any, align: int | None = None) -> Any:
@@ -174,7 +177,7 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
         return made if of_lengths else covering(made, extent)
 
     all_keys, all_queries = key_pairs * cluster * tile, query_pairs * cluster * ALONE
-    section = L2_BYTES // max(1, rows * (d + width) * 2) if causal else 1
+    section = l2_bytes() // max(1, rows * (d + width) * 2) if causal else 1
 
     def numbers(counts: Any, pairs: int, heads: int, listed: Any) -> Any:
         order = order_of(pairs, heads, batch, section)
@@ -293,7 +296,7 @@ def launches(
         maps += covering(cpasync.make_tiled_tma_atom(op, tensor(x), layout, (tile, d)), extent)
     tiles = key_tiles * kv_heads * batch
     group = heads // kv_heads
-    section = max(1, L2_BYTES // max(1, rows * d * group * 8)) if causal else 1
+    section = max(1, l2_bytes() // max(1, rows * d * group * 8)) if causal else 1
     numbers = (*map(cute.Int32, (keys, query_tiles, group, kv_heads)), order_of(key_tiles, kv_heads, batch, section))
     args = (
         *maps,

@@ -18,7 +18,8 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch
 
-L2_BYTES = 32 << 20  # of K and V that a section of heads may take
+from .. import tuning
+
 TICKETS = 2  # numbers that are told before they are heard
 
 
@@ -138,6 +139,7 @@ def next_told(tickets, told, seen):
 
 
 def section_of(keys, head_dims, bytes_each, group):
-    """Give the number of query heads whose keys and values fit L2 together: a power of two, times `group`."""
-    room = L2_BYTES // max(1, keys * head_dims * bytes_each)
+    """Give the number of query heads whose keys and values fit L2 together, the `l2` bytes that were best on the GPU: a
+    power of two, times `group`."""
+    room = tuning.numbers("flash_attention").l2 // max(1, keys * head_dims * bytes_each)
     return (1 << max(0, room.bit_length() - 1)) * group

@@ -413,6 +413,8 @@ def gemm(
                 state.advance()
                 state.advance()
             cute.range_pop()
+            if cute.const_expr(parts > 1):
+                break  # there is no other tile: or the registers of `acc` are kept for its first product
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         if cute.const_expr(parts > 1):

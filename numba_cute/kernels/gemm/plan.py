@@ -94,7 +94,12 @@ def in_halves(tensor: Any, half: int, run: int) -> Any:
 def run_of(mode: int, half: int, columns: int, share: int) -> int:
     """Count the rows of a half of B that lie together in shared memory: 8 where B is contiguous along K; else as many
     as TMA can bring side by side. mode: along which B is contiguous. half: rows of one. columns: of a piece of C.
-    share: columns of C that one CTA loads B for."""
+    share: columns of C that one CTA loads B for. CuteError where halves do not begin at multiples of 16 bytes."""
+    if mode == 0 and half % 8:
+        raise CuteError(
+            f"gemm: b is contiguous along its columns, of which pairs are made, and their halves are {half}: these "
+            "must be multiples of 8 there: give b.mT.contiguous().mT"
+        )
     return 8 if mode == 1 else math.gcd(64, half, columns, share)
 
 
@@ -136,6 +141,10 @@ class Pieces(NamedTuple):
 def pieces_of(cut: Plan, width: int, spread: int = 1, vectors: int = 0) -> Pieces:
     """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. vectors: that the
     epilogue reads. CuteError where C cannot be cut so, or shared memory does not hold it."""
+    if cut.tail and cut.parts > 1:
+        raise CuteError(
+            f"gemm: {cut}: CTAs that share K have one tile alone, and a tail is behind others: leave it out"
+        )
     own = cut.tile_n // spread // cut.parts
     columns = next((n for n in (64, 32, 16, 8) if n * width <= 8 * ROW and own and own % n == 0), 0)
     if not columns:

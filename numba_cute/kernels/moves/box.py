@@ -17,7 +17,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, utils
-from numba_cute.kernels import entry
+from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.moves.places import VECTOR, Moved, divisor
 from numba_cute.seam import static, traced
 
@@ -237,14 +237,6 @@ def move(x_memory, y_memory, grid, x_side, y_side, lengths, places, counts, box)
                 y[0, at % vector, at // vector] = s[0, place + inner(element, places)]
 
 
-BYTES = 16384
-"""Of a box, and twice as many where vectors reach beyond runs."""
-FLIGHT, FLIGHT_RAGGED = 4, 10
-"""Vectors of a thread that are on their way at once, at most; and there."""
-LONGER = 4
-"""How many times as long as x's runs those of y are to be, where vectors reach beyond these."""
-
-
 def _extents(of: Moved, most: int, longer: int) -> list[int]:
     """Choose the extents of a box: the shorter of the two runs grows until there are `most` elements, or that of y, if
     it is not so many times as long."""
@@ -322,18 +314,23 @@ def _in_order(of: Moved) -> list[int]:
 
 
 def work(of: Moved) -> entry.Work:
-    """Plan `move`, which does everything."""
-    dense, most = of.reach == math.prod(of.shape), BYTES
+    """Plan `move`, which does everything.
+
+    Of a GPU it knows: `box`, bytes of a box, of which there are twice as many where vectors reach beyond runs;
+    `flight`, vectors of a thread that are on their way at once, at most, and `flight_ragged`, there; `longer`, how many
+    times as long as x's runs those of y are to be, where vectors reach beyond these."""
+    known = tuning.numbers("permute")
+    dense, most = of.reach == math.prod(of.shape), known.box
     extents, x, y = _runs(of, most)
-    ragged, longer = not (x.whole and y.whole), 1 if y.whole else LONGER
+    ragged, longer = not (x.whole and y.whole), 1 if y.whole else known.longer
     if ragged:  # longer runs have fewer ends
-        most = 2 * BYTES
+        most = 2 * known.box
         extents, x, y = _runs(of, most, longer)
     while True:
         slack = of.vector - 1 if dense and not x.whole else 0  # elements beside a run that come with its vectors
         pitch = x.length + 2 * slack | bool(x.outer)
         room = (pitch * x.runs + 2 * slack) * of.width
-        if room <= 4 * BYTES:
+        if room <= 4 * known.box:
             break
         most //= 2
         extents, x, y = _runs(of, most, longer)
@@ -341,7 +338,7 @@ def work(of: Moved) -> entry.Work:
     box = Box(
         width=of.width,
         places=-(-room // 4096) * 4096 // of.width,  # few kinds of kernels
-        flight=max(1, min(FLIGHT_RAGGED if ragged else FLIGHT, -(-x.touched * x.runs // THREADS))),
+        flight=max(1, min(known.flight_ragged if ragged else known.flight, -(-x.touched * x.runs // THREADS))),
         whole_in=x.whole,
         whole_out=y.whole,
         together=x.whole and (not x.outer or of.width == VECTOR),

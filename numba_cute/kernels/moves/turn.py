@@ -15,7 +15,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, utils
-from numba_cute.kernels import entry
+from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.moves.places import VECTOR, Moved, divisor, modes, spread
 from numba_cute.seam import static, traced
 
@@ -166,17 +166,6 @@ def turn(x_memory, y_memory, sizes, grid, x_columns, y_rows, squares):
             cute.autovec_copy(piece, y[None, at])
 
 
-TILES = {
-    1: (Squares(1, 16, 16, 1), Squares(1, 8, 8, 1)),
-    2: (Squares(2, 16, 16, 1), Squares(2, 8, 8, 1)),
-    4: (Squares(4, 16, 16, 1),),
-    8: (Squares(8, 16, 32, 2),),
-}
-"""By the bytes of an element, the larger first: their runs of 256 bytes are those that memory likes."""
-USED = 0.75
-"""How much of the tiles there must be."""
-
-
 def _rounded(n: int, tile: int) -> int:
     return -(-n // tile) * tile
 
@@ -194,11 +183,14 @@ def _sides(of: Moved, tile: Squares) -> tuple[list[int], list[int]] | None:
             break
         rows.append(following[0])
     full = _rounded(of.size(rows), tile.rows) * _rounded(of.size(columns), tile.columns)
-    return (rows, columns) if of.size(rows) * of.size(columns) >= USED * full else None
+    return (rows, columns) if of.size(rows) * of.size(columns) >= tuning.numbers("permute").used * full else None
 
 
 def work(of: Moved) -> entry.Work | None:
-    """Plan `turn`; None if extents, strides or alignment do not suit it."""
+    """Plan `turn`; None if extents, strides or alignment do not suit it.
+
+    Of a GPU it knows: `tiles`, by the bytes of an element, the larger first; `used`, how much of the tiles there must
+    be."""
     inner, side = of.in_x()[0], of.vector
     apart = [s for m, s in enumerate(of.x) if m != inner]
     if (
@@ -207,7 +199,8 @@ def work(of: Moved) -> entry.Work | None:
         or any(n % side for n in (of.shape[0], of.shape[inner], *apart))
     ):
         return None
-    for tile in TILES.get(of.width, ()):
+    for squares in tuning.numbers("permute").tiles.get(of.width, ()):
+        tile = Squares(of.width, *squares)
         sides = _sides(of, tile)
         if sides is not None:
             return _work(of, tile, *sides)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["layernorm", "rmsnorm"]
 
 CHUNK = 2  # vectors
+BOTH_SUMS = 16  # elements of a row for which a thread has registers, and for the sums of dweight and dbias too
 
 
 @traced
@@ -131,6 +132,61 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centr
         row = team.following(row)
 
 
+@traced
+def in_parts(spread: Any, dweight: Any, dbias: Any) -> bool:
+    """Say whether a thread has no registers for both sums and for a row of x and dy, which it then reads twice."""
+    return dweight is not None and dbias is not None and spread.vector * spread.vectors > BOTH_SUMS
+
+
+def part_of(team, x, dy, weight, row, m, r, offset, first, count):
+    """h, dy, and g of some vectors of a row. x, dy: where it lies. m, r: its mean and rstd. first, count: of them."""
+    h = (team.read_some(x, row, 0, first, count) - m) * r
+    d = team.read_some(dy, row, 0, first, count)
+    if weight is None:
+        return h, d, d
+    line = team.at(cute.make_tensor(weight), None)
+    return h, d, d * raised(team.read_some(line, row, 0, first, count), offset)
+
+
+def backward_in_parts(team, xs, dys, more, weight, dx, dw, db, row, m, r, offset):
+    """Do a row of LayerNorm's backward, of which no more than some vectors are in registers at a time. dw, db:
+    what `Team.sums` gave."""
+    x, dy = xs.place(team, row), dys.place(team, row)
+    dots, sums = cute.Float32(0), cute.Float32(0)
+    for v in cute.range_constexpr(team.spread.vectors):
+        h, d, g = part_of(team, x, dy, weight, row, m, r, offset, v, 1)
+        dw[None, v, None].store(dw[None, v, None].load() + d * h)
+        db[None, v, None].store(db[None, v, None].load() + d)
+        dots, sums = dots + total(g * h), sums + total(g)
+    dots, sums = team.reduce((dots, sums), added)
+    dots, sums = team.mean(dots), team.mean(sums)
+    others = more.tensor if more.tensor is None else more.place(team, row)
+    count = min(team.spread.each, 8 // team.spread.vector)
+    for first in cute.range(0, team.spread.vectors, count, unroll=1):
+        h, _, g = part_of(team, x, dy, weight, row, m, r, offset, first, count)
+        g = (g - h * dots - sums) * r
+        if others is not None:
+            g = g + team.read_some(others, row, 0, first, count)
+        team.put_some(team.at(dx, row), row, g, first, count)
+    team.meeting.sync()
+    xs.refill(team, row)
+    dys.refill(team, row)
+    if others is not None:
+        more.refill(team, row)
+
+
+def backward_of_long_rows(team, xs, dys, more, weight, mean, rstd, dx, dweight, dbias, offset, meeting_place):
+    """Do all rows of a team so. meeting_place: as of `Team.leave`."""
+    dw, db = team.sums(), team.sums()
+    row = team.first
+    while row < team.end:
+        m, r = team.read_one(cute.make_tensor(mean), row), team.read_one(cute.make_tensor(rstd), row)
+        backward_in_parts(team, xs, dys, more, weight, rows_in(dx), dw, db, row, m, r, offset)
+        row = team.following(row)
+    team.leave(cute.make_tensor(dweight), dw[None, None, 0].load(), meeting_place)
+    team.leave(cute.make_tensor(dbias), db[None, None, 0].load(), meeting_place)
+
+
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, offset, centred, spread):
     """From dy (M, N), and x as it was normalised, to dx (to which dsummed is added), and to each block's part of
     dweight and dbias (blocks, N) in Float32. All of weight, mean, dsummed, dweight, dbias and offset may be None."""
@@ -146,6 +202,9 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, offset, cen
     xs.start(team)
     dys.start(team)
     more.start(team)
+    if cute.const_expr(in_parts(team.spread, dweight, dbias)):
+        backward_of_long_rows(team, xs, dys, more, weight, mean, rstd, dx, dweight, dbias, offset, meeting_place)
+        return
     dw, db = team.zeros(), team.zeros()
     row = team.first
     while row < team.end:
@@ -202,7 +261,7 @@ def columns(parts, out):
 
 FORWARD = Habit(again=True, hold=True)
 BACKWARD = Habit(elements=32, whole=True)
-CENTRED_BACKWARD = Habit(elements=16, whole=True)  # of both sums a thread has registers for so many
+CENTRED_BACKWARD = Habit(elements=BOTH_SUMS, whole=True)
 CENTRED_MOST = 128 * 1024
 """Elements of rows that are spread so: a cluster does not hold longer ones."""
 

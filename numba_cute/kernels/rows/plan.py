@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from numba import cuda
@@ -25,29 +26,27 @@ MOST_BLOCKS = 16
 """Of a cluster."""
 SHARED = 220 * 1024
 """Bytes of shared memory of an SM for rows that are on their way."""
+OWN_NUMBERS = 16
+"""Vectors of a thread of a short row that each take numbers of their own, for which it has registers."""
 
 
 @dataclass(frozen=True)
 class Habit:
     """How a kernel takes rows.
 
+    name: by which the table of a GPU knows what was measured of the kernel; those without have what all have.
     elements: of a row that a thread holds in registers at most. again: whether it can read a row from shared memory
     once more after the reduction. whole: whether its teams go through the whole matrix, because they keep sums over
-    rows; else each has one row. stages: rows ahead, of those that go on. hold: whether it holds lines (weight and
-    bias) in shared memory where its teams go through the matrix, as they then do with long rows.
-    direct: bytes of a row, of all streams, up to which it is loaded to registers. resident: blocks of MOST_THREADS of
-    an SM that read rows once more, or as many threads. None of either: what was best on the GPU. block: threads of
-    such a block at least. beside: bytes of shared memory of a team besides its row.
+    rows; else each has one row. hold: whether it holds lines (weight and bias) in shared memory where
+    its teams go through the matrix, as they then do with long rows. beside: bytes of shared memory of a team besides
+    its row.
     """
 
+    name: str = ""
     elements: int = 64
     again: bool = False
     whole: bool = False
-    stages: int = 3
     hold: bool = False
-    direct: int | None = None
-    resident: int | None = None
-    block: int = MOST_THREADS
     beside: int = 0
 
 
@@ -169,52 +168,47 @@ def spread_rows(
     """Choose how the rows of matrices are spread.
 
     what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has
-    rows of that length too, or is one. habit: the kernel's. unit: of how many elements no vector may have those of two.
-    CuteError for rows longer than a cluster holds, and for those without elements.
+    rows of that length too, or is one. habit: the kernel's. unit: of how many elements no vector may have those of two,
+    since each vector takes numbers of its own. CuteError for rows longer than a cluster holds, and for those without
+    elements.
 
-    Of a GPU it knows: `direct` and `resident`, those of a `Habit` that says none (each thread of the blocks that are
-    resident has 40 registers); `again`, vectors of a thread of a row that is read once more, of all streams; `block`,
-    threads of other blocks at least.
+    Of a GPU it knows, of all kernels, or of one in `habits`: `direct`, bytes of a row, of all streams, up to which it
+    is loaded to registers; `resident`, blocks of MOST_THREADS of an SM that read rows once more, or as many threads,
+    each with 40 registers; `again`, vectors of a thread of such a row, of all streams; `again_block`, threads of such a
+    block at least, and `block`, of others; `short`, elements of a row of which a thread has `short_each` at most;
+    `long`, elements of one that `long_threads` share at least where teams go through the matrix; `stages`, rows ahead,
+    of those that go on, and `stages_full`, in the largest blocks: what is left of shared memory caches the weights.
     """
     *outer, length = streamed[0].shape
     rows = math.prod(outer)
     if length == 0:
         raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements: give some")
-    known = tuning.numbers("rows")
-    direct = known.direct if habit.direct is None else habit.direct
+    known = known_of(habit)
     streams = [a for a in streamed if a is not None]
     vector = vector_of(math.gcd(length, unit), [a for a in (*streams, *others) if a is not None])
     size = sum(a.itemsize for a in streams)
     straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
-    again = habit.again and straight and length * size > direct
-    if again:
-        most = vector * max(1, known.again // len(streams))
-        threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
-        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
-            most *= 2  # the longest rows: fewer blocks share an SM
-    else:
-        most = min(habit.elements, 32) if length <= 1024 else habit.elements
-        least = 256 if habit.whole and length >= 4096 else 8
-        threads = max(least, min(MOST_THREADS, _power(-(-length // most))))
+    again = habit.again and straight and length * size > known.direct
+    most, threads = _shares(known, habit, length, vector, len(streams), size, unit, again)
     cluster = _power(-(-length // (threads * most)))
     if cluster > MOST_BLOCKS:
         longest = threads * MOST_BLOCKS * most
         raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
     count = length // vector
     vectors = -(-count // (threads * cluster))
-    teams = max(1, (habit.block if again else known.block) // threads) if cluster == 1 else 1
+    teams = max(1, (known.again_block if again else known.block) // threads) if cluster == 1 else 1
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
-    lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
+    lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // size  # all teams'
     whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
     if again and whole:
         again, resident, stages = False, 1, 2
     elif again:
-        resident = (habit.resident or known.resident) * MOST_THREADS // (threads * teams)
+        resident = known.resident * MOST_THREADS // (threads * teams)
         resident, stages = max(1, min(resident, SHARED // (each + habit.beside * teams))), 1
     else:
         resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))
         ring = habit.whole and straight and threads >= 32
-        most_stages = 2 if threads * teams == MOST_THREADS else habit.stages  # what is left caches the weights
+        most_stages = known.stages_full if threads * teams == MOST_THREADS else known.stages
         stages = min(most_stages, SHARED // (each * resident)) if ring else 0
     share = -(-count // cluster) if cluster > 1 else 0
     spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share, not whole)
@@ -222,6 +216,32 @@ def spread_rows(
     if whole:
         groups = min(groups, resident * _at_once(streams[0], cluster))
     return Spreading(spread, groups, resident)
+
+
+def _shares(
+    known: Any, habit: Habit, length: int, vector: int, streams: int, size: int, unit: int, again: bool
+) -> tuple[int, int]:  # fmt: skip
+    """Choose how many elements of a row a thread has at most, and the threads of a block that share it. streams: how
+    many matrices are read. size: bytes of an element of all of them. again: whether rows are read once more. All
+    others as of `spread_rows`."""
+    if again:
+        most = vector * max(1, known.again // streams)
+        threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
+        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
+            most *= 2  # the longest rows: fewer blocks share an SM
+    else:
+        most = min(habit.elements, known.short_each) if length <= known.short else habit.elements
+        if unit and length <= known.short:
+            most = min(most, OWN_NUMBERS * vector)
+        least = known.long_threads if habit.whole and length >= known.long else 8
+        threads = max(least, min(MOST_THREADS, _power(-(-length // most))))
+    return most, threads
+
+
+def known_of(habit: Habit) -> Any:
+    """Give what is known of the GPU for a kernel's habit."""
+    known = vars(tuning.numbers("rows"))
+    return SimpleNamespace(**{**known, **known["habits"].get(habit.name, {})})
 
 
 def _power(n: int) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.kernels import entry
+from numba_cute.kernels import entry, tuning
 from numba_cute.seam import CuteError, static, traced
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["rotary"]
 
 THREADS = 256
-HEADS = 4
 """Of a thread, at most: so many loads are in flight."""
 
 
@@ -115,7 +114,7 @@ def rotary_work(x: Any, cos: Any, sin: Any, positions: Any, y: Any, neighbours: 
     while vector > 1 and not (half % vector == 0 and _suits(side * vector, x, y) and _suits(vector, cos, sin)):
         vector //= 2
     heads = x.shape[1]
-    each = next(e for e in range(HEADS, 0, -1) if heads % e == 0)
+    each = next(e for e in range(tuning.numbers("rotary").heads, 0, -1) if heads % e == 0)
     rest = x.shape[2] - 2 * half
     align = min(16, side * vector * x.itemsize) if _suits(side * vector, x, y) else x.itemsize
     turning = Turning(vector, half // vector, heads, each, neighbours, back, rest, align)

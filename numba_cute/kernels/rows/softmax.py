@@ -265,10 +265,10 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, cap
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); lse may be None.
 
-FORWARD = Habit(again=True, direct=8 * 1024, block=256)
+FORWARD = Habit("softmax", again=True)
 BACKWARD = Habit(elements=32, again=True)
 LOGITS = Habit(again=True)
-LOSSES = Habit(again=True, direct=0)  # what only reads wants more on its way
+LOSSES = Habit("cross_entropy", again=True)
 
 
 def softmax_work(x: Any, y: Any) -> entry.Work:

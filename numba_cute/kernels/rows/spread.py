@@ -267,6 +267,14 @@ class Team:
         return self.smem.allocate_array(cute.Float32, self.spread.part, 16, name="sums of teams")
 
     @traced
+    def sums(self) -> Any:
+        """Make sums, one for each element that this thread has of a row, which are 0: (element, vector, 1), of which
+        vectors are as `read_some` gives one."""
+        made = cute.make_rmem_tensor((self.spread.vector, self.spread.vectors, 1), cute.Float32)
+        made.fill(0)
+        return made
+
+    @traced
     def zeros(self) -> Any:
         """Give zeros, one for each element that this thread has of a row."""
         return cute.full((self.spread.vector, self.spread.vectors), 0.0, cute.Float32)
@@ -400,6 +408,14 @@ class Stream:
             return team.read(team.at(self.tensor, row), row, absent)
         self.wait()
         return team.read(self.buffers + self.stage * self.spread.part, row, absent)
+
+    def place(self, team, row):
+        """Give the pointer to this block's part of `row`, to be read by some vectors at a time, again and again, until
+        it is filled again. All threads of the team, row by row."""
+        if self.buffers is None:
+            return team.at(self.tensor, row)
+        self.wait()
+        return self.buffers + self.stage * self.spread.part
 
     def element(self, column):
         """Load the element in `column` of this block's part of the row that has come to shared memory."""

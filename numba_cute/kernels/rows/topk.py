@@ -344,7 +344,7 @@ def topk_work(x: Any, values: Any, indices: Any, k: int, softmax: bool) -> entry
 @functools.cache
 def forward_habit(k: int) -> Habit:
     """Say how the kernel takes rows for so many of each."""
-    return Habit(again=True, direct=1024, resident=2, block=256, beside=(room_of(k) + 3 * k) * 8)
+    return Habit("topk", again=True, beside=(room_of(k) + 3 * k) * 8)
 
 
 def topk_backward_work(

@@ -95,7 +95,7 @@ def compiled(kind, cut, target, modes=2, dtype=BF16, epilogue=None):
     a, b, c, *others = {
         "forward": (warps.Image(x, how), w, y),
         "lattice": (warps.Image(x, how), w, warps.Lattice(np.zeros((2, *(9,) * modes, outs), kind_of))),
-        "filters": (y.T, warps.Image(x, how, 0), np.zeros((4, outs, k), np.float32), cute.Float32, 2),
+        "filters": (y.T, warps.Image(x, how, 0), np.zeros((4, outs, k), np.float32), cute.Float32, None, None, 2),
     }[kind]
     made = epilogue and epilogue(c)
     args, _ = warps_plan.arguments(a, b, c, dtype, cute.target(target), cut, made, *others)

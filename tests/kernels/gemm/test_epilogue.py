@@ -168,9 +168,9 @@ def test_what_is_no_epilogue_is_refused():
     assert Epilogue(max, columns(np.zeros(3)), 2, matrix(np.zeros(3)), results=(sums(1), magnitude(1))).spread == 1
 
 
-@pytest.mark.parametrize("cut", [Plan(64, 1, 16), Plan(256, stages=5)], ids=str)
+@pytest.mark.parametrize("cut", [Plan(64, 1, 16), Plan(256, stages=5), Plan(64, 1, 2, 2, tail=True)], ids=str)
 def test_a_cut_that_does_not_fit_is_refused(cut):
-    with pytest.raises(CuteError, match="multiple of 8|do not fit"):
+    with pytest.raises(CuteError, match="multiple of 8|do not fit|a tail is behind others"):
         pieces_of(cut, 16)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
+from numba_cute.kernels import tuning
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.moves.permute import permute, plan, transpose
 from numba_cute.seam import CuteError
@@ -34,6 +35,11 @@ TURNED = [
 ]
 
 
+def knowing(**numbers):
+    """Plan by a table with such numbers of permutations."""
+    return tuning.using(tuning.with_numbers(tuning.tables()[0], "permute", **numbers))
+
+
 def simulated(shape, order, dtype, view=lambda x: x, kernel=box.move):
     x = view(np.random.default_rng(0).integers(0, 100, shape).astype(dtype))
     y = np.full([x.shape[m] for m in order], 101, dtype)
@@ -58,15 +64,15 @@ def test_boxes_of_any_extents(shape, order, dtype):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "order", "dtype"), [((21, 35), (1, 0), "u1"), ((3, 7, 5, 9), (1, 3, 0, 2), "u2")])
-def test_several_boxes_make_a_whole(shape, order, dtype, monkeypatch):
-    monkeypatch.setattr(box, "BYTES", 64)
-    work, _, _ = simulated(shape, order, dtype)
+def test_several_boxes_make_a_whole(shape, order, dtype):
+    with knowing(box=64):
+        work, _, _ = simulated(shape, order, dtype)
     assert work.grid > 4
 
 
-def test_tiles_are_turned_in_registers_and_shared_memory(monkeypatch):
-    monkeypatch.setitem(turn.TILES, 2, (turn.Squares(2, 8, 8, 1),))
-    simulated((56, 112), (1, 0), "f2", kernel=turn.turn)
+def test_tiles_are_turned_in_registers_and_shared_memory():
+    with knowing(tiles={2: [[8, 8, 1]]}):
+        simulated((56, 112), (1, 0), "f2", kernel=turn.turn)
 
 
 @pytest.mark.slow
@@ -85,12 +91,13 @@ def test_x_may_have_any_strides():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
-def test_any_permutation(seed, monkeypatch):
+def test_any_permutation(seed):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(box, "BYTES", int(rng.choice([256, 1024, 16384])))
+    most = int(rng.choice([256, 1024, 16384]))
     shape, order = rng.choice([1, 2, 3, 5, 7, 8, 16], 4), rng.permutation(4).tolist()
     dtype = rng.choice(["u1", "u2", "f4", "f8"])
-    simulated(shape, order, dtype, lambda x: x[..., : rng.integers(1, x.shape[-1] + 1)], box.move)
+    with knowing(box=most):
+        simulated(shape, order, dtype, lambda x: x[..., : rng.integers(1, x.shape[-1] + 1)], box.move)
 
 
 @pytest.mark.parametrize("shape", [(7, 9), (256, 256)])

@@ -9,6 +9,7 @@ import pytest
 import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.rows import norm
+from numba_cute.kernels.rows.spread import Spread
 
 from .arrays import BF16, F32, SPREADS, near, work
 
@@ -96,6 +97,40 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype, centred, resid
     near(got[1], want[1], F32, 4)
     if centred:
         near(got[2], want[2], F32, 4)
+
+
+LONG = {
+    "a part of a warp": (Spread(60, 4, 4, 5, 8), 5, 1),
+    "two teams": (Spread(1000, 8, 32, 4, 2), 5, 1),
+    "a ring": (Spread(768, 8, 32, 3, 1, 1, 1), 5, 2),
+    "a ragged cluster with a ring": (Spread(1000, 8, 32, 3, 1, 2, 2, False, 63), 5, 1),
+}
+"""Of which a thread has no registers for both sums and a row: as of SPREADS."""
+
+
+@pytest.mark.parametrize(
+    "name, residual",
+    [pytest.param(n, r, marks=[pytest.mark.slow] * (r or i > 0)) for i, n in enumerate(LONG) for r in (False, True)],
+)
+def test_gradients_of_rows_that_are_read_twice_are_right(rng, name, residual):
+    spread, rows, groups = LONG[name]
+    dtype = F32 if spread.vector == 4 else BF16
+    assert norm.in_parts(spread, 0, 0) and not norm.in_parts(spread, 0, None)
+    given, (_, s, mean, rstd, _) = case(rng, rows, spread.length, dtype, True, residual)
+    s, found = s.astype(dtype), (None, None, mean.astype(np.float32), rstd.astype(np.float32))
+    got, want = backward(rng, s, given, found, spread, groups, dtype, True, residual)
+    near(got[0], want[0], dtype, 2)
+    near(got[1], want[1], F32, 4)
+    near(got[2], want[2], F32, 4)
+
+
+def test_rows_have_gradients_without_sums(rng):
+    x, dy = rng.standard_normal((2, 11, 60)).astype(np.float32)
+    dx, rstd = np.full_like(x, np.nan), (1 / np.sqrt((x * x).mean(1))).astype(np.float32)
+    made, _, _ = norm.backward_works(dy, x, None, None, dx, False)
+    made.simulate(dy, x, None, None, rstd, None, dx, None, None)
+    h = x.astype(np.float64) * rstd[:, None]
+    near(dx, (dy - h * (dy * h).mean(1, keepdims=True)) * rstd[:, None], F32, 4)
 
 
 def test_bias_alone_has_a_gradient(rng):

@@ -42,3 +42,12 @@ def test_what_no_cluster_holds_is_refused_in_words():
         cute.CuteError, match=r"softmax: the rows of bfloat16 of shape \(3, 0\) and .* have no elements"
     ):
         spread_rows("softmax", [np.zeros((3, 0), BF16)], habit=HABITS["again"])
+
+
+def test_lines_that_are_held_are_counted_for_each_team():
+    """Two teams of 256 threads, each with a weight and a bias of float32 of 6,144 elements: 246,048 bytes with the rows
+    twice, which no SM has."""
+    x, line = np.zeros((512, 6144), BF16), np.zeros(6144, np.float32)
+    other = np.zeros((512, 6144), np.float32)
+    chosen = spread_rows("norm", [x, other], [line, line, x, other], habit=Habit(again=True, hold=True))
+    assert chosen.spread.again and chosen.spread.alone and chosen.spread.teams == 2
