@@ -105,12 +105,15 @@ def cover(coordinates: Any, *shape: Any) -> Any:
     return cute.make_tensor(coordinates.iterator, cute.make_layout((*extents, *rest), stride=coordinates.stride))
 
 
-def loads(t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, extents: tuple[Any, ...]) -> Any:
+def loads(
+    t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, extents: tuple[Any, ...], together: int = 1
+) -> Any:
     """Give the TMA atom that loads tiles of an operand, and its coordinates. t, dtype: of `operand`. layout: of shared
-    memory's stages. tile: its extents. ctas: that share it. extents: of the coordinates, over whole clusters."""
+    memory's stages. tile: its extents. ctas: that share it. extents: of the coordinates, over whole clusters. together:
+    as of `load_op`."""
     if isinstance(t, Source):
-        return t.loads(dtype, cute.slice_(layout, (None, None, 0)), tile, ctas, extents[0])
-    atom, coordinates = load_atom(t, layout, tile, ctas)
+        return t.loads(dtype, cute.slice_(layout, (None, None, 0)), tile, ctas, extents[0], together)
+    atom, coordinates = load_atom(t, layout, tile, ctas, together)
     return atom, cover(coordinates, *extents)
 
 

@@ -16,7 +16,7 @@ from numba_cute.utils import sm100
 
 from . import umma_scaled
 from .epilogue import Epilogue, hook
-from .operands import operand, swapped, view
+from .operands import Source, operand, swapped, view
 from .plan import (
     RESULTS,
     cover,
@@ -24,13 +24,15 @@ from .plan import (
     is_turned,
     k_tiles_of,
     kernel_extents,
+    loads,
     room_of,
     run_of,
     smem_layout,
     stores,
     sums_of,
 )
-from .umma import ROW, THREADS, TILE_M, Matrices, multiply
+from .umma import multiply
+from .umma_parts import ROW, THREADS, TILE_M, Matrices
 from .umma_scaled import Scales
 
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
@@ -169,15 +171,15 @@ def arguments(
     c_piece = smem_layout(c_dtype, c_mode, *piece)
     load = cute.make_copy_atom(tcgen05.Ld16x256bOp(tcgen05.Repetition(pieces.columns * spread // 8)), sums_of(dtype))
 
-    k = a.shape[-1] * a.element_type.width // dtype.width
+    k = a.shape[-1] if isinstance(a, Source) else a.shape[-1] * a.element_type.width // dtype.width
     m, n, batches = a.shape[-2], b.shape[-2], int(c.shape[0]) if len(c.shape) == 3 else 1
     tiles_m, tiles_n = math.ceil(m / TILE_M), math.ceil(n / tile_n)
     whole_m, whole_n = (math.ceil(t / c) * c for t, c in ((tiles_m, cluster_m), (tiles_n, cluster_n)))
     extent_m, extent_n = whole_m * TILE_M, whole_n * tile_n
     across = extent_n if run is None else (run, 2, cute.Int32(extent_n // (2 * run)))
     tB = tB if run is None else in_halves(tB, half, run)
-    tma_a, mA = loads(tA, a_matrices, (TILE_M, tile_k), ctas, sharers_a, (extent_m, k))
-    tma_b, mB = loads(tB, b_matrices, (tile_n // ctas, tile_k), ctas, sharers_b, (across, k))
+    tma_a, mA = loads(tA, dtype, a_matrices.tiles, (TILE_M, tile_k), sharers_a, (extent_m, k), ctas)
+    tma_b, mB = loads(tB, dtype, b_matrices.tiles, (tile_n // ctas, tile_k), sharers_b, (across, k), ctas)
     tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
@@ -201,22 +203,6 @@ def arguments(
 def clusters_here(cut: Umma) -> int:
     """Count the clusters of a cut that fit on the current device."""
     return int(utils.HardwareInfo().get_max_active_clusters(math.prod(cut.shape)))
-
-
-def loads(
-    t: Any, lies: Matrices, tile: tuple[int, int], ctas: int, sharers: int, extents: tuple[Any, Any]
-) -> tuple[Any, Any]:
-    """Give the TMA atom that loads an operand's tiles, and its coordinates. lies: in shared memory. ctas: that multiply
-    together. sharers: CTAs that share a tile. extents: of the coordinates, over whole clusters."""
-    atom, coordinates = atom_of(t, lies, tile, ctas, sharers)
-    return atom, cover(coordinates, *extents)
-
-
-def atom_of(t: Any, lies: Matrices, tile: tuple[int, int], ctas: int, sharers: int) -> Any:
-    """Give the TMA atom that loads an operand's tiles, and its coordinates, as of `loads`."""
-    op = cpasync.CopyBulkTensorTileG2SOp if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp
-    smem = cute.slice_(lies.tiles, (None, None, 0))
-    return cpasync.make_tiled_tma_atom(op(cta_group=CtaGroup(ctas)), t, smem, tile, sharers)
 
 
 def loads_of_pieces(like: Any, dtype: Any, smem: Any, piece: Any, extents: tuple[int, int]) -> tuple[Any, Any]:
