@@ -327,8 +327,8 @@ def grouped_gemm(a, b, ends, *, out=None):
     decrease, and the kernel reads them, so that nobody waits. A group may be empty, or of any number of rows. out:
     (rows, N), to write to, of a's type, or bfloat16 where that is float8. Its rows after the last group's are left as
     they are. Rows of `a`, `b` and the result are multiples of 16 bytes. Gives the result. Autograd knows it, of 16
-    bits: rows after the last group's have a gradient of 0, and so has the matrix of an empty group; of b there is none
-    on Blackwell yet. CuteError says what is not so.
+    bits: rows after the last group's have a gradient of 0, and so has the matrix of an empty group. CuteError says
+    what is not so.
     """
     a, b = entry.under_autocast(a, b)
     return GROUPED(a, b, ends, into=(out,))

@@ -10,8 +10,6 @@ One CTA multiplies 128 rows, or a pair of CTAs 256 together, each with half of t
 share operands by multicast. `umma_plan.py` says how a problem is cut, `umma_scaled.py` what scale factors come along.
 """
 
-from typing import Any
-
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync

@@ -16,7 +16,6 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, tcgen05, warp
-from numba_cute.seam import CuteError
 
 from .. import entry
 from . import umma_plan
@@ -140,9 +139,7 @@ def plan(a: Any, b: Any, ends: Any, c: Any, cut: umma_plan.Umma | None = None) -
     best."""
     (rows, _), (groups, n, _) = a.shape, b.shape
     cut = cut or choose(rows, groups, n)
-    umma_plan.check(cut, entry.element_type(a), cute.target("sm_100a"))
-    if cut.shape != (cut.ctas, 1):
-        raise CuteError(f"grouped_gemm: {cut}: a cluster is the CTAs that multiply together here: leave cluster out")
+    umma_plan.check_alone("grouped_gemm", cut, entry.element_type(a))
     columns = math.ceil(n / cut.tile_n)
     most = (rows // (TILE_M * cut.ctas) + min(groups, rows)) * columns
     clusters = max(1, min(most_clusters(a, cut.ctas), most))

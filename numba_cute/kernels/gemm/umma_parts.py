@@ -279,26 +279,36 @@ class Leaving:
         return Leaving(tmem, ptr, way, ready, stores, together)
 
     def put(self, warp, tma, shared, there, n, pieces, some):
-        """Store the next tile's pieces. warp: of the four. tma, shared, there: TMA's atom, and what it copies from and
-        to, as of `partition`. n: the tile's place along N. pieces: how many it has. some: whether there is anything to
-        be stored."""
-        slots = cute.size(shared, mode=[1])
+        """Store the next tile. warp: of the four. tma, shared, there: TMA's atom, and what it copies from and to, as of
+        `partition`. n: the tile's place along N. pieces: how many it has. some: whether there is anything to be
+        stored."""
         tile = self.ready.wait_and_advance()
         for piece in cute.range_constexpr(pieces):
             self.way.take(piece, tile.index)
             if piece == pieces - 1:
                 tile.release()
-            for half in cute.range_constexpr(2):
-                self.way.round(half, self.way.of_half(half).load())
-            if warp == 0:
-                self.stores.producer_acquire()  # the slot has been read by the store before the last
-            self.together.arrive_and_wait()
-            self.way.put(piece % slots)
-            self.together.arrive_and_wait()
-            if warp == 0:
-                if some:
-                    cute.copy(tma, shared[None, piece % slots], there[None, pieces * n + piece])
-                self.stores.producer_commit()
+            self.put_piece(warp, tma, shared, there[None, pieces * n + piece], piece, some)
+
+    def put_zeros(self, warp, tma, shared, there, n, pieces):
+        """Store a tile of zeros, of which there are no sums. The arguments: as of `put`."""
+        self.way.sums.fill(0.0)
+        for piece in cute.range_constexpr(pieces):
+            self.put_piece(warp, tma, shared, there[None, pieces * n + piece], piece, True)
+
+    def put_piece(self, warp, tma, shared, there, piece, some):
+        """Round this thread's sums, and store the piece, which all four warps put to the next slot."""
+        slot = piece % cute.size(shared, mode=[1])
+        for half in cute.range_constexpr(2):
+            self.way.round(half, self.way.of_half(half).load())
+        if warp == 0:
+            self.stores.producer_acquire()  # the slot has been read by the store before the last
+        self.together.arrive_and_wait()
+        self.way.put(slot)
+        self.together.arrive_and_wait()
+        if warp == 0:
+            if some:
+                cute.copy(tma, shared[None, slot], there)
+            self.stores.producer_commit()
 
     def tail(self, warp):
         """Wait until all pieces have been read, and give tensor memory back. warp: of the four."""

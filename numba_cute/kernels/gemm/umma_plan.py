@@ -85,6 +85,14 @@ def check(cut: Umma, dtype: Any, target: Any) -> None:
         )
 
 
+def check_alone(what: str, cut: Umma, dtype: Any) -> None:
+    """Refuse what a kernel has not whose clusters are the CTAs that multiply together. what: the entry. cut, dtype: as
+    of `check`."""
+    check(cut, dtype, cute.target("sm_100a"))
+    if cut.shape != (cut.ctas, 1):
+        raise CuteError(f"{what}: {cut}: a cluster is the CTAs that multiply together here: leave cluster out")
+
+
 class Pieces(NamedTuple):
     """Describe the pieces in which a tile of C leaves. columns: of a piece, whose rows are 128. slots, stages: in
     shared memory."""
@@ -237,18 +245,24 @@ def _clustered(m: int, n: int) -> Any:
 # What an SM does in a clock, of data sheets, and not measured: tensor cores multiply 128 bytes of K by 128 rows and
 # half a column; shared memory gives 128 bytes, L2 64. An epilogue of 128 rows takes a few clocks for each column.
 CLOCKS_OF_COLUMN, SMEM_BYTES, L2_BYTES, EPILOGUE, START = 2, 128, 64, 12, 1500
+MEMORY_BYTES = 29  # that each SM gets of memory in a clock, if all read
 
 
 def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
     """Estimate the clocks of a cut. c, k, dtype, sms, spread: as of `plan.modelled`."""
-    m, n = kernel_extents(c, False, spread)
-    (cluster_m, cluster_n), batches = cut.shape, int(c.shape[0]) if len(c.shape) == 3 else 1
+    batches = int(c.shape[0]) if len(c.shape) == 3 else 1
+    return clocks(cut, batches, *kernel_extents(c, False, spread), k_tiles_of(k, dtype), sms)
+
+
+def clocks(cut: Umma, batches: int, m: int, n: int, k_tiles: int, sms: int) -> float:
+    """Estimate the clocks of a cut, of the kernel's extents."""
+    cluster_m, cluster_n = cut.shape
     clusters = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
     rounds = math.ceil(clusters / max(1, sms // (cluster_m * cluster_n)))
     loaded = TILE_M * ROW / cluster_n + cut.tile_n * ROW / cluster_m
     k_tile = max(CLOCKS_OF_COLUMN * cut.tile_n, cut.stage / SMEM_BYTES, loaded / L2_BYTES)
     epilogue = EPILOGUE * cut.tile_n
-    return START + rounds * max(k_tiles_of(k, dtype) * k_tile, epilogue) + epilogue
+    return START + rounds * max(k_tiles * k_tile, epilogue) + epilogue
 
 
 def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Umma:
