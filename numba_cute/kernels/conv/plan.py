@@ -126,7 +126,9 @@ def _groups(
     time = _of_warpgroups if of_warpgroups else _of_tensor_memory
     best = math.inf, Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
     counts = [n for n in range(1, min(pixels, 2 * sms) + 1) if pixels % n == 0]
-    cuts = [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))] if of_warpgroups else umma_plan.CUTS
+    cuts: Any = (
+        [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))] if of_warpgroups else umma_plan.CUTS
+    )
     for cut, count in itertools.product(cuts, counts):
         each = cut.tile_n if channels > cut.tile_n else unit
         padded = -(-channels // each) * each

@@ -114,10 +114,10 @@ def get_partial(sums: Any, partial: Any, thread: Any, piece: int) -> None:
 
 
 @traced
-def is_last(ticket: Any, splits: int, flag: Any, thread: Any) -> Any:
-    """Say whether all others that share K of this CTA's columns have written their sums. All consumer threads."""
-    both = pipeline.NamedBarrier(1, 2 * 128)
-    both.arrive_and_wait()
+def is_last(ticket: Any, splits: int, flag: Any, thread: Any, all_of_them: Any) -> Any:
+    """Say whether all others that share K of this CTA's columns have written their sums. All threads that have sums,
+    which meet at the barrier `all_of_them`."""
+    all_of_them.arrive_and_wait()
 
     def draw() -> None:
         before = arch.atomic_add(ticket, 1, sem="acq_rel")
@@ -127,7 +127,7 @@ def is_last(ticket: Any, splits: int, flag: Any, thread: Any) -> Any:
         )  # for the next launch
 
     current().when(current().compare("==", thread, 0), draw)
-    both.arrive_and_wait()
+    all_of_them.arrive_and_wait()
     return current().compare("==", flag[0], splits - 1)
 
 
@@ -397,7 +397,9 @@ def gemm(
                         if cute.const_expr(parts > 1):
                             sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                         put_partial(sums, partial[None, None, None, split], tidx - 128, piece)
-                    finishes = is_last(tickets.iterator + tile, splits, flag, tidx - 128)
+                    finishes = is_last(
+                        tickets.iterator + tile, splits, flag, tidx - 128, pipeline.NamedBarrier(1, 2 * 128)
+                    )
             for piece in cute.range_constexpr(own_pieces):
                 pieces.consumer_wait(state)
                 if cute.const_expr(splits == 1) or finishes:

@@ -7,7 +7,9 @@ wgmma would have left them, so that the epilogue is the one of all GEMMs here. T
 reads to where C will leave from, and stores what the four have put there.
 
 One CTA multiplies 128 rows, or a pair of CTAs 256 together, each with half of the tile of B. CTAs of a larger cluster
-share operands by multicast. `umma_plan.py` says how a problem is cut, `umma_scaled.py` what scale factors come along.
+share operands by multicast. Several clusters may share K: each writes its sums to global memory, and the last of them
+adds them up in order (`shares.py`). `umma_plan.py` says how a problem is cut, `umma_scaled.py` what scale factors come
+along.
 """
 
 import numba_cute as cute
@@ -15,8 +17,9 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, traced
 
-from .dense import at, tiles_of
+from .dense import at, get_partial, is_last, put_partial, tiles_of
 from .output import partition
+from .shares import part_of_k, share_of
 from .umma_parts import (
     ACC_STAGES,
     EPILOGUE_WARPS,
@@ -58,6 +61,7 @@ def fill(epilogue, pieces, vectors, slot, own, first_row, first_column, batch, e
 def multiply(
     dtype, acc_dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, load, store, a_matrices,
     b_matrices, c_layout, cluster, schedule, epilogue, tma_d, mD, factors, tma_fa, mFA, tma_fb, mFB,
+    partials, tickets,
 ):  # fmt: skip
     tile_n, ctas = tiled_mma.shape_mnk[1], cute.size(tiled_mma.thr_id)
     warp = arch.make_warp_uniform(arch.warp_idx())
@@ -77,6 +81,10 @@ def multiply(
     vectors_layout, vectors = epilogue.layout(TILE_M, store_n, slots), None
     if cute.const_expr(vectors_layout is not None):
         vectors = smem.allocate_tensor(cute.Float32, vectors_layout, 16, None, "vectors")
+    splits, flag = 1, None
+    if cute.const_expr(partials is not None):
+        splits = cute.size(partials, mode=[3])
+        flag = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flag")
     rings = Rings.create(smem, tiled_mma, cluster, stages, factors_bytes, 2 * slots)
     # A slot holds a piece of C: what the epilogue takes comes there, what it gives leaves from there.
     pieces = pipeline.PipelineTmaAsync.create(
@@ -115,8 +123,10 @@ def multiply(
             tFBsFB, tFBgFB = factors.loads(tma_fb, sFB, mFB)
         producer = rings.mainloop.make_producer()
         while work.is_valid_tile:
-            m, n, batch = work.tile_idx
-            for k in range(k_tiles):
+            m, n, layer = work.tile_idx
+            batch, split = share_of(layer, splits)
+            first_k, end_k = part_of_k(k_tiles, split, splits, 0, 1)
+            for k in range(first_k, end_k):
                 cute.range_push("acquire", k)
                 stage = producer.acquire_and_advance()
                 cute.range_pop()
@@ -144,7 +154,9 @@ def multiply(
                        factors.hold(behind + FACTOR_COLUMNS, sFB, factors.b_held))  # fmt: skip
         while work.is_valid_tile:
             if part == 0:  # the first of a pair multiplies for both
-                multiplier.multiply(k_tiles, of_both)
+                _, split = share_of(work.tile_idx[2], splits)
+                first_k, end_k = part_of_k(k_tiles, split, splits, 0, 1)
+                multiplier.multiply(end_k - first_k, of_both)
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
 
@@ -157,16 +169,19 @@ def multiply(
             tDsD, tDgD = partition(tma_d, tiles.c, tiles_of(mD, (TILE_M, store_n)))
         own, extents = of_piece[None, 0, None], (TILE_M, store_n)
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, slots)
-        m, n, batch = work.tile_idx
+        m, n, layer = work.tile_idx
+        batch, _ = share_of(layer, splits)
         for piece in cute.range_constexpr(slots):
             column = (tile_pieces * n + piece) * store_n
             fill(epilogue, pieces, vectors, piece, own, TILE_M * m, column, batch, extents, tma_d, tDsD, tDgD)
         while work.is_valid_tile:
-            m, n, batch = work.tile_idx
+            m, n, layer = work.tile_idx
+            batch, _ = share_of(layer, splits)
             for piece in cute.range_constexpr(tile_pieces):
                 pieces.producer_acquire(state)  # what the epilogue made is there
                 state.advance()
-                cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, m, tile_pieces * n + piece, batch))
+                if cute.const_expr(splits == 1) or flag[0] == splits - 1:  # type: ignore[index]
+                    cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, m, tile_pieces * n + piece, batch))
                 arch.cp_async_bulk_commit_group()
                 if cute.const_expr(lag <= piece and piece - lag + slots < tile_pieces):  # that has left its slot
                     arch.cp_async_bulk_wait_group(lag, read=True)
@@ -177,7 +192,8 @@ def multiply(
             work = scheduler.get_current_work()
             arch.cp_async_bulk_wait_group(0, read=True)
             if work.is_valid_tile:
-                m, n, batch = work.tile_idx
+                m, n, layer = work.tile_idx
+                batch, _ = share_of(layer, splits)
                 for piece in cute.range_constexpr(slots):
                     column = (tile_pieces * n + piece) * store_n
                     fill(epilogue, pieces, vectors, piece, own, TILE_M * m, column, batch, extents, tma_d, tDsD, tDgD)
@@ -191,24 +207,39 @@ def multiply(
         acc, ready = cute.make_tensor(ptr, rings.accumulators.layout), rings.results.make_consumer()
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, slots)
         way = Way.create(load, store, piece_mma, acc, tiles.c, thread)
-        tCsD = piece_mma.get_slice(thread).partition_C(tiles.c)
+        tCsD, together = piece_mma.get_slice(thread).partition_C(tiles.c), pipeline.NamedBarrier(2, 32 * EPILOGUE_WARPS)
         while work.is_valid_tile:
-            m, n, batch = work.tile_idx
+            m, n, layer = work.tile_idx
+            batch, split = share_of(layer, splits)
             tile = ready.wait_and_advance()
             cute.range_push("epilogue", m)
+            finishes = True
+            if cute.const_expr(splits > 1):
+                which = schedule.place(scheduler.current_work_linear_idx) * cute.size(cluster) + rank
+                partial = partials[None, None, None, None, which]
+                for piece in cute.range_constexpr(tile_pieces):
+                    way.take(piece, tile.index)
+                    put_partial(way.sums, partial[None, None, None, split], thread, piece)
+                tile.release()
+                finishes = is_last(tickets.iterator + which, splits, flag, thread, together)
             for piece in cute.range_constexpr(tile_pieces):
-                way.take(piece, tile.index)
-                if piece == tile_pieces - 1:
-                    tile.release()
+                if cute.const_expr(splits == 1):
+                    way.take(piece, tile.index)
+                    if piece == tile_pieces - 1:
+                        tile.release()
                 pieces.consumer_wait(state)
-                for half in cute.range_constexpr(2):
+                if cute.const_expr(splits == 1) or finishes:
+                    if cute.const_expr(splits > 1):
+                        get_partial(way.sums, partial, thread, piece)
                     column = (tile_pieces * n + piece) * store_n
-                    where = epilogue.place_in(TILE_M * m, column, batch, of_piece[None, half, None], (TILE_M, store_n))
-                    matrix = tCsD[None, half, None, piece % slots]
-                    way.round(half, epilogue.apply(way.of_half(half), where, vectors, matrix, state.index))
-                if cute.const_expr(tma_d is not None):
-                    arch.sync_warp()  # all lanes have read what is overwritten
-                way.put(piece % slots)
+                    for half in cute.range_constexpr(2):
+                        own = of_piece[None, half, None]
+                        where = epilogue.place_in(TILE_M * m, column, batch, own, (TILE_M, store_n))
+                        matrix = tCsD[None, half, None, piece % slots]
+                        way.round(half, epilogue.apply(way.of_half(half), where, vectors, matrix, state.index))
+                    if cute.const_expr(tma_d is not None):
+                        arch.sync_warp()  # all lanes have read what is overwritten
+                    way.put(piece % slots)
                 arch.sync_warp()
                 pieces.consumer_release(state)
                 state.advance()

@@ -19,18 +19,21 @@ from .epilogue import Epilogue, hook
 from .operands import Source, operand, swapped, view
 from .plan import (
     RESULTS,
+    check_parts,
     cover,
     in_halves,
     is_turned,
     k_tiles_of,
     kernel_extents,
     loads,
+    memory_of,
     room_of,
     run_of,
     smem_layout,
     stores,
     sums_of,
 )
+from .shares import Shares
 from .umma import multiply
 from .umma_parts import ROW, THREADS, TILE_M, Matrices
 from .umma_scaled import Scales
@@ -45,7 +48,8 @@ class Umma(NamedTuple):
 
     tile_n: columns of a tile, whose rows are 128 of each CTA. ctas: 1, or 2 that multiply together. cluster: CTAs along
     M and N, which share operands by multicast; None for those that multiply together alone. stages, slots: tiles of
-    operands, and pieces of C, in shared memory; 0 for as many as there is room for.
+    operands, and pieces of C, in shared memory; 0 for as many as there is room for. splits: clusters that share K, and
+    add their sums by global memory.
     """
 
     tile_n: int = 256
@@ -53,6 +57,7 @@ class Umma(NamedTuple):
     cluster: tuple[int, int] | None = None
     stages: int = 0
     slots: int = 0
+    splits: int = 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,6 +76,7 @@ class Umma(NamedTuple):
 
 
 CUTS = (Umma(), Umma(256, 1), Umma(128, 2), Umma(128, 1), Umma(64, 1))
+SPLITS = (1, 2, 4, 8)
 
 
 def check(cut: Umma, dtype: Any, target: Any) -> None:
@@ -89,8 +95,11 @@ def check_alone(what: str, cut: Umma, dtype: Any) -> None:
     """Refuse what a kernel has not whose clusters are the CTAs that multiply together. what: the entry. cut, dtype: as
     of `check`."""
     check(cut, dtype, cute.target("sm_100a"))
-    if cut.shape != (cut.ctas, 1):
-        raise CuteError(f"{what}: {cut}: a cluster is the CTAs that multiply together here: leave cluster out")
+    if cut.shape != (cut.ctas, 1) or cut.splits != 1:
+        raise CuteError(
+            f"{what}: {cut}: a cluster is the CTAs that multiply together here, and K is whole: leave cluster and "
+            "splits out"
+        )
 
 
 class Pieces(NamedTuple):
@@ -150,13 +159,14 @@ def piece_mma(columns: int) -> Any:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Umma, epilogue: Epilogue | None = None, c_dtype: Any = None,
-    clusters: int | None = None, scales: Scales | None = None,
+    clusters: int | None = None, scales: Scales | None = None, scratch: Any = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
     a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
     run at once; by default those that fit on the current device. scales: the operands' scale factors, if they have
-    any; what is narrower than a byte lies in bytes.
+    any; what is narrower than a byte lies in bytes. scratch: for splits, two arrays as large as `scratch_of` says, the
+    second of zeros.
     """
     check(cut, dtype, target)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -191,21 +201,49 @@ def arguments(
     tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
-    tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), 1 if batches == 1 else cute.Int32(batches))
-    schedule = utils.PersistentTileSchedulerParams(
-        tiles, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
-    )  # fmt: skip
     of_scales: tuple[Any, ...] = (None,) * 5
     if scales:
         of_a, of_b = (umma_scaled.loads(x, scales.kind, r, k, ctas) for x, r in ((scales.a, m), (scales.b, n)))
         of_scales = umma_scaled.factors_of(scales.kind, tiled_mma, ctas, tile_n, pieces.stages), *of_a, *of_b
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
-    work, most = whole_m // cluster_m * (whole_n // cluster_n) * batches, clusters or clusters_here(cut)
+    check_parts(cut, cut.splits, k, dtype)
+    schedule, grid = order_of(cut, (tiles_m, tiles_n, batches), clusters)
+    partials, tickets = None, None
+    if cut.splits > 1:
+        ctas_here = math.prod(grid) // cut.splits
+        partials, tickets = memory_of(scratch, ctas_here, 128, tile_n // 4, cut.splits, dtype)
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
-        tma_d, mD, *of_scales,
-    ), (cluster_m, cluster_n, math.ceil(work / math.ceil(work / most)))  # fmt: skip
+        tma_d, mD, *of_scales, partials, tickets,
+    ), grid  # fmt: skip
+
+
+def order_of(cut: Umma, tiles: tuple[int, int, int], most: int | None) -> tuple[Any, tuple[int, int, int]]:
+    """Give the schedule of so many tiles along M and N, and batches, and the grid. most: clusters that run at once, as
+    of `arguments`."""
+    (m, n, batches), (cluster_m, cluster_n) = tiles, cut.shape
+    work = math.ceil(m / cluster_m) * math.ceil(n / cluster_n) * batches
+    extents = cute.Int32(m), cute.Int32(n), 1 if batches == 1 else cute.Int32(batches)
+    order = extents, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
+    if cut.splits > 1:
+        return Shares(*order, cute.Int32(0), cut.splits), (cluster_m, cluster_n, work * cut.splits)
+    rounds = math.ceil(work / (most or clusters_here(cut)))
+    return utils.PersistentTileSchedulerParams(*order), (cluster_m, cluster_n, math.ceil(work / rounds))
+
+
+def clusters_of(c: Any, cut: Umma, spread: int) -> int:
+    """Count the tiles of clusters. c: the result, as of `arguments`. spread: columns of sums for one of C."""
+    (m, n), (cluster_m, cluster_n) = kernel_extents(c, False, spread), cut.shape
+    batches = int(c.shape[0]) if len(c.shape) == 3 else 1
+    return math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
+
+
+def scratch_of(c: Any, cut: Umma, epilogue: Epilogue | None = None) -> tuple[int, int]:
+    """Count the numbers of 32 bits, and the counters, by which splits add their sums. c, epilogue: as of
+    `arguments`."""
+    tiles = clusters_of(c, cut, epilogue.spread if epilogue else 1) * math.prod(cut.shape)
+    return tiles * cut.splits * TILE_M * cut.tile_n, tiles
 
 
 def clusters_here(cut: Umma) -> int:
@@ -246,6 +284,7 @@ def _clustered(m: int, n: int) -> Any:
 # half a column; shared memory gives 128 bytes, L2 64. An epilogue of 128 rows takes a few clocks for each column.
 CLOCKS_OF_COLUMN, SMEM_BYTES, L2_BYTES, EPILOGUE, START = 2, 128, 64, 12, 1500
 MEMORY_BYTES = 29  # that each SM gets of memory in a clock, if all read
+SPLIT = 1500  # until the last of those that share K knows it
 
 
 def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
@@ -257,16 +296,18 @@ def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
 def clocks(cut: Umma, batches: int, m: int, n: int, k_tiles: int, sms: int) -> float:
     """Estimate the clocks of a cut, of the kernel's extents."""
     cluster_m, cluster_n = cut.shape
-    clusters = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
+    clusters = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches * cut.splits
     rounds = math.ceil(clusters / max(1, sms // (cluster_m * cluster_n)))
     loaded = TILE_M * ROW / cluster_n + cut.tile_n * ROW / cluster_m
     k_tile = max(CLOCKS_OF_COLUMN * cut.tile_n, cut.stage / SMEM_BYTES, loaded / L2_BYTES)
     epilogue = EPILOGUE * cut.tile_n
-    return START + rounds * max(k_tiles * k_tile, epilogue) + epilogue
+    sums = (SPLIT + (1 + cut.splits) * TILE_M * cut.tile_n * 4 / L2_BYTES) * (cut.splits > 1)
+    return START + rounds * max(math.ceil(k_tiles / cut.splits) * k_tile, epilogue) + epilogue + rounds * sums
 
 
 def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Umma:
     """Choose the cut that takes the least time on so many SMs, by the model. c, k, dtype, sms, epilogue: as of
     `plan.plan`. target: the GPU's record."""
     spread = epilogue.spread if epilogue else 1
-    return min(CUTS, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    cuts = [cut._replace(splits=n) for cut in CUTS for n in SPLITS if n <= k_tiles_of(k, dtype)]
+    return min(cuts, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))

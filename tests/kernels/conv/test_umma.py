@@ -99,7 +99,7 @@ def test_each_place_of_the_stride_is_a_convolution(extents, channels, outs, how,
     [
         ((5, 7), 24, 40, walk((3, 2), 1, 1, (1, 0)), 1, LEAST),
         ((6, 5), 72, 24, walk((3, 3), 2, 1), 3, LEAST),
-        ((9, 8), 64, 136, walk((3, 4), 1, 1), 2, PAIR),
+        ((9, 8), 64, 136, walk((3, 4), 1, 1), 3, PAIR),
         ((9, 8), 256, 24, walk((1, 2), 1, 1), 1, Umma()),
     ],
     ids=str,
@@ -121,15 +121,16 @@ def compiled(kind, cut, target, modes=2, dtype=BF16, epilogue=None):
     how, of = walk((3,) * modes, 1, 1), np.float32 if dtype == TF32 else dtype.numpy
     x, outs, pixels, k = np.zeros((2, *(9,) * modes, 64), of), 256, 2 * 9**modes, 1024 // dtype.width
     w, y = np.zeros((outs, 3**modes, 64), of), np.zeros((pixels, outs), of if dtype.width > 8 else BF16.numpy)
-    there, turned = np.zeros((2, *(9,) * modes, outs), of), ((3,) * modes, (2,) * modes, (1,) * modes, k)
+    wide, there = (np.zeros((2, *(9,) * modes, n), of) for n in (256, outs))
+    turned = ((3,) * modes, (2,) * modes, (1,) * modes, k)
     a, b, c, c_dtype = {
         "forward": lambda: (Image(x, how, k), Filter(w, k), y, None),
         "lattice": lambda: (
             Image(x, how, k), Turned(np.zeros((64, *(3,) * modes, outs), of), *turned), Lattice(there), None,
         ),
         "filters": lambda: (
-            np.moveaxis(np.zeros((2, pixels // 2, outs), of), 1, 2), Columns(x, how, UNIT, 2),
-            np.zeros((2, outs, 64 * 3**modes), np.float32), cute.Float32,
+            np.moveaxis(np.zeros((2, pixels // 2, outs), of), 1, 2), Columns(wide, how, UNIT, 2),
+            np.zeros((2, outs, 256 * 3**modes), np.float32), cute.Float32,
         ),
     }[kind]()  # fmt: skip
     made = epilogue and epilogue(c)
@@ -198,7 +199,7 @@ def test_every_type_is_convolved(on, kind, off):  # noqa: F811
 @pytest.mark.parametrize("on", ["sm_103a"], indirect=True)
 def test_what_this_family_has_not_is_refused_by_name(on):  # noqa: F811
     x, w = normal(1, 16, 5, 5), normal(16, 16, 3, 3)
-    small = torch.zeros(1, 5, 5, 16, dtype=torch.int8).movedim(-1, 1)
+    small = torch.zeros(16, 5, 5, 16, dtype=torch.int8).movedim(-1, 1)
     for says, call in {
         "of wgmma, which sm_103a has not": lambda: kernels.conv2d(x, w, cut=Plan()),
         "TMA takes steps up to 8": lambda: kernels.conv2d(x, w, stride=9, padding=4),

@@ -51,10 +51,10 @@ def test_tall_groups_have_pairs_and_others_are_alone():
     assert umma_grouped.choose(8 * 256, 8, 128) == NARROW
 
 
-@pytest.mark.parametrize("cut", [Umma(96), Umma(cluster=(4, 1))], ids=str)
+@pytest.mark.parametrize("cut", [Umma(96), Umma(cluster=(4, 1)), Umma(splits=2)], ids=str)
 def test_a_cut_that_does_not_fit_is_refused_in_words(cut):
     a, b, ends, _, c, _ = problems.grouped((40,), 24, 144, BF16, beyond=0)
-    with pytest.raises(CuteError, match="tile_n is|leave cluster out"):
+    with pytest.raises(CuteError, match="tile_n is|leave cluster and splits out"):
         grouped.plan(a, b, ends, c, cut=cut)
 
 
