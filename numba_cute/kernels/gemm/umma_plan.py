@@ -287,6 +287,11 @@ MEMORY_BYTES = 29  # that each SM gets of memory in a clock, if all read
 SPLIT = 1500  # until the last of those that share K knows it
 
 
+def cuts(k: int, dtype: Any) -> list[Umma]:
+    """List the cuts that a problem may have. k: the extent summed over. dtype: the operands' type."""
+    return [cut._replace(splits=n) for cut in CUTS for n in SPLITS if n <= max(1, k_tiles_of(k, dtype))]
+
+
 def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
     """Estimate the clocks of a cut. c, k, dtype, sms, spread: as of `plan.modelled`."""
     batches = int(c.shape[0]) if len(c.shape) == 3 else 1
@@ -309,5 +314,4 @@ def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue |
     """Choose the cut that takes the least time on so many SMs, by the model. c, k, dtype, sms, epilogue: as of
     `plan.plan`. target: the GPU's record."""
     spread = epilogue.spread if epilogue else 1
-    cuts = [cut._replace(splits=n) for cut in CUTS for n in SPLITS if n <= k_tiles_of(k, dtype)]
-    return min(cuts, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    return min(cuts(k, dtype), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
