@@ -303,8 +303,8 @@ KERNELS = [
     kernel("kernels: tcgen05 GEMM", umma, "fill multiply", _umma((136, 136, 200), test_umma.LEAST, True),
            _umma((136, 136, 200), test_umma.LEAST._replace(splits=2)), _umma((300, 136, 72), test_umma.PAIR),
            _behind(_umma((40, 72, 40), test_umma.LEAST), 2)),
-    kernel("kernels: tcgen05's parts", umma_parts, "plainly give_back Multiplier.multiply Leaving.put Leaving.put_piece "
-           "Leaving.tail Rings.create", _over_rows(70, 0, 130, m=136, n=136, cut=test_umma.LEAST),
+    kernel("kernels: tcgen05's parts", umma_parts, "plainly give_back Multiplier.multiply Leaving.put "
+           "Leaving.put_piece Leaving.tail Rings.create", _over_rows(70, 0, 130, m=136, n=136, cut=test_umma.LEAST),
            _over_rows(600, m=136, n=264, cut=test_umma_grouped.ALONE), _umma((136, 136, 200), test_umma.LEAST)),
     kernel("kernels: tcgen05 over rows", umma_outer, "outer", _over_rows(5, 0, 70, m=8, n=16, cut=test_umma.LEAST),
            _over_rows(70, 0, 130, m=264, n=136, cut=test_umma.PAIR),
