@@ -433,9 +433,11 @@ def few() -> list[Plan]:
     return [Plan(*cut) for cut in tuning.numbers("matmul").few]
 
 
-def fastest(found: list[Any], usual: Callable[[Any], bool], time: Callable[[Any], float]) -> Any:
+def fastest(
+    found: list[Any], usual: Callable[[Any], bool], time: Callable[[Any], float], worse: float | None = None
+) -> Any:
     """Give the cut of which a model says the least time, or one of the `usual` ones that takes little more: `worse`
-    times that at most, for the model is no more exact."""
+    times that at most, by default what is known of the GPU, for the model is no more exact."""
     best = min(found, key=time)
     least = min(filter(usual, found), key=time, default=best)
-    return least if time(least) <= tuning.numbers("matmul").worse * time(best) else best
+    return least if time(least) <= (worse or tuning.numbers("matmul").worse) * time(best) else best

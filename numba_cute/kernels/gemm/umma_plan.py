@@ -21,6 +21,7 @@ from .plan import (
     RESULTS,
     check_parts,
     cover,
+    fastest,
     in_halves,
     is_turned,
     k_tiles_of,
@@ -77,6 +78,9 @@ class Umma(NamedTuple):
 
 CUTS = (Umma(), Umma(256, 1), Umma(128, 2), Umma(128, 1), Umma(64, 1))
 SPLITS = (1, 2, 4, 8)
+USUAL, WORSE = (Umma(), Umma(128, 2), Umma(64, 1), Umma(64, 1, splits=4)), 1.2
+"""Cuts that are preferred, so that few kernels are compiled for many extents, and up to how many times the least time
+they may take: the model knows no GPU."""
 
 
 def check(cut: Umma, dtype: Any, target: Any) -> None:
@@ -314,4 +318,7 @@ def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue |
     """Choose the cut that takes the least time on so many SMs, by the model. c, k, dtype, sms, epilogue: as of
     `plan.plan`. target: the GPU's record."""
     spread = epilogue.spread if epilogue else 1
-    return min(cuts(k, dtype), key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    found: Umma = fastest(
+        cuts(k, dtype), USUAL.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread), WORSE
+    )  # fmt: skip
+    return found
