@@ -276,6 +276,17 @@ def test_the_entry_takes_every_type(torch, dtype):
     assert torch.equal(made.double(), x.double() @ y.double().mT / 2)
 
 
+@SLOW
+def test_the_entry_shares_k(torch):
+    """The launch is prepared once, and each call has memory for its sums."""
+    v = torch.randn(16)
+    for _ in range(2):
+        a, b = torch.randn(8, 200, dtype=torch.bfloat16), torch.randn(200, 16, dtype=torch.bfloat16)
+        made, want = matmul(a, b, epilogue=bias(v), cut=Umma(64, 1, splits=3)), a.double() @ b.double() + v
+        assert (made.double() - want).abs().max() <= 2.0**-7 * want.abs().max()
+    assert torch.equal(made, matmul(a, b, epilogue=bias(v), cut=Umma(64, 1, splits=3))), "added in order"
+
+
 def test_what_this_family_has_not_is_refused_by_name(torch):
     from numba_cute import kernels
     from numba_cute.kernels.gemm import Plan
