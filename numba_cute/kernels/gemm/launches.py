@@ -43,7 +43,7 @@ def simulate(
         (plans, first), room = _BESIDE[type(cut)], {}
         options = {"arch": first} | options
         if isinstance(cut, Umma):
-            room = {"clusters": clusters, "scratch": _poisoned(umma_plan.scratch_of(view(c), cut, epilogue))}
+            room = {"clusters": clusters, "scratch": _poisoned(umma_plan.scratch_of(view(c), cut, clusters, epilogue))}
         given, blocks = plans.arguments(a, b, c, dtype, cute.target(options["arch"]), cut, epilogue, c_dtype, **room)
         cute.simulate(plans.kernel_of(cut), **options)[blocks, cut.threads](*given)
         return
@@ -422,9 +422,9 @@ def launch_on(
     if not isinstance(cut, Plan):
         (plans, _), target = _BESIDE[type(cut)], entry.target_at(tensors[0])
         c = view(place(*[t.detach() for t in tensors])[2])
-        splits = (
-            Splits(umma_plan.scratch_of(c, cut, epilogue)) if isinstance(cut, Umma) and cut.splits > 1 else Splits()
-        )
+        splits = Splits()
+        if isinstance(cut, Umma) and cut.splits > 1:
+            splits = Splits(umma_plan.scratch_of(c, cut, umma_plan.clusters_here(cut), epilogue))
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:

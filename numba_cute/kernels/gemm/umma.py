@@ -7,9 +7,9 @@ wgmma would have left them, so that the epilogue is the one of all GEMMs here. T
 reads to where C will leave from, and stores what the four have put there.
 
 One CTA multiplies 128 rows, or a pair of CTAs 256 together, each with half of the tile of B. CTAs of a larger cluster
-share operands by multicast. Several clusters may share K: each writes its sums to global memory, and the last of them
-adds them up in order (`shares.py`). `umma_plan.py` says how a problem is cut, `umma_scaled.py` what scale factors come
-along.
+share operands by multicast. Several clusters may share K, of all tiles or of the last ones: each writes its sums to
+global memory, and the last of them adds them up in order (`shares.py`). `umma_plan.py` says how a problem is cut,
+`umma_scaled.py` what scale factors come along.
 """
 
 import numba_cute as cute
@@ -81,10 +81,10 @@ def multiply(
     vectors_layout, vectors = epilogue.layout(TILE_M, store_n, slots), None
     if cute.const_expr(vectors_layout is not None):
         vectors = smem.allocate_tensor(cute.Float32, vectors_layout, 16, None, "vectors")
-    splits, flag = 1, None
+    splits, flags = 1, None
     if cute.const_expr(partials is not None):
         splits = cute.size(partials, mode=[3])
-        flag = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flag")
+        flags = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flags")
     rings = Rings.create(smem, tiled_mma, cluster, stages, factors_bytes, 2 * slots)
     # A slot holds a piece of C: what the epilogue takes comes there, what it gives leaves from there.
     pieces = pipeline.PipelineTmaAsync.create(
@@ -176,11 +176,12 @@ def multiply(
             fill(epilogue, pieces, vectors, piece, own, TILE_M * m, column, batch, extents, tma_d, tDsD, tDgD)
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
-            batch, _ = share_of(layer, splits)
+            batch, split = share_of(layer, splits)
+            turn = scheduler.num_tiles_executed % 2
             for piece in cute.range_constexpr(tile_pieces):
                 pieces.producer_acquire(state)  # what the epilogue made is there
                 state.advance()
-                if cute.const_expr(splits == 1) or flag[0] == splits - 1:  # type: ignore[index]
+                if cute.const_expr(splits == 1) or split == splits or flags[turn] == splits - 1:  # type: ignore[index]
                     cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, m, tile_pieces * n + piece, batch))
                 arch.cp_async_bulk_commit_group()
                 if cute.const_expr(lag <= piece and piece - lag + slots < tile_pieces):  # that has left its slot
@@ -216,21 +217,22 @@ def multiply(
             finishes = True
             if cute.const_expr(splits > 1):
                 which = schedule.place(scheduler.current_work_linear_idx) * cute.size(cluster) + rank
-                partial = partials[None, None, None, None, which]
-                for piece in cute.range_constexpr(tile_pieces):
-                    way.take(piece, tile.index)
-                    put_partial(way.sums, partial[None, None, None, split], thread, piece)
-                tile.release()
-                finishes = is_last(tickets.iterator + which, splits, flag, thread, together)
+                partial, turn = partials[None, None, None, None, which], scheduler.num_tiles_executed % 2
+                if split < splits:
+                    for piece in cute.range_constexpr(tile_pieces):
+                        way.take(piece, tile.index)
+                        put_partial(way.sums, partial[None, None, None, split], thread, piece)
+                    finishes = is_last(tickets.iterator + which, splits, flags, turn, thread, together)
             for piece in cute.range_constexpr(tile_pieces):
-                if cute.const_expr(splits == 1):
+                if cute.const_expr(splits == 1) or split == splits:
                     way.take(piece, tile.index)
-                    if piece == tile_pieces - 1:
-                        tile.release()
+                if piece == tile_pieces - 1:
+                    tile.release()
                 pieces.consumer_wait(state)
                 if cute.const_expr(splits == 1) or finishes:
                     if cute.const_expr(splits > 1):
-                        get_partial(way.sums, partial, thread, piece)
+                        if split < splits:
+                            get_partial(way.sums, partial, thread, piece)
                     column = (tile_pieces * n + piece) * store_n
                     for half in cute.range_constexpr(2):
                         own = of_piece[None, half, None]

@@ -19,6 +19,8 @@ from .epilogue import Epilogue, hook
 from .operands import Source, operand, swapped, view
 from .plan import (
     RESULTS,
+    TAIL_SPLITS,
+    alone_of,
     check_parts,
     cover,
     fastest,
@@ -50,7 +52,8 @@ class Umma(NamedTuple):
     tile_n: columns of a tile, whose rows are 128 of each CTA. ctas: 1, or 2 that multiply together. cluster: CTAs along
     M and N, which share operands by multicast; None for those that multiply together alone. stages, slots: tiles of
     operands, and pieces of C, in shared memory; 0 for as many as there is room for. splits: clusters that share K, and
-    add their sums by global memory.
+    add their sums by global memory. tail: the tiles of the last round alone are shared, of which there are fewer than
+    fit at once.
     """
 
     tile_n: int = 256
@@ -59,6 +62,7 @@ class Umma(NamedTuple):
     stages: int = 0
     slots: int = 0
     splits: int = 1
+    tail: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,7 +82,8 @@ class Umma(NamedTuple):
 
 CUTS = (Umma(), Umma(256, 1), Umma(128, 2), Umma(128, 1), Umma(64, 1))
 SPLITS = (1, 2, 4, 8)
-USUAL, WORSE = (Umma(), Umma(128, 2), Umma(64, 1), Umma(64, 1, splits=4)), 1.2
+USUAL = (Umma(), Umma(splits=2, tail=True), Umma(128, 2), Umma(64, 1), Umma(64, 1, splits=4))
+WORSE = 1.1
 """Cuts that are preferred, so that few kernels are compiled for many extents, and up to how many times the least time
 they may take: the model knows no GPU."""
 
@@ -99,7 +104,7 @@ def check_alone(what: str, cut: Umma, dtype: Any) -> None:
     """Refuse what a kernel has not whose clusters are the CTAs that multiply together. what: the entry. cut, dtype: as
     of `check`."""
     check(cut, dtype, cute.target("sm_100a"))
-    if cut.shape != (cut.ctas, 1) or cut.splits != 1:
+    if cut.shape != (cut.ctas, 1) or cut.splits != 1 or cut.tail:
         raise CuteError(
             f"{what}: {cut}: a cluster is the CTAs that multiply together here, and K is whole: leave cluster and "
             "splits out"
@@ -211,11 +216,10 @@ def arguments(
         of_scales = umma_scaled.factors_of(scales.kind, tiled_mma, ctas, tile_n, pieces.stages), *of_a, *of_b
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
     check_parts(cut, cut.splits, k, dtype)
-    schedule, grid = order_of(cut, (tiles_m, tiles_n, batches), clusters)
+    schedule, shared, grid = order_of(cut, (tiles_m, tiles_n, batches), clusters)
     partials, tickets = None, None
     if cut.splits > 1:
-        ctas_here = math.prod(grid) // cut.splits
-        partials, tickets = memory_of(scratch, ctas_here, 128, tile_n // 4, cut.splits, dtype)
+        partials, tickets = memory_of(scratch, shared, 128, tile_n // 4, cut.splits, dtype)
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
@@ -223,17 +227,21 @@ def arguments(
     ), grid  # fmt: skip
 
 
-def order_of(cut: Umma, tiles: tuple[int, int, int], most: int | None) -> tuple[Any, tuple[int, int, int]]:
-    """Give the schedule of so many tiles along M and N, and batches, and the grid. most: clusters that run at once, as
-    of `arguments`."""
+def order_of(cut: Umma, tiles: tuple[int, int, int], most: int | None) -> tuple[Any, int, tuple[int, int, int]]:
+    """Give the schedule of so many tiles along M and N, and batches, how many CTAs' tiles are shared, and the grid.
+    most: clusters that run at once, as of `arguments`."""
     (m, n, batches), (cluster_m, cluster_n) = tiles, cut.shape
     work = math.ceil(m / cluster_m) * math.ceil(n / cluster_n) * batches
     extents = cute.Int32(m), cute.Int32(n), 1 if batches == 1 else cute.Int32(batches)
     order = extents, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
+    most = most or clusters_here(cut)
     if cut.splits > 1:
-        return Shares(*order, cute.Int32(0), cut.splits), (cluster_m, cluster_n, work * cut.splits)
-    rounds = math.ceil(work / (most or clusters_here(cut)))
-    return utils.PersistentTileSchedulerParams(*order), (cluster_m, cluster_n, math.ceil(work / rounds))
+        alone = alone_of(work, most, cut)
+        pieces = alone + (work - alone) * cut.splits
+        grid = cluster_m, cluster_n, min(most, pieces) if cut.tail else pieces
+        return Shares(*order, cute.Int32(alone), cut.splits), (work - alone) * cluster_m * cluster_n, grid
+    clusters = math.ceil(work / math.ceil(work / most))
+    return utils.PersistentTileSchedulerParams(*order), 0, (cluster_m, cluster_n, clusters)
 
 
 def clusters_of(c: Any, cut: Umma, spread: int) -> int:
@@ -243,11 +251,12 @@ def clusters_of(c: Any, cut: Umma, spread: int) -> int:
     return math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
 
 
-def scratch_of(c: Any, cut: Umma, epilogue: Epilogue | None = None) -> tuple[int, int]:
-    """Count the numbers of 32 bits, and the counters, by which splits add their sums. c, epilogue: as of
-    `arguments`."""
-    tiles = clusters_of(c, cut, epilogue.spread if epilogue else 1) * math.prod(cut.shape)
-    return tiles * cut.splits * TILE_M * cut.tile_n, tiles
+def scratch_of(c: Any, cut: Umma, most: int, epilogue: Epilogue | None = None) -> tuple[int, int]:
+    """Count the numbers of 32 bits, and the counters, by which splits add their sums. c, epilogue: as of `arguments`.
+    most: clusters that run at once."""
+    work = clusters_of(c, cut, epilogue.spread if epilogue else 1)
+    tiles = (work - alone_of(work, most, cut)) * math.prod(cut.shape)
+    return max(1, tiles * cut.splits * TILE_M * cut.tile_n), max(1, tiles)
 
 
 def clusters_here(cut: Umma) -> int:
@@ -293,7 +302,9 @@ SPLIT = 1500  # until the last of those that share K knows it
 
 def cuts(k: int, dtype: Any) -> list[Umma]:
     """List the cuts that a problem may have. k: the extent summed over. dtype: the operands' type."""
-    return [cut._replace(splits=n) for cut in CUTS for n in SPLITS if n <= max(1, k_tiles_of(k, dtype))]
+    ways = [(n, False) for n in SPLITS] + [(n, True) for n in TAIL_SPLITS]
+    k_tiles = max(1, k_tiles_of(k, dtype))
+    return [cut._replace(splits=n, tail=tail) for cut in CUTS for n, tail in ways if n <= k_tiles]
 
 
 def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
@@ -305,13 +316,21 @@ def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
 def clocks(cut: Umma, batches: int, m: int, n: int, k_tiles: int, sms: int) -> float:
     """Estimate the clocks of a cut, of the kernel's extents."""
     cluster_m, cluster_n = cut.shape
-    clusters = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches * cut.splits
-    rounds = math.ceil(clusters / max(1, sms // (cluster_m * cluster_n)))
+    work, room = (
+        math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches,
+        max(1, sms // (cluster_m * cluster_n)),
+    )
+    alone = alone_of(work, room, cut)
+    pieces = (work - alone) * cut.splits
+    if cut.tail and not (alone and 0 < pieces <= room):
+        return math.inf
+    rounds = math.ceil(pieces / room)
     loaded = TILE_M * ROW / cluster_n + cut.tile_n * ROW / cluster_m
     k_tile = max(CLOCKS_OF_COLUMN * cut.tile_n, cut.stage / SMEM_BYTES, loaded / L2_BYTES)
     epilogue = EPILOGUE * cut.tile_n
     sums = (SPLIT + (1 + cut.splits) * TILE_M * cut.tile_n * 4 / L2_BYTES) * (cut.splits > 1)
-    return START + rounds * max(math.ceil(k_tiles / cut.splits) * k_tile, epilogue) + epilogue + rounds * sums
+    whole = alone // room * max(k_tiles * k_tile, epilogue)
+    return START + whole + rounds * (max(math.ceil(k_tiles / cut.splits) * k_tile, epilogue) + sums) + epilogue
 
 
 def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Umma:

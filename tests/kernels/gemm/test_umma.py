@@ -51,6 +51,9 @@ TARGETS = ("sm_100a", "sm_103a")
             ((264, 136, 400), "kkm", BF16, Umma(64, 1, (2, 2), splits=3), 1),
             ((136, 264, 136), "knm", TF32, Umma(256, 1, splits=4), 1),
             ((136, 136, 400), "kkn", S8, LEAST._replace(splits=2), 1),
+            ((136, 264, 200), "kkn", BF16, LEAST._replace(splits=2, tail=True), 3),
+            ((136, 264, 200), "kkm", BF16, LEAST._replace(splits=4, tail=True), 4),  # some have two that they share
+            ((520, 264, 136), "mnn", BF16, PAIR._replace(splits=2, tail=True), 4),
         )),
     ],
     ids=str,
@@ -147,7 +150,7 @@ def compiled(cut, target="sm_100a", dtype=BF16, majors="kkn", epilogue=None, hal
     """Compile for a problem. epilogue: makes one of (m, n, C)."""
     a, b, c, _, _, _ = problem(512, 512, 256, dtype, majors, halves, c_dtype)
     made = epilogue and epilogue(*c.shape, c)
-    counts = umma_plan.scratch_of(view(c), cut, made)
+    counts = umma_plan.scratch_of(view(c), cut, 4, made)
     memory = np.empty(counts[0], np.float32), np.zeros(counts[1], np.int32)
     args, _ = umma_plan.arguments(
         a, b, c, dtype, cute.target(target), cut, made, c_dtype, clusters=4, scratch=memory
@@ -194,6 +197,15 @@ def test_a_cut_that_does_not_fit_is_refused(cut):
         umma_plan.arguments(a, b, c, BF16, cute.target("sm_100a"), cut)
 
 
+@SLOW
+@pytest.mark.parametrize("cut", [LEAST._replace(splits=4, tail=True), Plan(64, 1, splits=4, tail=True)], ids=str)
+def test_who_shares_several_tiles_stores_each_once(cut):
+    """What the warps with sums say of a tile, the one that stores may hear when they are at the next."""
+    a, b, c, whole, want, _ = problem(8, 192, 512)
+    simulate(a, b, c, BF16, cut, clusters=2)
+    check(c, whole, want)
+
+
 @pytest.mark.parametrize("cut", [LEAST._replace(splits=3), Plan(64, 1, splits=4), Plan(64, 1, 2, 2)], ids=str)
 def test_more_parts_than_tiles_of_k_are_refused(cut):
     """Who has none of K would wait for ever."""
@@ -218,6 +230,7 @@ def test_few_tiles_share_k():
     c, target = np.zeros((8192, 8192), BF16.numpy), cute.target("sm_100a")
     assert umma_plan.plan(c[:128], 8192, BF16, 148, target).splits > 1
     few = umma_plan.plan(c[:256, :256], 16384, BF16, 148, target)
+    assert umma_plan.plan(c[:4096, :4096], 4096, BF16, 148, target) == Umma(splits=2, tail=True)
     assert few.splits == 8 and umma_plan.clusters_of(c[:256, :256], few, 1) * few.splits * few.ctas <= 148
     assert umma_plan.plan(c[:64, :64], 64, BF16, 148, target).splits == 1, "K has one tile"
 
