@@ -285,8 +285,8 @@ def check_parts(cut: Any, count: int, k: int, dtype: Any) -> None:
         )
 
 
-def alone_of(work: int, most_clusters: int, cut: Plan) -> int:
-    """Count the tiles of clusters that are not shared: of `work`, those of whole rounds, or none. cut: a Plan."""
+def alone_of(work: int, most_clusters: int, cut: Any) -> int:
+    """Count the tiles of clusters that are not shared: of `work`, those of whole rounds, or none. cut: with `tail`."""
     return work // most_clusters * most_clusters if cut.tail else 0
 
 
