@@ -12,12 +12,14 @@ global memory, and the last of them adds them up in order (`shares.py`). `umma_p
 `umma_scaled.py` what scale factors come along.
 """
 
+from typing import Any
+
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import current, traced
 
-from .dense import at, get_partial, is_last, put_partial, tiles_of
+from .dense import at, is_last, put_partial, tiles_of
 from .output import partition
 from .shares import part_of_k, share_of
 from .umma_parts import (
@@ -56,6 +58,23 @@ def fill(epilogue, pieces, vectors, slot, own, first_row, first_column, batch, e
         cute.copy(tma_d, at(there, row, column, batch), shared[None, slot], tma_bar_ptr=barrier)
     arch.sync_warp()
     pieces.sync_object_full.arrive(slot)
+
+
+@traced
+def add_partials(sums: Any, partial: Any, thread: Any, piece: int) -> None:
+    """Set this thread's sums to all sharers' together, in order: one after the other, for of all at once ptxas spilt.
+    partial: (4, threads, fours, splits)."""
+    fours = cute.size(sums) // 4
+    sums.fill(sums.element_type(0))
+
+    def add(split: Any) -> None:
+        for i in range(fours):
+            there = partial[None, thread, piece * fours + i, split].iterator
+            got = arch.load(there, sums.element_type, cop="cg", count=4)
+            for j in range(4):
+                sums[4 * i + j] = sums[4 * i + j] + got[j]
+
+    current().loop(0, cute.size(partial, mode=[3]), add)
 
 
 def multiply(
@@ -232,7 +251,7 @@ def multiply(
                 if cute.const_expr(splits == 1) or finishes:
                     if cute.const_expr(splits > 1):
                         if split < splits:
-                            get_partial(way.sums, partial, thread, piece)
+                            add_partials(way.sums, partial, thread, piece)
                     column = (tile_pieces * n + piece) * store_n
                     for half in cute.range_constexpr(2):
                         own = of_piece[None, half, None]

@@ -148,7 +148,7 @@ def test_all_orders_are_one_and_the_multiplies_never_wait_for_the_epilogue(shape
 
 def compiled(cut, target="sm_100a", dtype=BF16, majors="kkn", epilogue=None, halves=1, c_dtype=None):
     """Compile for a problem. epilogue: makes one of (m, n, C)."""
-    a, b, c, _, _, _ = problem(512, 512, 256, dtype, majors, halves, c_dtype)
+    a, b, c, _, _, _ = problem(512, 512, 512, dtype, majors, halves, c_dtype)
     made = epilogue and epilogue(*c.shape, c)
     counts = umma_plan.scratch_of(view(c), cut, 4, made)
     memory = np.empty(counts[0], np.float32), np.zeros(counts[1], np.int32)
