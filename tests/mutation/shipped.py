@@ -301,6 +301,7 @@ KERNELS = [
     kernel("kernels: products", multiply, "plainly nothing start scaled", PLAIN, LONG, SCALED, TWO_HALVES),
     kernel("kernels: ampere GEMM", warps, "add_up leave", _warps(64, 64, 160), _warps(64, 64, 40, True)),
     kernel("kernels: tcgen05 GEMM", umma, "fill multiply", _umma((136, 136, 200), test_umma.LEAST, True),
+           _umma((136, 264, 72), test_umma.Umma(256, 1), True),
            _umma((136, 136, 200), test_umma.LEAST._replace(splits=2)), _umma((300, 136, 72), test_umma.PAIR),
            _behind(_umma((40, 72, 40), test_umma.LEAST), 2)),
     kernel("kernels: tcgen05's parts", umma_parts, "plainly give_back Multiplier.multiply Leaving.put "

@@ -144,7 +144,8 @@ def way(t: Any, batches: tuple[int, ...], *, modes: int = MODES, along: int | No
     batches: of the product. modes: how many of these it may have there. along: of an operand, its mode -1 or -2 that is
     summed over. like: of a matrix like C, C as the kernel has it. pairs: of B, whether its columns are two halves,
     which take two modes more of a tensor map, and which the kernel reads as they lie where each is a multiple of 8.
-    threads: of the result, whether threads write it, of any rows. rows: whether an index names rows, which are contiguous then."""
+    threads: of the result, whether threads write it, of any rows. rows: whether an index names rows, which are
+    contiguous then."""
     if along is not None and not t.shape[along]:
         return Way(batches, along, along=along)
     shape, steps = merged(t, batches)
