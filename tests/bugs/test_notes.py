@@ -12,6 +12,7 @@ import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam import static, traced
 from numba_cute.seam.hooks.engines import COMPILER
 
 STAGES = 2
@@ -398,3 +399,48 @@ def test_pipelines_of_two_clusters(second, noted, form):
 
     found = [n for n in notes(kernel) if "is another cluster than" in n]
     assert len(found) == noted and len(notes(kernel)) == noted
+
+
+@static
+class Twins:
+    """Two pipelines, in an immutable object that traced code makes."""
+
+    first: object
+    second: object
+
+    @staticmethod
+    @traced
+    def create(words):
+        given = {"num_stages": 1, "producer_group": CooperativeGroup(Agent.Thread, 32),
+                 "consumer_group": CooperativeGroup(Agent.Thread, 32)}  # fmt: skip
+        first = pipeline.PipelineAsync.create(**given, barrier_storage=words, name="first")
+        second = pipeline.PipelineAsync.create(**given, barrier_storage=words + 2, name="second")
+        return Twins(first, second)
+
+
+@traced
+def both_sides(both):
+    """A participant for each side, of traced code that is given the object."""
+    return both.second.make_producer(), both.second.make_consumer()
+
+
+@pytest.mark.parametrize("wrong, words", [("", ""), ("second", "'second' is made and never used"),
+                                          ("release", "has a consumer")])  # fmt: skip
+def test_pipelines_in_an_immutable_object_are_followed(wrong, words):
+    def kernel(out, _seven):
+        tidx, _, _ = arch.thread_idx()
+        both = Twins.create(utils.SmemAllocator().allocate_array(cute.Int64, 4))
+        producer, consumer = both.first.make_participants()
+        if cute.const_expr(wrong != "second"):
+            fill, use = both_sides(both)
+        if tidx < 32:
+            producer.acquire_and_advance().commit()
+            if cute.const_expr(not wrong):
+                fill.acquire_and_advance().commit()
+        elif tidx < 64:
+            consumer.wait_and_advance().release()
+            if cute.const_expr(wrong != "second"):
+                use.wait_and_advance().release()
+
+    found = notes(kernel)
+    assert len(found) == bool(wrong) and all(words in n for n in found)

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 import numba_cute as cute
-from numba_cute.kernels import gemm
+from numba_cute.kernels import entry, gemm
 from numba_cute.kernels.attention import plan as attention
 from numba_cute.kernels.conv import plan as conv
 from numba_cute.kernels.gemm import grouped, mixed, plan as gemm_plan
@@ -55,7 +55,7 @@ def of_convolutions() -> dict[str, str]:
         c = np.empty((pixels, outs), np.int8)
         found[f"{pixels} {outs} {k}"] = told(conv.plan(c, k, cute.BFloat16, SMS, None, 16, 2 * pixels * k // 9))
     for outs, channels, pixels in itertools.product((64, 512), (64, 512), (6272, 100352)):
-        cut, number, each = conv.groups(outs, channels, (3, 3), pixels, 64, SMS)
+        cut, number, each = conv.groups(entry.WARPGROUPS, outs, channels, (3, 3), pixels, 64, SMS)
         found[f"filters {outs} {channels} {pixels}"] = f"{told(cut)} {number} {each}"
     return found
 

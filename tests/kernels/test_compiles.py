@@ -140,7 +140,7 @@ ON_BLACKWELL = {
 def test_blackwell_compiles_few_kernels_too(name):
     R.seed(name)
     found = compiled([ON_BLACKWELL[name]] * 10, "sm_100a")
-    assert found and max(found.values()) <= 4, found
+    assert found and max(found.values()) <= 6, found
 
 
 @pytest.fixture

@@ -221,8 +221,7 @@ BY_WARPS = {"matmul": (8, 8), "grouped_gemm": (8, 8), "conv1d": (1, 8, 4)}  # wh
 def test_other_gpus_get_one_sentence(what, arch):
     if what == "flash_attention" and arch != "sm_100a":
         return  # attention/test_warps.py has them
-    own = BY_WARPS if arch != "sm_100a" else ("matmul", "grouped_gemm")
-    if what in own:  # which have kernels of their own
+    if what in BY_WARPS:  # of which these have kernels of their own
         with cute.simulation(arch):
             assert HOPPERS[what]().shape == BY_WARPS[what]
         return

@@ -32,7 +32,19 @@ from numba_cute.kernels.attention import (
     warps as attention_warps,
     warps_backward,
 )
-from numba_cute.kernels.gemm import bias, grouped, indexed, mixed, multiply, output, residual, warps
+from numba_cute.kernels.gemm import (
+    bias,
+    grouped,
+    indexed,
+    mixed,
+    multiply,
+    output,
+    residual,
+    umma,
+    umma_outer,
+    umma_parts,
+    warps,
+)
 from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.rows import norm, softmax, spread, topk
 
@@ -44,7 +56,15 @@ from ..kernels.attention import (
     test_fp8,
     test_warps as test_attention_warps,
 )
-from ..kernels.gemm import test_grouped, test_grouped_rows, test_indexed, test_mixed, test_warps
+from ..kernels.gemm import (
+    test_grouped,
+    test_grouped_rows,
+    test_indexed,
+    test_mixed,
+    test_umma,
+    test_umma_grouped,
+    test_warps,
+)
 from ..kernels.moves import test_permute
 from ..kernels.rows import arrays, test_norm, test_softmax, test_topk
 from .mutants import functions_of
@@ -253,6 +273,23 @@ def _warps(m: int, n: int, k: int, matrix: bool = False) -> Problem:
     return run
 
 
+def _umma(shape: tuple[int, int, int], cut: Any, matrix: bool = False) -> Problem:
+    """tcgen05's GEMM, with vectors, and perhaps a matrix like C."""
+
+    def run() -> None:
+        a, b, c, whole, want, rng = test_umma.problem(*shape)
+        v, r = rng.standard_normal(shape[1]).astype(np.float32), rng.standard_normal(shape[:2]).astype(c.dtype)
+        epilogue = bias(v) | residual(r) if matrix else bias(v)
+        test_umma.simulate(a, b, c, BF16, cut, epilogue)
+        test_umma.check(c, whole, want + v + (r.astype(np.float64) if matrix else 0.0))
+
+    return run
+
+
+def _over_rows(*rows: int, m: int, n: int, cut: Any) -> Problem:
+    return partial(test_umma_grouped.test_rows_of_each_group_are_summed, rows, m, n, BF16, cut)
+
+
 def _turned() -> None:
     with mock.patch.dict(turn.TILES, {2: (turn.Squares(2, 8, 8, 1),)}):
         test_permute.simulated((56, 112), (1, 0), "f2", kernel=turn.turn)
@@ -300,6 +337,16 @@ KERNELS = [
     kernel("kernels: products", multiply, "plainly nothing release start scaled", PLAIN, LONG, SCALED, TWO_HALVES,
            EXPERTS),
     kernel("kernels: ampere GEMM", warps, "add_up leave", _warps(64, 64, 160), _warps(64, 64, 40, True)),
+    kernel("kernels: tcgen05 GEMM", umma, "fill multiply", _umma((136, 136, 200), test_umma.LEAST, True),
+           _umma((136, 264, 72), test_umma.Umma(256, 1), True),
+           _umma((136, 136, 200), test_umma.LEAST._replace(splits=2)), _umma((300, 136, 72), test_umma.PAIR),
+           _behind(_umma((40, 72, 40), test_umma.LEAST), 2)),
+    kernel("kernels: tcgen05's parts", umma_parts, "plainly give_back Multiplier.multiply Leaving.put "
+           "Leaving.put_piece Leaving.tail Rings.create", _over_rows(70, 0, 130, m=136, n=136, cut=test_umma.LEAST),
+           _over_rows(600, m=136, n=264, cut=test_umma_grouped.ALONE), _umma((136, 136, 200), test_umma.LEAST)),
+    kernel("kernels: tcgen05 over rows", umma_outer, "outer", _over_rows(5, 0, 70, m=8, n=16, cut=test_umma.LEAST),
+           _over_rows(70, 0, 130, m=264, n=136, cut=test_umma.PAIR),
+           _behind(_over_rows(5, 0, 70, m=8, n=16, cut=test_umma.LEAST), 2)),
     kernel("kernels: rows by an index", indexed, "gather gather_tile gather_end hand_over store_piece Rows.copy "
            "Rows.spoil Rows.store",
            partial(test_indexed.check, 150, 18, 400, 30, 200, test_indexed.SMALL._replace(stages=3)),

@@ -137,9 +137,21 @@ class Recorder:
             self._step("make", name)
             self._compare(x, name)
             return name
+        if _carries(x):
+            return self._hold(x)
         name = self._new(x)
         held = [self.name(y) for y in _within(x)]
         return self._lost(x, held) if held else name
+
+    def _hold(self, x: Any) -> str:
+        """Write steps for an immutable object: what it holds that was met before it."""
+        parts = {f: getattr(x, f, None) for f in tree.fields_of(type(x))}
+        met = {f: self.name(part) for f, part in parts.items() if id(part) in self._names}
+        name = self._new(x)
+        self._step("make", name)
+        for field, part in met.items():
+            self._step("set", "", name, field, (part,), uses={name, part})
+        return name
 
     def _lost(self, x: Any, held: list[str]) -> str:
         """Write a step after which nothing is known of what some variables hold; gives the name of `x`."""
@@ -172,7 +184,7 @@ class Recorder:
             kind, parts = "item", dict(enumerate(whole))
         elif isinstance(whole, tree.ByReference):  # each look at a field gives another object
             return
-        elif seam.is_static_class(type(whole)) and (_of_followed(whole) or plain.is_users_class(type(whole))):
+        elif _carries(whole):
             parts = {f: getattr(whole, f, None) for f in tree.fields_of(type(whole))}
         elif _of_followed(whole):
             parts = plain.fields_of(whole)
@@ -240,6 +252,14 @@ def callee_of(key: Any, given: Callable[[], Sequence[Given] | None]) -> Callee |
 
 def _of_followed(x: Any) -> bool:
     return isinstance(x, tuple(FOLLOWED))
+
+
+def _carries(x: Any) -> bool:
+    """Say whether an immutable object is followed, is of a class of the user's, or holds what is followed."""
+    if not seam.is_static_class(type(x)):
+        return False
+    held = (getattr(x, f, None) for f in tree.fields_of(type(x)))
+    return _of_followed(x) or plain.is_users_class(type(x)) or any(map(_of_followed, held))
 
 
 def _leads_on(x: Any) -> bool:

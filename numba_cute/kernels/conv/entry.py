@@ -12,13 +12,14 @@ from typing import Any
 
 from ..gemm.epilogue import Epilogue
 from ..gemm.plan import Plan
+from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
 from .operators import called
 
 
 def conv1d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Warps | None = None,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Umma | Warps | None = None,
 ) -> Any:  # fmt: skip
     """Convolve signals with filters, as torch's conv1d does.
 
@@ -30,18 +31,19 @@ def conv1d(
 
 def conv2d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Warps | None = None,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Umma | Warps | None = None,
 ) -> Any:  # fmt: skip
-    """Convolve images with filters, as torch's conv2d does, on a GPU of sm_80 to sm_89, sm_90a, sm_120 or sm_121.
+    """Convolve images with filters, as torch's conv2d does, on a GPU of sm_80 to sm_89, sm_90a, sm_100a, sm_103a,
+    sm_120 or sm_121.
 
     x: (N, C, H, W), weight: (outputs, C, kh, kw), of one of the types of matmul (float32 as TF32), both the same. They
     are taken as they lie in torch.channels_last where C is a multiple of 16 bytes; of other orders, and another C, they
     are copied first; a result of other than multiples of 16 bytes is too, but on Hopper. bias: (outputs,), of any
-    floating type. stride (on Hopper up to 8), padding, dilation: a number, or one for H and one for W; padding also
-    "same", with stride 1, or "valid". epilogue: what becomes of the sums and the bias, as of `matmul`; its rows are
-    output pixels, its columns are channels, and a `residual` has the shape and order of the result. out: what is
-    written to, in torch.channels_last. out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan
-    (Hopper), or a Warps; by default the one that a model finds fastest.
+    floating type. stride (by TMA, on Hopper and Blackwell, up to 8), padding, dilation: a number, or one for H and one
+    for W; padding also "same", with stride 1, or "valid". epilogue: what becomes of the sums and the bias, as of
+    `matmul`; its rows are output pixels, its columns are channels, and a `residual` has the shape and order of the
+    result. out: what is written to, in torch.channels_last. out_dtype: the result's type if `out` is not given, as of
+    `matmul`. cut: a Plan (Hopper), an Umma (Blackwell), or a Warps; by default the one that a model finds fastest.
 
     Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without out, as of
     `matmul`: images, filters, the bias, and what the epilogue reads. CuteError for what it does not take.
@@ -51,7 +53,7 @@ def conv2d(
 
 def conv3d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Warps | None = None,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | Umma | Warps | None = None,
 ) -> Any:  # fmt: skip
     """Convolve volumes with filters, as torch's conv3d does.
 
@@ -63,7 +65,7 @@ def conv3d(
 
 def conv_transpose1d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Warps | None = None,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Umma | Warps | None = None,
 ) -> Any:  # fmt: skip
     """Convolve signals transposed, as torch's conv_transpose1d does.
 
@@ -76,7 +78,7 @@ def conv_transpose1d(
 
 def conv_transpose2d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Warps | None = None,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Umma | Warps | None = None,
 ) -> Any:  # fmt: skip
     """Convolve images transposed, as torch's conv_transpose2d does: what `conv2d` makes of images, it gives the
     gradient of.
@@ -96,7 +98,7 @@ def conv_transpose2d(
 
 def conv_transpose3d(
     x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Warps | None = None,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | Umma | Warps | None = None,
 ) -> Any:  # fmt: skip
     """Convolve volumes transposed, as torch's conv_transpose3d does.
 

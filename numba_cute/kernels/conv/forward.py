@@ -9,14 +9,14 @@ from typing import Any
 from numba_cute import CuteError
 
 from .. import entry
-from ..gemm import warps_plan
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import OPERANDS, launch_on, operands_of, sms_here
+from ..gemm.launches import OPERANDS, launch_on, operands_of
 from ..gemm.plan import Plan
+from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
 from .fit import Fit, fit
 from .operands import Walk
-from .plan import plan
+from .plan import chosen
 from .tensors import (
     check,
     check_steps,
@@ -39,7 +39,7 @@ _known: dict[Any, tuple[Any, Any, Walk]] = {}
 
 def convolved(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    out_dtype: Any, cut: Plan | Warps | None,
+    out_dtype: Any, cut: Plan | Umma | Warps | None,
 ) -> tuple[Any, Walk]:  # fmt: skip
     """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
     others: as of `conv2d`."""
@@ -55,7 +55,7 @@ def convolved(
 
 def _prepared(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    out_dtype: Any, cut: Plan | Warps | None,
+    out_dtype: Any, cut: Plan | Umma | Warps | None,
 ) -> tuple[Any, Any, Walk]:  # fmt: skip
     """Check what is given, and give what launches all that is like it, what makes its result, and the walk."""
     walk, shape, dtype = _plan(what, x, weight, how, epilogue, out_dtype)
@@ -69,7 +69,7 @@ def _prepared(
     for given in steps.given if steps else ():
         given.check(rows_of(result), rows_of(result).shape)
     family, fitted = family_of(what, x, cut), fit(x, tuple(weight.shape[2:]), walk)
-    if family == entry.WARPGROUPS:
+    if family != entry.WARPS:
         check_steps(what, fitted.walk)
     threads = family == entry.WARPGROUPS and not getattr(cut, "turned", False)
     own, steps, around = with_room(result.detach(), steps, threads)
@@ -80,7 +80,7 @@ def _prepared(
 
 
 def _launch(
-    family: str, fitted: Fit, x: Any, weight: Any, result: Any, steps: Epilogue | None, cut: Plan | Warps | None
+    family: str, fitted: Fit, x: Any, weight: Any, result: Any, steps: Epilogue | None, cut: Plan | Umma | Warps | None
 ) -> Any:
     """Prepare the launch on images and filters as they are given."""
     multiplied, c_dtype, target = operands_of(x), entry.element_type(result), entry.target_at(x)
@@ -90,11 +90,8 @@ def _launch(
 
     images, filters = fitted.images(x), fitted.filters(weight)
     a, _, c = place(images, filters, result.detach())
-    if cut is None and family == entry.WARPS:
-        cut = warps_plan.plan(c, a.shape[1], multiplied, sms_here(), target, steps)
-    elif cut is None:
-        read = min(x.nbytes, math.prod(a.shape) * x.element_size()) + weight.nbytes
-        cut = plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, read)
+    read = min(x.nbytes, math.prod(a.shape) * x.element_size()) + weight.nbytes
+    cut = cut or chosen(family, c, a.shape[1], multiplied, target, steps, c_dtype.width, read)
     launch = launch_on((images, filters, result), place, multiplied, cut, steps)
     if images is x and filters is weight:
         return launch

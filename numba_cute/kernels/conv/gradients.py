@@ -29,18 +29,18 @@ def gradient_of_filters(what: str, x: Any, dy: Any, dw: Any, walk: Walk, cut: Wa
     dy = in_order(dy.detach(), True) if outs == dy.shape[1] else padded(dy, outs)
     x = fitted.images(x.detach())
     check(what, "gradient", dy)
-    by_warps = family_of(what, x, cut) == entry.WARPS
-    if not by_warps:
+    family = family_of(what, x, cut)
+    if family != entry.WARPS:
         check_steps(what, fitted.walk)
-    total = (_by_warps if by_warps else _by_warpgroups)(x, dy, outs, fitted.walk, cut)
+    total = (_by_warps if family == entry.WARPS else _by_tma)(family, x, dy, outs, fitted.walk, cut)
     own = total.view(outs, *fitted.walk.taps, -1)[: dw.shape[0], ..., : x.shape[1]].movedim(-1, 1)
     dw.copy_(fitted.back(own))
 
 
-def _by_warpgroups(x: Any, dy: Any, outs: int, walk: Walk, _: Any) -> Any:
+def _by_tma(family: str, x: Any, dy: Any, outs: int, walk: Walk, _: Any) -> Any:
     """The gradient of filters (outputs, K), each tap of whole tiles of channels."""
     torch, channels = entry.pytorch(), x.shape[1]
-    cut, count, each = groups(outs, channels, walk.taps[::-1], dy.numel() // outs, UNIT, sms_here())
+    cut, count, each = groups(family, outs, channels, walk.taps[::-1], dy.numel() // outs, UNIT, sms_here())
     padded = whole(channels, each)
     sums = torch.empty((count, outs, math.prod(walk.taps) * padded), dtype=torch.float32, device=x.device)
 
@@ -56,7 +56,7 @@ def _by_warpgroups(x: Any, dy: Any, outs: int, walk: Walk, _: Any) -> Any:
     return sums.sum(0) if count > 1 else sums[0]
 
 
-def _by_warps(x: Any, dy: Any, outs: int, walk: Walk, cut: Warps | None) -> Any:
+def _by_warps(_: str, x: Any, dy: Any, outs: int, walk: Walk, cut: Warps | None) -> Any:
     """The gradient of filters (outputs, K), for GPUs whose tensor cores are a warp's."""
     torch, dtype, pixels = entry.pytorch(), entry.element_type(x), dy.numel() // outs
     depth, target = math.prod(walk.taps) * whole(x.shape[1], 16 // x.element_size()), entry.target_at(x)

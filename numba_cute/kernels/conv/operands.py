@@ -15,7 +15,7 @@ from typing import Any
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
-from ..gemm.operands import Source, tensor_of
+from ..gemm.operands import Source, load_op, tensor_of
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,11 @@ class Image(Source):
         pixels = images * math.prod(self.walk.out(tuple(extents)))
         return pixels, math.prod(self.walk.taps) * whole(channels, self.tile_k)
 
-    def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
+    def loads(
+        self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int, together: int = 1
+    ) -> tuple[Any, Any]:  # fmt: skip
         """Give the TMA atom that loads tiles of the im2col matrix, and its coordinates. See `Source.loads`."""
-        op = cpasync.CopyBulkTensorIm2ColG2SOp() if ctas == 1 else cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+        op = load_op(ctas, together, im2col=True)
         atom, columns = walked(op, self.array, dtype, smem, tile, self.walk, ctas)
         return atom, over(columns, rows, *in_tiles(columns.shape[1], columns.stride[1], tile[1]))
 
@@ -74,11 +76,13 @@ class Filter(Source):
         outs, taps, channels = self.array.shape
         return outs, taps * whole(channels, self.tile_k)
 
-    def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
+    def loads(
+        self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int, together: int = 1
+    ) -> tuple[Any, Any]:  # fmt: skip
         """Give the TMA atom that loads tiles of the filters, and its coordinates. See `Source.loads`."""
         t = tensor_of(self.array, 2, dtype)
         lay = cute.select(t.layout, mode=[0, 2, 1])
-        op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
+        op = load_op(ctas, together)
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, lay), smem, tile, ctas)
         _, taps, channels = self.array.shape
         there = cute.make_tensor(there.iterator, cute.group_modes(there.layout, 1, 3))
@@ -105,12 +109,14 @@ class Turned(Source):
         outs, *_, channels = self.array.shape
         return channels, math.prod(self.taps) * whole(outs, self.tile_k)
 
-    def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
+    def loads(
+        self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int, together: int = 1
+    ) -> tuple[Any, Any]:  # fmt: skip
         """Give the TMA atom that loads tiles of the filters, and its coordinates. See `Source.loads`."""
         last = len(self.array.shape) - 1
         t = tensor_of(self.array, last, dtype)
         order = cute.select(t.layout, mode=[last, 0, *reversed(range(1, last))])
-        op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
+        op = load_op(ctas, together)
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, order), smem, tile, ctas)
         there = cute.domain_offset((0, 0, *self.last[::-1]), there)
         back = tuple(s * -n for s, n in zip(there.stride[2:], self.step[::-1]))
@@ -242,9 +248,11 @@ class Columns(Source):
         pixels = images * math.prod(self.walk.out(tuple(extents)))
         return self.groups, math.prod(self.walk.taps) * whole(channels, self.tile), pixels // self.groups
 
-    def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
+    def loads(
+        self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int, together: int = 1
+    ) -> tuple[Any, Any]:  # fmt: skip
         """Give the TMA atom that loads tiles of the matrices, and its coordinates. See `Source.loads`."""
-        op = cpasync.CopyBulkTensorIm2ColG2SOp() if ctas == 1 else cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+        op = load_op(ctas, together, im2col=True)
         turned = cute.make_composed_layout(smem.inner, smem.offset, cute.select(smem.outer, mode=[1, 0]))
         atom, columns = walked(op, self.array, dtype, turned, tile[::-1], self.walk, ctas)
         pixel, of_taps = columns.stride

@@ -15,12 +15,16 @@ from typing import Any, NamedTuple
 
 from numba_cute import CuteError
 
-from .. import tuning
+from .. import entry, tuning
+from ..gemm import umma_plan, warps_plan
 from ..gemm.dense import TILE_M
 from ..gemm.epilogue import Epilogue
 from ..gemm.indexed import in_vectors
+from ..gemm.launches import sms_here
 from ..gemm.operands import Source
 from ..gemm.plan import TILES_N, Plan, fastest, few, k_tiles_of, kernel_extents, pieces_of, room_of
+from ..gemm.umma_plan import Umma
+from ..gemm.warps_plan import Warps
 
 
 def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
@@ -74,14 +78,25 @@ def plan(c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None, c_widt
     return best
 
 
+def chosen(
+    family: str, c: Any, k: int, dtype: Any, target: Any, epilogue: Epilogue | None, c_width: int, read: int
+) -> Plan | Umma | Warps:  # fmt: skip
+    """Choose the cut for a family of GPUs. target: the GPU's record. The others: as of `plan`."""
+    if family == entry.WARPS:
+        return warps_plan.plan(c, k, dtype, sms_here(), target, epilogue)
+    if family == entry.TENSOR_MEMORY:
+        return umma_plan.plan(c, k, dtype, sms_here(), target, epilogue)
+    return plan(c, k, dtype, sms_here(), epilogue, c_width, read)
+
+
 # ---------------------------------------------------------------- of filters' gradients
 
 
 class Groups(NamedTuple):
-    """How the gradient of filters is cut: a Plan, into how many groups of pixels, whose sums are added, and the
-    channels, of which each tap has whole multiples."""
+    """How the gradient of filters is cut: a Plan or an Umma, into how many groups of pixels, whose sums are added, and
+    the channels, of which each tap has whole multiples."""
 
-    cut: Plan
+    cut: Plan | Umma
     number: int
     channels: int
 
@@ -97,26 +112,48 @@ def fits(tile: int, extents: tuple[int, ...]) -> bool:
     return tile == 1
 
 
-def groups(outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
-    """Choose the groups that take the least time. outs, channels: of the filters. taps: along W first. pixels: of the
-    output. unit: channels that are loaded together. sms: of the device."""
-    return _groups(tuning.here(), outs, channels, taps, pixels, unit, sms)
+def groups(family: str, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
+    """Choose the groups that take the least time. family: of GPUs, whose TMA loads the im2col matrix. outs, channels:
+    of the filters. taps: along W first. pixels: of the output. unit: channels that are loaded together. sms: of the
+    device."""
+    return _groups(tuning.here(), family, outs, channels, taps, pixels, unit, sms)
 
 
 @functools.lru_cache(maxsize=1024)
-def _groups(gpu: Any, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
-    known, best = tuning.numbers("conv"), (math.inf, Groups(Plan(unit, 1), 1, unit))
+def _groups(
+    gpu: Any, family: str, outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int
+) -> Groups:  # fmt: skip
+    of_warpgroups = family == entry.WARPGROUPS
+    time = _of_warpgroups if of_warpgroups else _of_tensor_memory
+    best = math.inf, Groups(Plan(unit, 1) if of_warpgroups else Umma(unit, 1), 1, unit)
     counts = [n for n in range(1, min(pixels, 2 * sms) + 1) if pixels % n == 0]
-    for tile_n, sharers, count in itertools.product((256, 192, 128, 64), (1, 2), counts):
-        each = tile_n if channels > tile_n else unit
+    cuts: Any = (
+        [Plan(*of) for of in itertools.product((256, 192, 128, 64), (1, 2))] if of_warpgroups else umma_plan.CUTS
+    )
+    for cut, count in itertools.product(cuts, counts):
+        each = cut.tile_n if channels > cut.tile_n else unit
         padded = -(-channels // each) * each
-        if not fits(tile_n // unit, (padded // unit, *taps)) or sharers > min(sms, math.ceil(outs / TILE_M)):
-            continue
-        columns = padded * math.prod(taps)
-        tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count
-        rounds = math.ceil(tiles / (sms // sharers * sharers))
-        end = 2 * known.epilogue * tile_n / 256
-        multiply = rounds * (math.ceil(pixels / count / 64) * known.k_tile[tile_n, sharers] + end)
-        added = (count * outs * columns * 8 / known.memory + known.launch) * (count > 1)
-        best = min(best, (multiply + added, Groups(Plan(tile_n, sharers), count, each)))
+        if fits(cut.tile_n // unit, (padded // unit, *taps)):
+            found = time(cut, outs, padded * math.prod(taps), pixels, count, sms)
+            best = min(best, (found, Groups(cut, count, each)))
     return best[1]
+
+
+def _of_warpgroups(cut: Plan, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:
+    """The microseconds of a gradient of filters in so many groups, by wgmma. columns: of all taps."""
+    known, (tile_n, sharers, *_) = tuning.numbers("conv"), cut
+    if sharers > min(sms, math.ceil(outs / TILE_M)):
+        return math.inf
+    tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count
+    rounds = math.ceil(tiles / (sms // sharers * sharers))
+    end = 2 * known.epilogue * tile_n / 256
+    multiply = rounds * (math.ceil(pixels / count / 64) * known.k_tile[tile_n, sharers] + end)
+    added = (count * outs * columns * 8 / known.memory + known.launch) * (count > 1)
+    return float(multiply + added)
+
+
+def _of_tensor_memory(cut: Umma, outs: int, columns: int, pixels: int, count: int, sms: int) -> float:
+    """The clocks of a gradient of filters in so many groups, by tcgen05. columns: of all taps."""
+    multiply = umma_plan.clocks(cut, count, outs, columns, math.ceil(pixels / count / 64), sms)
+    added = count * outs * columns * 8 / (umma_plan.MEMORY_BYTES * sms) + umma_plan.START
+    return multiply + added * (count > 1)

@@ -17,6 +17,7 @@ from ..gemm.epilogue import Epilogue, bias as bias_of
 from ..gemm.launches import RESULT_TYPES
 from ..gemm.operands import view
 from ..gemm.plan import Plan
+from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import OPERANDS as BY_WARPS, Warps
 from . import warps
 from .operands import Filter, Image, Walk, alone, whole
@@ -101,14 +102,14 @@ def flat(tensors: list[Any], modes: int) -> list[Any]:
 
 def family_of(what: str, x: Any, cut: Any) -> str:
     """Give the family of GPUs whose kernel convolves images where they lie: `entry.WARPS` too where a Warps is given.
-    what: the entry. x: the images. cut: a Plan, a Warps, or None. CuteError for what it has not."""
-    family = entry.check_target(what, x, entry.WARPGROUPS, entry.WARPS)
-    if cut is not None and not isinstance(cut, (Plan, Warps)):
-        raise CuteError(f"{what}: cut is {entry.described(cut)}; give a Plan, a Warps, or None")
-    if isinstance(cut, Plan) and family == entry.WARPS:
-        raise CuteError(
-            f"{what}: cut is {cut}, of wgmma, which {entry.target_at(x).name} has not: give a Warps, or None"
-        )
+    what: the entry. x: the images. cut: a Plan, an Umma, a Warps, or None. CuteError for what it has not."""
+    family = entry.check_target(what, x, entry.WARPGROUPS, entry.TENSOR_MEMORY, entry.WARPS)
+    if cut is not None and not isinstance(cut, (Plan, Umma, Warps)):
+        raise CuteError(f"{what}: cut is {entry.described(cut)}; give a Plan, an Umma, a Warps, or None")
+    of, by = (entry.WARPGROUPS, "wgmma") if isinstance(cut, Plan) else (entry.TENSOR_MEMORY, "tcgen05")
+    if isinstance(cut, (Plan, Umma)) and family != of:
+        name = getattr(entry.target_at(x), "name", family)
+        raise CuteError(f"{what}: cut is {cut}, of {by}, which {name} has not: give a Warps, or None")
     family = entry.WARPS if isinstance(cut, Warps) else family
     if family == entry.WARPS and entry.type_name(x) not in BY_WARPS:
         raise CuteError(

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 from numba_cute import CuteError
 
 from .. import entry
-from ..gemm import warps_plan
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import launch_on, sms_here
+from ..gemm.launches import launch_on
 from ..gemm.plan import Plan
+from ..gemm.umma_plan import Umma
 from ..gemm.warps_plan import Warps
 from ..moves.permute import PERMUTE
 from . import warps
 from .fit import in_order, padded
 from .operands import Image, Lattice, Part, Turned, Walk, parts_of, whole
-from .plan import plan
+from .plan import chosen
 from .tensors import (
     channels_last,
     check,
@@ -40,7 +40,7 @@ from .tensors import (
     with_room,
 )
 
-OPERANDS = ("bfloat16", "float16")  # of which wgmma takes filters that are contiguous along their channels
+OPERANDS = ("bfloat16", "float16")  # of which wgmma and tcgen05 take filters that are contiguous along their channels
 MODES = {"conv_transpose1d": 1, "conv_transpose2d": 2, "conv_transpose3d": 3}
 _known: dict[Any, Any] = {}
 _gradients: dict[Any, Any] = {}
@@ -48,7 +48,7 @@ _gradients: dict[Any, Any] = {}
 
 def transposed(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    cut: Plan | Warps | None,
+    cut: Plan | Umma | Warps | None,
 ) -> tuple[Any, Walk]:  # fmt: skip
     """Convolve transposed, and give the walk too, of the convolution whose gradient it is. what: the entry. how:
     stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
@@ -62,7 +62,7 @@ def transposed(
 
 def _planned(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    cut: Plan | Warps | None,
+    cut: Plan | Umma | Warps | None,
 ) -> tuple[Any, tuple[int, ...], Walk]:  # fmt: skip
     """Check what is given, and give what launches all that is like it, the result's shape, and the walk."""
     walk, shape = _plan(what, x, weight, how)
@@ -81,10 +81,10 @@ def _planned(
     return around(launch), shape, walk
 
 
-def gradient_of_images(what: str, dy: Any, weight: Any, dx: Any, walk: Walk, cut: Warps | None = None) -> Any:
+def gradient_of_images(what: str, dy: Any, weight: Any, dx: Any, walk: Walk, cut: Umma | Warps | None = None) -> Any:
     """Write the gradient of a convolution's images. what: the entry, for messages. dy: the gradient of its output.
-    weight: its filters. dx: the gradient, which is given back. walk: of the convolution. cut: a Warps, for mma.sync,
-    or None."""
+    weight: its filters. dx: the gradient, which is given back. walk: of the convolution. cut: an Umma, a
+    Warps, or None."""
     channels, made = whole(dx.shape[1], 16 // dx.element_size()), dx
     if channels != dx.shape[1]:
         weight = padded(weight, channels)
@@ -119,7 +119,7 @@ class Launches(NamedTuple):
 
 
 def _prepared(
-    what: str, x: Any, weight: Any, result: Any, walk: Walk, steps: Epilogue | None, cut: Plan | Warps | None
+    what: str, x: Any, weight: Any, result: Any, walk: Walk, steps: Epilogue | None, cut: Plan | Umma | Warps | None
 ) -> Launches:
     """Check tensors, and prepare the parts."""
     for name, t in (("x", x), ("weight", weight), ("out", result)):
@@ -128,16 +128,16 @@ def _prepared(
     for given in steps.given if steps else ():
         given.check_as_it_lies(rows_of(result))
     family = family_of(what, x, cut)
-    filters = _dense if family == entry.WARPGROUPS else lambda w: w  # each part permutes its own of the latter
+    filters = (lambda w: w) if family == entry.WARPS else _dense  # each part permutes its own of the latter
     (x, weight), found = _operands(x.detach(), weight.detach(), filters), []
-    if family == entry.WARPGROUPS:
+    if family != entry.WARPS:
         check_steps(what, walk)
-    prepared = _part_of_warpgroups if family == entry.WARPGROUPS else _part_of_warps
+    prepared = _part_of_warps if family == entry.WARPS else _part_by_tma
     for part in parts_of(walk, tuple(result.shape[2:]), tuple(x.shape[2:])):
         slices = (slice(first, None, step) for first, step in zip(part.first, walk.stride))
         there = None if max(walk.stride) == 1 else (slice(None), slice(None), *slices)
         pixels = result if there is None else result[there]
-        launch = None if part.walk is None else prepared(x, weight, pixels, there is None, part, steps, cut)
+        launch = None if part.walk is None else prepared(family, x, weight, pixels, there is None, part, steps, cut)
         found.append((there, launch))
     return Launches(filters, found)
 
@@ -159,10 +159,10 @@ def _dense(weight: Any) -> Any:
     return in_order(weight, True) if channels == weight.shape[1] else padded(weight, channels)[:, : weight.shape[1]]
 
 
-def _part_of_warpgroups(
-    x: Any, weight: Any, pixels: Any, alone: bool, part: Part, steps: Epilogue | None, cut: Any
+def _part_by_tma(
+    family: str, x: Any, weight: Any, pixels: Any, alone: bool, part: Part, steps: Epilogue | None, cut: Any
 ) -> Any:
-    """Prepare the launch of a part by wgmma. alone: whether its pixels are all."""
+    """Prepare the launch of a part whose operands TMA loads. family: of GPUs. alone: whether its pixels are all."""
     dtype, tile_k = entry.element_type(x), 8 * ROW // entry.element_type(x).width
 
     def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
@@ -173,11 +173,14 @@ def _part_of_warpgroups(
 
     tensors = (x, weight, pixels)
     a, _, c = place(*[t.detach() for t in tensors])
-    cut = cut or plan(c, a.shape[1], dtype, sms_here(), steps, dtype.width, x.nbytes + weight.nbytes)
+    read = x.nbytes + weight.nbytes
+    cut = cut or chosen(family, c, a.shape[1], dtype, entry.target_at(x), steps, dtype.width, read)
     return launch_on(tensors, place, dtype, cut, steps)
 
 
-def _part_of_warps(x: Any, weight: Any, pixels: Any, alone: bool, part: Part, steps: Epilogue | None, cut: Any) -> Any:
+def _part_of_warps(
+    family: str, x: Any, weight: Any, pixels: Any, alone: bool, part: Part, steps: Epilogue | None, cut: Any
+) -> Any:
     """Prepare the launch of a part by mma.sync, of filters that are turned before it: (C, taps, outputs)."""
     assert part.walk is not None
     dtype, walk, modes = entry.element_type(x), warps.turned(part.walk), len(part.last)
@@ -194,7 +197,7 @@ def _part_of_warps(x: Any, weight: Any, pixels: Any, alone: bool, part: Part, st
 
     tensors = (x, turn(weight), pixels)
     a, _, c = place(*[t.detach() for t in tensors])
-    cut = cut or warps_plan.plan(c, a.shape[1], dtype, sms_here(), entry.target_at(x), steps)
+    cut = cut or chosen(family, c, a.shape[1], dtype, entry.target_at(x), steps, dtype.width, 0)
     launch = launch_on(tensors, place, dtype, cut, steps)
     return lambda x, weight, *others: launch(x, turn(weight), *others)
 

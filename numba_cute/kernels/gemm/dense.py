@@ -115,21 +115,22 @@ def get_partial(sums: Any, partial: Any, thread: Any, piece: int) -> None:
 
 
 @traced
-def is_last(ticket: Any, splits: int, flag: Any, thread: Any) -> Any:
-    """Say whether all others that share K of this CTA's columns have written their sums. All consumer threads."""
-    both = pipeline.NamedBarrier(1, 2 * 128)
-    both.arrive_and_wait()
+def is_last(ticket: Any, splits: int, flags: Any, turn: Any, thread: Any, all_of_them: Any) -> Any:
+    """Say whether all others that share K of this CTA's columns have written their sums. All threads that have sums,
+    which meet at the barrier `all_of_them`. flags, turn: the one of two that says it to the warp that stores, which may
+    still look at the other one, of the tile before."""
+    all_of_them.arrive_and_wait()
 
     def draw() -> None:
         before = arch.atomic_add(ticket, 1, sem="acq_rel")
-        flag[0] = before
+        flags[turn] = before
         current().when(
             current().compare("==", before, splits - 1), lambda: arch.atomic_exch(ticket, 0)
         )  # for the next launch
 
     current().when(current().compare("==", thread, 0), draw)
-    both.arrive_and_wait()
-    return current().compare("==", flag[0], splits - 1)
+    all_of_them.arrive_and_wait()
+    return current().compare("==", flags[turn], splits - 1)
 
 
 @cute.cluster_shape(2, 1)
@@ -165,7 +166,7 @@ def gemm(
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
     sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
     splits = 1 if cute.const_expr(partials is None) else cute.size(partials, mode=[3])
-    flag = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flag")
+    flags = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flags")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
     barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots + more_barriers, name="barriers")
     mainloop = pipeline.PipelineTmaAsync.create(
@@ -291,7 +292,8 @@ def gemm(
                     state.advance()
                     state.advance()
                     column = tile_pieces * n + part * own_pieces + piece
-                    if cute.const_expr(splits == 1) or split == splits or flag[0] == splits - 1:
+                    turn = scheduler.num_tiles_executed % 2
+                    if cute.const_expr(splits == 1) or split == splits or flags[turn] == splits - 1:
                         if cute.const_expr(scatters):
                             shared = sC_group[None, None, piece % slots]
                             store_piece(tma_c, shared, 64 * (2 * m + group), store_n * column, batch)
@@ -391,7 +393,14 @@ def gemm(
                         if cute.const_expr(parts > 1):
                             sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                         put_partial(sums, partial[None, None, None, split], tidx - 128, piece)
-                    finishes = is_last(tickets.iterator + tile, splits, flag, tidx - 128)
+                    finishes = is_last(
+                        tickets.iterator + tile,
+                        splits,
+                        flags,
+                        scheduler.num_tiles_executed % 2,
+                        tidx - 128,
+                        pipeline.NamedBarrier(1, 2 * 128),
+                    )
             for piece in cute.range_constexpr(own_pieces):
                 pieces.consumer_wait(state)
                 if cute.const_expr(splits == 1) or finishes:

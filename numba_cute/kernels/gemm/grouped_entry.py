@@ -179,8 +179,7 @@ def grouped_gemm(
     (rows, N), to write to, of a's type, or bfloat16 where that is float8; of any number of rows with rows_of_c. Its
     rows after the last group's are left as they are. Rows of `a`, `b` and the result are multiples of 16 bytes. Gives
     the result. Autograd knows it, of 16 bits: a, b, and all that the epilogue reads; rows after the last group's have a
-    gradient of 0, and so has the matrix of an empty group; of b there is none on Blackwell yet. CuteError says what is
-    not so.
+    gradient of 0, and so has the matrix of an empty group. CuteError says what is not so.
     """
     a, b = entry.under_autocast(a, b)
     if epilogue is not None and not isinstance(epilogue, Epilogue):

@@ -4,8 +4,8 @@ the matrices of a grouped GEMM.
 
 X (rows, M) and Y (rows, N) lie as they are, contiguous along M and N, which wgmma takes of 16 bits. Where a group ends
 stands on the device. Its last stage has as many rows as are left: the tensor maps have two modes for rows, of which one
-ends after a stage's, so that TMA fills with zeros what would be the next group's (`ragged`). A group without rows gives
-zeros.
+ends after a stage's, so that TMA fills with zeros what would be the next group's (`outer.py`). A group without rows
+gives zeros. `warps_grouped.py` has the kernel for mma.sync, `umma_outer.py` Blackwell's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warp, warpgroup
 
 from .. import entry
-from . import multiply, warps_grouped
+from . import multiply, umma_outer, warps_grouped
 from .operands import (
     CONSUMER_REGISTERS,
     CONSUMER_WARPS,
@@ -32,31 +32,17 @@ from .operands import (
     most_clusters,
     tensor_of,
 )  # fmt: skip
+from .outer import DEPTH, ragged, tile_of
 from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
 from .plan import mma_op, smem_layout
+from .umma_plan import Umma
+from .warps_plan import Warps
 
 if TYPE_CHECKING:
     import torch
 
-TILE_M, DEPTH, STORE_N = 128, 64, 64  # rows of X and Y that a stage has, and columns of a piece of C
+TILE_M, STORE_N = 128, 64  # rows of a tile of C, and columns of a piece of it
 STAGES = 4
-
-
-@cuda.jit
-def tile_of(index, ends, tiles_m, tiles_n):
-    """Give the place of the `index`-th tile: its group, the group's first row and the one after its last, m and n."""
-    each = tiles_m * tiles_n
-    group, within = cute.Int32(index // each), cute.Int32(index % each)
-    begin = cute.Int32(0)
-    if group > 0:
-        begin = ends[group - 1]
-    return (
-        group,
-        begin,
-        cute.Int32(max(begin, ends[group])),
-        cute.Int32(within % tiles_m),
-        cute.Int32(within // tiles_m),
-    )
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))
@@ -130,28 +116,20 @@ def outer(dtype, tma_x, mX, tma_y, mY, tma_c, mC, ends, tiles_m, tiles_n, tiles,
         stores.tail()
 
 
-def ragged(array: Any) -> Any:
-    """View rows (rows, M), contiguous along M, so that a box may end at any row: (M, DEPTH, rows + 1), with two modes
-    for rows. The element (m, r, y) is of row r + y - DEPTH: a box that begins at (m, DEPTH - left, row + left) holds
-    the `left` rows from `row` on, and zeros."""
-    t = tensor_of(array, 1)
-    (rows, m), (step, _) = t.shape, t.stride
-    return cute.make_tensor(
-        t.iterator + -(DEPTH * step), cute.make_layout((m, DEPTH, rows + 1), stride=(1, step, step))
-    )
-
-
 def plan(x: Any, y: Any, ends: Any, c: Any, cut: Any = None) -> Any:
     """Plan the launch for x (rows, M), y (rows, N), ends (groups,), and c (groups, M, N). cut: a Warps, for mma.sync,
-    or None."""
+    an Umma, for tcgen05, or None."""
     groups, m, n = c.shape
     if 0 in (groups, m, n):
         return lambda *tensors: None
     if not x.shape[0]:
         return lambda x, y, ends, c: c.zero_()
-    if entry.check_target("grouped_gemm", x, entry.WARPGROUPS, entry.WARPS) == entry.WARPS or cut is not None:
+    family = entry.check_target("grouped_gemm", x, entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY)
+    if family == entry.WARPS or isinstance(cut, Warps):
         return warps_grouped.plan_outer(x, y, ends, c, cut)
     check_rows("grouped_gemm", a=x, gradient=y, result=c)
+    if family == entry.TENSOR_MEMORY or isinstance(cut, Umma):
+        return umma_outer.plan(x, y, ends, c, cut)
     tile_n = 192 if n > 128 else 128
     tiles_m, tiles_n = math.ceil(m / TILE_M), math.ceil(n / tile_n)
     tiles = tiles_m * tiles_n * groups

@@ -40,15 +40,21 @@ def simulate(
     clusters: that fit on the device. options: those of `cute.simulate`; arch is the first that has the cut's
     instructions, if not given."""
     if not isinstance(cut, Plan):
-        plans, first = _BESIDE[type(cut)]
-        options, room = {"arch": first} | options, {"clusters": clusters} if isinstance(cut, Umma) else {}
+        (plans, first), room = _BESIDE[type(cut)], {}
+        options = {"arch": first} | options
+        if isinstance(cut, Umma):
+            room = {"clusters": clusters, "scratch": _poisoned(umma_plan.scratch_of(view(c), cut, clusters, epilogue))}
         given, blocks = plans.arguments(a, b, c, dtype, cute.target(options["arch"]), cut, epilogue, c_dtype, **room)
         cute.simulate(plans.kernel_of(cut), **options)[blocks, cut.threads](*given)
         return
-    sums, counts = scratch_of(c, cut, clusters, epilogue)
-    memory = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
+    memory = _poisoned(scratch_of(c, cut, clusters, epilogue))
     args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue, memory, c_dtype)
     cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
+
+
+def _poisoned(counts: tuple[int, int]) -> tuple[Any, Any]:
+    """Make the memory of splits for the simulator, of sums that are none."""
+    return np.full(counts[0], np.nan, np.float32), np.zeros(counts[1], np.int32)
 
 
 def launch_of(
@@ -324,15 +330,15 @@ OPERATOR = entry.Operator(
 
 class Splits:
     """The memory of a problem's splits: for each stream some, for launches on one stream follow each other. counts: as
-    of `scratch_of`."""
+    of `scratch_of`; None, where nothing is split."""
 
-    def __init__(self, cut: Plan, counts: tuple[int, int]) -> None:
-        self.split, self.counts = cut.splits > 1, counts
+    def __init__(self, counts: tuple[int, int] | None = None) -> None:
+        self.counts = counts
         self.known: dict[int, tuple[Any, Any]] = {}
 
     def __call__(self, c: Any) -> tuple[Any, ...]:
         """Give that of the current stream, for a result like `c`; nothing, where nothing is split."""
-        if not self.split:
+        if self.counts is None:
             return ()
         if not c.is_cuda or entry.capturing(c):  # a graph has its own, which it makes zero
             return scratch(c, self.counts)
@@ -414,20 +420,25 @@ def launch_on(
     )
     c_dtype = entry.element_type(tensors[2])
     if not isinstance(cut, Plan):
-        (plans, _), target, splits = _BESIDE[type(cut)], entry.target_at(tensors[0]), lambda c: ()
+        (plans, _), target = _BESIDE[type(cut)], entry.target_at(tensors[0])
+        c = view(place(*[t.detach() for t in tensors])[2])
+        splits = Splits()
+        if isinstance(cut, Umma) and cut.splits > 1:
+            splits = Splits(umma_plan.scratch_of(c, cut, umma_plan.clusters_here(cut), epilogue))
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
             own, (a, b, c) = Epilogue.of(form, others[:count]) if form else None, place(x, y, z)
-            a, c, of_a, of_c, _ = named_of(a, c, named, others[count:])
-            beside = {"rows_a": of_a, "rows_c": of_c, "share": share} if isinstance(cut, Warps) else {}
+            a, c, of_a, of_c, scratch = named_of(a, c, named, others[count:])
+            of_warps = {"rows_a": of_a, "rows_c": of_c, "share": share}
+            beside = of_warps if isinstance(cut, Warps) else {"scratch": scratch}
             return plans.arguments(a, b, c, dtype, target, cut, own, c_dtype, **beside)
 
     else:
         most = clusters_here(cut)
         c = place(*[t.detach() for t in tensors])[2]
         c = of_product(c, indices[0].shape[0]) if indices else c
-        splits = Splits(cut, scratch_of(c, cut, most, epilogue))
+        splits = Splits(scratch_of(c, cut, most, epilogue)) if cut.splits > 1 else Splits()
 
         @cute.runtime.remembered
         def made(x: Any, y: Any, z: Any, *others: Any) -> Any:

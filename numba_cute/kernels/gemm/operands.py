@@ -9,7 +9,7 @@ import numpy as np
 
 import numba_cute as cute
 from numba_cute import utils
-from numba_cute.nvgpu import cpasync
+from numba_cute.nvgpu import CtaGroup, cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
@@ -21,17 +21,17 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 
 class Source:
     """A matrix with a way of its own to shared memory, or from there. A subclass has `shape`, its extents, (rows, K) of
-    an operand, and the `mode`, 0 or 1, that is contiguous. For `dense.py`, where K counts whole tiles, it has of
-    `loads` and `stores` the one for what it can be, an operand or a result; for `warps.py` it has `copied`."""
+    an operand, and the `mode`, 0 or 1, that is contiguous. For `dense.py` and `umma.py`, where K counts whole tiles, it
+    has of `loads` and `stores` the one for what it can be, an operand or a result; for `warps.py` it has `copied`."""
 
     shape: tuple[int, int]
     mode = 1
 
-    def loads(self, dtype, smem, tile, ctas, rows):
+    def loads(self, dtype, smem, tile, ctas, rows, together=1):
         """Make the TMA atom that loads an operand's tiles, and its coordinates: (rows, K), K perhaps of several modes,
         whose tiles are counted along the first one first. dtype: what its elements are taken for. smem: of a tile in
         shared memory. tile: its extents. ctas: how many share it by multicast. rows: how many the coordinates must
-        have."""
+        have. together: as of `load_op`."""
         raise NotImplementedError
 
     def stores(self, dtype, smem, tile, extents):
@@ -100,10 +100,18 @@ def operand(array, dtype):
     return t, mode
 
 
-def load_atom(tensor, layout, tile, ctas=1):
-    """Make the TMA atom, and its coordinates, that loads tiles of `tensor` to a stage of `layout`, for so many CTAs."""
-    op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    return cpasync.make_tiled_tma_atom(op, tensor, cute.slice_(layout, (None, None, 0)), tile, ctas)
+def load_op(ctas, together=1, im2col=False):
+    """Give TMA's operation that loads tiles. ctas: that share a tile by multicast. together: that multiply together,
+    on whose first one's barrier the bytes complete. im2col: whether the tiles are of images' im2col matrix."""
+    kind = ("Im2Col" if im2col else "Tile") + "G2S" + ("" if ctas == 1 else "Multicast")
+    return getattr(cpasync, f"CopyBulkTensor{kind}Op")(cta_group=CtaGroup(together))
+
+
+def load_atom(tensor, layout, tile, ctas=1, together=1):
+    """Make the TMA atom, and its coordinates, that loads tiles of `tensor` to a stage of `layout`. ctas, together: as
+    of `load_op`."""
+    smem = cute.slice_(layout, (None, None, 0))
+    return cpasync.make_tiled_tma_atom(load_op(ctas, together), tensor, smem, tile, ctas)
 
 
 def most_clusters(array, ctas):

@@ -110,12 +110,15 @@ def cover(coordinates: Any, *shape: Any) -> Any:
     return cute.make_tensor(coordinates.iterator, cute.make_layout((*extents, *rest), stride=coordinates.stride))
 
 
-def loads(t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, extents: tuple[Any, ...]) -> Any:
+def loads(
+    t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, extents: tuple[Any, ...], together: int = 1
+) -> Any:
     """Give the TMA atom that loads tiles of an operand, and its coordinates. t, dtype: of `operand`. layout: of shared
-    memory's stages. tile: its extents. ctas: that share it. extents: of the coordinates, over whole clusters."""
+    memory's stages. tile: its extents. ctas: that share it. extents: of the coordinates, over whole clusters. together:
+    as of `load_op`."""
     if isinstance(t, Source):
-        return t.loads(dtype, cute.slice_(layout, (None, None, 0)), tile, ctas, extents[0])
-    atom, coordinates = load_atom(t, layout, tile, ctas)
+        return t.loads(dtype, cute.slice_(layout, (None, None, 0)), tile, ctas, extents[0], together)
+    atom, coordinates = load_atom(t, layout, tile, ctas, together)
     return atom, cover(coordinates, *extents)
 
 
@@ -219,6 +222,7 @@ def arguments(
     piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, pieces.columns, *majors), (TILE_M // 64, 1, 1))
 
     (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 else 1
+    check_parts(cut, parts * splits, k, dtype)
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
     if cut.kept and (cut.kept != k_tiles_of(k, dtype) or (tiles_n, batches, sharers, parts * splits) != (1, 1, 1, 1)):
@@ -253,7 +257,8 @@ def arguments(
     else:
         schedule = Shares(*order, cute.Int32(alone), splits)
         clusters = min(most_clusters, alone + (work - alone) * splits) if cut.tail else work * splits
-        partials, tickets = memory_of(scratch, (work - alone) * sharers * parts, cut, dtype)
+        shared = (work - alone) * sharers * parts
+        partials, tickets = memory_of(scratch, shared, 256, tile_n // parts // 8, splits, dtype)
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, int(batches))
     atom = store_atom(c_dtype, c_mode, pieces.columns)
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
@@ -278,8 +283,19 @@ def clusters_of(c: Any, cut: Plan, spread: int = 1) -> int:
     return math.ceil(m / (TILE_M * cut.sharers)) * math.ceil(n / cut.tile_n) * int(batches)
 
 
-def alone_of(work: int, most_clusters: int, cut: Plan) -> int:
-    """Count the tiles of clusters that are not shared: of `work`, those of whole rounds, or none. cut: a Plan."""
+def check_parts(cut: Any, count: int, k: int, dtype: Any) -> None:
+    """Refuse to cut K into more parts than it has tiles: some would have nothing to wait for. cut: for the message.
+    count: parts. k, dtype: as for `cuts`."""
+    tiles = k_tiles_of(k, dtype)
+    if count > max(1, tiles):
+        raise CuteError(
+            f"gemm: {cut}: K of {k} {dtype} has {tiles} tiles of {ROW} bytes, and is cut into {count}: give fewer "
+            "splits, or parts"
+        )
+
+
+def alone_of(work: int, most_clusters: int, cut: Any) -> int:
+    """Count the tiles of clusters that are not shared: of `work`, those of whole rounds, or none. cut: with `tail`."""
     return work // most_clusters * most_clusters if cut.tail else 0
 
 
@@ -291,12 +307,12 @@ def scratch_of(c: Any, cut: Plan, most_clusters: int, epilogue: Epilogue | None 
     return max(1, shared * cut.splits * TILE_M * cut.tile_n), max(1, shared * cut.parts)
 
 
-def memory_of(scratch: Any, shared: int, cut: Plan, dtype: Any) -> tuple[Any, Any]:
-    """Give the memory by which splits add their sums: of each thread, and a counter for each of `shared` tiles."""
+def memory_of(scratch: Any, shared: int, threads: int, fours: int, splits: int, dtype: Any) -> tuple[Any, Any]:
+    """Give the memory by which splits add their sums, four times `fours` of each thread, and a counter for each of
+    `shared` tiles."""
     sums, counts = scratch
     words = cute.recast_ptr(view(sums, 16).iterator, dtype=sums_of(dtype))
-    fours = cut.tile_n // cut.parts // 8
-    partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(shared))))
+    partials = cute.make_tensor(words, cute.make_layout((4, threads, fours, splits, cute.Int32(shared))))
     return partials, cute.make_tensor(view(counts).iterator, cute.make_layout(cute.Int32(shared)))
 
 
@@ -426,9 +442,11 @@ def few() -> list[Plan]:
     return [Plan(*cut) for cut in tuning.numbers("matmul").few]
 
 
-def fastest(found: list[Any], usual: Callable[[Any], bool], time: Callable[[Any], float]) -> Any:
+def fastest(
+    found: list[Any], usual: Callable[[Any], bool], time: Callable[[Any], float], worse: float | None = None
+) -> Any:
     """Give the cut of which a model says the least time, or one of the `usual` ones that takes little more: `worse`
-    times that at most, for the model is no more exact."""
+    times that at most, by default what is known of the GPU, for the model is no more exact."""
     best = min(found, key=time)
     least = min(filter(usual, found), key=time, default=best)
-    return least if time(least) <= tuning.numbers("matmul").worse * time(best) else best
+    return least if time(least) <= (worse or tuning.numbers("matmul").worse) * time(best) else best

@@ -140,17 +140,19 @@ def _parts(t: Any, halves: bool, width: int | None = None) -> list[Any]:
 
 
 def way(t: Any, batches: tuple[int, ...], *, modes: int = MODES, along: int | None = None, like: Any = None,
-        halves: bool = False, threads: bool = False, rows: bool = False) -> Way:  # fmt: skip
+        pairs: bool = False, threads: bool = False, rows: bool = False) -> Way:  # fmt: skip
     """Choose how a tensor gets to the kernel, or from there.
 
     batches: of the product. modes: how many of these it may have there. along: of an operand, its mode -1 or -2 that is
-    summed over. like: of a matrix like C, C as the kernel has it. halves: of B, whether its columns are two halves that
-    the kernel cannot read as they lie. threads: of the result, whether threads write it, of any rows. rows: whether an
-    index names rows, which are contiguous then."""
+    summed over. like: of a matrix like C, C as the kernel has it. pairs: of B, whether its columns are two halves,
+    which take two modes more of a tensor map, and which the kernel reads as they lie where each is a multiple of 8.
+    threads: of the result, whether threads write it, of any rows. rows: whether an index names rows, which are
+    contiguous then."""
     if along is not None and not t.shape[along]:
         return Way(batches, along, along=along)
-    shape, _ = merged(t, batches)
-    whole = len(shape) - 2 > modes
+    shape, steps = merged(t, batches)
+    whole = len(shape) - 2 > modes or (pairs and sum(map(bool, steps[:-2])) > 1)
+    halves = pairs and t.shape[-1] % 16 != 0
     lies = seen(t, batches)
     mode = _contiguous(lies) if fits(lies, threads) else None
     of_k = along is not None and t.element_size() != 2  # wgmma and ldmatrix take such elements along K alone
@@ -202,7 +204,7 @@ class Taken:
         threads = threads and (c.stride(-1) == 1 or not (pairs or named))
         of_c = way(c, batches, modes=1, threads=threads, rows=named)
         like = of_c.of_kernel(c, of_c.room(c))
-        of_b = way(b, batches, along=-2, halves=pairs and b.shape[-1] % 16 != 0)
+        of_b = way(b, batches, along=-2, pairs=pairs)
         ways = [way(a, batches, along=-1, rows=named), of_b, of_c]
         for x in given:
             ways.append(way(x.tensor, batches, modes=1, like=like) if x.along == "both" else Vector(batches))

@@ -16,21 +16,29 @@ from numba_cute.utils import sm100
 
 from . import umma_scaled
 from .epilogue import Epilogue, hook
-from .operands import operand, swapped, view
+from .operands import Source, operand, swapped, view
 from .plan import (
     RESULTS,
+    TAIL_SPLITS,
+    alone_of,
+    check_parts,
     cover,
+    fastest,
     in_halves,
     is_turned,
     k_tiles_of,
     kernel_extents,
+    loads,
+    memory_of,
     room_of,
     run_of,
     smem_layout,
     stores,
     sums_of,
 )
-from .umma import ROW, THREADS, TILE_M, Matrices, multiply
+from .shares import Shares
+from .umma import multiply
+from .umma_parts import ROW, THREADS, TILE_M, Matrices
 from .umma_scaled import Scales
 
 SMEM = cute.target("sm_100a").smem_per_block - 2048  # bytes for stages, slots and vectors; barriers have the rest
@@ -43,7 +51,9 @@ class Umma(NamedTuple):
 
     tile_n: columns of a tile, whose rows are 128 of each CTA. ctas: 1, or 2 that multiply together. cluster: CTAs along
     M and N, which share operands by multicast; None for those that multiply together alone. stages, slots: tiles of
-    operands, and pieces of C, in shared memory; 0 for as many as there is room for.
+    operands, and pieces of C, in shared memory; 0 for as many as there is room for. splits: clusters that share K, and
+    add their sums by global memory. tail: the tiles of the last round alone are shared, of which there are fewer than
+    fit at once.
     """
 
     tile_n: int = 256
@@ -51,6 +61,8 @@ class Umma(NamedTuple):
     cluster: tuple[int, int] | None = None
     stages: int = 0
     slots: int = 0
+    splits: int = 1
+    tail: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -69,6 +81,11 @@ class Umma(NamedTuple):
 
 
 CUTS = (Umma(), Umma(256, 1), Umma(128, 2), Umma(128, 1), Umma(64, 1))
+SPLITS = (1, 2, 4, 8)
+USUAL = (Umma(), Umma(splits=2, tail=True), Umma(128, 2), Umma(64, 1), Umma(64, 1, splits=4))
+WORSE = 1.1
+"""Cuts that are preferred, so that few kernels are compiled for many extents, and up to how many times the least time
+they may take: the model knows no GPU."""
 
 
 def check(cut: Umma, dtype: Any, target: Any) -> None:
@@ -80,6 +97,17 @@ def check(cut: Umma, dtype: Any, target: Any) -> None:
         raise CuteError(
             f"gemm: {cut}: tile_n is 64, 128 or 256, 1 or 2 CTAs multiply together, and a cluster has up to 8, whole "
             f"pairs along M: give Umma(), or one of {CUTS[1:]}"
+        )
+
+
+def check_alone(what: str, cut: Umma, dtype: Any) -> None:
+    """Refuse what a kernel has not whose clusters are the CTAs that multiply together. what: the entry. cut, dtype: as
+    of `check`."""
+    check(cut, dtype, cute.target("sm_100a"))
+    if cut.shape != (cut.ctas, 1) or cut.splits != 1 or cut.tail:
+        raise CuteError(
+            f"{what}: {cut}: a cluster is the CTAs that multiply together here, and K is whole: leave cluster and "
+            "splits out"
         )
 
 
@@ -140,13 +168,14 @@ def piece_mma(columns: int) -> Any:
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, target: Any, cut: Umma, epilogue: Epilogue | None = None, c_dtype: Any = None,
-    clusters: int | None = None, scales: Scales | None = None,
+    clusters: int | None = None, scales: Scales | None = None, scratch: Any = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
     a, b, c, dtype, epilogue, c_dtype: as of `plan.arguments`. target: the GPU's record. cut: an Umma. clusters: that
     run at once; by default those that fit on the current device. scales: the operands' scale factors, if they have
-    any; what is narrower than a byte lies in bytes.
+    any; what is narrower than a byte lies in bytes. scratch: for splits, two arrays as large as `scratch_of` says, the
+    second of zeros.
     """
     check(cut, dtype, target)
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
@@ -169,54 +198,70 @@ def arguments(
     c_piece = smem_layout(c_dtype, c_mode, *piece)
     load = cute.make_copy_atom(tcgen05.Ld16x256bOp(tcgen05.Repetition(pieces.columns * spread // 8)), sums_of(dtype))
 
-    k = a.shape[-1] * a.element_type.width // dtype.width
+    k = a.shape[-1] if isinstance(a, Source) else a.shape[-1] * a.element_type.width // dtype.width
     m, n, batches = a.shape[-2], b.shape[-2], int(c.shape[0]) if len(c.shape) == 3 else 1
     tiles_m, tiles_n = math.ceil(m / TILE_M), math.ceil(n / tile_n)
     whole_m, whole_n = (math.ceil(t / c) * c for t, c in ((tiles_m, cluster_m), (tiles_n, cluster_n)))
     extent_m, extent_n = whole_m * TILE_M, whole_n * tile_n
     across = extent_n if run is None else (run, 2, cute.Int32(extent_n // (2 * run)))
     tB = tB if run is None else in_halves(tB, half, run)
-    tma_a, mA = loads(tA, a_matrices, (TILE_M, tile_k), ctas, sharers_a, (extent_m, k))
-    tma_b, mB = loads(tB, b_matrices, (tile_n // ctas, tile_k), ctas, sharers_b, (across, k))
+    tma_a, mA = loads(tA, dtype, a_matrices.tiles, (TILE_M, tile_k), sharers_a, (extent_m, k), ctas)
+    tma_b, mB = loads(tB, dtype, b_matrices.tiles, (tile_n // ctas, tile_k), sharers_b, (across, k), ctas)
     tma_c, mC = stores(tC, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     tma_d, mD = loads_of_pieces(like, c_dtype, c_piece, piece, (extent_m, extent_n // spread))
     cluster = cute.tiled_divide(cute.make_layout((cluster_m, cluster_n, 1)), (tiled_mma.thr_id.shape,))
-    tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), 1 if batches == 1 else cute.Int32(batches))
-    schedule = utils.PersistentTileSchedulerParams(
-        tiles, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
-    )  # fmt: skip
     of_scales: tuple[Any, ...] = (None,) * 5
     if scales:
         of_a, of_b = (umma_scaled.loads(x, scales.kind, r, k, ctas) for x, r in ((scales.a, m), (scales.b, n)))
         of_scales = umma_scaled.factors_of(scales.kind, tiled_mma, ctas, tile_n, pieces.stages), *of_a, *of_b
     made = hook(epilogue, int(c.shape[-2]), int(c.shape[-1]), turned, run, batches)
-    work, most = whole_m // cluster_m * (whole_n // cluster_n) * batches, clusters or clusters_here(cut)
+    check_parts(cut, cut.splits, k, dtype)
+    schedule, shared, grid = order_of(cut, (tiles_m, tiles_n, batches), clusters)
+    partials, tickets = None, None
+    if cut.splits > 1:
+        partials, tickets = memory_of(scratch, shared, 128, tile_n // 4, cut.splits, dtype)
     return (
         dtype, sums_of(dtype), c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma(pieces.columns), load,
         store_atom(c_dtype, c_mode, pieces.columns), a_matrices, b_matrices, c_layout, cluster, schedule, made,
-        tma_d, mD, *of_scales,
-    ), (cluster_m, cluster_n, math.ceil(work / math.ceil(work / most)))  # fmt: skip
+        tma_d, mD, *of_scales, partials, tickets,
+    ), grid  # fmt: skip
+
+
+def order_of(cut: Umma, tiles: tuple[int, int, int], most: int | None) -> tuple[Any, int, tuple[int, int, int]]:
+    """Give the schedule of so many tiles along M and N, and batches, how many CTAs' tiles are shared, and the grid.
+    most: clusters that run at once, as of `arguments`."""
+    (m, n, batches), (cluster_m, cluster_n) = tiles, cut.shape
+    work = math.ceil(m / cluster_m) * math.ceil(n / cluster_n) * batches
+    extents = cute.Int32(m), cute.Int32(n), 1 if batches == 1 else cute.Int32(batches)
+    order = extents, (cluster_m, cluster_n, 1), max(1, GROUP_M // cluster_m), False
+    most = most or clusters_here(cut)
+    if cut.splits > 1:
+        alone = alone_of(work, most, cut)
+        pieces = alone + (work - alone) * cut.splits
+        grid = cluster_m, cluster_n, min(most, pieces) if cut.tail else pieces
+        return Shares(*order, cute.Int32(alone), cut.splits), (work - alone) * cluster_m * cluster_n, grid
+    clusters = math.ceil(work / math.ceil(work / most))
+    return utils.PersistentTileSchedulerParams(*order), 0, (cluster_m, cluster_n, clusters)
+
+
+def clusters_of(c: Any, cut: Umma, spread: int) -> int:
+    """Count the tiles of clusters. c: the result, as of `arguments`. spread: columns of sums for one of C."""
+    (m, n), (cluster_m, cluster_n) = kernel_extents(c, False, spread), cut.shape
+    batches = int(c.shape[0]) if len(c.shape) == 3 else 1
+    return math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
+
+
+def scratch_of(c: Any, cut: Umma, most: int, epilogue: Epilogue | None = None) -> tuple[int, int]:
+    """Count the numbers of 32 bits, and the counters, by which splits add their sums. c, epilogue: as of `arguments`.
+    most: clusters that run at once."""
+    work = clusters_of(c, cut, epilogue.spread if epilogue else 1)
+    tiles = (work - alone_of(work, most, cut)) * math.prod(cut.shape)
+    return max(1, tiles * cut.splits * TILE_M * cut.tile_n), max(1, tiles)
 
 
 def clusters_here(cut: Umma) -> int:
     """Count the clusters of a cut that fit on the current device."""
     return int(utils.HardwareInfo().get_max_active_clusters(math.prod(cut.shape)))
-
-
-def loads(
-    t: Any, lies: Matrices, tile: tuple[int, int], ctas: int, sharers: int, extents: tuple[Any, Any]
-) -> tuple[Any, Any]:
-    """Give the TMA atom that loads an operand's tiles, and its coordinates. lies: in shared memory. ctas: that multiply
-    together. sharers: CTAs that share a tile. extents: of the coordinates, over whole clusters."""
-    atom, coordinates = atom_of(t, lies, tile, ctas, sharers)
-    return atom, cover(coordinates, *extents)
-
-
-def atom_of(t: Any, lies: Matrices, tile: tuple[int, int], ctas: int, sharers: int) -> Any:
-    """Give the TMA atom that loads an operand's tiles, and its coordinates, as of `loads`."""
-    op = cpasync.CopyBulkTensorTileG2SOp if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp
-    smem = cute.slice_(lies.tiles, (None, None, 0))
-    return cpasync.make_tiled_tma_atom(op(cta_group=CtaGroup(ctas)), t, smem, tile, sharers)
 
 
 def loads_of_pieces(like: Any, dtype: Any, smem: Any, piece: Any, extents: tuple[int, int]) -> tuple[Any, Any]:
@@ -251,22 +296,48 @@ def _clustered(m: int, n: int) -> Any:
 # What an SM does in a clock, of data sheets, and not measured: tensor cores multiply 128 bytes of K by 128 rows and
 # half a column; shared memory gives 128 bytes, L2 64. An epilogue of 128 rows takes a few clocks for each column.
 CLOCKS_OF_COLUMN, SMEM_BYTES, L2_BYTES, EPILOGUE, START = 2, 128, 64, 12, 1500
+MEMORY_BYTES = 29  # that each SM gets of memory in a clock, if all read
+SPLIT = 1500  # until the last of those that share K knows it
+
+
+def cuts(k: int, dtype: Any) -> list[Umma]:
+    """List the cuts that a problem may have. k: the extent summed over. dtype: the operands' type."""
+    ways = [(n, False) for n in SPLITS] + [(n, True) for n in TAIL_SPLITS]
+    k_tiles = max(1, k_tiles_of(k, dtype))
+    return [cut._replace(splits=n, tail=tail) for cut in CUTS for n, tail in ways if n <= k_tiles]
 
 
 def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
     """Estimate the clocks of a cut. c, k, dtype, sms, spread: as of `plan.modelled`."""
-    m, n = kernel_extents(c, False, spread)
-    (cluster_m, cluster_n), batches = cut.shape, int(c.shape[0]) if len(c.shape) == 3 else 1
-    clusters = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
-    rounds = math.ceil(clusters / max(1, sms // (cluster_m * cluster_n)))
+    batches = int(c.shape[0]) if len(c.shape) == 3 else 1
+    return clocks(cut, batches, *kernel_extents(c, False, spread), k_tiles_of(k, dtype), sms)
+
+
+def clocks(cut: Umma, batches: int, m: int, n: int, k_tiles: int, sms: int) -> float:
+    """Estimate the clocks of a cut, of the kernel's extents."""
+    cluster_m, cluster_n = cut.shape
+    work, room = (
+        math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches,
+        max(1, sms // (cluster_m * cluster_n)),
+    )
+    alone = alone_of(work, room, cut)
+    pieces = (work - alone) * cut.splits
+    if cut.tail and not (alone and 0 < pieces <= room):
+        return math.inf
+    rounds = math.ceil(pieces / room)
     loaded = TILE_M * ROW / cluster_n + cut.tile_n * ROW / cluster_m
     k_tile = max(CLOCKS_OF_COLUMN * cut.tile_n, cut.stage / SMEM_BYTES, loaded / L2_BYTES)
     epilogue = EPILOGUE * cut.tile_n
-    return START + rounds * max(k_tiles_of(k, dtype) * k_tile, epilogue) + epilogue
+    sums = (SPLIT + (1 + cut.splits) * TILE_M * cut.tile_n * 4 / L2_BYTES) * (cut.splits > 1)
+    whole = alone // room * max(k_tiles * k_tile, epilogue)
+    return START + whole + rounds * (max(math.ceil(k_tiles / cut.splits) * k_tile, epilogue) + sums) + epilogue
 
 
 def plan(c: Any, k: int, dtype: Any, sms: int, target: Any, epilogue: Epilogue | None = None) -> Umma:
     """Choose the cut that takes the least time on so many SMs, by the model. c, k, dtype, sms, epilogue: as of
     `plan.plan`. target: the GPU's record."""
     spread = epilogue.spread if epilogue else 1
-    return min(CUTS, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    found: Umma = fastest(
+        cuts(k, dtype), USUAL.__contains__, lambda cut: modelled(cut, c, k, dtype, sms, spread), WORSE
+    )  # fmt: skip
+    return found

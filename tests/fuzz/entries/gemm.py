@@ -8,7 +8,8 @@ import math
 import torch
 
 from numba_cute import kernels
-from numba_cute.kernels import gemm
+from numba_cute.kernels import entry, gemm
+from numba_cute.kernels.gemm import umma_plan
 from numba_cute.kernels.gemm.launches import operands_of
 from numba_cute.kernels.gemm.plan import cuts
 
@@ -119,7 +120,13 @@ def matmul(d: Draw) -> None:
         given["out_dtype"] = result
     if d.one_in(4):
         width = 8 * result.itemsize
-        found = cuts(torch.empty(shape), k, operands_of(a), None, width) if not pairs and not steps else []
+        on_blackwell = entry.family_of(entry.simulated()) == entry.TENSOR_MEMORY
+        of = (
+            umma_plan.cuts(k, operands_of(a))
+            if on_blackwell
+            else cuts(torch.empty(shape), k, operands_of(a), None, width)
+        )
+        found = of if not pairs and not steps else []
         given["cut"] = d.note("cut", d.of(*found)) if found else None
     made_of = kernels.matmul(a, b, epilogue=made, out=out, **given)
     x, y = a.double(), b.double()
@@ -221,6 +228,15 @@ def grouped_gemm(d: Draw) -> None:
         begin = max(begin, end)
     size = float(a.double().nan_to_num(0, 0, 0).abs().max(-1)[0].max() * k * 3 + 1) if rows else 1.0
     close("result", made, want, size=size, add=ACCUMULATED.get(kind, 2.0**-18))
+    if kind == F8 or not rows or not d.one_in(3) or not bool(torch.isfinite(a).all() and torch.isfinite(b).all()):
+        return
+
+    def own(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        first = [0, *ends.tolist()]
+        return torch.cat([a[i:j] @ b[g].T for g, (i, j) in enumerate(zip(first, first[1:]))])
+
+    if ends[-1]:  # what is behind it is nobody's
+        gradients(d, lambda a, b: kernels.grouped_gemm(a, b, ends)[: ends[-1]], own, [a, b], add=2.0**-7)
 
 
 def grouped_rows(d: Draw) -> None:

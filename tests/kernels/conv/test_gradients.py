@@ -6,6 +6,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
+from numba_cute.kernels import entry as entry_of
 from numba_cute.kernels.conv import entry, plan
 from numba_cute.kernels.conv.operands import Columns, Image, Lattice, Turned, parts_of
 from numba_cute.kernels.gemm import Plan, bias, residual
@@ -99,9 +100,11 @@ def test_tiles_of_filters_divide_channels_and_taps():
     assert [n for n in (1, 2, 3, 4) if plan.fits(n, (1, 3, 3))] == [1, 3]
     assert [n for n in (1, 2, 3, 4) if plan.fits(n, (2, 2, 3))] == [1, 2, 4]
     assert not plan.fits(4, (1, 2))
-    found = plan.groups(64, 64, (3, 3), 256 * 56 * 56, UNIT, 132)
+    found = plan.groups(entry_of.WARPGROUPS, 64, 64, (3, 3), 256 * 56 * 56, UNIT, 132)
     assert found.cut.tile_n == 192 and 256 * 56 * 56 % found.number == 0 and found.number > 40
-    assert plan.groups(320, 320, (3, 3), 65536, UNIT, 132).channels in (128, 192), "of 320 channels 384"
+    assert plan.groups(entry_of.WARPGROUPS, 320, 320, (3, 3), 65536, UNIT, 132).channels in (128, 192), (
+        "of 320 channels 384"
+    )
 
 
 def test_what_cannot_be_transposed_is_refused():

@@ -27,9 +27,9 @@ def test_arguments_at_other_addresses_are_cast(casts, cut):
 
     def run(at):
         def array(i, shape, dtype="torch.bfloat16"):
-            return Array(at + 0x10000 * i, shape, (64, 1)[-len(shape) :], dtype=dtype)
+            return Array(at + 0x10000 * i, shape, (shape[-1], 1)[-len(shape) :], dtype=dtype)
 
-        a, b, c, r = (array(i, (64, 64)) for i in range(4))
+        a, b, c, r = (array(i, shape) for i, shape in enumerate(((64, 128), (128, 64), (64, 64), (64, 64))))
         sums, counts = (array(4 + i, (n,), "torch.float32") for i, n in enumerate(scratch_of(c, cut, 66)))
         v, w, s = (array(6 + i, (64,), "torch.float32") for i in range(3))
         return made(a, b, c, sums, counts, v, w, r, s)

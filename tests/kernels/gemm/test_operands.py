@@ -130,6 +130,18 @@ def test_halves_may_be_odd():
 
 
 @SLOW
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("n", [32, 34])
+def test_halves_may_be_those_of_batches_of_many_modes(arch, n):
+    """Pairs of columns take two modes of a tensor map, so that B has one left for its batches."""
+    a, b = normal(2, 2, 1, 3, 16), normal(2, 1, 2, 16, 2 * n)[..., :n]
+    with cute.simulation(arch, checks=False, sms=4):
+        y, z = kernels.matmul(a, b, epilogue=swiglu()), a.double() @ b.double()
+    want = torch.nn.functional.silu(z[..., : n // 2]) * z[..., n // 2 :]
+    assert y.shape == want.shape and (y.double() - want).norm() <= 0.006 * want.norm()
+
+
+@SLOW
 def test_an_epilogue_has_values_of_each_matrix_of_many_modes():
     check(*BATCHES["both repeated"](), lambda v, r: bias(v) | residual(r),
           lambda z, v, r: z + v[..., None, :] + r, [normal(2, 3, 8), normal(2, 3, 8, 8)])  # fmt: skip

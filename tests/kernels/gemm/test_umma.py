@@ -8,10 +8,11 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from numba_cute.kernels.gemm import (  # isort: skip
-    Umma, amax, bias, gelu, matmul, relu, residual, scale, swiglu, total,
+    Plan, Umma, amax, bias, gelu, matmul, relu, residual, scale, swiglu, total,
 )  # fmt: skip
 from numba_cute.kernels.gemm import umma_plan
 from numba_cute.kernels.gemm.launches import simulate
+from numba_cute.kernels.gemm.operands import view
 
 from .test_epilogue import gelu_of
 from .test_warps import check, many, placed, problem
@@ -45,6 +46,14 @@ TARGETS = ("sm_100a", "sm_103a")
             ((264, 136, 72), "kkm", TF32, PAIR, 1),
             ((136, 136, 144), "kkn", S8, LEAST, 1),
             ((264, 136, 144), "kkm", S8, PAIR, 1),
+            ((40, 72, 200), "kkn", BF16, LEAST._replace(splits=2), 1),
+            ((300, 136, 520), "mnn", BF16, PAIR._replace(splits=4), 1),
+            ((264, 136, 400), "kkm", BF16, Umma(64, 1, (2, 2), splits=3), 1),
+            ((136, 264, 136), "knm", TF32, Umma(256, 1, splits=4), 1),
+            ((136, 136, 400), "kkn", S8, LEAST._replace(splits=2), 1),
+            ((136, 264, 200), "kkn", BF16, LEAST._replace(splits=2, tail=True), 3),
+            ((136, 264, 200), "kkm", BF16, LEAST._replace(splits=4, tail=True), 4),  # some have two that they share
+            ((520, 264, 136), "mnn", BF16, PAIR._replace(splits=2, tail=True), 4),
         )),
     ],
     ids=str,
@@ -68,6 +77,7 @@ def test_floats_of_8_bits_are_multiplied(dtype, cut):
 @pytest.mark.parametrize("shape, majors, cut, c_dtype", [
     ((40, 35, 40), "kkn", LEAST, None), ((40, 35, 40), "kkm", LEAST, F32), ((136, 72, 72), "mnm", LEAST, F16),
     ((136, 40, 72), "kkn", Umma(64, 2), None), ((40, 72, 40), "kkn", Umma(128, 1), F32),
+    ((40, 136, 200), "kkn", Umma(128, 1, splits=2), None),
 ], ids=str)  # fmt: skip
 def test_steps_follow_each_other(shape, majors, cut, c_dtype):
     a, b, c, whole, x, rng = problem(*shape, majors=majors, c_dtype=c_dtype)
@@ -85,10 +95,10 @@ def test_steps_follow_each_other(shape, majors, cut, c_dtype):
 
 
 @SLOW
-@pytest.mark.parametrize("cut", [LEAST, Umma(128, 1, (2, 1)), PAIR, Umma()], ids=str)
+@pytest.mark.parametrize("cut", [LEAST, Umma(128, 1, (2, 1)), PAIR, Umma(), PAIR._replace(splits=2)], ids=str)
 @pytest.mark.parametrize("majors", ["kkn", "mnn", "kkm"])
 def test_a_column_may_be_made_of_two(cut, majors):
-    a, b, c, whole, x, rng = problem(72, 272, 40, majors=majors, halves=2)
+    a, b, c, whole, x, rng = problem(72, 272, 40 * cut.splits, majors=majors, halves=2)
     v = rng.standard_normal(272).astype(np.float32)
     r, _ = placed(72, 136, c.dtype, majors[2] == "m", rng.standard_normal((72, 136)))
     simulate(a, b, c, BF16, cut, scale(0.25) | bias(v) | swiglu() | residual(r))
@@ -97,11 +107,12 @@ def test_a_column_may_be_made_of_two(cut, majors):
 
 
 @SLOW
-def test_matrices_of_a_batch_have_vectors_of_their_own():
+@pytest.mark.parametrize("splits", [1, 2])
+def test_matrices_of_a_batch_have_vectors_of_their_own(splits):
     rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((2, r, 40)).astype(BF16.numpy) for r in (40, 72))
+    a, b = (rng.standard_normal((2, r, 40 * splits)).astype(BF16.numpy) for r in (40, 72))
     c, v = np.full((2, 40, 72), np.nan, BF16.numpy), rng.standard_normal((2, 72)).astype(np.float32)
-    simulate(a, b, c, BF16, LEAST, bias(v))
+    simulate(a, b, c, BF16, LEAST._replace(splits=splits), bias(v))
     want = a.astype(np.float64) @ b.astype(np.float64).swapaxes(1, 2) + v[:, None]
     assert np.abs(c.astype(np.float64) - want).max() <= 2.0**-7 * np.abs(want).max()
 
@@ -137,9 +148,13 @@ def test_all_orders_are_one_and_the_multiplies_never_wait_for_the_epilogue(shape
 
 def compiled(cut, target="sm_100a", dtype=BF16, majors="kkn", epilogue=None, halves=1, c_dtype=None):
     """Compile for a problem. epilogue: makes one of (m, n, C)."""
-    a, b, c, _, _, _ = problem(512, 512, 256, dtype, majors, halves, c_dtype)
+    a, b, c, _, _, _ = problem(512, 512, 512, dtype, majors, halves, c_dtype)
     made = epilogue and epilogue(*c.shape, c)
-    args, _ = umma_plan.arguments(a, b, c, dtype, cute.target(target), cut, made, c_dtype, clusters=4)
+    counts = umma_plan.scratch_of(view(c), cut, 4, made)
+    memory = np.empty(counts[0], np.float32), np.zeros(counts[1], np.int32)
+    args, _ = umma_plan.arguments(
+        a, b, c, dtype, cute.target(target), cut, made, c_dtype, clusters=4, scratch=memory
+    )  # fmt: skip
     return cute.compile(umma_plan.kernel_of(cut), args, arch=target)
 
 
@@ -157,9 +172,10 @@ FORMS = [{}, {"epilogue": many}, {"majors": "mnm", "epilogue": many}, {"epilogue
 def test_nothing_spills(cut, target):
     first = TARGETS.index(target) + umma_plan.CUTS.index(cut)
     for form in (FORMS[first % len(FORMS)], FORMS[(first + 3) % len(FORMS)]):
-        r = compiled(cut, target, **form)
-        assert (r.resources.spill_stores, r.resources.local, r.notes) == (0, 0, ()), form
-        assert r.resources.registers * cut.threads <= 65536
+        for splits in (1, 4):
+            r = compiled(cut._replace(splits=splits), target, **form)
+            assert (r.resources.spill_stores, r.resources.local, r.notes) == (0, 0, ()), form
+            assert r.resources.registers * cut.threads <= 65536
 
 
 @SLOW
@@ -181,6 +197,23 @@ def test_a_cut_that_does_not_fit_is_refused(cut):
         umma_plan.arguments(a, b, c, BF16, cute.target("sm_100a"), cut)
 
 
+@SLOW
+@pytest.mark.parametrize("cut", [LEAST._replace(splits=4, tail=True), Plan(64, 1, splits=4, tail=True)], ids=str)
+def test_who_shares_several_tiles_stores_each_once(cut):
+    """What the warps with sums say of a tile, the one that stores may hear when they are at the next."""
+    a, b, c, whole, want, _ = problem(8, 192, 512)
+    simulate(a, b, c, BF16, cut, clusters=2)
+    check(c, whole, want)
+
+
+@pytest.mark.parametrize("cut", [LEAST._replace(splits=3), Plan(64, 1, splits=4), Plan(64, 1, 2, 2)], ids=str)
+def test_more_parts_than_tiles_of_k_are_refused(cut):
+    """Who has none of K would wait for ever."""
+    a, b, c, _, _, _ = problem(8, 8, 128)
+    with pytest.raises(CuteError, match="has 2 tiles of 128 bytes, and is cut into [34]: give fewer splits, or parts"):
+        simulate(a, b, c, BF16, cut)
+
+
 def test_int8_is_refused_where_tcgen05_has_it_not():
     a, b, c, _, _, _ = problem(16, 16, 16, S8)
     with pytest.raises(CuteError, match="int8 on sm_100a alone, not on sm_103a"):
@@ -190,7 +223,16 @@ def test_int8_is_refused_where_tcgen05_has_it_not():
 def test_pairs_do_what_fills_the_gpu_and_small_tiles_the_rest():
     c, target = np.zeros((8192, 8192), BF16.numpy), cute.target("sm_100a")
     assert umma_plan.plan(c, 8192, BF16, 148, target) == Umma()
-    assert umma_plan.plan(c[:128], 8192, BF16, 148, target) == Umma(64, 1)
+    assert umma_plan.plan(c[:128], 64, BF16, 148, target) == Umma(64, 1)
+
+
+def test_few_tiles_share_k():
+    c, target = np.zeros((8192, 8192), BF16.numpy), cute.target("sm_100a")
+    assert umma_plan.plan(c[:128], 8192, BF16, 148, target).splits > 1
+    few = umma_plan.plan(c[:256, :256], 16384, BF16, 148, target)
+    assert umma_plan.plan(c[:4096, :4096], 4096, BF16, 148, target) == Umma(splits=2, tail=True)
+    assert few.splits == 8 and umma_plan.clusters_of(c[:256, :256], few, 1) * few.splits * few.ctas <= 148
+    assert umma_plan.plan(c[:64, :64], 64, BF16, 148, target).splits == 1, "K has one tile"
 
 
 @pytest.mark.parametrize("cut", [*umma_plan.CUTS, SHARED], ids=str)
@@ -245,6 +287,17 @@ def test_the_entry_takes_every_type(torch, dtype):
     assert torch.equal(made.double(), x.double() @ y.double().mT)
     made = matmul(x, y.mT, epilogue=scale(0.5), out_dtype=torch.float32)
     assert torch.equal(made.double(), x.double() @ y.double().mT / 2)
+
+
+@SLOW
+def test_the_entry_shares_k(torch):
+    """The launch is prepared once, and each call has memory for its sums."""
+    v = torch.randn(16)
+    for _ in range(2):
+        a, b = torch.randn(8, 200, dtype=torch.bfloat16), torch.randn(200, 16, dtype=torch.bfloat16)
+        made, want = matmul(a, b, epilogue=bias(v), cut=Umma(64, 1, splits=3)), a.double() @ b.double() + v
+        assert (made.double() - want).abs().max() <= 2.0**-7 * want.abs().max()
+    assert torch.equal(made, matmul(a, b, epilogue=bias(v), cut=Umma(64, 1, splits=3))), "added in order"
 
 
 def test_what_this_family_has_not_is_refused_by_name(torch):
