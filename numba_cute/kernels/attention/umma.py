@@ -100,8 +100,8 @@ def make_kernel(form):
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()  # what was launched before has written Q, K and V
         given = Given(
-            cu_q, cu_k, used, pages, sink, aux, splits, mask_aux, listed, queries, keys, order, left, right, scale,
-            scale_log2, tickets, told, cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0]),
+            cu_q, cu_k, used, pages, sink, splits, listed, queries, keys, order, left, right, scale, scale_log2,
+            tickets, told, cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0]),
         )  # fmt: skip
 
         if warp >= multiplies:
@@ -137,7 +137,7 @@ def make_kernel(form):
             for _ in range(g):
                 ready.advance()
                 own.advance()
-            soften_tiles(ready, own, slots, tmem.retrieve_ptr(cute.Float32), tidx % ROWS, g, given)
+            soften_tiles(ready, own, slots, tmem.retrieve_ptr(cute.Float32), tidx % ROWS, g, aux, mask_aux, given)
 
     return kernel
 

@@ -57,7 +57,7 @@ class Form(NamedTuple):
     @property
     def registers(self) -> tuple[int, int, int]:
         """Of a thread: of softmax, of correction, and of the others."""
-        return {1: (240, 168, 104), 2: (192, 80, 48)}[self.groups]
+        return {1: (240, 168, 96), 2: (192, 72, 56)}[self.groups]
 
     @property
     def chunk(self) -> int:

@@ -28,9 +28,7 @@ class Given(NamedTuple):
     used: Any
     pages: Any
     sink: Any
-    aux: Any
     splits: Any
-    mask_aux: Any
     listed: Any
     queries: Any
     keys: Any

@@ -29,7 +29,8 @@ def check(options, narrow=False):
     unknown = [name for name, x in options._asdict().items() if x is not None and name not in KNOWN]
     if unknown:
         raise CuteError(
-            f"flash_attention: {', '.join(unknown)} is given, which the kernel for Blackwell has not: leave it out there"
+            f"flash_attention: {', '.join(unknown)} is given, which the kernel for Blackwell has not: leave "
+            "it out there"
         )
     if options.block is not None and options.block[0] % ROWS:
         raise CuteError(
@@ -101,3 +102,18 @@ def arguments(
         kernel_of(form), form, of_smem, q, k, v, o, lse, counter, sms, options, lengths, sink, aux, work, NO_SCALES,
         mask_aux, listed,
     )  # fmt: skip
+
+
+@cute.runtime.remembered
+def launches(
+    q, k, v, o, lse, counter, cu_q, cu_k, used, pages, sink, work, counts, lists, sms, options, own, *aux
+):  # fmt: skip
+    """The launches of a call: of each the kernel, its arguments, grid and block. All as of `entry.launches`."""
+    lengths = plan.Lengths(cu_q, cu_k, used, pages)
+    numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
+    listed = None if counts is None else (counts, lists)
+    made = arguments(
+        q, k, v, o, lse, counter, sms, options, lengths, sink, numbers[:own], work, numbers[own:], listed
+    )  # fmt: skip
+    after = () if work is None else (plan.joining(q, v, o, lse, options, lengths, sink, work),)
+    return made, *after

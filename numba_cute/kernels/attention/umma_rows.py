@@ -45,20 +45,20 @@ def make_softmax_role(form):
                     slots[row + 16 * j + 8 * r, which, rows.state.index] = values[r, j]
 
     @cuda.jit
-    def leave_out(acc, n, partial, place, column, whole_begin, whole_end, tile, given):
+    def leave_out(acc, n, partial, place, column, whole_begin, whole_end, aux, mask_aux, tile, given):
         """Change the scores of a block as the caller's functions say, and leave out those of keys that are not seen."""
         for j in cute.range_constexpr(2):
             scores, own = softmax.rows_of(acc[None, j]), cute.Int32(place + 16 * j)
             if cute.const_expr(score is not None):
-                change(scores, n, own, column, tile.b, tile.head, given.aux, given.scale, tile.rows_q, tile.rows_k)
+                change(scores, n, own, column, tile.b, tile.head, aux, given.scale, tile.rows_q, tile.rows_k)
             if cute.const_expr(asked is not None):
                 if partial:
-                    ask(scores, n, own, column, tile.b, tile.head, given.mask_aux, tile.rows_q, tile.rows_k)
+                    ask(scores, n, own, column, tile.b, tile.head, mask_aux, tile.rows_q, tile.rows_k)
             if n >= whole_end or n < whole_begin:
                 mask(scores, n, own, column, tile.rows_q, tile.rows_k, given.left, given.right)
 
     @cuda.jit
-    def soften_tiles(ready, rows, slots, base, thread, g, given):
+    def soften_tiles(ready, rows, slots, base, thread, g, aux, mask_aux, given):
         """Make P of all S of group g. thread: of its warpgroup."""
         sums = Rows.create(cute.make_tensor(base + g * tile_n, s_layout)[(None, None), 0, 0], tile_n, thread)
         words = Words.create(cute.make_tensor(cute.recast_ptr(base + g * tile_n, dtype=dtype), p_layout), thread)
@@ -83,7 +83,7 @@ def make_softmax_role(form):
                 for j in cute.range_constexpr(2):
                     sums.take(0, j, acc[None, j])
                 arch.fence_view_async_tmem_load()
-                leave_out(acc, n, partial, place, column, whole_begin, whole_end, tile, given)
+                leave_out(acc, n, partial, place, column, whole_begin, whole_end, aux, mask_aux, tile, given)
                 for j in cute.range_constexpr(2):
                     factor[None, j].fill(1)
                     softmax.raise_maxima(
