@@ -11,7 +11,7 @@ from .plan import ALL, NO_SCALES
 from .umma import kernel_of
 from .umma_form import COLUMNS, ROWS, Form, atoms, lies
 
-SMEM = cute.target("sm_100a").smem_per_block - 4096  # bytes for tiles; what rows are told, and barriers, have the rest
+SMEM = cute.target("sm_100a").smem_per_block - 2560  # bytes for tiles; what rows are told, and barriers, have the rest
 KEYS = (128, 64, 48, 32, 16)  # of a block: the most that fit
 MOST_STAGES = 4
 
@@ -77,7 +77,8 @@ def form_of(q, k, v, queries, lengths, options):
     found = next((f for f in forms if f is not None), None)
     if found is None:
         raise CuteError(
-            f"flash_attention: a tile of {choices} does not fit shared and tensor memory: give a smaller one"
+            f"flash_attention: no tile of {choices} (times {ROWS} queries, keys) fits shared and tensor memory: give a "
+            "smaller one"
         )
     pack = plan.pack_of(queries, group, found.tile_m) if options.pack is None else options.pack
     if options.stages is not None:

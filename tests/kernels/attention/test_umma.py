@@ -2,6 +2,7 @@
 """Attention by tcgen05: right against float64 in the simulator, with all checks; no spills for either of its targets,
 and tiles that fit shared and tensor memory."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,14 +10,15 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute import CuteError
 from numba_cute.kernels.attention import plan, umma_plan
 from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.attention.plan import ALL as WHOLE, Lengths, Options
-from numba_cute.kernels.attention.umma_form import ROWS
+from numba_cute.kernels.attention.umma_form import COLUMNS, ROWS
 
 from . import reference
 from .test_forward import ALL, BF16, CAUSAL, F16, batched, bent, biased, random
-from .test_warps import unskipped
+from .test_warps import DIMS, OPTIONS, unskipped
 
 SLOW = pytest.mark.slow
 TARGETS = ("sm_100a", "sm_103a")
@@ -153,3 +155,133 @@ def thirds(batch, head, query, key):
 def test_tensors_may_have_strides():
     q, k, v = (x[:, ::2, :, 32:64] for x in random(BF16, (1, 36, 1, 96), (1, 40, 1, 96), (1, 40, 1, 96)))
     reference.check(*simulate(q, k, v, ALL, **ONE), *batched(q, k, v))
+
+
+@SLOW
+def test_every_order_of_warps_and_copies_gives_the_same():
+    q, k, v = random(BF16, (2, 140, 1, 32), (2, 70, 1, 32), (2, 70, 1, 32))
+    o, lse = np.empty((2, 140, 1, 32), BF16), np.empty((2, 1, 140), np.float32)
+    lengths = Lengths(used=np.array([70, 20], np.int32))  # values are cleared, in persistent tiles
+    kernel, args, grid, block = umma_plan.arguments(
+        q, k, v, o, lse, np.zeros(1, np.int32), 1, Options(0.1, **TWO), lengths
+    )
+    proof = cute.simulate(kernel, arch="sm_100a").prove()[grid, block](*args)
+    assert proof, proof
+
+
+# ---------------------------------------------------------------- plans
+
+
+def arrays(dims, queries, name, lengths="whole", dtype=BF16):
+    """Q, K, V, O and the logs, lengths and options, of sequences of their own lengths, or of pages."""
+    (d, dv), int32 = dims, lambda *shape: np.zeros(shape, np.int32)
+    rows, given = ((512,), Lengths(int32(3), int32(3))) if lengths == "own" else ((2, 512), WHOLE)
+    of_k = (8, 64) if lengths == "pages" else rows
+    given = Lengths(used=int32(2), pages=int32(2, 4)) if lengths == "pages" else given
+    of_q = (queries,) if lengths == "own" else (2, queries)
+    shapes = (*of_q, 6, d), (*of_k, 2, d), (*of_k, 2, dv), (*of_q, 6, dv)
+    lse = np.zeros((6, queries) if lengths == "own" else (2, 6, queries), np.float32)
+    options = Options(0.1, most_queries=queries if lengths == "own" else None, **OPTIONS[name])
+    return [np.zeros(s, dtype) for s in shapes], lse, given, options
+
+
+def compiled(dims, queries, target, name, lengths="whole"):
+    """Compile the kernel that the plan chooses, with a sink among all options."""
+    (q, k, v, o), lse, given, options = arrays(dims, queries, name, lengths)
+    aux, sink = (cute.Float32(2.0),) if options.score else (), np.zeros(6, np.float32) if name == "all" else None
+    kernel, args, _, block = umma_plan.arguments(
+        q, k, v, o, lse, np.zeros(1, np.int32), 8, options, given, sink, aux
+    )  # fmt: skip
+    return cute.compile(kernel, args, arch=target), block
+
+
+@SLOW
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dims", DIMS, ids=str)
+def test_rows_stay_in_registers(dims, target):
+    first = TARGETS.index(target) + DIMS.index(dims)
+    for i, (queries, name) in [*enumerate(itertools.product((512, 8), OPTIONS))][first % 3 :: 3]:  # each of some dims
+        made, block = compiled(dims, queries, target, name, ("whole", "own", "pages")[(first + i // 3) % 3])
+        r = made.resources
+        assert (r.spill_stores, r.local) == (0, 0), (queries, name)
+        assert r.registers * block <= 65536
+
+
+def test_tiles_fit_shared_and_tensor_memory():
+    for dims, queries, name in itertools.product((*DIMS, (256, 64), (64, 256)), (512, 8), OPTIONS):
+        (q, k, v, _), _, given, options = arrays(dims, queries, name)
+        form = umma_plan.form_of(q, k, v, queries, given, options)
+        assert form.groups == (2 if queries == 512 and dims[1] < 256 else 1), dims
+        assert form.smem <= umma_plan.SMEM and form.columns <= COLUMNS and min(form.stages_k, form.stages_v) >= 1
+        launched = 65536 // form.threads // 8 * 8 * (form.groups + 2)  # registers of a thread of each warpgroup
+        assert form.groups * form.registers[0] + sum(form.registers[1:]) <= launched
+
+
+def test_tiles_divide_the_blocks_of_a_mask():
+    (q, k, v, _), _, given, options = arrays((64, 64), 512, "plain")
+    found = {
+        block: umma_plan.form_of(q, k, v, 512, given, options._replace(block=block))
+        for block in ((256, 128), (128, 192), (384, 48))
+    }
+    assert {b: (f.groups, f.tile_n) for b, f in found.items()} == {(256, 128): (2, 128), (128, 192): (1, 64),
+                                                                   (384, 48): (1, 48)}  # fmt: skip
+
+
+def test_what_the_kernel_has_not_is_refused():
+    (q, k, v, _), _, given, options = arrays((64, 64), 512, "plain")
+    for option in set(Options._fields) - umma_plan.KNOWN:
+        with pytest.raises(CuteError, match=f"{option} is given, which the kernel for Blackwell has not"):
+            umma_plan.form_of(q, k, v, 512, given, options._replace(**{option: 1}))
+    for wrong, says in (
+        ({"block": (64, 64)}, "blocks is of 64 queries a block; on Blackwell it must be a multiple of 128"),
+        ({"tile": (256, 1024)}, r"no tile of \[\(2, 1024\)\] .* fits"),
+    ):
+        with pytest.raises(CuteError, match=says):
+            umma_plan.form_of(q, k, v, 512, given, options._replace(**wrong))
+    with pytest.raises(CuteError, match="no kernel for float8 on Blackwell"):
+        umma_plan.check(options, True)
+
+
+# ---------------------------------------------------------------- the entry, with torch
+
+
+@pytest.fixture
+def torch():
+    """Run entries in the simulator as on a GPU of Blackwell's."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    with cute.simulation("sm_103a", checks=False, sms=4):
+        yield torch
+
+
+@SLOW
+def test_the_entry_takes_blackwell(torch):
+    from numba_cute.kernels import block_mask, flash_attention
+
+    q, k, v = (torch.randn(1, n, h, d, dtype=torch.bfloat16) for n, h, d in ((5, 4, 64), (33, 2, 64), (33, 2, 40)))
+    for options in ({"num_splits": 0}, {"num_splits": 2}, {"blocks": block_mask(unseen, 1, 4, 5, 33)}):
+        o, lse = flash_attention(q, k, v, causal=True, return_lse=True, **options)
+        arrays = [x.contiguous().view(torch.int16).numpy().view(BF16) for x in (o, q, k, v)]
+        seen = {"mask": unseen.py_func} if "blocks" in options else {}
+        reference.check(arrays[0], lse.numpy(), *batched(*arrays[1:], window=CAUSAL, **seen))
+
+
+@cuda.jit
+def unseen(batch, head, query, key):
+    return (query + key + head) % 4 != 0
+
+
+def test_what_blackwell_has_not_is_refused_by_name(torch):
+    from numba_cute.kernels import block_mask_from, flash_attention
+
+    q = torch.zeros(1, 64, 2, 64, dtype=torch.bfloat16)
+    narrow, blocks = (
+        q.to(torch.float8_e4m3fn),
+        block_mask_from(torch.ones(1, 1, 1, 1, dtype=torch.bool), block=(64, 64)),
+    )
+    for says, call in (
+        ("no kernel for float8 on Blackwell", lambda: flash_attention(narrow, narrow, narrow)),
+        ("blocks is of 64 queries a block", lambda: flash_attention(q, q, q, blocks=blocks)),
+    ):
+        with pytest.raises(CuteError, match=says):
+            call()
