@@ -11,6 +11,7 @@ from numba_cute import arch
 
 from . import masks, output, softmax, split
 from .elements import make_elements
+from .umma_exponentials import exponentials
 from .umma_form import ROWS, multiplies
 from .umma_parts import WARP_ROWS, make_tiles
 from .umma_roles import Rows, Words
@@ -98,10 +99,7 @@ def make_softmax_role(form):
                     for _ in cute.range_constexpr(groups):
                         rows.advance()
                 for j in cute.range_constexpr(2):
-                    softmax.exponentials(
-                        softmax.rows_of(acc[None, j]), highest[None, j], total[None, j], given.scale_log2,
-                        cute.Float32(0),
-                    )  # fmt: skip
+                    exponentials(softmax.rows_of(acc[None, j]), highest[None, j], total[None, j], given.scale_log2)
                     rounded.store(acc[None, j].load().to(dtype))
                     words.put(j, rounded)
                 arch.fence_view_async_tmem_store()
