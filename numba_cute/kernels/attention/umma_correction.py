@@ -74,19 +74,9 @@ def make_leave(form):
     return leave
 
 
-@functools.cache
-def make_correction_role(form):
-    """The role of the warpgroup that corrects: `correct_tiles`."""
-    groups, tile_m, tile_n, dv = form.groups, form.tile_m, form.tile_n, form.dv
-    (_, _, block_at, _), leave = make_blocks(form, WARP_ROWS), make_leave(form)
-    start, after, tile_at = make_tiles(form)
-    o_layout = sums_of(form)[3]
-
-    @cuda.jit
-    def of_group(base, g, thread):
-        """This thread's part of a group's O."""
-        tO = cute.make_tensor(base + (groups * tile_n + g * dv), o_layout)[(None, None), 0, 0]
-        return Rows.create(tO, PIECE, thread)
+def make_clear(form):
+    """The function that zeroes values behind the last key: `clear`."""
+    tile_n, (_, _, block_at, _) = form.tile_n, make_blocks(form, WARP_ROWS)
 
     @cuda.jit
     def clear(full_v, sV, thread, tile, given):
@@ -100,6 +90,23 @@ def make_correction_role(form):
                 arch.fence_proxy("async.shared", space="cta")
             for _ in range(tile.end - tile.begin):
                 full_v.advance()
+
+    return clear
+
+
+@functools.cache
+def make_correction_role(form):
+    """The role of the warpgroup that corrects: `correct_tiles`."""
+    groups, tile_m, tile_n, dv = form.groups, form.tile_m, form.tile_n, form.dv
+    clear, leave = make_clear(form), make_leave(form)
+    start, after, tile_at = make_tiles(form)
+    o_layout = sums_of(form)[3]
+
+    @cuda.jit
+    def of_group(base, g, thread):
+        """This thread's part of a group's O."""
+        tO = cute.make_tensor(base + (groups * tile_n + g * dv), o_layout)[(None, None), 0, 0]
+        return Rows.create(tO, PIECE, thread)
 
     @cuda.jit
     def correct_tiles(full_v, ready, rows, results, slots, base, sV, mO, mL, thread, given):

@@ -35,9 +35,8 @@ def make_multiply_role(form):
 
     @cuda.jit
     def multiply_tiles(waits_q, leaves_q, full_k, full_v, products, results, base, sQ, sK, sV, given):
-        """Issue all products of the CTA: of each block those of the groups in turns, so that one group's softmax runs
-        beside the other's products. A group's S begins when its P before was multiplied, in the order of the matrix
-        unit; its P V when its threads say that P is there, and O is scaled."""
+        """Issue all products of the CTA, those of the groups in turns. A group's S begins when its P before was
+        multiplied, in the unit's own order; its P V when its threads say that P is there, and O is scaled."""
         fQ = scores.make_fragment_A(cute.make_tensor(sQ.iterator, q_lies.outer))
         fK = scores.make_fragment_B(cute.make_tensor(sK.iterator, k_lies.outer))
         fV = values.make_fragment_B(cute.make_tensor(sV.iterator, v_lies.outer))
@@ -66,8 +65,7 @@ def make_multiply_role(form):
                 leaves_q.advance()
             value, last = full_v.wait_and_advance(), products.clone()
             for g in cute.range_constexpr(groups):
-                last.acquire()
-                last.advance()
+                last.acquire_and_advance()
                 result = results.acquire_and_advance()
                 weigh(base, g, fV, value.index, blocks > 1)
                 result.commit()
