@@ -40,9 +40,20 @@ class Form(NamedTuple):
     block: tuple[int, int] | None = None
     bounded: bool = False
 
-    cluster = 1
-    narrow = False
-    q_rows = ROWS
+    @property
+    def cluster(self) -> int:
+        """CTAs that share keys and values."""
+        return 1
+
+    @property
+    def narrow(self) -> bool:
+        """Whether elements have 8 bits."""
+        return False
+
+    @property
+    def q_rows(self) -> int:
+        """Rows of a stage of Q."""
+        return ROWS
 
     @property
     def tile_m(self) -> int:
@@ -95,7 +106,7 @@ def atoms(form: Form) -> tuple[Any, Any]:
     )
 
 
-def lies(form: Form) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+def lies(form: Form) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Give the layouts of Q, K and V in shared memory, as TMA fills them, a stage of Q for each tile; and the same as
     the matrix unit takes them."""
     (rows, columns), (scores, values) = atoms(form), multiplies(form)
@@ -109,7 +120,7 @@ def lies(form: Form) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
     )  # fmt: skip
     filled = [cute.tile_to_shape(a, (*e, n), o) for a, e, n, o in zip(of, extents, stages, order)]
     taken = [tcgen05.tile_to_mma_shape(a, (*s, n), o) for a, s, n, o in zip(of, shapes, stages, order)]
-    return tuple(filled), tuple(taken)  # type: ignore[return-value]
+    return tuple(filled), tuple(taken)
 
 
 def sums_of(form: Form) -> tuple[Any, Any, Any, Any]:
