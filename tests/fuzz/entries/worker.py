@@ -20,6 +20,7 @@ CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES, **latent.C
 CASES |= {f"{name}@sm_86": case for name, case in {**attention.CASES, "grouped_rows": gemm.grouped_rows}.items()}
 CASES |= {f"{n}@sm_100a": gemm.CASES[n] for n in ("matmul", "grouped_gemm")}
 CASES |= {f"{name}@sm_100a": case for name, case in conv.CASES.items()}
+CASES["flash_attention@sm_100a"] = attention.flash_attention
 """The cases by entry; behind an @ stands the target, where an entry has other kernels."""
 
 
