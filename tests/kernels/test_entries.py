@@ -205,7 +205,6 @@ def test_an_operand_may_be_one_column_of_a_wider_matrix():
 HOPPERS = {
     "matmul": lambda: kernels.matmul(normal(8, 16), normal(16, 8)),
     "grouped_gemm": lambda: kernels.grouped_gemm(normal(8, 16), normal(1, 8, 16), int32(8)),
-    "flash_attention": lambda: kernels.flash_attention(*[normal(1, 8, 1, 64)] * 3),
     "mixed_gemm": lambda: kernels.mixed_gemm(
         normal(8, 128), kernels.int4_weights(torch.zeros(8, 128, dtype=torch.int8), normal(8, 1))
     ),
@@ -219,8 +218,6 @@ BY_WARPS = {"matmul": (8, 8), "grouped_gemm": (8, 8), "conv1d": (1, 8, 4)}  # wh
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("what", HOPPERS)
 def test_other_gpus_get_one_sentence(what, arch):
-    if what == "flash_attention" and arch != "sm_100a":
-        return  # attention/test_warps.py has them
     own = BY_WARPS if arch != "sm_100a" else ("matmul", "grouped_gemm")
     if what in own:  # which have kernels of their own
         with cute.simulation(arch):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which kernels run lane by lane, and that lanes together may read what the host holds."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import cuda
 
@@ -71,6 +73,22 @@ def test_what_the_host_holds_is_read_by_lanes_together(rng):
     x, out = rng.random(64), np.zeros(64)
     assert launched(kernel, 1, 64, [x, out]).shared
     assert (out == (x * 3 + 5) * 7 + 8).all()
+
+
+class Place(NamedTuple):
+    row: int
+    column: int
+
+
+def test_kernels_that_make_named_tuples_run_together(rng):
+    def kernel(x, out):
+        i = cuda.grid(1)
+        at = Place(i // 8, i % 8)
+        out[at.row * 8 + at.column] = x[i]
+
+    x, out = rng.random(64), np.zeros(64)
+    assert launched(kernel, 1, 64, [x, out]).shared
+    assert (out == x).all()
 
 
 def test_python_on_plain_numbers_runs_lane_by_lane():

@@ -12,7 +12,7 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from ..gemm.operands import counter_of
-from . import warps_plan
+from . import umma_plan, warps_plan
 from .blocks import check_for_gradients, check_listed, of_blocks
 from .gradients import DIMS, OPERATOR as BACKWARD
 from .options import How, aux_of, how_of, options_of
@@ -68,14 +68,15 @@ def launches(
 class Call:
     """What was checked and decided once for tensors of some types, shapes and strides.
 
-    shape, lse_shape: of the results. options: with a number of splits. narrow: whether elements have 8 bits. target:
-    the GPU's, where its tensor cores are a warp's.
+    shape, lse_shape: of the results. options: with a number of splits. narrow: whether elements have 8 bits. family:
+    the GPU's. target: its record, where its tensor cores are a warp's.
     """
 
     shape: tuple[int, ...]
     lse_shape: tuple[int, ...]
     options: Options
     narrow: bool
+    family: str
     target: Any = None
 
     def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales, listed):
@@ -91,10 +92,12 @@ class Call:
             of_warps = self.target.name, self.options, len(own)
             todo = warps_plan.launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
         else:
-            todo = launches(
-                q, k, v, o, lse, counter_of(q), *lengths, sink, work, turned, *scales, *(listed or (None, None)),
-                entry.multiprocessors(q), self.options, len(own), *numbers,
-            )  # fmt: skip
+            lists, rest = listed or (None, None), (entry.multiprocessors(q), self.options, len(own), *numbers)
+            given = q, k, v, o, lse, counter_of(q), *lengths, sink, work
+            if self.family == entry.TENSOR_MEMORY:
+                todo = umma_plan.launches(*given, *lists, *rest)
+            else:
+                todo = launches(*given, turned, *scales, *lists, *rest)
         with entry.on_device_of(q):
             for kernel, args, grid, block in todo:
                 bound(kernel, grid, block, stream, self.target is None)(*args)
@@ -136,7 +139,7 @@ def decide(tensors, said):
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, said.most_queries)
     for name, t in (("q", q), ("k", k), ("v", v)):
         entry.check_place(WHAT, name, t)
-        family = entry.check_target(WHAT, t, entry.WARPGROUPS, entry.WARPS)
+        family = entry.check_target(WHAT, t, entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY)
         check_for_tma(name, t)
     target = entry.target_at(q) if family == entry.WARPS else None
     if target is not None and q.dtype.itemsize == 1:
@@ -145,6 +148,8 @@ def decide(tensors, said):
     options = options_of(WHAT, said, q.shape[-1])
     if target is not None:
         warps_plan.check(options)
+    elif family == entry.TENSOR_MEMORY:
+        umma_plan.check(options, q.dtype.itemsize == 1)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
         entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=shape, like=q)
@@ -153,8 +158,9 @@ def decide(tensors, said):
     if not options.splits and k.numel() and q.numel():
         lengths = Lengths(cu_q, cu_k, used, pages)
         given = q, k, v, options._replace(splits=1), lengths, entry.multiprocessors(q)
-        splits = best_splits(*given) if target is None else warps_plan.best_splits(*given, target)
-    return Call(shape, lse_shape, options._replace(splits=splits), q.dtype.itemsize == 1, target)
+        best = umma_plan.best_splits if family == entry.TENSOR_MEMORY else best_splits
+        splits = best(*given) if target is None else warps_plan.best_splits(*given, target)
+    return Call(shape, lse_shape, options._replace(splits=splits), q.dtype.itemsize == 1, family, target)
 
 
 def said_of(how):
@@ -341,9 +347,10 @@ def flash_attention(
     return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
     v_descale: Any = None, max_seqlen_k: int | None = None, deterministic: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on sm_80 to sm_89, sm_120 and
-    sm_121. PyTorch knows its gradients, of 16 bits and without pages and out, of q, k, v, the sink and the logs;
-    torch.compile takes it whole, and torch.autocast makes q, k and v of its type.
+    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on Blackwell (sm_100a, sm_103a; not
+    run on one yet), sm_80 to sm_89, sm_120 and sm_121. PyTorch knows its gradients, of 16 bits and without pages and
+    out, of q, k, v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its
+    type.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
     is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it, others of 16 bits up to 256

@@ -51,6 +51,11 @@ class Form(NamedTuple):
         return self.tile_m // 64
 
     @property
+    def q_rows(self):
+        """Rows of a stage of Q."""
+        return 64
+
+    @property
     def threads(self):
         return 128 * (self.groups + 1)
 

@@ -16,10 +16,11 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
-from . import masks, output, softmax, split, visits
+from . import masks, output, softmax, split
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
-from .schedule import TICKETS, begin_tickets, divided, draw, next_drawn, next_told, tile_at
+from .schedule import TICKETS, begin_tickets, draw, next_drawn
+from .walk import make_blocks, make_load, make_next, sequence, shifted
 
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
@@ -29,12 +30,12 @@ def make_kernel(form):
     dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
     group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
-    asked, block, bounded = form.mask, form.block, form.bounded
-    per_block = 1 if block is None else block[1] // tile_n
+    asked, block = form.mask, form.block
+    tile_of, blocks_of, block_at, whole_of, mask = make_blocks(form, 64)
+    load, (following, seek) = make_load(form), make_next(form, tile_of)
     row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
     cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K
-    share = (1 << cluster) - 1
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout = layouts(form)
@@ -44,87 +45,6 @@ def make_kernel(form):
     p_shape = values_mma.partition_shape_A((64, tile_n))
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
-
-    @cuda.jit
-    def sequence(cu, used, b, rows):
-        """The first row of sequence b, and how many it has: of all as many, or where `cu` and `used` say."""
-        first = 0
-        if cute.const_expr(cu is not None):
-            first = cu[b]
-            rows = cu[b + 1] - first
-        if cute.const_expr(used is not None):
-            rows = used[b]
-        return first, rows
-
-    @cuda.jit
-    def shifted(tensor, cu, first):
-        """The tensor from a sequence's first row on."""
-        if cute.const_expr(cu is None):
-            return tensor
-        if cute.const_expr(cute.rank(tensor, mode=[0]) == 2):
-            return cute.domain_offset(((0, first), 0), tensor)
-        return cute.domain_offset((first, 0), tensor)
-
-    @cuda.jit
-    def tile_of(index, order, splits):
-        """The tile that comes `index`-th, and which part of its keys."""
-        m, head, b = tile_at(index, order, has_right)
-        if cute.const_expr(splits is None):
-            return m, head, b, 0
-        tile, part = splits.divmod(m)
-        return tile, head, b, part
-
-    @cuda.jit
-    def blocks_of(m, head, b, queries, keys, left, right, part, splits, listed):
-        """The blocks of keys that the queries of tile m see, or a part of them: the first, and the one after the last;
-        of those that are listed, their places."""
-        shift = cute.Int32(keys - queries)
-        first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
-        begin, end = cute.Int32(0), cute.Int32(keys)
-        if cute.const_expr(has_right):
-            end = cute.Int32(max(min(keys, last + right + 1), 0))
-        if cute.const_expr(has_left):
-            begin = cute.Int32(max(0, first - left))
-        begin, end = divided(begin, tile_n), divided(end + tile_n - 1, tile_n)
-        if cute.const_expr(block is not None):
-            row = divided(m * tile_m, block[0])
-            begin, end = visits.places_of(listed, row, head, b, begin, end, per_block, bounded)
-        if cute.const_expr(splits is not None):
-            begin, end = split.part_of(begin, end, part, splits)
-        end = max(end, cute.Int32(begin + 1))  # a tile that sees no key has a block, all masked
-        return begin, end
-
-    @cuda.jit
-    def block_at(place, m, head, b, listed):
-        """The block of keys at a place, and whether the mask's function is to be asked of it."""
-        if cute.const_expr(block is None):
-            return place, True
-        n, whole = visits.tile_visited(listed, divided(m * tile_m, block[0]), head, b, place, per_block)
-        return arch.make_warp_uniform(n), arch.make_warp_uniform(whole) == 0
-
-    @cuda.jit
-    def whole_of(place, queries, keys, left, right):
-        """Of the blocks of keys those that a warpgroup's rows, from `place` on, see whole: the first, and the one after
-        the last."""
-        begin, end, shift = cute.Int32(0), cute.Int32(keys), cute.Int32(keys - queries)
-        if cute.const_expr(has_right):
-            end = cute.Int32(max(min(keys, place // pack + shift + right + 1), 0))
-        if cute.const_expr(has_left):
-            begin = cute.Int32(max(0, (place + 63) // pack + shift - left))
-        return divided(begin + tile_n - 1, tile_n), divided(end, tile_n)
-
-    @cuda.jit
-    def mask(scores, n, place, column, queries, keys, left, right):
-        """Leave out the scores of block n that the thread's rows, `place` and the eighth after, do not see."""
-        begin, end = cute.make_rmem_tensor(2, cute.Int32), cute.make_rmem_tensor(2, cute.Int32)
-        for r in cute.range_constexpr(2):
-            at = (place + 8 * r) // pack + keys - queries
-            end[r] = keys - n * tile_n
-            if cute.const_expr(has_right):
-                end[r] = min(keys, at + right + 1) - n * tile_n
-            if cute.const_expr(has_left):
-                begin[r] = at - left - n * tile_n
-        masks.leave_out(scores, column, begin if has_left else None, end)
 
     @cuda.jit
     def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
@@ -137,20 +57,6 @@ def make_kernel(form):
         if cute.const_expr(by_k is not None):
             by *= by_k[b, kv_head]
         return (scale * by, scale_log2) if score is not None else (scale, scale_log2 * by)
-
-    @cuda.jit
-    def load(tma, source, target, place, stage, pages, b, n, keys):
-        """Bring block n of keys, or values, to a stage: at once, or a page, or a part of one, after the other."""
-        if cute.const_expr(cluster > 1):
-            cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier, mcast_mask=share)
-        elif cute.const_expr(page == 0):
-            cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier)
-        else:
-            for c in cute.range_constexpr(tile_n // chunk):
-                key = n * tile_n + c * chunk
-                number = pages[b, max(0, min(key, keys - 1)) // page]
-                cute.copy(tma, source[None, key % page // chunk, number], target[None, c, place],
-                          tma_bar_ptr=stage.barrier)  # fmt: skip
 
     @cuda.jit
     def multiply_scores(tQ, tK, acc, tile, stage):
@@ -167,24 +73,6 @@ def make_kernel(form):
             adds = values_mma.set(warpgroup.Field.ACCUMULATE, accumulate or k > 0)
             cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
         warpgroup.commit_group()
-
-    @cuda.jit
-    def following(index, seen, tickets, told, ctas):
-        """The number of the CTA's next tile, and how many of which it was told."""
-        if cute.const_expr(draws):
-            return next_told(tickets, told, seen), seen + 1
-        return index + ctas, seen
-
-    @cuda.jit
-    def seek(index, seen, tickets, told, cu_q, queries, splits, order, ctas):
-        """From tile `index` on, the first that has queries, as `following` gives it; if none has, one beyond all."""
-        if cute.const_expr(cu_q is not None):
-            while index < order.tiles:
-                m, _, b, _ = tile_of(index, order, splits)
-                if m * cluster * tile_m < sequence(cu_q, None, b, queries)[1] * pack:
-                    break
-                index, seen = following(index, seen, tickets, told, ctas)
-        return index, seen
 
     @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):

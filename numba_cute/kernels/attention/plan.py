@@ -195,16 +195,18 @@ def form_of(q, k, v, queries, lengths, options):
     return form._replace(stages=stages_of(form)) if deep else form
 
 
-def copies(form, q, k, v, turned):
-    """The TMA atoms of Q, K and V, each with the tensor of its coordinates. turned: V of 8 bits, else None."""
-    q_layout, k_layout, v_layout = layouts(form)
+def copies(form, lies, atoms, q, k, v, turned):
+    """The TMA atoms of Q, K and V, each with the tensor of its coordinates. lies: how they lie in shared memory, stage
+    by stage; a stage of Q has `form.q_rows`. atoms: what K and V are made up of there. turned: V of 8 bits, else
+    None."""
+    q_layout, k_layout, v_layout = lies
     load = cpasync.CopyBulkTensorTileG2SOp()
     load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
     mQ, mK, mV = rows_first(q), rows_first(k), along_keys(turned) if form.narrow else rows_first(v, columns_first=True)
-    q_rows: Any = 64
+    q_rows: Any = form.q_rows
     if form.pack > 1:
-        mQ, q_rows = packed(mQ, form.group), (form.pack, 64 // form.pack)
-    rows, columns = atoms(form)
+        mQ, q_rows = packed(mQ, form.group), (form.pack, form.q_rows // form.pack)
+    rows, columns = atoms
     k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
     if form.page:
         k_piece = cute.tile_to_shape(rows, (form.chunk, form.d), (0, 1))
@@ -242,8 +244,14 @@ def heads_of(q, form):
 def best_splits(q, k, v, options, lengths, sms):
     """How many CTAs share a tile's keys, of what is known without reading lengths: 1 where tiles are enough for `sms`
     SMs, or are no small ones and for more than half of them."""
-    batch, queries, keys = sizes(q, k, options, lengths)
+    _, queries, _ = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options._replace(cluster=1))
+    return splits_for(form, q, k, options, lengths, sms)
+
+
+def splits_for(form, q, k, options, lengths, sms):
+    """How many CTAs share a tile's keys, as of `best_splits`, where the kernel has this form."""
+    batch, queries, keys = sizes(q, k, options, lengths)
     tiles = math.ceil(queries * form.pack / form.tile_m) * heads_of(q, form) * batch
     if form.tile_m > 64 and 2 * tiles > sms:
         return 1
@@ -289,9 +297,20 @@ def arguments(
     `turning` gives writes it. aux, mask_aux: what the functions of options take beside. listed: where options have
     blocks the arrays of int32 of `visits.Visits`, each with 1 where all batches, or heads, have the same.
     """
+    form = form_of(q, k, v, sizes(q, k, options, lengths)[1], lengths, options)
+    of_smem = copies(form, layouts(form), atoms(form), q, k, v, turned)
+    return launch_of(
+        kernel_of(form), form, of_smem, q, k, v, o, lse, counter, sms, options, lengths, sink, aux, work, scales,
+        mask_aux, listed,
+    )  # fmt: skip
+
+
+def launch_of(
+    kernel, form, of_smem, q, k, v, o, lse, counter, sms, options, lengths, sink, aux, work, scales, mask_aux, listed
+):  # fmt: skip
+    """The kernel of a form, its arguments, grid and block. of_smem: as of `copies`. All others as of `arguments`."""
     cu_q, cu_k, used, pages = lengths
     batch, queries, keys = sizes(q, k, options, lengths)
-    form = form_of(q, k, v, queries, lengths, options)
     heads, splits = heads_of(q, form), options.splits or 1
     of_tiles = form.cluster * form.tile_m
     blocks = math.ceil(queries * form.pack / of_tiles) * splits  # those of a cluster count once
@@ -304,12 +323,12 @@ def arguments(
     left, right = min(options.left or 0, keys), min(options.right or 0, queries)  # more changes nothing, nor fits Int32
     numbers = *map(cute.Int32, (queries, keys)), order_of(blocks, heads, batch, section)
     args = (
-        *copies(form, q, k, v, turned), to_rows, to_logs, view(counter), *more, tuple(aux),
+        *of_smem, to_rows, to_logs, view(counter), *more, tuple(aux),
         divisor_of(splits) if splits > 1 else None, *by, tuple(mask_aux),
         () if listed is None else visits.of(*listed), *numbers, *map(cute.Int32, (left, right)),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
-    return kernel_of(form), args, min(blocks * heads * batch, max(sms // form.cluster, 1)) * form.cluster, form.threads
+    return kernel, args, min(blocks * heads * batch, max(sms // form.cluster, 1)) * form.cluster, form.threads
 
 
 def joining(q, v, o, lse, options, lengths, sink, work, overlaps=True):

@@ -26,6 +26,7 @@ _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DEL
 _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",
                    "locals", "vars", "setattr", "delattr", "id", "hash"}  # fmt: skip
 _MADE = {"__repr__", "__str__", "__hash__", "__eq__", "__setattr__", "__delattr__"}  # as dataclasses make them
+_OF_NAMED_TUPLES = {"__new__", "_make", "_replace", "_asdict", "__getnewargs__"}  # of which none may be the user's
 _LIBRARIES = ("numba", "numba_cute", "numpy", "math", "cmath", "operator", "ml_dtypes", "typing", "enum")
 _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndarray, enum.Enum, type(None),
            type(Ellipsis), slice)  # fmt: skip
@@ -156,7 +157,7 @@ class _Look:
         for base in cls.__mro__:
             if base.__module__ != "builtins" and not _library(base.__module__):
                 for name, member in vars(base).items():
-                    if name in _MADE:
+                    if name in _MADE or (name in _OF_NAMED_TUPLES and "_fields" in vars(base)):
                         continue
                     fn = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
                     if isinstance(fn, FunctionType) and not self.function(fn):
