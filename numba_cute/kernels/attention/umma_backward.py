@@ -44,17 +44,11 @@ from .umma_backward_roles import (
     take_registers,
     words_of,
 )
+from .umma_roles import multiply
 from .warps_backward import make_asked
 
 TAKEN, LAST = 1, 2  # named barriers: of all who use tensor memory, when it is taken, and at its end
 VECTOR = 8  # elements of 16 bits that a thread writes at once
-
-
-def multiply(tiled_mma, acc, a, b, adds):
-    """Issue the multiplies of a tile, block by block of K. adds: whether to what is in `acc`."""
-    for k in range(cute.size(b, mode=[2])):
-        first = tiled_mma.set(tcgen05.Field.ACCUMULATE, True if k else adds)
-        cute.gemm(first, acc, a[None, None, k], b[None, None, k], acc)
 
 
 @functools.cache

@@ -18,7 +18,7 @@ OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
 """How a refusal begins: with the entry. All else is what the kernel, or a plan, was not made for: a fault."""
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES}
 CASES |= {f"{name}@sm_86": case for name, case in attention.CASES.items()}
-CASES["flash_attention@sm_100a"] = attention.flash_attention
+CASES |= {f"{name}@sm_100a": case for name, case in attention.CASES.items()}
 """The cases by entry; behind an @ stands the target, where an entry has other kernels."""
 
 

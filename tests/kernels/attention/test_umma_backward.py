@@ -295,3 +295,33 @@ def test_the_entry_chooses_by_the_target(on):
     made = attention_backward(do, q, k, v, o.to(q.dtype).detach(), lse.float().detach(), sink=sink.float().detach())
     for got, x in zip(made, want, strict=True):
         assert (got.double() - x).norm() <= 0.01 * x.norm()
+
+
+@SLOW
+@pytest.mark.parametrize("on", ["sm_103a"], indirect=True)
+@pytest.mark.parametrize("name", ["a function, causal", "a sink, a window, logs", "sequences"])
+def test_autograd_has_the_gradients(on, name):
+    from . import test_gradients as of_hopper
+
+    if name == "sequences":
+        of_hopper.check(of_hopper.OPTIONS["a sink, logs"], [(5, 50), (0, 7), (20, 9)], scattered=True)
+    else:
+        of_hopper.check(of_hopper.OPTIONS[name], [(70, 100)], 40, 64)  # padded
+
+
+@pytest.mark.parametrize("on", ["sm_100a"], indirect=True)
+def test_what_blackwell_has_not_is_refused_by_name(on):
+    import torch
+
+    from numba_cute.kernels import attention_backward, block_mask_from
+
+    q, lse, wide = torch.zeros(1, 4, 2, 64).half(), torch.zeros(1, 2, 4), torch.zeros(1, 4, 2, 256).half()
+    blocks = block_mask_from(torch.ones(1, 1, 1, 1, dtype=torch.bool), block=(128, 128))
+    refused = {
+        "head dimensions of 64 or 128, .* not yet 256 and 256": lambda: attention_backward(*[wide] * 5, lse),
+        "blocks is given, which the kernel for Blackwell": lambda: attention_backward(*[q] * 5, lse, blocks=blocks),
+        "deterministic is True": lambda: attention_backward(*[q] * 5, lse, deterministic=True),
+    }
+    for says, call in refused.items():
+        with pytest.raises(CuteError, match=says):
+            call()
