@@ -89,7 +89,11 @@ def make_after(dtype, d, queries, lies):
     `make_before` does."""
     across = d // VECTOR
     pitch = d + VECTOR  # elements from row to row in shared memory, so that threads of a warp meet different banks
-    placed = cute.composition(cute.make_layout((d, queries), stride=(1, pitch)), cute.right_inverse(lies))
+    rounds = queries * d // 4 // THREADS  # in each of which a thread has four
+    of_threads = cute.make_layout((4, THREADS, rounds))
+    placed = cute.composition(
+        cute.composition(cute.make_layout((d, queries), stride=(1, pitch)), cute.right_inverse(lies)), of_threads
+    )
 
     @cuda.jit(launch_bounds=THREADS)
     def after(sums, dq, rows, strides, scale, cu):
@@ -102,12 +106,11 @@ def make_after(dtype, d, queries, lies):
         place = (batch * heads + head) * tiles + tile
         arch.griddepcontrol_wait()
         held = cute.make_rmem_tensor(4, cute.Float32)
-        for j in cute.range_constexpr(queries * d // 4 // THREADS):
-            first = 4 * (j * THREADS + tidx)
-            at = cute.assume(cute.Int64(place) * (queries * d) + first, divby=4)
+        for j in cute.range_constexpr(rounds):
+            at = cute.assume(cute.Int64(place) * (queries * d) + 4 * (j * THREADS + tidx), divby=4)
             cute.autovec_copy(cute.make_tensor(sums.iterator + at, cute.make_layout(4)), held)
             for e in cute.range_constexpr(4):
-                turned[first + e] = dtype(held[e] * scale)
+                turned[e, tidx, j] = dtype(held[e] * scale)
         arch.sync_threads()
         row_of, of = cute.Int32(0), cute.Int32(batch)
         if cute.const_expr(cu is not None):
