@@ -187,7 +187,9 @@ def by_threads(arrays: Any, work: Any, options: Options, more: More) -> list[Lau
         (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux
     )
     cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
-    begin = beginning(arrays, (*map(flat, work), None), umma_gradients.TILE, (tiles, heads, batch), rows, more, cu_q)
+    begin = beginning(
+        arrays, (*map(flat, work), None), umma_backward_plan.TILE, (tiles, heads, batch), rows, more, cu_q
+    )
     return [begin, *(Launch(*launch) for launch in todo)]
 
 

@@ -276,7 +276,7 @@ def make_kernel(form):
             NamedBarrier(LAST, 32 * MMA_WARP).arrive_and_wait()
         else:
             take_registers(of_compute)
-            tmem.allocate(columns.count)
+            tmem.allocate(columns.whole)
             tmem.wait_for_alloc()
             base = tmem.retrieve_ptr(cute.Float32)
             half, thread = warp // 4, cute.Int32(tidx % TILE)

@@ -68,14 +68,14 @@ class Form(NamedTuple):
 
 class Columns(NamedTuple):
     """Say where things begin in tensor memory, in columns of 128 words. s: S^T, and P^T in its place. dp: dP^T, and
-    dS^T in its place. count: of all that are allocated."""
+    dS^T in its place. whole: of all that are allocated."""
 
     s: int
     dp: int
     dv: int
     dk: int
     dq: int
-    count: int
+    whole: int
 
 
 def columns_of(form: Form) -> Columns:

@@ -97,10 +97,10 @@ def allocated(smem, dtype, lies, stages):
     """Reserve shared memory for tiles. lies: as of `matrices`. stages: of Q."""
     of = lies.q, lies.do, lies.kv, lies.kv, lies.ds
     names = "sQ", "sdO", "sK", "sV", "sdS"
-    given = [smem.allocate_tensor(dtype, x.outer, 1024, x.inner, name) for x, name in zip(of, names)]
+    q, do, k, v, ds = [smem.allocate_tensor(dtype, x.outer, 1024, x.inner, name) for x, name in zip(of, names)]
     pieces = smem.allocate_tensor(cute.Float32, cute.make_layout((PIECE * TILE, SLOTS)), 128, None, "sdQ")
     numbers = cute.make_layout((TILE, 2, stages))
-    return Tiles(*given, pieces, smem.allocate_tensor(cute.Float32, numbers, 128, None, "numbers"))
+    return Tiles(q, do, k, v, ds, pieces, smem.allocate_tensor(cute.Float32, numbers, 128, None, "numbers"))
 
 
 def piped(smem, q_stages, do_stages, nbytes, tidx):

@@ -211,7 +211,7 @@ def test_all_has_room(d):
     assert 128 * of_others + 128 * of_reduce + 256 * of_compute <= 65536
     extents = {"s": 128, "dp": 128, "dv": d, "dk": d, **({"dq": d} if d == 64 else {})}
     taken = [c for name, n in extents.items() for c in range(getattr(columns, name), getattr(columns, name) + n)]
-    assert len(taken) == len(set(taken)) and max(taken) < columns.count == 512
+    assert len(taken) == len(set(taken)) and max(taken) < columns.whole == 512
     assert d == 64 or columns.dq == columns.dp
 
 
