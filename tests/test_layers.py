@@ -88,6 +88,8 @@ LONG_FUNCTIONS: dict[str, str] = {
     "numba_cute/kernels/attention/backward_queries.py:make_queries_kernel": "one kernel, shown whole",
     "numba_cute/kernels/attention/forward.py:kernel": "one kernel, shown whole",
     "numba_cute/kernels/attention/forward.py:make_kernel": "one kernel, shown whole",
+    "numba_cute/kernels/attention/umma.py:kernel": "one kernel, shown whole",
+    "numba_cute/kernels/attention/umma.py:make_kernel": "one kernel, shown whole",
     "numba_cute/kernels/attention/warps.py:make_forward": "one kernel, shown whole",
     "numba_cute/kernels/attention/warps.py:attention": "one kernel, shown whole",
     "numba_cute/kernels/attention/warps_backward.py:make_queries": "one kernel, shown whole",

@@ -347,10 +347,9 @@ def flash_attention(
     return_lse: bool = False, out: Any = None, num_splits: int = 0, q_descale: Any = None, k_descale: Any = None,
     v_descale: Any = None, max_seqlen_k: int | None = None, deterministic: bool = False,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on Blackwell (sm_100a, sm_103a; not
-    run on one yet), sm_80 to sm_89, sm_120 and sm_121. PyTorch knows its gradients, of 16 bits and without pages and
-    out, of q, k, v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its
-    type.
+    """Compute softmax(scale q k^T) v of each head, on Hopper and, not of float8, on sm_100a, sm_103a (not run there
+    yet), sm_80 to sm_89, sm_120 and sm_121. PyTorch knows its gradients, of 16 bits and without pages and out, of q, k,
+    v, the sink and the logs; torch.compile takes it whole, and torch.autocast makes q, k and v of its type.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
     is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it, others of 16 bits up to 256

@@ -20,7 +20,7 @@ from . import masks, output, softmax, split
 from .elements import make_elements
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn
-from .walk import make_blocks, make_load, make_next, sequence, shifted
+from .walk import make_blocks, make_load, make_mask, make_next, sequence, shifted
 
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
@@ -31,8 +31,8 @@ def make_kernel(form):
     group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
     asked, block = form.mask, form.block
-    tile_of, blocks_of, block_at, whole_of, mask = make_blocks(form, 64)
-    load, (following, seek) = make_load(form), make_next(form, tile_of)
+    tile_of, blocks_of, block_at, whole_of = make_blocks(form, 64)
+    load, mask, (following, seek) = make_load(form), make_mask(form), make_next(form, tile_of)
     row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
     q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
     cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K

@@ -26,9 +26,12 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from .schedule import TICKETS, begin_tickets
+from .umma_correction import make_correction_role
 from .umma_form import ROWS, lies
-from .umma_parts import Given, make_load_role, make_multiply_role
-from .umma_rows import make_correction_role, make_softmax_role
+from .umma_load import make_load_role
+from .umma_multiply import make_multiply_role
+from .umma_parts import Given
+from .umma_softmax import make_softmax_role
 
 
 def make_kernel(form):

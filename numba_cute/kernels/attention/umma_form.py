@@ -110,3 +110,13 @@ def lies(form: Form) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
     filled = [cute.tile_to_shape(a, (*e, n), o) for a, e, n, o in zip(of, extents, stages, order)]
     taken = [tcgen05.tile_to_mma_shape(a, (*s, n), o) for a, s, n, o in zip(of, shapes, stages, order)]
     return tuple(filled), tuple(taken)  # type: ignore[return-value]
+
+
+def sums_of(form: Form) -> tuple[Any, Any, Any, Any]:
+    """Give the layouts in tensor memory of S, of P as an operand, of P row by row, and of O."""
+    scores, values = multiplies(form)
+    s = scores.make_fragment_C(scores.partition_shape_C((ROWS, form.tile_n))).layout
+    p = values.make_fragment_A(values.partition_shape_A((ROWS, form.tile_n))).layout
+    o = values.make_fragment_C(values.partition_shape_C((ROWS, form.dv))).layout
+    rows, columns = cute.get(p, mode=[0, 0]), cute.get(p, mode=[0, 1])
+    return s, p, cute.make_layout((rows.shape, form.tile_n), stride=(rows.stride, columns.stride)), o

@@ -57,6 +57,8 @@ def form_of(q, k, v, queries, lengths, options):
     longest sequence."""
     check(options, element_type(q).width == 8)
     (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
+    if d % 32 or dv % 32:
+        raise CuteError(f"flash_attention: the head dimension is {d} of q and {dv} of v; each must be a multiple of 32")
     group, page, block = heads // kv_heads, k.shape[1] if lengths.pages is not None else 0, options.block
     if block is not None:  # each tile, and head, has a list of its own
         options = options._replace(pack=1)

@@ -34,7 +34,7 @@ def shifted(tensor, cu, first):
 
 
 def make_blocks(form, rows):
-    """The functions of a tile's blocks of keys: `tile_of`, `blocks_of`, `block_at`, `whole_of` and `mask`. form: a
+    """The functions of a tile's blocks of keys: `tile_of`, `blocks_of`, `block_at` and `whole_of`. form: a
     `form.Form`, or an `umma_form.Form`. rows: of a tile, that say together whether a block is masked."""
     tile_m, tile_n, pack, has_left, has_right = form.tile_m, form.tile_n, form.pack, form.left, form.right
     block, bounded = form.block, form.bounded
@@ -88,6 +88,13 @@ def make_blocks(form, rows):
             begin = cute.Int32(max(0, (place + rows - 1) // pack + shift - left))
         return divided(begin + tile_n - 1, tile_n), divided(end, tile_n)
 
+    return tile_of, blocks_of, block_at, whole_of
+
+
+def make_mask(form):
+    """The function that leaves out what a window does not have: `mask`."""
+    tile_n, pack, has_left, has_right = form.tile_n, form.pack, form.left, form.right
+
     @cuda.jit
     def mask(scores, n, place, column, queries, keys, left, right):
         """Leave out the scores of block n that the thread's rows, `place` and the eighth after, do not see."""
@@ -101,7 +108,7 @@ def make_blocks(form, rows):
                 begin[r] = at - left - n * tile_n
         masks.leave_out(scores, column, begin if has_left else None, end)
 
-    return tile_of, blocks_of, block_at, whole_of, mask
+    return mask
 
 
 def make_load(form):
