@@ -69,6 +69,18 @@ def multiplies(form):
     )
 
 
+def sums_layout(form):
+    """Say how a tile of the sums of dQ lies in memory, (d, queries): as wgmma leaves dQ^T, of whose warpgroups each has
+    half of d, or of the queries where d has rows for one alone."""
+    _, d, queries, _ = form
+    part = queries * d // 2
+    rows = (8, 2, 4, 2)[: 4 if d > 64 else 3]
+    columns = (2, 4, queries // 8) if d > 64 else (2, 4, queries // 16, 2)
+    return cute.make_layout(
+        (rows, columns), stride=((16, 2, 128, part)[: len(rows)], (1, 4, 512, part)[: len(columns)])
+    )  # fmt: skip
+
+
 @functools.cache
 def make_kernel(form):
     """The kernel of a form."""

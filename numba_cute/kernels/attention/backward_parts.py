@@ -2,7 +2,7 @@
 """What stands before and after attention's backward kernel: numbers of each query, and dQ rounded from its sums.
 
 Before: rowsum(dO * O), and the log of the row's sum of exponentials to the base of 2; the sums of dQ become 0.
-After: the sums of dQ, which lie as the threads of the kernel held them, are scaled, rounded and put in their places.
+After: the sums of dQ, which lie as the threads of a kernel held them, are scaled, rounded and put in their places.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def make_before(dtype, d, queries, overlaps=True):
             arch.griddepcontrol_launch_dependents()
         place = (batch * heads + head) * tiles + tile
         if cute.const_expr(sums is not None):
-            if tidx + tile + head + batch == 0:
-                drawn[0] = 0
+            if cute.const_expr(drawn is not None):
+                if tidx + tile + head + batch == 0:
+                    drawn[0] = 0
             zeros = cute.make_rmem_tensor(4, cute.Float32)
             zeros.fill(0.0)
             for i in range(tidx, queries * d // 4, THREADS):
@@ -82,42 +83,52 @@ def make_before(dtype, d, queries, overlaps=True):
 
 
 @functools.cache
-def make_after(form):
-    """The kernel that comes last. Its grid: (tiles of queries, heads, batches)."""
-    dtype, d, queries, _ = form
+def make_after(dtype, d, queries, lies):
+    """The kernel that comes last. Its grid: (tiles of so many queries, heads, batches). lies: where the sums of a tile
+    are, a layout of (d, queries) of which four that lie together are a thread's. The kernel gets cu as that of
+    `make_before` does."""
     across = d // VECTOR
     pitch = d + VECTOR  # elements from row to row in shared memory, so that threads of a warp meet different banks
-    halves = 128 // d  # of the queries, where d has rows for one warpgroup alone
+    rounds = queries * d // 4 // THREADS  # in each of which a thread has four
+    of_threads = cute.make_layout((4, THREADS, rounds))
+    placed = cute.composition(
+        cute.composition(cute.make_layout((d, queries), stride=(1, pitch)), cute.right_inverse(lies)), of_threads
+    )
 
     @cuda.jit(launch_bounds=THREADS)
-    def after(sums, dq, rows, strides, scale):
+    def after(sums, dq, rows, strides, scale, cu):
         tidx, _, _ = arch.thread_idx()
         tile, head, batch = arch.block_idx()
         tiles, heads, _ = arch.grid_dim()
         smem = utils.SmemAllocator()
-        turned = smem.allocate_tensor(dtype, cute.make_layout((d, queries), stride=(1, pitch)), 16, None, "turned")
+        rounded = smem.allocate_array(dtype, queries * pitch, name="rounded", byte_alignment=16)
+        turned = cute.make_tensor(rounded, placed)  # in the order of the sums
         place = (batch * heads + head) * tiles + tile
         arch.griddepcontrol_wait()
-        half, thread = tidx // 128, tidx % 128
-        row = thread // 32 * 16 + thread % 32 // 4 + (half * 64 if halves == 1 else 0)
-        column = thread % 4 * 2 + (0 if halves == 1 else half * (queries // 2))
         held = cute.make_rmem_tensor(4, cute.Float32)
-        for j in cute.range_constexpr(queries // halves // 8):
-            at = cute.Int64(place) * (queries * d) + half * (queries * d // 2) + j * 512 + thread * 4
-            cute.autovec_copy(
-                cute.make_tensor(sums.iterator + cute.assume(at, divby=4), cute.make_layout(4)), held
-            )  # fmt: skip
+        for j in cute.range_constexpr(rounds):
+            at = cute.assume(cute.Int64(place) * (queries * d) + 4 * (j * THREADS + tidx), divby=4)
+            cute.autovec_copy(cute.make_tensor(sums.iterator + at, cute.make_layout(4)), held)
             for e in cute.range_constexpr(4):
-                turned[row + e // 2 * 8, column + 8 * j + e % 2] = dtype(held[e] * scale)
+                turned[e, tidx, j] = dtype(held[e] * scale)
         arch.sync_threads()
+        row_of, of = cute.Int32(0), cute.Int32(batch)
+        if cute.const_expr(cu is not None):
+            row_of, of = cute.Int32(cu[batch]), cute.Int32(0)
+            rows = cute.Int32(cu[batch + 1] - row_of)
         out = cute.make_rmem_tensor(VECTOR, dtype)
         x = tidx % across * VECTOR
         for row in range(tidx // across, queries, THREADS // across):
             query = tile * queries + row
             if query < rows:
                 source = cute.assume(row * pitch + x, divby=VECTOR)
-                cute.autovec_copy(cute.make_tensor(turned.iterator + source, cute.make_layout(VECTOR)), out)
-                at = cute.Int64(query) * strides[1] + cute.Int64(head) * strides[2] + cute.Int64(batch) * strides[0] + x
+                cute.autovec_copy(cute.make_tensor(rounded + source, cute.make_layout(VECTOR)), out)
+                at = (
+                    cute.Int64(row_of + query) * strides[1]
+                    + cute.Int64(head) * strides[2]
+                    + cute.Int64(of) * strides[0]
+                    + x
+                )
                 to = cute.make_tensor(dq.iterator + cute.assume(at, divby=VECTOR), cute.make_layout(VECTOR))
                 cute.autovec_copy(out, to)
 

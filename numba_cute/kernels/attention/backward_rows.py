@@ -59,13 +59,14 @@ def sequence(cu, used, batch, rows):
 
 @cuda.jit
 def rows_at(coords, tile, first, rows, width, head, batch):
-    """Give the coordinates of a tile of a sequence, (TILE, width, 1): none beyond its `rows`. first: where it begins.
-    coords: (TILE, columns, rows, heads, batches), as `gradients.ragged` makes them."""
-    left = cute.Int32(max(0, min(TILE, rows - tile * TILE)))
+    """Give the coordinates of a tile of a sequence, (its rows, width, 1): none beyond its `rows`. first: where it
+    begins. coords: (rows of a tile, columns, rows, heads, batches), as `gradients.ragged` makes them."""
+    height = cute.size(coords, mode=[0])
+    left = cute.Int32(max(0, min(height, rows - tile * height)))
     there = cute.domain_offset(
-        (TILE - left, 0, first + min(tile * TILE, rows) + left), coords[None, None, None, head, batch]
+        (height - left, 0, first + min(tile * height, rows) + left), coords[None, None, None, head, batch]
     )
-    return cute.local_tile(there, (TILE, width), (0, None, 0))
+    return cute.local_tile(there, (height, width), (0, None, 0))
 
 
 @cuda.jit

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
-from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from .. import entry, tuning
@@ -21,10 +20,13 @@ from . import (
     backward_rows,
     backward_tiles,
     backward_wide,
+    umma_backward_plan,
+    umma_gradients,
     visits,
     warps_gradients,
 )
 from .backward import KEYS, Form
+from .backward_arrays import covering, flat, ragged, strides, tensor, view
 from .blocks import check_for_gradients, check_listed, of_blocks
 from .options import How, aux_of, how_of, options_of
 from .plan import ALL, Lengths, Options
@@ -71,44 +73,6 @@ def l2_bytes() -> int:
     return int(tuning.numbers("attention_backward").l2)
 
 
-def view(array: Any, align: int | None = None) -> Any:
-    """View an array as a tensor whose extents are known at run time; it keeps no tensor of torch's on a GPU alive."""
-    if getattr(array, "is_cuda", False):
-        ptr: Any = cute.make_ptr(
-            entry.element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align
-        )
-        shape, stride = array.shape, array.stride()
-    else:
-        t = from_dlpack(array, assumed_align=align)
-        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
-    *outer, last = stride
-    assert last == 1 or array.shape[-1] == 1
-    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
-
-
-def tensor(array: Any) -> Any:
-    """A tensor (rows, d, heads, batch) over an array (batch, rows, heads, d); extents are known at run time."""
-    t = view(array, 16)
-    return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 3, 2, 0]))
-
-
-def flat(array: Any) -> Any:
-    """A tensor of one mode over an array of consecutive elements."""
-    return view(array.reshape(-1), 16)
-
-
-def strides(array: Any) -> tuple[Any, ...]:
-    """The strides of (batch, rows, heads) in elements."""
-    return tuple(cute.Int64(s) for s in entry.strides(array)[:3])
-
-
-def covering(made: Any, rows: int) -> tuple[Any, Any]:
-    """A TMA atom, and its coordinates over whole tiles: TMA leaves out what lies beyond the array."""
-    atom, coords = made
-    shape = (cute.Int32(rows), *coords.shape[1:])
-    return atom, cute.make_tensor(coords.iterator, cute.make_layout(shape, stride=coords.stride))
-
-
 def room(q: Any, sequences: tuple[int, int] | None = None, together: bool = True) -> list[tuple[int, ...]]:
     """The shapes of the Float32 arrays that a pass works in, for q (batch, queries, heads, d): the logs of the sums of
     exponentials, rowsum(dO * O), the sums of dQ, and the number of tiles drawn (an Int32). The last two only where one
@@ -121,18 +85,6 @@ def room(q: Any, sequences: tuple[int, int] | None = None, together: bool = True
     queries = HEAD_DIMS[d]
     tiles = math.ceil(rows / queries)
     return [(batch, heads, tiles * queries), (batch, heads, tiles * queries), (batch, heads, tiles, queries * d), (1,)]
-
-
-def ragged(array: Any) -> Any:
-    """View (batch, rows, heads, d) so that a box may end at any row: (TILE, d, rows + 1, heads, batch), with two modes
-    for rows. The element (r, c, y, …) is of row r + y - TILE: a box that begins at r = TILE - n and y = row + n holds n
-    rows from `row` on, and is loaded with zeros behind them."""
-    t, tile = view(array, 16), backward_rows.TILE
-    (batch, rows, heads, d), (outer, step, head, one) = t.layout.shape, t.layout.stride
-    return cute.make_tensor(
-        t.iterator + -(tile * step),
-        cute.make_layout((tile, d, rows + 1, heads, batch), stride=(step, one, step, head, outer)),
-    )
 
 
 def beginning(
@@ -229,6 +181,21 @@ def by_warps(
     return [begin, *(Launch(kernel, grid, block, args, False) for kernel, grid, block, args in todo)]
 
 
+def by_threads(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
+    """The launches of a pass on a GPU with tensor memory, whose tensor cores a thread uses; as of `wide`."""
+    q, k, v, _, do, _, *results = arrays
+    (batch, heads, tiles, _), lengths = work[2].shape, more.lengths
+    rows, keys = longest(q, k, options, lengths, more.most_keys)
+    todo = umma_gradients.launches(
+        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux
+    )
+    cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
+    begin = beginning(
+        arrays, (*map(flat, work), None), umma_backward_plan.TILE, (tiles, heads, batch), rows, more, cu_q
+    )
+    return [begin, *(Launch(*launch) for launch in todo)]
+
+
 class More(NamedTuple):
     """Hold what a backward pass takes beside its arrays and `plan.Options`. lengths: of the sequences. most_keys: of
     the longest. aux, mask_aux: arguments of the functions of the scores and of the mask. dlse: the gradient of the
@@ -261,11 +228,13 @@ def launches(
 ) -> list[Launch]:  # fmt: skip
     """The launches of a pass, for arrays of the host (to simulate or compile) or of the device: q, k, v, o, do and lse,
     and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives. options: by default what causal
-    and scale say. target: the record of a GPU whose tensor cores are a warp's. Arrays of sequences that lie one after
+    and scale say. target: the record of the GPU, None of Hopper. Arrays of sequences that lie one after
     the other have a batch of one."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
     options, more = options or Options(scale, right=0 if causal else None), more or More()
     causal, scale = options.right is not None, options.scale
+    if target is not None and entry.family_of(target) == entry.TENSOR_MEMORY:
+        return by_threads(arrays, work, options, more)
     if target is not None:
         return by_warps(arrays, work, options, more, target)
     if len(work) == 2:
@@ -280,8 +249,8 @@ def launches(
     flats = [flat(x) for x in (logs, dot, sums, drawn)]
     begin = beginning(arrays, flats, queries, work, rows, more)
     end = Launch(
-        backward_parts.make_after(form), work, backward_parts.THREADS,
-        (flat(sums), tensor(dq), cute.Int32(rows), strides(dq), cute.Float32(scale)),
+        backward_parts.make_after(*form[:3], backward.sums_layout(form)), work, backward_parts.THREADS,
+        (flat(sums), tensor(dq), cute.Int32(rows), strides(dq), cute.Float32(scale), None),
     )  # fmt: skip
 
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
@@ -367,7 +336,7 @@ class Passes:
         reads = more.aux or more.mask_aux  # of a launch that is kept, these would stay in memory
         ready = None if reads else self.known.get(key)
         if ready is None:
-            sms, target = entry.multiprocessors(q), warps_target(q)
+            sms, target = entry.multiprocessors(q), target_of(q)
             todo = launches(arrays, work, sms=sms, options=options, more=more, target=target)
             ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
@@ -382,17 +351,19 @@ class Passes:
 PASSES = Passes()
 
 
-def warps_target(q: Any) -> Any:
-    """Give the record of the GPU where `q` lies, if its tensor cores are a warp's; None on Hopper. Refuses others."""
-    family = entry.check_target(WHAT, q, entry.WARPGROUPS, entry.WARPS)
-    return entry.target_at(q) if family == entry.WARPS else None
+def target_of(q: Any) -> Any:
+    """Give the record of the GPU where `q` lies; None on Hopper. Refuses those of which there is no kernel."""
+    family = entry.check_target(WHAT, q, entry.WARPGROUPS, entry.WARPS, entry.TENSOR_MEMORY)
+    return None if family == entry.WARPGROUPS else entry.target_at(q)
 
 
 def planned(*given: Any) -> Any:
     """What computes the gradients of such tensors, as of `run`."""
     *tensors, said = given
-    how = How(*said)
-    warps_target(given[1])
+    how, target = How(*said), target_of(given[1])
+    if target is not None and entry.family_of(target) == entry.TENSOR_MEMORY:
+        dims = given[1].shape[-1], given[3].shape[-1]
+        umma_backward_plan.check(options_of(WHAT, how, dims[0]), dims, how.deterministic)
     for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
         if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
             raise CuteError(
@@ -416,11 +387,14 @@ def run(
         return
     torch, lengths = entry.pytorch(), Lengths(cu_q, cu_k, used)
     options = options_of(WHAT, how, q.shape[-1])
-    together = warps_target(q) is None and alone(q.shape[-1], options, lengths, how.deterministic)
+    target = target_of(q)
+    together = target is None and alone(q.shape[-1], options, lengths, how.deterministic)
     of_q, of_k = ((lambda t: t) if cu is None else (lambda t: t[None]) for cu in (cu_q, cu_k))
     arrays = (*(f(t) for f, t in zip((of_q, of_k, of_k, of_q, of_q, of_q), (q, k, v, out, dout, lse))),
               of_q(dq), of_k(dk), of_k(dv))  # fmt: skip
     rooms = room(arrays[0], sequences, together)
+    if target is not None and entry.family_of(target) == entry.TENSOR_MEMORY:
+        rooms = umma_gradients.room(q.shape[-2], q.shape[-1], sequences or q.shape[:2])
     work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in rooms]
     dlse = None if dlse is None else of_q(dlse.contiguous())
     of_score, of_mask = aux_of(how, aux)
@@ -454,7 +428,8 @@ def attention_backward(
 
     Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
     last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else,
-    and all on other GPUs than Hopper, is the same each time. Raises CuteError for tensors of other types and shapes.
+    and all where tensor cores are a warp's, is the same each time. On Blackwell dq is added up so with all options; d
+    is 64 or 128, and blocks and deterministic are refused. Raises CuteError for tensors of other types and shapes.
     """
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(

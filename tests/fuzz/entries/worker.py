@@ -19,8 +19,7 @@ OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES, **latent.CASES}
 CASES |= {f"{name}@sm_86": case for name, case in {**attention.CASES, "grouped_rows": gemm.grouped_rows}.items()}
 CASES |= {f"{n}@sm_100a": gemm.CASES[n] for n in ("matmul", "grouped_gemm")}
-CASES |= {f"{name}@sm_100a": case for name, case in conv.CASES.items()}
-CASES["flash_attention@sm_100a"] = attention.flash_attention
+CASES |= {f"{name}@sm_100a": case for name, case in {**attention.CASES, **conv.CASES}.items()}
 """The cases by entry; behind an @ stands the target, where an entry has other kernels."""
 
 

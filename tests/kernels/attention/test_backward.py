@@ -29,31 +29,35 @@ def aligned(shape, dtype, value):
     return out
 
 
-def reference(xp, q, k, v, do, scale, causal):
+def reference(xp, q, k, v, do, scale, causal, bend=None, dlse=0.0, sink=None):
     """O, the log of the sums of exponentials, and of dQ, dK and dV name, value and the size of what is rounded: in
-    float64, by NumPy or torch (xp), (batch, heads, …)."""
+    float64, by NumPy or torch (xp), (batch, heads, …). bend: gives what a scaled score becomes, -inf where it is left
+    out, and the derivative. dlse: the gradient of the logs. sink: (heads, 1, 1), a score of each that has no value."""
     heads, kv_heads = q.shape[1], k.shape[1]
     kk, vv = (xp.stack([x] * (heads // kv_heads), 2).reshape(x.shape[0], heads, *x.shape[2:]) for x in (k, v))
-    s = xp.einsum("bhid,bhjd->bhij", q, kk) * scale
+    s, slope = xp.einsum("bhid,bhjd->bhij", q, kk) * scale, 1.0
+    if bend is not None:
+        s, slope = bend(s)
     if causal:
         rows, keys = s.shape[2:]
         i, j = np.arange(rows)[:, None], np.arange(keys)[None]
         hidden = np.where(j <= i + keys - rows, 0.0, -np.inf)
         s = s + (hidden if xp is np else xp.as_tensor(hidden, device=s.device))
     top = s.max(-1, keepdims=True) if xp is np else s.amax(-1, keepdim=True)
+    top = top if sink is None else xp.maximum(top, sink)
     top = xp.where(top == -math.inf, 0.0, top)
     e = xp.exp(s - top)
-    total = e.sum(-1)[..., None]
+    total = e.sum(-1)[..., None] + (0.0 if sink is None else xp.exp(sink - top))
     p = e / xp.where(total == 0, 1.0, total)
     with np.errstate(divide="ignore"):
         lse = (top + xp.log(total))[..., 0]
     o = xp.einsum("bhij,bhjd->bhid", p, vv)
-    dp, delta = xp.einsum("bhid,bhjd->bhij", do, vv), (do * o).sum(-1)[..., None]
+    dp, delta = xp.einsum("bhid,bhjd->bhij", do, vv), (do * o).sum(-1)[..., None] - dlse
     of_kv = lambda x: x.reshape(x.shape[0], kv_heads, heads // kv_heads, *x.shape[2:]).sum(2)  # noqa: E731
     by_query = lambda s, x: xp.einsum("bhij,bhjd->bhid", s, x)  # noqa: E731
     by_key = lambda s, x: of_kv(xp.einsum("bhij,bhid->bhjd", s, x))  # noqa: E731
     rounded = ((do * o) ** 2).sum(-1)[..., None] ** 0.5  # of rowsum(dO * O), of whose products each O is rounded
-    ds, large = p * (dp - delta), (p * (abs(dp) + abs(delta) + rounded)) ** 2
+    ds, large = p * (dp - delta) * slope, (p * (abs(dp) + abs(delta) + rounded) * slope) ** 2
     found = [by_query(ds, kk) * scale, by_key(ds, q) * scale, by_key(p, do)]
     sizes = [by_query(large, kk**2) ** 0.5 * scale, by_key(large, q**2) ** 0.5 * scale, by_key(p**2, do**2) ** 0.5]
     return o, lse, [(name, *pair) for name, pair in zip(("dq", "dk", "dv"), zip(found, sizes))]
