@@ -64,19 +64,16 @@ def make_elements(pack, group, tile_n, score, mask, reads=False):
 
     @cuda.jit
     def leave_out_by_bits(scores, n, place, column, b, head, aux, queries, keys):
-        """As `leave_out`, of a mask that reads: it asks in a loop that stays one, and keeps a bit of each score. Where
-        all are asked one after the other the assembler begins with as many loads as there are, and spills what they are
-        for."""
+        """Do it for a mask that reads, in a loop that stays one: asked for all at once, it would spill registers."""
         hidden = cute.make_rmem_tensor(2, cute.Uint32)
         hidden.fill(0)
         for first in cute.range(0, tile_n // 4, step, unroll=1):
             for j in cute.range_constexpr(step):
                 key = cute.Int32(min(n * tile_n + column + first * 4 + j // 2 * 8 + j % 2, keys - 1))
                 for r in cute.range_constexpr(2):
-                    query, own_head, _ = row_of(place, r, head)
-                    query = cute.Int32(min(query, queries - 1))
-                    bit = unless(mask(b, own_head, query, key, *aux)) << cute.Uint32(first + j)
-                    hidden[r] = hidden[r] | bit
+                    at, own_head, _ = row_of(place, r, head)
+                    query = cute.Int32(min(at, queries - 1))
+                    hidden[r] |= unless(mask(b, own_head, query, key, *aux)) << cute.Uint32(first + j)
         for r in cute.range_constexpr(2):
             for i in cute.range_constexpr(tile_n // 4):
                 if hidden[r] & (1 << i) != 0:
