@@ -87,10 +87,8 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype, smoothing, z):
     if z is None:
         assert loss[1] == 0  # of what is 3e38, the logarithm of the columns is nothing
     dloss, dlogits = rng.standard_normal(rows).astype(np.float32), np.full_like(x, np.nan)
-    ignored = (np.int64(-100), *(None if z is None else np.float32(v) for v in (smooth, square)))
-    simulated(
-        softmax.cross_entropy_backward, spread, groups, x, target, found, dloss, dlogits, static=ignored
-    )  # fmt: skip
+    ignored = (np.int64(-100), *(None if z is None else np.float32(v) for v in (smooth, square)), None)
+    simulated(softmax.cross_entropy_backward, spread, groups, x, target, found, dloss, dlogits, static=ignored)
     hot = np.eye(spread.length)[inside] * (1 - smooth) + smooth / spread.length
     probability = np.exp(np.maximum(x.astype(np.float64), -1e300) - found[:, None].astype(np.float64))
     bent = probability * (1 + 2 * square * found[:, None].astype(np.float64))
