@@ -21,8 +21,7 @@ from benchmarks import harness
 from benchmarks.harness import Entry, Figure, Result
 from numba_cute.kernels import entry, latent_attention
 from numba_cute.kernels.attention import latent_plan
-from numba_cute.kernels.attention.entry import bound
-from numba_cute.kernels.attention.plan import room
+from numba_cute.kernels.attention.plan import bound, room
 from numba_cute.kernels.gemm.operands import counter_of
 from numba_cute.testing import Pace, compare
 

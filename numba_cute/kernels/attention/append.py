@@ -17,8 +17,8 @@ from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.seam import CuteError
 
-from .entry import bound, check_for_tma, flash_attention
-from .plan import rows_first, view
+from .entry import check_for_tma, flash_attention
+from .plan import bound, rows_first, view
 
 if TYPE_CHECKING:
     import torch

@@ -10,32 +10,13 @@ from numba_cute.runtime import from_dlpack
 
 from .. import entry
 from .backward_rows import TILE
-
-
-def view(array: Any, align: int | None = None) -> Any:
-    """View an array as a tensor whose extents are known at run time; it keeps no tensor of torch's on a GPU alive."""
-    if getattr(array, "is_cuda", False):
-        ptr: Any = cute.make_ptr(
-            entry.element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align
-        )
-        shape, stride = array.shape, array.stride()
-    else:
-        t = from_dlpack(array, assumed_align=align)
-        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
-    *outer, last = stride
-    assert last == 1 or array.shape[-1] == 1
-    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
-
-
-def tensor(array: Any) -> Any:
-    """A tensor (rows, d, heads, batch) over an array (batch, rows, heads, d); extents are known at run time."""
-    t = view(array, 16)
-    return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 3, 2, 0]))
+from .plan import view
 
 
 def flat(array: Any) -> Any:
     """A tensor of one mode over an array of consecutive elements."""
-    return view(array.reshape(-1), 16)
+    t = from_dlpack(array, assumed_align=16)
+    return cute.make_tensor(t.iterator, cute.make_layout((cute.Int32(cute.size(t.layout)),), stride=(1,)))
 
 
 def strides(array: Any) -> tuple[Any, ...]:

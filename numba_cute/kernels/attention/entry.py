@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention for PyTorch's tensors: `flash_attention`."""
 
-import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from . import umma_plan, warps_plan
 from .blocks import check_for_gradients, check_listed, of_blocks
 from .gradients import DIMS, OPERATOR as BACKWARD
 from .options import How, aux_of, how_of, options_of
-from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
+from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, bound, joining, room, turning
 from .values import turned_shape
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ __all__ = ["flash_attention"]
 WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
 MOST = 256
-"""Calls, and kernels with their grids, that are remembered, of each so many."""
+"""Calls that are remembered."""
 
 
 @cute.runtime.remembered
@@ -104,12 +103,6 @@ class Call:
 
 
 CALLS: dict[Any, Call] = {}
-
-
-@functools.lru_cache(MOST)
-def bound(kernel, grid, block, stream, overlaps=True):
-    """Bind a kernel to its grid, block and stream. overlaps: whether it may begin while the one before it ends."""
-    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=overlaps)
 
 
 def signature(t):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba_cute as cute
@@ -26,10 +25,10 @@ from . import (
     warps_gradients,
 )
 from .backward import KEYS, Form
-from .backward_arrays import covering, flat, ragged, strides, tensor, view
+from .backward_arrays import covering, flat, ragged, strides
 from .blocks import check_for_gradients, check_listed, of_blocks
 from .options import How, aux_of, how_of, options_of
-from .plan import ALL, Lengths, Options
+from .plan import ALL, Lengths, Options, bound, rows_first, view
 from .schedule import order_of
 
 if TYPE_CHECKING:
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["attention_backward"]
 
 WHAT = "attention_backward"
-MOST = 256
-"""Passes that are remembered, each with the addresses of its tensors."""
-
 HEAD_DIMS = {64: 128, 128: 80}
 """Head dimensions, of all tensors, for which one kernel gives dQ, dK and dV; and the queries of its tiles."""
 
@@ -61,11 +57,6 @@ class Launch(NamedTuple):
     block: int
     args: tuple[Any, ...]
     overlaps: bool = True
-
-    def prepare(self, stream: Any = 0) -> Any:
-        """Prepare it for a stream, to be called as often as the same arrays are meant."""
-        made = cute.launch(self.kernel, grid=self.grid, block=self.block, stream=stream, pdl=self.overlaps)
-        return made.prepare(*self.args)
 
 
 def l2_bytes() -> int:
@@ -93,7 +84,7 @@ def beginning(
     """The launch that comes first. flats: of the arrays that a pass works in, or None. queries: of a tile. rows: of Q.
     cu: where sequences begin, or None. overlaps: whether the next one may begin while it runs."""
     _, _, _, o, do, lse, *_ = arrays
-    args = tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)
+    args = rows_first(o), rows_first(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)
     dlse = None if more.dlse is None else view(more.dlse)
     kernel = backward_parts.make_before(entry.element_type(o), o.shape[-1], queries, overlaps)
     return Launch(kernel, grid, backward_parts.THREADS, (*args, dlse, cu), False)
@@ -123,8 +114,8 @@ def wide(arrays: Any, work: Any, options: Options, more: More) -> list[Launch]:
 
     def map_of(op: Any, x: Any, columns: int, extent: int) -> tuple[Any, Any]:
         made: Any = cpasync.make_tiled_tma_atom(
-            op, ragged(x) if of_lengths else tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns),
-            cluster if op is shared else 1,
+            op, ragged(x) if of_lengths else rows_first(x), backward_tiles.rows_of(dtype, tile, columns),
+            (tile, columns), cluster if op is shared else 1,
         )  # fmt: skip
         return made if of_lengths else covering(made, extent)
 
@@ -250,7 +241,7 @@ def launches(
     begin = beginning(arrays, flats, queries, work, rows, more)
     end = Launch(
         backward_parts.make_after(*form[:3], backward.sums_layout(form)), work, backward_parts.THREADS,
-        (flat(sums), tensor(dq), cute.Int32(rows), strides(dq), cute.Float32(scale), None),
+        (flat(sums), rows_first(dq), cute.Int32(rows), strides(dq), cute.Float32(scale), None),
     )  # fmt: skip
 
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
@@ -262,7 +253,7 @@ def launches(
         (v, load, tile_of_k, KEYS, key_tiles * KEYS), (do, load, tile_of_q, queries, query_tiles * queries),
         (dk, put, half_of_k, 64, key_tiles * KEYS), (dv, put, half_of_k, 64, key_tiles * KEYS),
     ):  # fmt: skip
-        maps += covering(cpasync.make_tiled_tma_atom(op, tensor(x), layout, (tile, d)), extent)
+        maps += covering(cpasync.make_tiled_tma_atom(op, rows_first(x), layout, (tile, d)), extent)
     tiles = key_tiles * kv_heads * batch
     group = heads // kv_heads
     section = max(1, l2_bytes() // max(1, rows * d * group * 8)) if causal else 1
@@ -278,6 +269,23 @@ def launches(
         cute.Float32(scale),
     )
     return [begin, Launch(backward.make_kernel(form), min(tiles, sms), backward.THREADS, args), end]
+
+
+@cute.runtime.remembered
+def found(
+    q: Any, k: Any, v: Any, o: Any, do: Any, lse: Any, dq: Any, dk: Any, dv: Any, logs: Any, dot: Any, sums: Any,
+    drawn: Any, cu_q: Any, cu_k: Any, used: Any, dlse: Any, counts: Any, lists: Any, counts_of_keys: Any,
+    lists_of_keys: Any, sms: int, options: Options, most_keys: int | None, target: str | None, own: int, *aux: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Give the `launches` of a pass as plain tuples. logs, dot, sums, drawn: of `room`, None where it gives fewer.
+    counts to lists_of_keys: `More.listed`, or None. target: the GPU's name, None of Hopper. aux: what the functions of
+    the scores, its `own` first, and of the mask take; numbers are pairs of their type and value."""
+    numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
+    listed = () if counts is None else (counts, lists, counts_of_keys, lists_of_keys)
+    more = More(Lengths(cu_q, cu_k, used), most_keys, numbers[:own], dlse, numbers[own:], listed)
+    work = tuple(x for x in (logs, dot, sums, drawn) if x is not None)
+    arrays, record = (q, k, v, o, do, lse, dq, dk, dv), None if target is None else cute.target(target)
+    return tuple(tuple(x) for x in launches(arrays, work, sms=sms, options=options, more=more, target=record))
 
 
 def checked(
@@ -319,36 +327,6 @@ def checked(
     whole = all(x is None for x in (cu_q, cu_k, used))  # else some rows are no sequence's
     made = (x.new_empty(x.shape) if whole else x.new_zeros(x.shape) for x in (q, k, v))
     return *made, lse.new_empty((0,) if sink is None else (heads,))
-
-
-class Passes:
-    """The launches of passes, by their tensors' places, as allocators give the same ones again and again."""
-
-    def __init__(self) -> None:
-        self.known: OrderedDict[Any, Any] = OrderedDict()
-
-    def __call__(self, arrays: Any, work: Any, options: Options, more: More) -> None:
-        q = arrays[0]
-        stream = entry.stream_of(q)
-        held = (*arrays, *work, *more.lengths, more.dlse, *more.listed)
-        places = [None if t is None else (t.data_ptr(), t.shape, t.stride()) for t in held]
-        key = (stream, q.device, q.dtype, options, more.most_keys, *places)
-        reads = more.aux or more.mask_aux  # of a launch that is kept, these would stay in memory
-        ready = None if reads else self.known.get(key)
-        if ready is None:
-            sms, target = entry.multiprocessors(q), target_of(q)
-            todo = launches(arrays, work, sms=sms, options=options, more=more, target=target)
-            ready = [launch.prepare(stream) for launch in todo]
-            while len(self.known) >= MOST:
-                self.known.popitem(last=False)
-            if q.is_cuda and not reads:  # a simulation's memory is known by its arrays, which are kept
-                self.known[key] = ready
-        with entry.on_device_of(q):
-            for launch in ready:
-                launch()
-
-
-PASSES = Passes()
 
 
 def target_of(q: Any) -> Any:
@@ -398,7 +376,15 @@ def run(
     work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in rooms]
     dlse = None if dlse is None else of_q(dlse.contiguous())
     of_score, of_mask = aux_of(how, aux)
-    PASSES(arrays, work, options, More(lengths, how.most_keys, of_score, dlse, of_mask, tuple(listed)))
+    numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in (*of_score, *of_mask)]
+    todo = found(
+        *(t.detach() if t.requires_grad else t for t in arrays), *work, *(None,) * (4 - len(work)), *lengths[:3], dlse,
+        *(listed or (None,) * 4), entry.multiprocessors(q), options, how.most_keys, target and target.name,
+        len(of_score), *numbers,
+    )  # fmt: skip
+    with entry.on_device_of(q):
+        for kernel, grid, block, args, overlaps in todo:
+            bound(kernel, grid, block, entry.stream_of(q), overlaps)(*args)
     if sink is not None:
         weights = torch.exp2(sink[:, None] * (1 / math.log(2)) - work[0])
         dsink.copy_(-(weights * work[1]).sum((0, 2)))

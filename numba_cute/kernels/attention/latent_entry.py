@@ -12,8 +12,8 @@ from numba_cute.seam import CuteError
 
 from ..gemm.operands import counter_of
 from . import latent_plan
-from .entry import bound, check_for_tma
-from .plan import room
+from .entry import check_for_tma
+from .plan import bound, room
 from .split import MOST_SPLITS
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the attention forward is launched: its tiles, its arguments and its grid."""
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -117,6 +118,12 @@ def stages_of(form):
     bits: as many as fit, so that more of them are on their way."""
     most = MOST_STAGES[form.dtype.width]
     return max(n for n in range(2, most + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
+
+
+@functools.lru_cache(256)
+def bound(kernel, grid, block, stream, overlaps=True):
+    """Bind a kernel to its grid, block and stream. overlaps: whether it may begin while the one before it ends."""
+    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=overlaps)
 
 
 def view(array, align=None):

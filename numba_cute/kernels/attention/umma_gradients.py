@@ -8,8 +8,9 @@ from numba_cute.nvgpu import cpasync
 
 from ..entry import element_type
 from . import backward_parts
-from .backward_arrays import flat, ragged, strides, view
+from .backward_arrays import flat, ragged, strides
 from .backward_tiles import rows_of
+from .plan import view
 from .schedule import order_of
 from .softmax import LOG2_E
 from .umma_backward import make_kernel

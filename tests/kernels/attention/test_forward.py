@@ -240,9 +240,9 @@ def test_a_launch_like_the_last_is_made_in_machine_code():
     with a_gpu(), kept():
         for _ in range(6):
             ((kernel, args, grid, block),) = entry.launches(*tensors, *[None] * 12, 132, Options(0.1, None, 0), 0)
-            launch = entry.bound(kernel, grid, block, 5)
+            launch = plan.bound(kernel, grid, block, 5)
             launch(*args)
-        entry.bound.cache_clear()
+        plan.bound.cache_clear()
     assert sum(plan.launched for plan in launch._site.plans) >= 3
 
 

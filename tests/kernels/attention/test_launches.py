@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches of attention: what is made of arrays is made anew in machine code where others lie elsewhere. No GPU."""
 
+import numpy as np
 import pytest
 from numba import cuda
 
-from numba_cute.kernels.attention import entry, warps_plan
+from numba_cute.kernels.attention import entry, gradients, warps_plan
 from numba_cute.kernels.attention.options import capped
 from numba_cute.kernels.attention.plan import ALL, Options
 
@@ -57,4 +58,36 @@ def test_launches_at_other_addresses_are_cast_with_the_callers_functions_too(cas
     made.moulds._function = asked
     for at in (0x2000000, 0x3000000):
         assert run(at)[0][0] is kernel
+    assert not asked.gave
+
+
+@pytest.mark.parametrize("target", [None, "sm_80", "sm_100a"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "alone"])
+def test_launches_of_gradients_at_other_addresses_are_cast(casts, name, target):
+    options, own, of_mask = FUNCTIONS.get(name, ({}, 0, 0))
+    if "block" in options and target:
+        return  # refused
+    shape, step = (1, 64, 1, 64), (4096, 64, 64, 1)
+    rooms = [(1, 1, 256), (1, 1, 256)]
+    rooms = [(1, 1, 128), (1, 1, 128), (1, 1, 1, 128 * 64)] if target == "sm_100a" else rooms
+    rooms = [*[(1, 1, 128)] * 2, (1, 1, 1, 128 * 64), (1,)] if name == "alone" and not target else rooms
+
+    def run(at):
+        def array(i, shape, dtype="float32"):
+            strides = tuple(int(np.prod(shape[n + 1 :])) for n in range(len(shape)))
+            return Array(at + 0x40000 * i, shape, strides, dtype=f"torch.{dtype}")
+
+        q, k, v, o, do, dq, dk, dv = (Array(at + 0x40000 * i, shape, step, dtype="torch.bfloat16") for i in range(8))
+        work = [array(8 + i, of, "float32" if len(of) > 1 else "int32") for i, of in enumerate(rooms)]
+        aux = [array(13 + i, (64,)) for i in range(own + of_mask)]
+        lists = [array(16 + i, (1, 1, 1, 1)[i % 2 :], "int32") for i in (1, 0, 3, 2)] if "block" in options else []
+        return gradients.found(
+            q, k, v, o, do, array(12, (1, 1, 64)), dq, dk, dv, *work, *[None] * (4 - len(work)), *ALL[:3], None,
+            *(lists or [None] * 4), 132, Options(0.125, **options), None, target, own, *aux,
+        )  # fmt: skip
+
+    first, asked = run(0x1000000), Noting(gradients.found.function)
+    gradients.found.moulds._function = asked
+    for at in (0x2000000, 0x3000000):
+        assert [launch[0] for launch in run(at)] == [launch[0] for launch in first]
     assert not asked.gave

@@ -9,6 +9,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import kernels
+from numba_cute.kernels.carried import name_of
 from numba_cute.kernels.gemm import blockscaled, grouped, grouped_entry, grouped_outer
 
 from ...conftest import _need_gpu
@@ -234,7 +235,7 @@ def test_it_is_an_operator_of_torch():
     a = torch.randn(64, 72, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(2, 24, 72, device="cuda", dtype=torch.bfloat16)
     ends = torch.tensor([5, 64], dtype=torch.int32, device="cuda")
-    torch.library.opcheck(grouped_entry.GROUPED.made, (a, b, ends))
+    torch.library.opcheck(grouped_entry.GROUPED.made, (a, b, ends, [], None, None, name_of(())))
 
 
 @SLOW
