@@ -3,7 +3,7 @@
 
 python -m benchmarks mla                                  bf16, 512 + 64 columns, pages of 64
 python -m benchmarks mla --cases 128x1x128x4096 64x2x128x8192x64xragged
-python -m benchmarks mla --variants                       ours without multicast, and with both halves of P V at once
+python -m benchmarks mla --variants                       ours without multicast
 python -m benchmarks mla --splits 1 2 4                   numbers of splits beside the one that is chosen
 
 A case is BATCHxQUERIESxHEADSxKEYS[xPAGE][xragged]; page 0 is a contiguous cache. Of each contender TFLOP/s (2 x (576 +
@@ -133,7 +133,6 @@ def contenders(problems, options):
         makers[f"ours, {splits} splits"] = lambda p, splits=splits: p.ours(splits)
     if options.variants:
         makers["ours, no multicast"] = lambda p: p.variant(cluster=1)
-        makers["ours, P V at once"] = lambda p: p.variant(late=False)
     if not problems[0].case.ragged:
         makers["torch"] = Problem.torch
     if problems[0].pages is not None:

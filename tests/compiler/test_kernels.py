@@ -2,12 +2,14 @@
 """`cute.kernel`, `cute.jit` and `cute.Constexpr`: a kernel of the CuTe DSL by its imports and its launch alone."""
 
 import enum
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute.compiler.host.kernel import _assemble
 from numba_cute.runtime import from_dlpack
 
 
@@ -436,3 +438,11 @@ def test_numbers_are_instances_of_their_element_types():
     cute.simulate(kernel)[1, 1](from_dlpack(out), 4)
     assert list(out) == [4, 5, 1, 2]
     cute.compile(kernel, (from_dlpack(out), 4), arch="sm_90a")
+
+
+@pytest.mark.parametrize("files, lto", [((), False), (("other.ltoir",), True)])
+def test_a_kernel_that_is_linked_with_nothing_is_not_optimised_a_second_time(files, lto):
+    library = SimpleNamespace(
+        _linking_files=files, needs_cudadevrt=False, _lto=True, _nvvm_options={}, get_asm_str=lambda: ".visible .entry"
+    )
+    assert _assemble(library, "kernel") == () and library._lto is lto

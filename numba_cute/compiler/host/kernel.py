@@ -85,11 +85,14 @@ class CuteKernel(_Kernel):
 def _assemble(library: Any, name: str) -> tuple[str, ...]:
     """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`; gives them.
 
-    Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX.
+    Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX. A
+    kernel that is linked with nothing is not optimised once more as a whole (lto), for which libNVVM would run twice:
+    it is the code that `compile` tells of.
     """
-    ptx = library.get_asm_str()
-    plain = not (library._linking_files or library.needs_cudadevrt or library._lto or "g" in library._nvvm_options)
-    if not plain or not ("wgmma" in ptx or "setmaxnreg" in ptx):
+    if library._linking_files or library.needs_cudadevrt:
+        return ()
+    library._lto, ptx = False, library.get_asm_str()
+    if "g" in library._nvvm_options or not ("wgmma" in ptx or "setmaxnreg" in ptx):
         return ()
     cc = library._ensure_cc(None)
     try:

@@ -4,8 +4,8 @@
 A persistent CTA takes tiles of 64 rows, heads of some queries side by side. One warp brings blocks of 64 keys by TMA,
 once for both products; two warpgroups have half of O's columns each. The first computes S = Q K^T and its softmax, has
 P in registers for its own half of P V, and leaves it in shared memory for the other, with what rows of O are to be
-multiplied with. The other begins when the next block's S is done: its product runs beside that block's softmax, so that
-tensor cores are never idle. Halves of a block are given back one by one: while one is waited for, the other is there.
+multiplied with. Both halves of P V run at once: to bring keys takes longer than to multiply, and the sooner a stage is
+given back the better. Halves of a block are given back one by one: while one is waited for, the other is there.
 """
 
 import functools
@@ -34,7 +34,7 @@ class Form(NamedTuple):
     query that lie side by side in a tile, a power of two. across: tiles of a query's heads. causal: whether a query
     sees no key after its own. page: keys of a page, 0 if there are none. cluster: CTAs, of neighbouring tiles, that
     share their keys: each fetches a part of a block for all. draws: whether a CTA that is done draws the next tile from
-    a counter, or takes every so manieth. late: whether the second half of P V waits for the next block's S.
+    a counter, or takes every so manieth.
     """
 
     dtype: cute.DType
@@ -46,7 +46,6 @@ class Form(NamedTuple):
     page: int = 0
     cluster: int = 1
     draws: bool = True
-    late: bool = True
 
     @property
     def half(self):
@@ -104,7 +103,7 @@ def make_kernel(form):
     """The kernel of a form."""
     dtype, half, rope, pack, across, per = form.dtype, form.half, form.rope, form.pack, form.across, form.queries
     causal, page, chunk, cluster, draws = form.causal, form.page, form.chunk, form.cluster, form.draws
-    d, share, late = form.latent + rope, (1 << form.cluster) - 1, form.late
+    d, share = form.latent + rope, (1 << form.cluster) - 1
     scores_mma, values_mma, other_mma = multiplies(form)
     q_layout, half_layout, rope_layout, p_layout, v_layout = layouts(form)
     store_p = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
@@ -411,11 +410,7 @@ def make_kernel(form):
                         for r in cute.range_constexpr(2):
                             factors[row + 8 * r] = factor[r]
                     arch.fence_proxy("async.shared", space="cta")
-                    if cute.const_expr(not late):
-                        go.arrive()
-                    if cute.const_expr(late):
-                        if n == begin:
-                            go.arrive()
+                    go.arrive()
                     warpgroup.wait_group(0)
                     full_left.release()
                     full_left.advance()
@@ -427,8 +422,6 @@ def make_kernel(form):
                     warpgroup.fence()
                     multiply_scores(tQ, tL, tX, tR, rS, full_left.state.index, full_right.state.index)
                     warpgroup.wait_group(0)
-                    if cute.const_expr(late):
-                        go.arrive()
                 softmax.finish(highest, total, factor, lse, scale_log2, None, cute.Float32(0))
                 free.arrive_and_wait()
                 if thread % 4 == 0:

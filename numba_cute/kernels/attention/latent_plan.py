@@ -20,7 +20,7 @@ HEADS = 64  # that lie side by side in a tile, at most
 class Options(NamedTuple):
     """What is not a tensor. scale: what Q K^T is multiplied with. latent: columns of a value. causal: whether a query
     sees no key after its own; the last query's own key is the last key. splits: CTAs that share a tile's keys. cluster,
-    draws, late: as of `latent.Form`; None for what is best."""
+    draws: as of `latent.Form`; None for what is best."""
 
     scale: float
     latent: int
@@ -28,7 +28,6 @@ class Options(NamedTuple):
     splits: int = 1
     cluster: int | None = None
     draws: bool | None = None
-    late: bool = True
 
 
 def pack_of(heads):
@@ -55,7 +54,6 @@ def form_of(q, cache, pages, options):
     return Form(
         element_type(q), options.latent, d - options.latent, pack, math.ceil(heads / pack), options.causal,
         cache.shape[1] if pages is not None else 0, cluster, cluster == 1 if options.draws is None else options.draws,
-        options.late,
     )  # fmt: skip
 
 
@@ -67,7 +65,7 @@ def keys_of(cache, pages):
 def best_splits(q, cache, used, pages, sms):
     """How many CTAs share a tile's keys, of what is known without reading lengths."""
     blocks = math.ceil(keys_of(cache, pages) / KEYS)
-    return splits_of(tiles_of(q) * q.shape[0], blocks, sms, used is not None)
+    return splits_of(tiles_of(q) * q.shape[0], blocks, sms, used is not None, "latent_attention")
 
 
 def copies(form, q, cache):

@@ -21,18 +21,18 @@ LEAST_BLOCKS = 2  # of a part, unless its tile has fewer
 MOST_SPLITS = 256
 BEYOND = 1 << 20  # a block
 THREADS = 128  # that join a row
-AHEAD = 4  # parts whose O a thread has on its way
+AHEAD = 8  # parts whose O a thread has on its way
 
 
-def splits_of(tiles, blocks, sms, ragged):
+def splits_of(tiles, blocks, sms, ragged, entry="flash_attention"):
     """How many CTAs share a tile's keys: what a model of the time finds best.
 
     tiles: of all queries. blocks: of keys that a tile has at most. sms: of the GPU. ragged: whether some have fewer, by
-    lengths that only the GPU knows: then small parts, which are drawn when a CTA is done, end about together. Of a GPU
-    it knows what a part costs beside its blocks (`tile`), and the kernel that joins parts (`join`): in the time of a
-    block.
+    lengths that only the GPU knows: then small parts, which are drawn when a CTA is done, end about together. entry:
+    whose kernel. Of a GPU it knows what a part costs beside its blocks (`tile`), and the kernel that joins parts
+    (`join`): in the time of a block.
     """
-    known = tuning.numbers("flash_attention")
+    known = tuning.numbers(entry)
 
     def time(splits):
         each = max(math.ceil(blocks / splits), LEAST_BLOCKS)
@@ -94,16 +94,21 @@ def make_join(dtype, dv, overlaps=True):
 
         totals = cute.make_rmem_tensor(4, cute.Float32)
         totals.fill(0)
+        parts = cute.make_rmem_tensor((4, AHEAD), cute.Float32)
+        weights = cute.make_rmem_tensor(AHEAD, cute.Float32)
         for first in range(team, splits, teams * AHEAD):
+            for i in cute.range_constexpr(AHEAD):  # all are asked for before any is looked at
+                split = min(cute.Int32(first + i * teams), cute.Int32(splits - 1))
+                weights[i] = logs[query, head, (b, split)]
+                values = arch.load(sums[query, None, head, (b, split)].iterator + column, cute.Float32, count=4)
+                for j in cute.range_constexpr(4):
+                    parts[j, i] = values[j]
             for i in cute.range_constexpr(AHEAD):
-                split = first + i * teams
-                if split < splits and team < teams:
-                    log = logs[query, head, (b, split)]
-                    if log != -math.inf:  # a part without keys has written no O
-                        weight = exp(log - most)
-                        values = arch.load(sums[query, None, head, (b, split)].iterator + column, cute.Float32, count=4)
-                        for j in cute.range_constexpr(4):
-                            totals[j] += weight * values[j]
+                # a part without keys has written no O
+                there = first + i * teams < splits and team < teams and weights[i] != -math.inf
+                weight = exp(weights[i] - most)
+                for j in cute.range_constexpr(4):
+                    totals[j] += cute.where(there, weight * parts[j, i], cute.Float32(0))
 
         smem = utils.SmemAllocator()
         meet = smem.allocate_tensor(cute.Float32, cute.make_layout((4, THREADS), stride=(1, 4)), 16, None, "totals")

@@ -20,7 +20,7 @@ def _rows(d: Draw, name: str = "x", shape: tuple[int, ...] | None = None, grad: 
     if len(shape) > 1 and d.one_in(4):  # heads of packed q, k and v
         d.drawn.append((f"{name} lies", "packed"))
         heads, first = shape[-2], d.of(0, 1, shape[-2])
-        x = torch.cat([torch.zeros_like(x)] * 3, -2).narrow(-2, first, heads).copy_(x)
+        x = torch.cat([torch.zeros_like(x)] * 3, -2).narrow(-2, min(first, 2 * heads), heads).copy_(x)
         return d.note(name, x)
     x = d.laid(name, x)
     return x.contiguous() if grad and 0 in x.stride() else x

@@ -58,7 +58,6 @@ CASES = {
     "clusters_end_apart": (1, 16, 8, 66, 128, {"causal": True}),
     "more_tiles_than_ctas": (5, 1, 4, 64, 128, {"sms": 2}),
     "no_draws": (5, 1, 4, 64, 128, {"sms": 2, "draws": False}),
-    "at_once": (1, 1, 16, 200, 128, {"late": False}),
     "splits": (1, 2, 16, 300, 128, {"splits": 3, "causal": True}),
     "more_splits_than_blocks": (1, 1, 16, 70, 128, {"splits": 3}),
     "deepseek": (1, 1, 64, 130, 512, {}),
