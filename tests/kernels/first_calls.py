@@ -56,6 +56,12 @@ def weights() -> Any:
     return kernels.int4_weights(empty(1024, 1024, dtype=I8), empty(1024, 8))
 
 
+def microscaled() -> Any:
+    """Multiply as Blackwell alone does, with a scale for each 32 elements."""
+    scales = empty(512, 16, dtype=torch.float8_e8m0fnu)
+    return kernels.blockscaled_gemm(empty(512, 512, dtype=F8), empty(512, 512, dtype=F8), scales, scales)
+
+
 CALLS = {
     "softmax": lambda: kernels.softmax(empty(512, 4096)),
     "softmax, backward": lambda: backward(kernels.softmax(empty(512, 4096, grad=True))),
@@ -90,6 +96,7 @@ CALLS = {
     "attention_with_cache": lambda: kernels.attention_with_cache(
         heads(1), heads(512), heads(512), heads(1), heads(1), ends(100)
     ),
+    "latent_attention": lambda: kernels.latent_attention(empty(2, 1, 16, 576), empty(2, 512, 576), scale=0.1),
     "block_mask": lambda: kernels.block_mask(causal, 1, None, 1024, 1024, device="cuda" if HERE else None),
     "conv1d": lambda: kernels.conv1d(image(64, 1), filters(64, 64, 1)),
     "conv2d": lambda: kernels.conv2d(image(64, 2), filters(64, 64, 2)),
