@@ -38,7 +38,7 @@ def memory_of(t: Any, kind: Any) -> tuple[Any, Any]:
 
 
 @traced
-def shifted(words: list[Any], into: Any, byte: Any) -> None:
+def shifted(words: Any, into: Any, byte: Any) -> None:
     """Write to `into` the four words that begin with a byte of the first of five."""
     for n in range(4):
         into[n] = arch.prmt(words[n], words[n + 1], 0x3210 + 0x1111 * byte)
