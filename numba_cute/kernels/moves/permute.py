@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba_cute.kernels import entry
-from numba_cute.kernels.moves import box, slant, turn
+from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.moves.places import moved
 from numba_cute.seam import CuteError
 
@@ -35,7 +35,7 @@ def plan(x: Any, y: Any, order: Sequence[int]) -> Any:
     if 0 in x.shape:
         return lambda x, y: None
     of = moved(x, y, order)
-    return turn.work(of) or slant.work(of) or box.work(of)
+    return turn.work(of) or box.work(of)
 
 
 def result(x: torch.Tensor, order: list[int]) -> torch.Tensor:

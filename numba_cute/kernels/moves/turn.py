@@ -19,7 +19,7 @@ from numba_cute.kernels import entry, tuning
 from numba_cute.kernels.moves.places import VECTOR, Moved, divisor, modes, spread
 from numba_cute.seam import static, traced
 
-__all__ = ["Squares", "begun", "in_order", "mirrored", "sides", "turn", "work"]
+__all__ = ["Squares", "turn", "work"]
 
 
 @static
@@ -170,7 +170,7 @@ def _rounded(n: int, tile: int) -> int:
     return -(-n // tile) * tile
 
 
-def sides(of: Moved, tile: Squares) -> tuple[list[int], list[int]] | None:
+def _sides(of: Moved, tile: Squares) -> tuple[list[int], list[int]] | None:
     """Find the modes that are a tile's rows and its columns: as many, from the innermost of x and of y on, as lie
     together there and are wanted for a tile. None if there are none."""
     inner = of.in_x()[0]
@@ -201,9 +201,9 @@ def work(of: Moved) -> entry.Work | None:
         return None
     for squares in tuning.numbers("permute").tiles.get(of.width, ()):
         tile = Squares(of.width, *squares)
-        found = sides(of, tile)
-        if found is not None:
-            return _work(of, tile, *found)
+        sides = _sides(of, tile)
+        if sides is not None:
+            return _work(of, tile, *sides)
     return None
 
 
@@ -227,7 +227,7 @@ def _work(of: Moved, tile: Squares, rows: list[int], columns: list[int]) -> entr
         block=tile.threads,
         static=(
             (cute.Int64(reach), cute.Int64(count), cute.Int32(of.size(rows)), cute.Int32(of.size(columns))),
-            tuple((divisor(n), tuple(k(s) for k, s in zip(kinds, step))) for _, n, step in in_order(steps)),
+            tuple((divisor(n), tuple(k(s) for k, s in zip(kinds, step))) for _, n, step in _in_order(steps)),
             placed(columns, of.x),
             placed(rows, of.y),
             tile,
@@ -235,6 +235,5 @@ def _work(of: Moved, tile: Squares, rows: list[int], columns: list[int]) -> entr
     )
 
 
-def in_order(steps: list[Any]) -> list[Any]:
-    """Order steps of a grid by what they begin with."""
+def _in_order(steps: list[Any]) -> list[Any]:
     return sorted(steps, key=lambda s: s[0])

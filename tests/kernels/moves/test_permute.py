@@ -8,7 +8,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.kernels import tuning
-from numba_cute.kernels.moves import box, slant, turn
+from numba_cute.kernels.moves import box, turn
 from numba_cute.kernels.moves.permute import permute, plan, transpose
 from numba_cute.seam import CuteError
 from numba_cute.seam.marks.host_objects import as_argument
@@ -35,14 +35,6 @@ TURNED = [
 ]
 
 
-SLANTED = [
-    ((3, 63, 57), (0, 2, 1), "f4"),  # a batch, each of which begins elsewhere
-    ((127, 125), (1, 0), "u1"),
-    ((4, 16, 4, 31), (3, 2, 0, 1), "u2"),  # columns of several modes
-    ((2, 64, 61), (2, 0, 1), "f2"),
-]
-
-
 def knowing(**numbers):
     """Plan by a table with such numbers of permutations."""
     return tuning.using(tuning.with_numbers(tuning.tables()[0], "permute", **numbers))
@@ -56,26 +48,6 @@ def simulated(shape, order, dtype, view=lambda x: x, kernel=box.move):
     work.simulate(x, y)
     np.testing.assert_array_equal(y, x.transpose(order))
     return work, x, y
-
-
-def slanted(shape, order, dtype, first):
-    """Move memory that begins at an element, and ends with one."""
-    view = lambda x: np.append(x.flatten()[:first], x).astype(dtype)[first:].reshape(x.shape)  # noqa: E731
-    with knowing(slanted={1: (8, 8, 1), 2: (8, 8, 1), 4: (16, 16, 1)}, used=0.6):
-        work, x, y = simulated(shape, order, dtype, view, slant.slant)
-    made = work.compile(x, y)
-    assert made.resources.local == 0 and not made.notes
-
-
-def test_a_tile_that_begins_anywhere_changes_sides():
-    slanted((61, 59), (1, 0), "u2", 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize(("shape", "order", "dtype"), SLANTED)
-def test_tiles_that_begin_anywhere_change_sides(shape, order, dtype, first):
-    slanted(shape, order, dtype, first)
 
 
 @pytest.mark.parametrize(("shape", "order", "dtype"), BOXED)
@@ -208,15 +180,6 @@ def test_a_permutation_writes_to_out():
     for aligned in (out[:-1].view(200, 100), out[1:].view(200, 100)):
         assert permute(x, (-1, 0), out=aligned) is aligned
         assert torch.equal(aligned, x.t())
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", ["uint8", "bfloat16", "float32"])
-def test_transposes_of_odd_extents_are_torchs(name):
-    torch = torch_or_skip()
-    for shape in ((1021, 2047), (3, 515, 777)):
-        x = torch.randint(0, 100, (1 + np.prod(shape),), device="cuda").to(getattr(torch, name))[1:].view(shape)
-        assert torch.equal(transpose(x), x.mT.contiguous())
 
 
 @pytest.mark.parametrize("order", [(0, 0), (0,), (0, 2)])
