@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in modules of this library, as `cute.arch.sync_threads`: one statement has what three load from module to module,
-before loops are unrolled and types inferred. What has rules of its own as a module's attribute, a number or a function of
-Numba's, is left to them."""
+"""Names in modules of this library, as `cute.arch.sync_threads`: one statement has what three load from module to
+module, before loops are unrolled and types inferred. What has rules of its own as a module's attribute, a number or a
+function of Numba's, is left to them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LOADS = (ir.Global, ir.FreeVar)
 
 
 def load_at_once(func_ir: Any, typingctx: Any) -> bool:
-    """Load what modules of this library hold by one statement each; say whether there was any. typingctx: tells the type
-    of what is loaded."""
+    """Load what modules of this library hold by one statement each; say whether there was any. typingctx: tells the
+    type of what is loaded."""
     modules = _modules(func_ir.blocks)
     if not modules:
         return False
