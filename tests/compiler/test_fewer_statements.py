@@ -71,7 +71,7 @@ def test_constants_that_nothing_reads_are_left_out(inferred):
     made = [i for i in found if type(i) is ir.Assign and type(i.value) is ir.Const]
     assert len(made) > 8
     assert {i.target.name for i in made} - read == {"last"}  # which each copy sets anew
-    assert not [str(i) for i in found if type(i) is ir.Assign and i.target.name.startswith("k.")]
+    assert not [str(i) for i in found if type(i) is ir.Assign and i.target.name.startswith("i.")]
 
 
 def test_a_debugger_finds_them(inferred, monkeypatch):
