@@ -39,7 +39,7 @@ from numba.cuda.typing import context
 from ..seam import CuteError
 from ..seam.ground.records import dataclass
 from . import pipeline
-from .bridge import contexts, devices, typeofs
+from .bridge import devices, registries, typeofs
 from .emit import entry, ranges
 from .ground import nvvm, places, target
 from .host import debugging, disk_cache, kernel, kernels
@@ -213,11 +213,11 @@ PATCHES: tuple[Patch, ...] = (
         why="to say which values a special register may have",
     ),
     Patch(
-        base.BaseContext, "refresh", contexts.refreshing, digest="7a952860def95a09",
+        base.BaseContext, "refresh", registries.refreshing, digest="7a952860def95a09",
         why="to look through the registries only if one has grown", reads=(base.BaseContext.install_registry,),
     ),
     Patch(
-        context.BaseContext, "refresh", contexts.refreshing, digest="5663223c5bf08c7f",
+        context.BaseContext, "refresh", registries.refreshing, digest="5663223c5bf08c7f",
         why="to look through the registries only if one has grown", reads=(context.BaseContext.install_registry,),
     ),
     Patch(

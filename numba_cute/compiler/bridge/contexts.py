@@ -11,10 +11,9 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from numba.cuda import types, typing
 from numba.cuda.core.base import OverloadSelector
@@ -28,7 +27,6 @@ from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
 from ... import promotion
 from ...seam import CuteError, InternalError, is_struct_class
-from ...seam.ground.collecting import staying
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.marks import plain
 from ...seam.marks.host_objects import mapping_of
@@ -43,6 +41,7 @@ from . import devices, tree
 from .integer_functions import OF_INTEGERS
 from .list_types import is_list
 from .object_types import BoundTraced, StructRef, Value
+from .registries import Registries
 from .shared_arrays import in_shared_memory
 
 try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
@@ -443,7 +442,7 @@ def adapt(targetctx: Any, typingctx: CuteTypingContext) -> None:
     """Give a target context, a copy for one compilation, what functions of this library need."""
     targetctx.typing_context = typingctx
     targetctx._defns = _Implementations(targetctx._defns)
-    refresh, registries = targetctx.refresh, _Registries(targetctx)
+    refresh, registries = targetctx.refresh, Registries(targetctx)
 
     def refreshed() -> None:
         """Load what was registered since. Numba asks for it wherever it finds no implementation, as at each static
@@ -452,45 +451,3 @@ def adapt(targetctx: Any, typingctx: CuteTypingContext) -> None:
             refresh()
 
     targetctx.refresh = refreshed
-
-
-_SEEN: WeakKeyDictionary[Any, _Registries] = WeakKeyDictionary()
-"""By context of Numba's: its registries, as it knows them."""
-
-
-def refreshing(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Make of a context's `refresh` one that looks through the registries only if one has grown, while a kernel is
-    compiled: Numba asks for it for each function."""
-
-    def refreshed(self: Any) -> None:
-        if building_kernel():
-            seen = _SEEN.get(self)
-            if seen is not None and not seen.grew():
-                return
-        with staying if building_kernel() and self not in _SEEN else nullcontext():  # what is loaded first stays
-            refresh(self)
-        if building_kernel():
-            _SEEN[self] = _Registries(self)
-
-    return refreshed
-
-
-class _Registries:
-    """The registries of a context of Numba's, of lowering with those of typing, which only grow. known: how many
-    entries they had."""
-
-    def __init__(self, context: Any) -> None:
-        both = (context, context.typing_context) if hasattr(context, "typing_context") else (context,)
-        self._loaders = [x._registries for x in both]
-        self._lists: list[Any] = []
-        self._known: tuple[int, int] = (0, 0)
-        self.grew()
-
-    def grew(self) -> bool:
-        """Say whether they have other entries than when this was asked last."""
-        registries = sum(map(len, self._loaders))
-        if registries != self._known[0]:
-            found = [item for loaders in self._loaders for item in loaders.items()]
-            self._lists = [getattr(registry, name) for registry, of in found for name in of.registry_items]
-        before, self._known = self._known, (registries, sum(map(len, self._lists)))
-        return before != self._known

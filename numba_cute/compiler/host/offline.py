@@ -21,6 +21,7 @@ from ...isa.form.limits import (
 )  # fmt: skip
 from ...isa.form.targets import Target, answering_for, named
 from ...seam import CuteError
+from ...seam.ground.stack import with_room
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ...seam.source.language import no_argument
@@ -159,6 +160,7 @@ def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tup
     return name, ptx
 
 
+@with_room
 def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any], tuple[str, ...]]:
     """Compile a kernel; gives its symbol, its PTX, what it is linked with, and notes of its lines."""
     target = named(arch_name(cc))

@@ -24,7 +24,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.marks.plain import refuse_own_operators
 from ..ground.errors import located
-from . import branches, lists, namespaces, prints, ranges, sequences, tables, unroll, wholes
+from . import branches, leftovers, lists, module_names, namespaces, prints, ranges, sequences, tables, unroll, wholes
 from .at_most_once import take_once
 from .constants import Constants, NotConstant, Whole
 from .definitions import Place, instructions, statements
@@ -46,6 +46,7 @@ class KeepConstants(FunctionPass):
         func_ir, known = state.func_ir, _Known(state)
         _refuse_own_operators(func_ir)
         changed = prints.print_compiling(func_ir)
+        changed |= module_names.load_at_once(func_ir, state.typingctx)
         changed |= namespaces.add_fields(func_ir, state.args)
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= tables.write_down(func_ir)
@@ -68,6 +69,8 @@ class KeepConstants(FunctionPass):
         changed |= tables.drop(func_ir.blocks)
         if changed:
             unroll.tidy(func_ir)
+            if not state.flags.debuginfo or state.flags.dbg_directives_only:  # or a debugger shows them
+                leftovers.leave_out(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)
             postproc.PostProcessor(func_ir).run()
         return changed

@@ -16,6 +16,7 @@ from numba.cuda.core.compiler_machinery import PassManager
 from numba.cuda.core.errors import new_error_context
 
 from ... import promotion
+from ...seam.ground.stack import with_room
 
 LEANS_ON = (
     PassManager.__init__,
@@ -37,6 +38,7 @@ class Passes(PassManager):
         super().__init__(name)
         self._reference = reference
 
+    @with_room
     def run(self, state: Any) -> None:
         with promotion.following(self._reference):
             super().run(state)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constants that only types tell, as the result of `cute.size(tensor)`: the bounds of loops that are to be unrolled.
 
-The function is typed for them, so far as it can be, on a copy in SSA form, so that each use has the type of what
-reaches it alone.
+What they come from is typed for them, so far as it can be, on a copy in SSA form, so that each use has the type of what
+reaches it alone. All of the function is typed only where that tells no type: it may be that of something before it.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from numba.cuda import types
@@ -24,6 +25,7 @@ from .constants import FAULTS, NotConstant
 from .definitions import Place, instructions
 from .rounds import letting_go
 from .ssa import in_ssa_form
+from .uses import read_by
 
 
 class TypedConstants:
@@ -31,7 +33,7 @@ class TypedConstants:
     expected: the statements that are likely to be asked for, whose types are found with the first."""
 
     def __init__(self, state: Any, expected: list[Place]) -> None:
-        self._state, self._expected = state, expected
+        self._state, self._expected, self._whole = state, expected, False
         self._found: dict[Place, dict[str, Any]] = {}
 
     def of(self, var: Any, use: Place) -> Any:
@@ -48,6 +50,10 @@ class TypedConstants:
         if use not in self._found:
             self._found.update(self._types([use]))
         found = self._found[use].get(var.name)
+        if (found is None or isinstance(found, Exception)) and not self._whole:
+            self._whole = True
+            self._found = self._types(list(self._found))
+            found = self._found[use].get(var.name)
         if isinstance(found, Exception):
             raise found
         return found
@@ -73,6 +79,8 @@ class TypedConstants:
             use: _name_what_is_read(func_ir.blocks[use.label], use.index)
             for use in sorted({*uses, *expected}, key=lambda p: (p.label, -p.index))
         }
+        if not self._whole:
+            _leave_out_others(func_ir, {a.name for named in read.values() for a in named.values()})
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
         func_ir.blocks = rename_labels(func_ir.blocks)
         func_ir.blocks = in_ssa_form(func_ir.blocks)
@@ -106,6 +114,30 @@ class TypedConstants:
         # it may be that typing came no further than to a mistake
         before = [e for e in typed.typing_errors or () if lies_before(e, alias.loc)]
         return before[0] if before else None
+
+
+def _leave_out_others(func_ir: Any, wanted: set[str]) -> None:
+    """Leave out the statements that no variable of some names comes from, on any way, and no result, by which a call of
+    the function itself has its type. What a function does with an object or an array changes no type."""
+    made: dict[str, set[str]] = defaultdict(set)
+    for inst in instructions(func_ir.blocks):
+        if type(inst) is ir.Assign:
+            made[inst.target.name] |= read_by(inst.value)
+        elif type(inst) is ir.Return:
+            wanted.add(inst.value.name)
+    todo = list(wanted)
+    while todo:
+        new = made[todo.pop()] - wanted
+        wanted |= new
+        todo.extend(new)
+    entry = func_ir.blocks[min(func_ir.blocks)]
+    some = entry.scope.redefine("$numba_cute_some_way", entry.loc)
+    for block in func_ir.blocks.values():
+        end = block.body[-1]
+        if type(end) is ir.Branch and end.cond.name not in wanted:
+            end = ir.Branch(some, end.truebr, end.falsebr, end.loc)
+        block.body = [*(i for i in block.body if type(i) is ir.Assign and i.target.name in wanted), end]
+    entry.body.insert(0, ir.Assign(ir.Const(True, entry.loc), some, entry.loc))
 
 
 def _index_by_constants(func_ir: Any, assigned: dict[str, Any]) -> None:

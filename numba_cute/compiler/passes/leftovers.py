@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements that are left over once constants are folded and loops unrolled: numbers that were folded into others, and
+the names that a copy of a loop's body gave its index. Each would be typed, looked through by all passes and lowered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.core.ir_utils import replace_vars_inner, replace_vars_stmt
+
+from .definitions import instructions
+from .uses import read_in
+
+_RENAMED = frozenset((ir.SetItem, ir.StaticSetItem, ir.SetAttr, ir.Return, ir.Branch, ir.Print))
+
+
+def leave_out(func_ir: Any) -> None:
+    """Let statements read a constant by the first of its names, and leave out names of constants that nothing reads."""
+    once = Counter(i.target.name for i in instructions(func_ir.blocks) if type(i) is ir.Assign)
+    reads: Counter[str] = Counter()
+    names: set[str] = set()
+    for block in func_ir.blocks.values():
+        first: dict[str, Any] = {}
+        constants: dict[str, Any] = {}
+        for inst in block.body:
+            read = read_in(inst)
+            if not read.isdisjoint(first) and _rename(inst, first):
+                read = read_in(inst)
+            reads.update(read)
+            if type(inst) is not ir.Assign or once[inst.target.name] > 1:
+                continue
+            if type(inst.value) is ir.Const:
+                constants[inst.target.name] = inst.target
+            elif type(inst.value) is ir.Var and inst.value.name in constants:
+                first[inst.target.name] = inst.value
+        names |= first.keys() | constants.keys()
+    for block in func_ir.blocks.values():
+        kept = []
+        for inst in reversed(block.body):
+            if type(inst) is ir.Assign and inst.target.name in names and not reads[inst.target.name]:
+                reads.subtract(read_in(inst))
+            else:
+                kept.append(inst)
+        block.body = kept[::-1]
+
+
+def _rename(inst: Any, first: dict[str, Any]) -> bool:
+    """Have a statement read variables by other names; say whether it is of a kind that can."""
+    if type(inst) is ir.Assign:
+        inst.value = replace_vars_inner(inst.value, first)
+    elif type(inst) in _RENAMED:
+        replace_vars_stmt(inst, first)
+    else:
+        return False
+    return True
