@@ -102,18 +102,16 @@ def put_partial(sums, partial, thread, piece):
 
 
 @traced
-def get_partial(sums: Any, partial: Any, thread: Any, piece: int) -> None:
-    """Set this thread's sums of a piece to all sharers' together, in order. partial: (4, threads, fours, splits). A
-    whole warp: what it loads at once is bounded, for the assembler would put all loads first, and spill."""
-    fours, splits = cute.size(sums) // 4, cute.size(partial, mode=[3])
-    for i in range(fours):
-        if i > 0 and i * splits // LOADS > (i - 1) * splits // LOADS:
-            arch.sync_warp()
-        total: Any = None
-        for split in range(splits):
-            there = partial[None, thread, piece * fours + i, split].iterator
+def get_partial(sums: Any, partial: Any, thread: Any, piece: int, first: Any, count: int) -> None:
+    """Add to this thread's sums of a piece those of `count` sharers, in order, from `first` on. partial: (4, threads,
+    fours, splits)."""
+    fours = cute.size(sums) // 4
+    for i in range(fours if count else 0):
+        total: Any = tuple(sums[4 * i + j] for j in range(4))
+        for split in range(count):
+            there = partial[None, thread, piece * fours + i, first + split].iterator
             got = arch.load(there, sums.element_type, cop="cg", count=4)
-            total = got if total is None else tuple(a + b for a, b in zip(total, got))
+            total = tuple(a + b for a, b in zip(total, got))
         for j in range(4):
             sums[4 * i + j] = total[j]
 
@@ -412,7 +410,12 @@ def gemm(
                     sums = all_sums[None, piece]
                     if cute.const_expr(splits > 1):
                         if cute.const_expr(all_shared) or split < splits:
-                            get_partial(sums, partial, tidx - 128, piece)
+                            sums.fill(0)
+                            at_once = max(1, min(splits, 4 * LOADS // sums_of_piece))
+                            for turn in cute.range(splits // at_once, unroll=1):  # or all loads would come first
+                                get_partial(sums, partial, tidx - 128, piece, turn * at_once, at_once)
+                            rest = splits % at_once
+                            get_partial(sums, partial, tidx - 128, piece, splits - rest, rest)
                     elif cute.const_expr(parts > 1):
                         sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                     column = tile_pieces * n + part * own_pieces + piece
