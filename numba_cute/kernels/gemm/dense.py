@@ -411,7 +411,8 @@ def gemm(
                     if cute.const_expr(splits > 1):
                         if cute.const_expr(all_shared) or split < splits:
                             sums.fill(0)
-                            at_once = max(1, min(splits, 4 * LOADS // sums_of_piece))
+                            most = LOADS if all_shared else LOADS // 2  # other pieces' sums are in registers too
+                            at_once = max(1, min(splits, 4 * most // sums_of_piece))
                             for turn in cute.range(splits // at_once, unroll=1):  # or all loads would come first
                                 get_partial(sums, partial, tidx - 128, piece, turn * at_once, at_once)
                             rest = splits % at_once
