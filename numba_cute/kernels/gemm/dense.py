@@ -29,6 +29,7 @@ TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 THREADS, CONSUMER_WARPS = 384, 8
+LOADS = 32  # of four sums of a thread, which are on their way at once
 
 
 @traced
@@ -101,15 +102,16 @@ def put_partial(sums, partial, thread, piece):
 
 
 @traced
-def get_partial(sums: Any, partial: Any, thread: Any, piece: int) -> None:
-    """Set this thread's sums of a piece to all sharers' together, in order. partial: (4, threads, fours, splits)."""
+def get_partial(sums: Any, partial: Any, thread: Any, piece: int, first: Any, count: int) -> None:
+    """Add to this thread's sums of a piece those of `count` sharers, in order, from `first` on. partial: (4, threads,
+    fours, splits)."""
     fours = cute.size(sums) // 4
-    for i in range(fours):
-        total: Any = None
-        for split in range(cute.size(partial, mode=[3])):
-            there = partial[None, thread, piece * fours + i, split].iterator
+    for i in range(fours if count else 0):
+        total: Any = tuple(sums[4 * i + j] for j in range(4))
+        for split in range(count):
+            there = partial[None, thread, piece * fours + i, first + split].iterator
             got = arch.load(there, sums.element_type, cop="cg", count=4)
-            total = got if total is None else tuple(a + b for a, b in zip(total, got))
+            total = tuple(a + b for a, b in zip(total, got))
         for j in range(4):
             sums[4 * i + j] = total[j]
 
@@ -166,6 +168,7 @@ def gemm(
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
     sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
     splits = 1 if cute.const_expr(partials is None) else cute.size(partials, mode=[3])
+    all_shared = cute.const_expr(splits > 1 and schedule.all_shared)
     flags = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flags")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
     barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots + more_barriers, name="barriers")
@@ -387,7 +390,7 @@ def gemm(
             if cute.const_expr(splits > 1):
                 tile = schedule.place(scheduler.current_work_linear_idx) * (sharers * parts) + rank
                 partial = partials[None, None, None, None, tile]
-                if split < splits:
+                if cute.const_expr(all_shared) or split < splits:
                     for piece in cute.range_constexpr(own_pieces):
                         sums = all_sums[None, piece]
                         if cute.const_expr(parts > 1):
@@ -406,8 +409,14 @@ def gemm(
                 if cute.const_expr(splits == 1) or finishes:
                     sums = all_sums[None, piece]
                     if cute.const_expr(splits > 1):
-                        if split < splits:
-                            get_partial(sums, partial, tidx - 128, piece)
+                        if cute.const_expr(all_shared) or split < splits:
+                            sums.fill(0)
+                            most = LOADS if all_shared else LOADS // 2  # other pieces' sums are in registers too
+                            at_once = max(1, min(splits, 4 * most // sums_of_piece))
+                            for turn in cute.range(splits // at_once, unroll=1):  # or all loads would come first
+                                get_partial(sums, partial, tidx - 128, piece, turn * at_once, at_once)
+                            rest = splits % at_once
+                            get_partial(sums, partial, tidx - 128, piece, splits - rest, rest)
                     elif cute.const_expr(parts > 1):
                         sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                     column = tile_pieces * n + part * own_pieces + piece
@@ -422,7 +431,7 @@ def gemm(
                 state.advance()
                 state.advance()
             cute.range_pop()
-            if cute.const_expr(parts > 1):
+            if cute.const_expr(parts > 1 or all_shared):
                 break  # there is no other tile: or the registers of `acc` are kept for its first product
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()

@@ -255,7 +255,7 @@ def arguments(
         schedule = utils.PersistentTileSchedulerParams(*order)
         clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
     else:
-        schedule = Shares(*order, cute.Int32(alone), splits)
+        schedule = Shares(*order, cute.Int32(alone) if cut.tail else 0, splits)
         clusters = min(most_clusters, alone + (work - alone) * splits) if cut.tail else work * splits
         shared = (work - alone) * sharers * parts
         partials, tickets = memory_of(scratch, shared, 256, tile_n // parts // 8, splits, dtype)

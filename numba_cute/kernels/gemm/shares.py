@@ -19,6 +19,11 @@ class Shares(utils.PersistentTileSchedulerParams):
     splits: int = 1
 
     @property
+    def all_shared(self) -> bool:
+        """Whether all tiles are, which is known before the kernel runs: then each cluster has one piece of work."""
+        return isinstance(self.whole, int)
+
+    @property
     def num_clusters(self) -> Any:
         """The number of pieces of work."""
         m, n, batch = self.problem_shape_ncluster_mnl

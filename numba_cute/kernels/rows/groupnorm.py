@@ -66,7 +66,7 @@ def centred(team, xs, row):
     """Take a row, and give its mean, its elements less that, and the sum of their squares. All threads of the team."""
     values = xs.take(team, row, 0)
     m = team.mean(team.reduce((total(values),), added)[0])
-    values = team.there_only(values - m, row)
+    values = team.there_only(values - m, row, 0)
     squares = team.reduce((total(values * values),), added)[0]
     xs.refill(team, row)
     return m, values, squares
@@ -157,7 +157,7 @@ def channel_sums(x, dy, mean, rstd, products, sums, grouping, spread):
     while row < team.end:
         m, r = of_group(team, mean, row, grouping), of_group(team, rstd, row, grouping)
         h, g = (xs.take(team, row, 0) - m) * r, dys.take(team, row, 0)
-        both = team.reduce((total(team.there_only(g * h, row)), total(g)), added)
+        both = team.reduce((total(team.there_only(g * h, row, 0)), total(g)), added)
         xs.refill(team, row)
         dys.refill(team, row)
         team.write_one(cute.make_tensor(products), row, both[0])

@@ -18,9 +18,10 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
-from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows
+from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows, vector_of
 from numba_cute.kernels.rows.spread import Stream, Team, optional, row_count, rows_in, total
 from numba_cute.seam import CuteError, traced
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["layernorm", "rmsnorm"]
 
-CHUNK = 2  # vectors
+CHUNK = 2  # vectors of 16 bytes
+PART = 16  # elements of a thread, of each row, whose loads are on their way at once
 BOTH_SUMS = 16  # elements of a row for which a thread has registers, and for the sums of dweight and dbias too
 
 
@@ -45,12 +47,56 @@ def raised(weights: Any, offset: Any) -> Any:
     return weights if offset is None else weights + offset
 
 
-def once_more(team, xs, residuals, row, held):
-    """What a thread has of a row, x and residual together: `held` in registers, or once more from shared memory."""
-    if xs.kept is None:
-        return held
-    s = team.read(xs.kept, row, 0)
-    return s if residuals.kept is None else rounded(s + team.read(residuals.kept, row, 0), residuals.tensor)
+def loaded(team, xs, residuals, summed, row):
+    """Give what a thread has of a row, x and residual together, which goes to summed too. It is loaded some vectors at
+    a time: the assembler would put all loads first, of both, for which there are no registers."""
+    x, more = xs.place(team, row), residuals.place(team, row)
+    made = team.sums()
+    for v in cute.range_constexpr(team.spread.vectors):
+        s = together(team, x, more, residuals, v, 1)
+        if summed is not None:
+            team.put_some(team.at(cute.make_tensor(summed), row), row, s, v, 1)
+        made[None, v, None].store(s)
+        if cute.const_expr((v + 1) * team.spread.vector % PART == 0):
+            arch.sync_warp()
+    return made[None, None, 0].load()
+
+
+@traced
+def at_once(spread: Any, residual: Any, *lines: Any) -> int:
+    """Count the vectors of a row in shared memory that are taken at a time, with those of a residual and of lines, of
+    which each may be None."""
+    wide = [t for t in lines if t is not None and spread.vector * t.element_type.bytes > 16]
+    return 1 if wide or residual is not None else CHUNK
+
+
+def together(team, x, more, residuals, first, count):
+    """x + residual of some vectors of a row, where they lie: the last row's, where there is no such row."""
+    s = team.read_some(x, None, 0, first, count) + team.read_some(more, None, 0, first, count)
+    return rounded(s, residuals.tensor)
+
+
+def sum_in_memory(team, xs, residuals, summed, row, m, squared):
+    """The sum of what a thread has of a row, x and residual together, which goes to summed too, if that is not None:
+    less m, if that is not None, and of its squares, if asked for. The row stays in shared memory."""
+    x, more = xs.place(team, row), residuals.place(team, row)
+    sum = cute.Float32(0)
+    for v in cute.range_constexpr(team.spread.vectors):
+        s = together(team, x, more, residuals, v, 1)
+        if summed is not None:
+            team.put_some(team.at(cute.make_tensor(summed), row), row, s, v, 1)
+        if m is not None:
+            s = team.there_only(s - m, row, v)
+        sum = sum + total(s * s if squared else s)
+    return sum
+
+
+def centre(team, sum, mean, row):
+    """Give the mean of a row, of the `sum` of what a thread has of it, and store it, if it is asked for."""
+    m = team.mean(team.reduce((sum,), added)[0])
+    if mean is not None:
+        team.write_one(cute.make_tensor(mean), row, m)
+    return m
 
 
 def held(team, xs, line):
@@ -84,8 +130,10 @@ def finish(team, xs, residuals, weight, bias, w, b, offset, y, row, h, mean, rst
 
 def finish_in_memory(team, xs, residuals, weight, bias, offset, y, row, mean, rstd):
     """The same, some vectors at a time, so that few registers hold more blocks of an SM."""
-    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
-        count = min(CHUNK, team.spread.vectors - first)
+    lines = [None if line is None else cute.make_tensor(line) for line in (weight, bias)]
+    each = at_once(team.spread, residuals.tensor, *lines)
+    for first in cute.range_constexpr(0, team.spread.vectors, each):
+        count = min(each, team.spread.vectors - first)
         values = team.read_some(xs.kept, row, 0, first, count)
         if residuals.kept is not None:
             values = rounded(values + team.read_some(residuals.kept, row, 0, first, count), residuals.tensor)
@@ -111,18 +159,22 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centr
     w, b = held(team, xs, weight), held(team, xs, bias)
     row = team.first
     while row < team.end:
-        s = xs.take(team, row, 0)
-        if residual is not None:
-            s = rounded(s + residuals.take(team, row, 0), residuals.tensor)
-        if summed is not None:
-            team.write(cute.make_tensor(summed), row, s)
         m = cute.Float32(0)
-        if cute.const_expr(centred):
-            m = team.mean(team.reduce((total(s),), added)[0])
-            s = team.there_only(once_more(team, xs, residuals, row, s) - m, row)
-            if mean is not None:
-                team.write_one(cute.make_tensor(mean), row, m)
-        squares = team.reduce((total(s * s),), added)[0]
+        if cute.const_expr(residuals.kept is not None):
+            if cute.const_expr(centred):
+                m = centre(team, sum_in_memory(team, xs, residuals, summed, row, None, False), mean, row)
+                squares = sum_in_memory(team, xs, residuals, None, row, m, True)
+            else:
+                squares = sum_in_memory(team, xs, residuals, summed, row, None, True)
+            s = None
+        else:
+            s = xs.take(team, row, 0) if residual is None else loaded(team, xs, residuals, summed, row)
+            if cute.const_expr(centred):
+                m = centre(team, total(s), mean, row)
+                again = s if xs.kept is None else team.read(xs.kept, row, 0)
+                s = team.there_only(again - m, row, 0)
+            squares = total(s * s)
+        squares = team.reduce((squares,), added)[0]
         xs.refill(team, row)
         residuals.refill(team, row)
         r = cute.math.rsqrt(team.mean(squares) + eps, fastmath=True)
@@ -261,8 +313,8 @@ def columns(parts, out):
 
 FORWARD = Habit(again=True, hold=True)
 BACKWARD = Habit(elements=32, whole=True)
-CENTRED_BACKWARD = Habit(elements=BOTH_SUMS, whole=True)
-CENTRED_MOST = 128 * 1024
+FULL_BACKWARD = Habit(elements=BOTH_SUMS, whole=True)
+FULL_MOST = 128 * 1024
 """Elements of rows that are spread so: a cluster does not hold longer ones."""
 
 
@@ -285,7 +337,10 @@ def backward_works(
 ) -> tuple[entry.Work, int, entry.Work]:  # fmt: skip
     """Give the work of `backward` of such arrays, how many rows its dweight and dbias have, and the work of `columns`,
     which adds them up."""
-    habit = CENTRED_BACKWARD if centred and x.shape[-1] <= CENTRED_MOST else BACKWARD
+    arrays = [a for a in (dy, x, dsummed, weight, dx) if a is not None]
+    wide = any(a.itemsize > 2 for a in arrays) or vector_of(x.shape[-1], arrays) < 8
+    full = centred or dsummed is not None and wide  # of numbers that a thread keeps, each in a register
+    habit = FULL_BACKWARD if full and x.shape[-1] <= FULL_MOST else BACKWARD
     chosen = spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=habit)
     work = chosen.work(backward, (number(offset), cute.Constexpr(centred), chosen.spread))
     return work, chosen.groups, entry.Work(columns, -(-x.shape[-1] // 32), 256)

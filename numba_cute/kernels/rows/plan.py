@@ -203,10 +203,13 @@ def spread_rows(
     if again and whole:
         again, resident, stages = False, 1, 2
     elif again:
-        resident = known.resident * MOST_THREADS // (threads * teams)
+        wide = any(vector * a.itemsize > 16 for a in (*streams, *others) if a is not None)
+        resident = (known.resident - (wide and len(streams) > 1)) * MOST_THREADS // (threads * teams)
         resident, stages = max(1, min(resident, SHARED // (each + habit.beside * teams))), 1
     else:
-        resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))
+        apart = len(streams) > 1 and vector < 4 and vectors * vector > 16  # each element comes to a register of its own
+        many = habit.whole or vectors * vector > 32 or apart
+        resident = max(1, 65536 // (threads * teams * (128 if many else 80)))
         ring = habit.whole and straight and threads >= 32
         most_stages = known.stages_full if threads * teams == MOST_THREADS else known.stages
         stages = min(most_stages, SHARED // (each * resident)) if ring else 0

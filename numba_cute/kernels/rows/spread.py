@@ -70,6 +70,10 @@ class Spread:
         """Vectors that a thread takes at a time where it goes through a row in a loop: they divide its own."""
         return 2 - self.vectors % 2
 
+    def holds(self, v: int, row: Any) -> bool:
+        """Say whether vector `v` of all threads is there, in all blocks and, unless `row` is None, in all rows."""
+        return (self.threads >= 32 or row is None) and (v + 1) * self.threads * self.vector <= min(self.part, self.last)
+
     @property
     def whole(self) -> bool:
         """Whether all vectors of all threads are there."""
@@ -161,7 +165,7 @@ class Team:
             regs.fill(absent)
             there = self.there(row)
             for v in cute.range_constexpr(count):
-                if self.thread + (first + v) * s.threads < there:
+                if cute.const_expr(s.holds(first + v, row)) or self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(mine[None, v], regs[None, v])
         return regs.load().to(cute.Float32)
 
@@ -205,20 +209,21 @@ class Team:
         else:
             there = self.there(row)
             for v in cute.range_constexpr(count):
-                if self.thread + (first + v) * s.threads < there:
+                if cute.const_expr(s.holds(first + v, row)) or self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(regs[None, v], mine[None, v])
 
-    def there_only(self, values, row):
-        """Give `values`, this thread's of `row`, with 0 where the row has none."""
+    def there_only(self, values, row, first):
+        """Give `values`, this thread's vectors of `row` from `first` on, with 0 where the row has none."""
         s = self.spread
         if cute.const_expr(s.whole):
             return values
-        regs = cute.make_rmem_tensor((s.vector, s.vectors), cute.Float32)
+        regs = cute.make_rmem_tensor(values.shape, cute.Float32)
         regs.store(values)
         there = self.there(row)
-        for v in cute.range_constexpr(s.vectors):
-            if self.thread + v * s.threads >= there:
-                regs[None, v].fill(0)
+        for v in cute.range_constexpr(values.shape[1]):
+            if cute.const_expr(not s.holds(first + v, row)):
+                if self.thread + (first + v) * s.threads >= there:
+                    regs[None, v].fill(0)
         return regs.load()
 
     def less(self, values, amount, column, first):
