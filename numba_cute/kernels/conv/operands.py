@@ -191,21 +191,17 @@ def parts_of(walk: Walk, extents: tuple[int, ...], out: tuple[int, ...]) -> list
 
 def _along(first: int, taps: int, stride: int, before: int, dilation: int, extent: int, out: int) -> tuple[int, ...]:
     """Of one mode: how many pixels there are from `first` on, the taps that reach them, the walk over the output's
-    gradient (before, after, dilation), and the last tap and the step to the one before."""
-    reach = [t for t in range(taps) if (first + before - t * dilation) % stride == 0] or [0]
-    many, none = -(-(extent - first) // stride), (first + before - reach[0] * dilation) % stride != 0
-    common = math.gcd(dilation, stride)
-    begin = (first + before - reach[-1] * dilation) // stride  # in the output's gradient, of the last tap
-    far = (len(reach) - 1) * (dilation // common)
-    return (
-        many,
-        0 if none else len(reach),
-        -begin,
-        many - out + begin + far,
-        dilation // common,
-        reach[-1],
-        stride // common,
-    )
+    gradient (before, after, dilation), and the last tap and the step to the one before.
+
+    A tap of which every pixel is beside the output's gradient is left out: what a filter has there may be infinite, and
+    is not to be multiplied by the zeros around it."""
+    many, common = -(-(extent - first) // stride), math.gcd(dilation, stride)
+    begins = {t: divmod(first + before - t * dilation, stride) for t in range(taps)}  # in the output's gradient
+    reach = [t for t, (at, off) in begins.items() if off == 0 and -many < at < out]
+    if not reach:
+        return many, 0, 0, 0, 1, 0, 1
+    begin, far = begins[reach[-1]][0], (len(reach) - 1) * (dilation // common)
+    return many, len(reach), -begin, many - out + begin + far, dilation // common, reach[-1], stride // common
 
 
 def whole(channels: int, tile: int) -> int:

@@ -68,7 +68,7 @@ def _planned(
     walk, shape = _plan(what, x, weight, how)
     result = given_or(what, x, shape, x.dtype, out, None)
     steps = steps_of(what, result, bias, epilogue)
-    _check_epilogue(what, walk, result, epilogue)
+    _check_epilogue(what, walk, result, x, epilogue)
     check(what, "out", result)
     for given in steps.given if steps else ():
         given.check(rows_of(result), rows_of(result).shape)
@@ -229,7 +229,7 @@ def _plan(what: str, x: Any, weight: Any, how: tuple[Any, Any, Any, Any]) -> tup
     return walk, (x.shape[0], weight.shape[1], *extents)
 
 
-def _check_epilogue(what: str, walk: Walk, result: Any, epilogue: Epilogue | None) -> None:
+def _check_epilogue(what: str, walk: Walk, result: Any, x: Any, epilogue: Epilogue | None) -> None:
     """Refuse an epilogue whose rows would be those of a part, or that pixels without taps would not see."""
     if epilogue is None:
         return
@@ -238,9 +238,8 @@ def _check_epilogue(what: str, walk: Walk, result: Any, epilogue: Epilogue | Non
             f"{what}: with stride {walk.stride} an epilogue takes numbers and a value for each column, and this one "
             "takes more: do it after the convolution"
         )
-    extents = tuple(result.shape[2:])
-    if any(part.walk is None for part in parts_of(walk, extents, extents)):
+    if any(part.walk is None for part in parts_of(walk, tuple(result.shape[2:]), tuple(x.shape[2:]))):
         raise CuteError(
-            f"{what}: with stride {walk.stride} and {walk.taps} taps no tap reaches some pixels, and the epilogue "
+            f"{what}: with {walk} no tap reaches some pixels, and the epilogue "
             "would not see them: do it after the convolution"
         )

@@ -40,6 +40,7 @@ from .operands import (
     load_atom,
     mapped,
     most_clusters,
+    some_clusters,
     tensor_of,
 )  # fmt: skip
 from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
@@ -279,7 +280,7 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None, epilogue=None, r
         raise CuteError(f"{what}: {cut}: A's rows are named by an index, and no CTAs share what is gathered: give 1")
     columns = math.ceil(n / (tile_n * cluster_n))
     most_tiles = (product // (TILE_M * cluster_m) + min(groups, product)) * columns
-    clusters = max(1, min(most_clusters(a, ctas), most_tiles))
+    clusters = max(1, min(some_clusters(f"{what}: {cut}", most_clusters(a, ctas), ctas), most_tiles))
     given, indices = epilogue.tensors if epilogue else [], [r for r in rows if r is not None]
     scales = () if scales_a is None else (scales_a, scales_b)
     scaled = len(scales)

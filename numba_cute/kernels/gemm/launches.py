@@ -17,7 +17,7 @@ from .checks import OPERANDS as OPERANDS, RESULT_TYPES as RESULT_TYPES, check, r
 from .dense import THREADS
 from .epilogue import Epilogue
 from .indexed import named_of, of_product
-from .operands import swapped, view
+from .operands import some_clusters, swapped, view
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
 from .taken import Taken
 from .umma_plan import Umma
@@ -84,7 +84,8 @@ def scratch(c: Any, counts: tuple[int, int]) -> tuple[Any, Any]:
 
 def clusters_here(cut: Plan) -> int:
     """Count the clusters of a cut that fit on the current device."""
-    return int(utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts))
+    ctas = cut.sharers * cut.parts
+    return some_clusters(f"gemm: {cut}", int(utils.HardwareInfo().get_max_active_clusters(ctas)), ctas)
 
 
 def sms_here() -> int:

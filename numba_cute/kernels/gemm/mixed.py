@@ -37,6 +37,7 @@ from .operands import (
     load_atom,
     mapped,
     most_clusters,
+    some_clusters,
     tensor_of,
 )  # fmt: skip
 from .output import Stores, of_warpgroup, partition
@@ -318,7 +319,10 @@ def modelled(cut, tokens, row_tiles, blocks, room):
     and the sum over a cluster (`sums`)."""
     known = tuning.numbers("mixed_gemm")
     clusters = math.ceil(row_tiles / cut.sharers) * math.ceil(tokens / cut.tile_n)
-    rounds = math.ceil(clusters / room(cut.sharers * cut.parts))
+    at_once = room(cut.sharers * cut.parts)
+    if not at_once:
+        return math.inf
+    rounds = math.ceil(clusters / at_once)
     tile = math.ceil(blocks / cut.parts) * 2 * known.k_tile[cut.tile_n] + known.tile
     return known.launch + rounds * (tile + (known.sums if cut.parts > 1 else 0))
 
@@ -350,9 +354,9 @@ def plan(x, words, factors, c, middle, n, cut=None):
         cut = cut_of(x.shape[0], row_tiles, blocks, groups * kinds, functools.partial(most_clusters, x))
     cut = fitted(cut, blocks, groups * kinds)
     tiles = math.ceil(words.shape[0] / cut.sharers) * math.ceil(x.shape[0] / cut.tile_n)
-    room = most_clusters(x, cut.sharers)
-    clusters = tiles if cut.parts > 1 else math.ceil(tiles / math.ceil(tiles / room))
     ctas = cut.sharers * cut.parts
+    room = some_clusters(f"mixed_gemm: {cut}", most_clusters(x, ctas), ctas)
+    clusters = tiles if cut.parts > 1 else math.ceil(tiles / math.ceil(tiles / room))
 
     def arguments(*tensors):
         return arguments_of(cut, middle, *tensors)

@@ -121,6 +121,17 @@ def most_clusters(array, ctas):
     return utils.HardwareInfo(array.device.index).get_max_active_clusters(ctas)
 
 
+def some_clusters(what, count, ctas):
+    """Give how many clusters of `ctas` CTAs run at once, which is `count`; refuse that it is none: a GPU, or the slice
+    of one, may have fewer SMs. what: the entry, and how it is cut."""
+    if count < 1:
+        raise CuteError(
+            f"{what}: a cluster has {ctas} CTAs, one to an SM, and this GPU has no room for one: give a cut of fewer, "
+            "or more SMs"
+        )
+    return count
+
+
 def check_rows(what, by="TMA", **arrays):
     """Refuse matrices that TMA, or cp.async, cannot take: rows that are no multiples of 16 bytes, or that begin
     elsewhere. by: which of them copies."""

@@ -20,7 +20,7 @@ from numba_cute.nvgpu import CopyUniversalOp, cpasync, tcgen05, warp
 from .. import entry
 from . import umma_plan
 from .groups import GroupedTiles, hear, ragged_rows, tell
-from .operands import Mapped, load_atom, most_clusters, tensor_of, whole
+from .operands import Mapped, load_atom, most_clusters, some_clusters, tensor_of, whole
 from .output import partition
 from .plan import smem_layout, sums_of
 from .umma_parts import (
@@ -142,7 +142,7 @@ def plan(a: Any, b: Any, ends: Any, c: Any, cut: umma_plan.Umma | None = None) -
     umma_plan.check_alone("grouped_gemm", cut, entry.element_type(a))
     columns = math.ceil(n / cut.tile_n)
     most = (rows // (TILE_M * cut.ctas) + min(groups, rows)) * columns
-    clusters = max(1, min(most_clusters(a, cut.ctas), most))
+    clusters = max(1, min(some_clusters(f"grouped_gemm: {cut}", most_clusters(a, cut.ctas), cut.ctas), most))
     arguments = functools.partial(arguments_of, cut, columns)
     return Mapped(
         grouped, (clusters * cut.ctas, 1, 1), THREADS, cluster=(cut.ctas, 1, 1),

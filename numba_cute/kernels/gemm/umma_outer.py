@@ -18,7 +18,7 @@ from numba_cute.nvgpu import cpasync, tcgen05, warp
 
 from .. import entry
 from . import umma_plan
-from .operands import load_atom, mapped, most_clusters, tensor_of
+from .operands import load_atom, mapped, most_clusters, some_clusters, tensor_of
 from .outer import DEPTH, ragged, tile_of
 from .output import partition
 from .plan import smem_layout
@@ -110,7 +110,7 @@ def plan(x: Any, y: Any, ends: Any, c: Any, cut: Umma | None = None) -> Any:
     umma_plan.check_alone("grouped_gemm", cut, entry.element_type(x))
     tiles_m, tiles_n = math.ceil(m / (TILE_M * cut.ctas)), math.ceil(n / cut.tile_n)
     counts = tiles_m, tiles_n, tiles_m * tiles_n * groups
-    clusters = max(1, min(most_clusters(x, cut.ctas), counts[-1]))
+    clusters = max(1, min(some_clusters(f"grouped_gemm: {cut}", most_clusters(x, cut.ctas), cut.ctas), counts[-1]))
     return mapped(
         outer, (clusters * cut.ctas, 1, 1), (cut.ctas, 1, 1), (x, y, ends, c),
         functools.partial(arguments_of, cut, counts), block=THREADS,

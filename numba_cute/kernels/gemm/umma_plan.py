@@ -16,7 +16,7 @@ from numba_cute.utils import sm100
 
 from . import umma_scaled
 from .epilogue import Epilogue, hook
-from .operands import Source, operand, swapped, view
+from .operands import Source, operand, some_clusters, swapped, view
 from .plan import (
     RESULTS,
     TAIL_SPLITS,
@@ -261,7 +261,8 @@ def scratch_of(c: Any, cut: Umma, most: int, epilogue: Epilogue | None = None) -
 
 def clusters_here(cut: Umma) -> int:
     """Count the clusters of a cut that fit on the current device."""
-    return int(utils.HardwareInfo().get_max_active_clusters(math.prod(cut.shape)))
+    ctas = math.prod(cut.shape)
+    return some_clusters(f"gemm: {cut}", int(utils.HardwareInfo().get_max_active_clusters(ctas)), ctas)
 
 
 def loads_of_pieces(like: Any, dtype: Any, smem: Any, piece: Any, extents: tuple[int, int]) -> tuple[Any, Any]:
@@ -316,10 +317,10 @@ def modelled(cut: Umma, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
 def clocks(cut: Umma, batches: int, m: int, n: int, k_tiles: int, sms: int) -> float:
     """Estimate the clocks of a cut, of the kernel's extents."""
     cluster_m, cluster_n = cut.shape
-    work, room = (
-        math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches,
-        max(1, sms // (cluster_m * cluster_n)),
-    )
+    work = math.ceil(m / (TILE_M * cluster_m)) * math.ceil(n / (cut.tile_n * cluster_n)) * batches
+    room = sms // (cluster_m * cluster_n)
+    if not room:
+        return math.inf
     alone = alone_of(work, room, cut)
     pieces = (work - alone) * cut.splits
     if cut.tail and not (alone and 0 < pieces <= room):

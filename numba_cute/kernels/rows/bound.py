@@ -50,7 +50,9 @@ def choice_of(k: int, spread: Spread) -> Choice:
     group = 1
     while 2 * group * GROUPS * each <= held and group < spread.vectors * spread.vector:
         group *= 2
-    if group == 1 and spread.length <= room:
+    if spread.far:
+        group = max(group, spread.vector)  # whole vectors, of which such a row has many
+    elif group == 1 and spread.length <= room:
         group = 0
     return Choice(k, room, group, each)
 
@@ -108,6 +110,15 @@ def maxima_of(team, xs, held, row, choice):
     """The greatest of each of this thread's groups."""
     best = cute.make_rmem_tensor((choice.groups(team.spread),), cute.Float32)
     best.fill(ABSENT)
+    if cute.const_expr(team.spread.far):
+        each = choice.group // team.spread.vector
+        for g in cute.range_constexpr(choice.groups(team.spread)):
+            most = cute.Float32(ABSENT)
+            for v in cute.range(g * each, min((g + 1) * each, team.spread.vectors), unroll=1):
+                values = team.read_some(xs.kept, row, ABSENT, v, 1)
+                most = values.reduce(cute.ReductionOp.MAX, most)
+            best[g] = most
+        return best.load()
     for v in cute.range_constexpr(team.spread.vectors):
         raise_to(best, vector_of(team, xs, held, row, v), v, choice.group)
     return best.load()

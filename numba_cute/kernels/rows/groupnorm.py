@@ -22,8 +22,9 @@ import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.moves.permute import permute
 from numba_cute.kernels.reduce import added
-from numba_cute.kernels.rows.plan import MOST_BLOCKS, MOST_THREADS, Habit, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in, total
+from numba_cute.kernels.rows.norm_parts import part_of, statistics_of_far
+from numba_cute.kernels.rows.plan import MOST_THREADS, Habit, blocks_at, spread_rows
+from numba_cute.kernels.rows.spread import CHUNK, Stream, Team, row_count, rows_in, total
 from numba_cute.seam import CuteError, static, traced
 
 if TYPE_CHECKING:
@@ -63,7 +64,11 @@ def of_channels(team: Team, line: Any, row: Any, grouping: Grouping) -> Any:
 
 
 def centred(team, xs, row):
-    """Take a row, and give its mean, its elements less that, and the sum of their squares. All threads of the team."""
+    """Take a row, and give its mean, its elements less that, None of one that is far, and the sum of their squares. All
+    threads of the team."""
+    if cute.const_expr(team.spread.far):
+        m, squares = statistics_of_far(team, xs, None, None, row, True)
+        return m, None, squares
     values = xs.take(team, row, 0)
     m = team.mean(team.reduce((total(values),), added)[0])
     values = team.there_only(values - m, row, 0)
@@ -123,6 +128,16 @@ def row_statistics(x, means, squares, spread):
         row = team.following(row)
 
 
+def applied(team, values, m, r, weight, bias, row, grouping):
+    """Normalise this thread's elements of a row, or some."""
+    values = (values - m) * r
+    if weight is not None:
+        values = values * of_channel(team, weight, row, grouping)
+    if bias is not None:
+        values = values + of_channel(team, bias, row, grouping)
+    return values
+
+
 def groupnorm_apply(x, weight, bias, mean, rstd, y, grouping, spread):
     """y = (x - mean) * rstd * weight + bias of each row (images * channels * parts, length); weight and bias may be
     None."""
@@ -133,15 +148,30 @@ def groupnorm_apply(x, weight, bias, mean, rstd, y, grouping, spread):
     xs.start(team)
     row = team.first
     while row < team.end:
-        values = (xs.take(team, row, 0) - of_group(team, mean, row, grouping)) * of_group(team, rstd, row, grouping)
-        team.meeting.sync()
-        xs.refill(team, row)
-        if weight is not None:
-            values = values * of_channel(team, weight, row, grouping)
-        if bias is not None:
-            values = values + of_channel(team, bias, row, grouping)
-        team.write(rows_in(y), row, values)
+        m, r = of_group(team, mean, row, grouping), of_group(team, rstd, row, grouping)
+        if cute.const_expr(spread.far):
+            for first in cute.range(0, spread.vectors, CHUNK, unroll=1):
+                values = team.read_some(xs.kept, row, 0, first, CHUNK)
+                values = applied(team, values, m, r, weight, bias, row, grouping)
+                team.put_some(team.at(rows_in(y), row), row, values, first, CHUNK)
+        else:
+            values = xs.take(team, row, 0)
+            team.meeting.sync()
+            xs.refill(team, row)
+            team.write(rows_in(y), row, applied(team, values, m, r, weight, bias, row, grouping))
         row = team.following(row)
+
+
+def sums_of(team, xs, dys, row, m, r):
+    """This thread's part of the sums of dy * h and of dy over a row."""
+    if cute.const_expr(team.spread.far):
+        products, sums = cute.Float32(0), cute.Float32(0)
+        for first in cute.range(0, team.spread.vectors, CHUNK, unroll=1):
+            h, g, _ = part_of(team, xs.kept, dys.kept, None, row, m, r, None, first, CHUNK)
+            products, sums = products + total(g * h), sums + total(g)
+        return products, sums
+    h, g = (xs.take(team, row, 0) - m) * r, dys.take(team, row, 0)
+    return total(team.there_only(g * h, row, 0)), total(g)
 
 
 def channel_sums(x, dy, mean, rstd, products, sums, grouping, spread):
@@ -156,13 +186,18 @@ def channel_sums(x, dy, mean, rstd, products, sums, grouping, spread):
     row = team.first
     while row < team.end:
         m, r = of_group(team, mean, row, grouping), of_group(team, rstd, row, grouping)
-        h, g = (xs.take(team, row, 0) - m) * r, dys.take(team, row, 0)
-        both = team.reduce((total(team.there_only(g * h, row, 0)), total(g)), added)
+        both = team.reduce(sums_of(team, xs, dys, row, m, r), added)
         xs.refill(team, row)
         dys.refill(team, row)
         team.write_one(cute.make_tensor(products), row, both[0])
         team.write_one(cute.make_tensor(sums), row, both[1])
         row = team.following(row)
+
+
+@traced
+def gradient_of(h: Any, g: Any, w: Any, means: Any, r: Any) -> Any:
+    """dx of h and dy. w: the channel's weight, or None. means: the group's, of g * h and g."""
+    return ((g if w is None else g * w) - h * means[0] - means[1]) * r
 
 
 def groupnorm_backward(x, dy, weight, mean, rstd, products, sums, dx, grouping, spread):
@@ -178,14 +213,19 @@ def groupnorm_backward(x, dy, weight, mean, rstd, products, sums, dx, grouping, 
     row = team.first
     while row < team.end:
         m, r = of_group(team, mean, row, grouping), of_group(team, rstd, row, grouping)
-        h, g = (xs.take(team, row, 0) - m) * r, dys.take(team, row, 0)
-        if weight is not None:
-            g = g * of_channel(team, weight, row, grouping)
-        team.meeting.sync()
-        xs.refill(team, row)
-        dys.refill(team, row)
-        g = g - h * of_group(team, products, row, grouping) - of_group(team, sums, row, grouping)
-        team.write(rows_in(dx), row, g * r)
+        of_groups = of_group(team, products, row, grouping), of_group(team, sums, row, grouping)
+        w = None if weight is None else of_channel(team, weight, row, grouping)
+        if cute.const_expr(spread.far):
+            for first in cute.range(0, spread.vectors, CHUNK, unroll=1):
+                h, g, _ = part_of(team, xs.kept, dys.kept, None, row, m, r, None, first, CHUNK)
+                values = gradient_of(h, g, w, of_groups, r)
+                team.put_some(team.at(rows_in(dx), row), row, values, first, CHUNK)
+        else:
+            h, g = (xs.take(team, row, 0) - m) * r, dys.take(team, row, 0)
+            team.meeting.sync()
+            xs.refill(team, row)
+            dys.refill(team, row)
+            team.write(rows_in(dx), row, gradient_of(h, g, w, of_groups, r))
         row = team.following(row)
 
 
@@ -193,8 +233,6 @@ def groupnorm_backward(x, dy, weight, mean, rstd, products, sums, dx, grouping, 
 
 FORWARD = Habit(elements=32)
 BACKWARD = Habit(elements=32)
-LONGEST = MOST_BLOCKS * MOST_THREADS * 32
-"""Elements of a row, which a cluster holds."""
 BLOCK = MOST_THREADS * 32
 """Elements of a row that a block holds."""
 
@@ -225,25 +263,20 @@ def backward_works(x: Any, dy: Any, dx: Any, grouping: Grouping) -> tuple[entry.
 def _grouping(x: Any, groups: int, most: int = 0) -> Grouping:
     """The grouping of a call. most: elements of a row that is a channel, or a part of one."""
     places = math.prod(x.shape[2:])
-    return Grouping(x.shape[1], x.shape[1] // groups, places, _parts(x, places, most) if most else 1)
+    return Grouping(x.shape[1], x.shape[1] // groups, places, _parts(places, most) if most else 1)
 
 
-def _parts(x: Any, places: int, most: int) -> int:
+def _parts(places: int, most: int) -> int:
     """Choose into how many rows of at most `most` elements the places of a channel are cut, all of one length: as few
-    as may be, of a multiple of 8 elements if they can be. CuteError where places have no such divisor."""
+    as may be, of a multiple of 8 elements if they can be; one, which is far, where places have no such divisor."""
     least = -(-places // most)
     found = [k for k in range(least, min(places, 64 * least) + 1) if places % k == 0]
-    if not found:
-        raise CuteError(
-            f"groupnorm: x is {entry.described(x)}; the {places} places of a channel are too many for a row, {most}, "
-            f"and cannot be cut into {least} to {64 * least} equal ones: pad a mode of them"
-        )
-    return next((k for k in found if places // k % 8 == 0), found[0])
+    return next((k for k in found if places // k % 8 == 0), (found or [1])[0])
 
 
 def _forward_plan(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any, groups: int, eps: float,
                   saved: bool) -> Any:  # fmt: skip
-    if math.prod(x.shape[1:]) // groups > LONGEST:
+    if math.prod(x.shape[1:]) // groups > blocks_at(x) * BLOCK:
         return _split_plan(x, y, groups, eps, saved)
 
     def given(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any) -> Any:
@@ -302,7 +335,7 @@ def _results(
 
 def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dx: Any, dweight: Any, dbias: Any, groups: int,
                    weighted: bool, biased: bool) -> Any:  # fmt: skip
-    torch, grouping = entry.pytorch(), _grouping(x, groups, LONGEST)
+    torch, grouping = entry.pytorch(), _grouping(x, groups, blocks_at(x) * BLOCK)
     channels = x.shape[0] * grouping.channels * grouping.parts, grouping.length
     adding, finishing = backward_works(x.reshape(channels), dy.reshape(channels), dx.view(channels), grouping)
     add, finish = adding.launcher(), finishing.launcher()

@@ -18,85 +18,29 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
+from numba_cute.kernels.rows.norm_parts import (
+    BOTH_SUMS,
+    at_once,
+    backward_of_far_rows,
+    backward_of_long_rows,
+    centre,
+    in_parts,
+    loaded,
+    raised,
+    some_of,
+    statistics_of_far,
+    sum_in_memory,
+)  # fmt: skip
 from numba_cute.kernels.rows.plan import Habit, matrix, rows_of, spread_rows, vector_of
 from numba_cute.kernels.rows.spread import Stream, Team, optional, row_count, rows_in, total
-from numba_cute.seam import CuteError, traced
+from numba_cute.seam import CuteError
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["layernorm", "rmsnorm"]
-
-CHUNK = 2  # vectors of 16 bytes
-PART = 16  # elements of a thread, of each row, whose loads are on their way at once
-BOTH_SUMS = 16  # elements of a row for which a thread has registers, and for the sums of dweight and dbias too
-
-
-@traced
-def rounded(values: Any, tensor: Any) -> Any:
-    """Round Float32 to the elements of `tensor`: y is of the sum that is given back, and that the backward sees."""
-    return values.to(tensor.element_type).to(cute.Float32)
-
-
-@traced
-def raised(weights: Any, offset: Any) -> Any:
-    """Give what is multiplied with: `weights`, to which the `offset` is added if there is one."""
-    return weights if offset is None else weights + offset
-
-
-def loaded(team, xs, residuals, summed, row):
-    """Give what a thread has of a row, x and residual together, which goes to summed too. It is loaded some vectors at
-    a time: the assembler would put all loads first, of both, for which there are no registers."""
-    x, more = xs.place(team, row), residuals.place(team, row)
-    made = team.sums()
-    for v in cute.range_constexpr(team.spread.vectors):
-        s = together(team, x, more, residuals, v, 1)
-        if summed is not None:
-            team.put_some(team.at(cute.make_tensor(summed), row), row, s, v, 1)
-        made[None, v, None].store(s)
-        if cute.const_expr((v + 1) * team.spread.vector % PART == 0):
-            arch.sync_warp()
-    return made[None, None, 0].load()
-
-
-@traced
-def at_once(spread: Any, residual: Any, *lines: Any) -> int:
-    """Count the vectors of a row in shared memory that are taken at a time, with those of a residual and of lines, of
-    which each may be None."""
-    wide = [t for t in lines if t is not None and spread.vector * t.element_type.bytes > 16]
-    return 1 if wide or residual is not None else CHUNK
-
-
-def together(team, x, more, residuals, first, count):
-    """x + residual of some vectors of a row, where they lie: the last row's, where there is no such row."""
-    s = team.read_some(x, None, 0, first, count) + team.read_some(more, None, 0, first, count)
-    return rounded(s, residuals.tensor)
-
-
-def sum_in_memory(team, xs, residuals, summed, row, m, squared):
-    """The sum of what a thread has of a row, x and residual together, which goes to summed too, if that is not None:
-    less m, if that is not None, and of its squares, if asked for. The row stays in shared memory."""
-    x, more = xs.place(team, row), residuals.place(team, row)
-    sum = cute.Float32(0)
-    for v in cute.range_constexpr(team.spread.vectors):
-        s = together(team, x, more, residuals, v, 1)
-        if summed is not None:
-            team.put_some(team.at(cute.make_tensor(summed), row), row, s, v, 1)
-        if m is not None:
-            s = team.there_only(s - m, row, v)
-        sum = sum + total(s * s if squared else s)
-    return sum
-
-
-def centre(team, sum, mean, row):
-    """Give the mean of a row, of the `sum` of what a thread has of it, and store it, if it is asked for."""
-    m = team.mean(team.reduce((sum,), added)[0])
-    if mean is not None:
-        team.write_one(cute.make_tensor(mean), row, m)
-    return m
 
 
 def held(team, xs, line):
@@ -125,25 +69,44 @@ def finish(team, xs, residuals, weight, bias, w, b, offset, y, row, h, mean, rst
             values = values + line_of(team, b, bias, row)
         team.write(y, row, values)
     else:
-        finish_in_memory(team, xs, residuals, weight, bias, offset, y, row, mean, rstd)
+        finish_in_memory(team, team.spread, xs, residuals, weight, bias, offset, y, row, mean, rstd)
 
 
-def finish_in_memory(team, xs, residuals, weight, bias, offset, y, row, mean, rstd):
+def finish_in_memory(team, spread, xs, residuals, weight, bias, offset, y, row, mean, rstd):
     """The same, some vectors at a time, so that few registers hold more blocks of an SM."""
     lines = [None if line is None else cute.make_tensor(line) for line in (weight, bias)]
-    each = at_once(team.spread, residuals.tensor, *lines)
-    for first in cute.range_constexpr(0, team.spread.vectors, each):
-        count = min(each, team.spread.vectors - first)
-        values = team.read_some(xs.kept, row, 0, first, count)
-        if residuals.kept is not None:
-            values = rounded(values + team.read_some(residuals.kept, row, 0, first, count), residuals.tensor)
-        values = (values - mean) * rstd
+    each = at_once(spread, residuals.tensor, *lines)
+    for first in cute.range(0, spread.vectors, each, unroll=1, unroll_full=not spread.far):
+        count = each if spread.far else min(each, spread.vectors - first)
+        values = (some_of(team, xs, residuals, row, first, count) - mean) * rstd
         if weight is not None:
             weights = team.read_some(team.at(cute.make_tensor(weight), None), row, 0, first, count)
             values = values * raised(weights, offset)
         if bias is not None:
             values = values + team.read_some(team.at(cute.make_tensor(bias), None), row, 0, first, count)
         team.put_some(team.at(y, row), row, values, first, count)
+
+
+def statistics(team, xs, residuals, summed, mean, row, centred):
+    """The mean of a row, 0 if it is not centred, which is stored, the sum of its squares, and what a thread has of it
+    less the mean; None of a row that it reads once more. x + residual goes to summed."""
+    m = cute.Float32(0)
+    if cute.const_expr(team.spread.far):
+        m, squares = statistics_of_far(team, xs, residuals, summed, mean, row, centred)
+        return m, squares, None
+    if cute.const_expr(residuals.kept is not None):
+        if cute.const_expr(centred):
+            m = centre(team, sum_in_memory(team, xs, residuals, summed, row, None, False), mean, row)
+            squares = sum_in_memory(team, xs, residuals, None, row, m, True)
+        else:
+            squares = sum_in_memory(team, xs, residuals, summed, row, None, True)
+        return m, team.reduce((squares,), added)[0], None
+    s = xs.take(team, row, 0) if residuals.tensor is None else loaded(team, xs, residuals, summed, row)
+    if cute.const_expr(centred):
+        m = centre(team, total(s), mean, row)
+        again = s if xs.kept is None else team.read(xs.kept, row, 0)
+        s = team.there_only(again - m, row, 0)
+    return m, team.reduce((total(s * s),), added)[0], s
 
 
 def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centred, spread):
@@ -159,22 +122,7 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centr
     w, b = held(team, xs, weight), held(team, xs, bias)
     row = team.first
     while row < team.end:
-        m = cute.Float32(0)
-        if cute.const_expr(residuals.kept is not None):
-            if cute.const_expr(centred):
-                m = centre(team, sum_in_memory(team, xs, residuals, summed, row, None, False), mean, row)
-                squares = sum_in_memory(team, xs, residuals, None, row, m, True)
-            else:
-                squares = sum_in_memory(team, xs, residuals, summed, row, None, True)
-            s = None
-        else:
-            s = xs.take(team, row, 0) if residual is None else loaded(team, xs, residuals, summed, row)
-            if cute.const_expr(centred):
-                m = centre(team, total(s), mean, row)
-                again = s if xs.kept is None else team.read(xs.kept, row, 0)
-                s = team.there_only(again - m, row, 0)
-            squares = total(s * s)
-        squares = team.reduce((squares,), added)[0]
+        m, squares, s = statistics(team, xs, residuals, summed, mean, row, centred)
         xs.refill(team, row)
         residuals.refill(team, row)
         r = cute.math.rsqrt(team.mean(squares) + eps, fastmath=True)
@@ -182,61 +130,6 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centr
             team.write_one(cute.make_tensor(rstd), row, r)
         finish(team, xs, residuals, weight, bias, w, b, offset, rows_in(y), row, s, m, r)
         row = team.following(row)
-
-
-@traced
-def in_parts(spread: Any, dweight: Any, dbias: Any) -> bool:
-    """Say whether a thread has no registers for both sums and for a row of x and dy, which it then reads twice."""
-    return dweight is not None and dbias is not None and spread.vector * spread.vectors > BOTH_SUMS
-
-
-def part_of(team, x, dy, weight, row, m, r, offset, first, count):
-    """h, dy, and g of some vectors of a row. x, dy: where it lies. m, r: its mean and rstd. first, count: of them."""
-    h = (team.read_some(x, row, 0, first, count) - m) * r
-    d = team.read_some(dy, row, 0, first, count)
-    if weight is None:
-        return h, d, d
-    line = team.at(cute.make_tensor(weight), None)
-    return h, d, d * raised(team.read_some(line, row, 0, first, count), offset)
-
-
-def backward_in_parts(team, xs, dys, more, weight, dx, dw, db, row, m, r, offset):
-    """Do a row of LayerNorm's backward, of which no more than some vectors are in registers at a time. dw, db:
-    what `Team.sums` gave."""
-    x, dy = xs.place(team, row), dys.place(team, row)
-    dots, sums = cute.Float32(0), cute.Float32(0)
-    for v in cute.range_constexpr(team.spread.vectors):
-        h, d, g = part_of(team, x, dy, weight, row, m, r, offset, v, 1)
-        dw[None, v, None].store(dw[None, v, None].load() + d * h)
-        db[None, v, None].store(db[None, v, None].load() + d)
-        dots, sums = dots + total(g * h), sums + total(g)
-    dots, sums = team.reduce((dots, sums), added)
-    dots, sums = team.mean(dots), team.mean(sums)
-    others = more.tensor if more.tensor is None else more.place(team, row)
-    count = min(team.spread.each, 8 // team.spread.vector)
-    for first in cute.range(0, team.spread.vectors, count, unroll=1):
-        h, _, g = part_of(team, x, dy, weight, row, m, r, offset, first, count)
-        g = (g - h * dots - sums) * r
-        if others is not None:
-            g = g + team.read_some(others, row, 0, first, count)
-        team.put_some(team.at(dx, row), row, g, first, count)
-    team.meeting.sync()
-    xs.refill(team, row)
-    dys.refill(team, row)
-    if others is not None:
-        more.refill(team, row)
-
-
-def backward_of_long_rows(team, xs, dys, more, weight, mean, rstd, dx, dweight, dbias, offset, meeting_place):
-    """Do all rows of a team so. meeting_place: as of `Team.leave`."""
-    dw, db = team.sums(), team.sums()
-    row = team.first
-    while row < team.end:
-        m, r = team.read_one(cute.make_tensor(mean), row), team.read_one(cute.make_tensor(rstd), row)
-        backward_in_parts(team, xs, dys, more, weight, rows_in(dx), dw, db, row, m, r, offset)
-        row = team.following(row)
-    team.leave(cute.make_tensor(dweight), dw[None, None, 0].load(), meeting_place)
-    team.leave(cute.make_tensor(dbias), db[None, None, 0].load(), meeting_place)
 
 
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, offset, centred, spread):
@@ -254,6 +147,10 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, offset, cen
     xs.start(team)
     dys.start(team)
     more.start(team)
+    if cute.const_expr(spread.far):
+        given = rows_in(x), rows_in(dy), weight, mean, rstd, more.tensor, rows_in(dx)
+        backward_of_far_rows(team, *given, dweight, dbias, offset, centred)
+        return
     if cute.const_expr(in_parts(team.spread, dweight, dbias)):
         backward_of_long_rows(team, xs, dys, more, weight, mean, rstd, dx, dweight, dbias, offset, meeting_place)
         return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a call's rows are spread: chosen on the host by their length, element types and alignment, from what an H200 said
-(`python -m benchmarks rows`)."""
+(`python -m benchmarks rows`), within the limits of the GPU."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from typing import Any
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute.isa.form.targets import asked
 from numba_cute.kernels import entry, tuning
-from numba_cute.kernels.rows.spread import Spread
+from numba_cute.kernels.rows.spread import CHUNK, Spread
 from numba_cute.seam import CuteError
 
-__all__ = ["Habit", "Spreading", "bounded", "matrix", "of_rows", "separate", "spread_rows"]
+__all__ = ["Habit", "Spreading", "blocks_at", "bounded", "matrix", "of_rows", "separate", "spread_rows"]
 
 MOST_THREADS = 512
 """That share a row in a block."""
-MOST_BLOCKS = 16
-"""Of a cluster."""
-SHARED = 220 * 1024
-"""Bytes of shared memory of an SM for rows that are on their way."""
+BESIDE = 7 * 1024
+"""Bytes of shared memory that a block has for other things than rows that are on their way."""
+FAR_BLOCKS = 2
+"""Of MOST_THREADS, that an SM is to hold where rows are far: each thread then has 64 registers."""
 OWN_NUMBERS = 16
 """Vectors of a thread of a short row that each take numbers of their own, for which it has registers."""
 
@@ -48,6 +49,23 @@ class Habit:
     whole: bool = False
     hold: bool = False
     beside: int = 0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a GPU has for rows. shared: bytes of a block's shared memory, and of an SM's, for those on their way.
+    blocks: of a cluster. bulk: whether bulk copies bring rows. threads: of an SM."""
+
+    shared: int
+    blocks: int
+    bulk: bool
+    threads: int
+
+
+def limits_at(x: Any) -> Limits:
+    """Give the limits of the GPU that `x` lies on, or that is simulated or compiled for; an H200's for others."""
+    t = entry.target_at(x) or asked() or cute.target("sm_90a")
+    return Limits(t.smem_per_block - BESIDE, t.cluster_size, "tma" in t.features, t.threads_per_sm)
 
 
 @functools.cache
@@ -169,8 +187,8 @@ def spread_rows(
 
     what: the entry, for messages. streamed: the matrices that are read, (M, N) or (tokens, heads, N). others: what has
     rows of that length too, or is one. habit: the kernel's. unit: of how many elements no vector may have those of two,
-    since each vector takes numbers of its own. CuteError for rows longer than a cluster holds, and for those without
-    elements.
+    since each vector takes numbers of its own. Rows longer than a cluster holds, or a block where there are none, are
+    far. CuteError for rows without elements.
 
     Of a GPU it knows, of all kernels, or of one in `habits`: `direct`, bytes of a row, of all streams, up to which it
     is loaded to registers; `resident`, blocks of MOST_THREADS of an SM that read rows once more, or as many threads,
@@ -183,54 +201,64 @@ def spread_rows(
     rows = math.prod(outer)
     if length == 0:
         raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements: give some")
-    known = known_of(habit)
+    known, limits = known_of(habit), limits_at(streamed[0])
     streams = [a for a in streamed if a is not None]
     vector = vector_of(math.gcd(length, unit), [a for a in (*streams, *others) if a is not None])
     size = sum(a.itemsize for a in streams)
-    straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
+    straight = limits.bulk and all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
     again = habit.again and straight and length * size > known.direct
-    most, threads = _shares(known, habit, length, vector, len(streams), size, unit, again)
-    cluster = _power(-(-length // (threads * most)))
-    if cluster > MOST_BLOCKS:
-        longest = threads * MOST_BLOCKS * most
-        raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
-    count = length // vector
+    most, threads = _shares(known, limits, habit, length, vector, len(streams), size, unit, again)
+    cluster, count = _power(-(-length // (threads * most))), length // vector
+    if cluster > 1 and cluster > blocks_at(streamed[0]):
+        return _far(streamed[0], rows, length, vector, habit)
     vectors = -(-count // (threads * cluster))
     teams = max(1, (known.again_block if again else known.block) // threads) if cluster == 1 else 1
+    while teams * threads > 32 and teams * habit.beside > limits.shared:
+        teams //= 2
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
     lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // size  # all teams'
-    whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
+    whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= limits.shared
     if again and whole:
         again, resident, stages = False, 1, 2
     elif again:
         wide = any(vector * a.itemsize > 16 for a in (*streams, *others) if a is not None)
         resident = (known.resident - (wide and len(streams) > 1)) * MOST_THREADS // (threads * teams)
-        resident, stages = max(1, min(resident, SHARED // (each + habit.beside * teams))), 1
+        resident, stages = max(1, min(resident, limits.shared // (each + habit.beside * teams))), 1
     else:
         apart = len(streams) > 1 and vector < 4 and vectors * vector > 16  # each element comes to a register of its own
         many = habit.whole or vectors * vector > 32 or apart
         resident = max(1, 65536 // (threads * teams * (128 if many else 80)))
         ring = habit.whole and straight and threads >= 32
         most_stages = known.stages_full if threads * teams == MOST_THREADS else known.stages
-        stages = min(most_stages, SHARED // (each * resident)) if ring else 0
+        stages = min(most_stages, limits.shared // (each * resident)) if ring else 0
     share = -(-count // cluster) if cluster > 1 else 0
     spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share, not whole)
-    groups = max(1, -(-rows // teams))
+    groups, resident = max(1, -(-rows // teams)), max(1, min(resident, limits.threads // (threads * teams)))
     if whole:
-        groups = min(groups, resident * _at_once(streams[0], cluster))
+        groups = min(groups, resident * max(1, _at_once(streamed[0], cluster)))
     return Spreading(spread, groups, resident)
 
 
+def _far(x: Any, rows: int, length: int, vector: int, habit: Habit) -> Spreading:
+    """Spread rows that are not on chip, each over a block. x: one of the matrices. The others: as of `spread_rows`."""
+    vectors = -(-length // (vector * MOST_THREADS))
+    alone, resident, groups = not habit.whole, 1 if habit.whole else FAR_BLOCKS, max(1, rows)
+    spread = Spread(length, vector, MOST_THREADS, -(-vectors // CHUNK) * CHUNK, 1, alone=alone, far=True)
+    return Spreading(spread, groups if alone else min(groups, max(1, _at_once(x, 1))), resident)
+
+
 def _shares(
-    known: Any, habit: Habit, length: int, vector: int, streams: int, size: int, unit: int, again: bool
+    known: Any, limits: Limits, habit: Habit, length: int, vector: int, streams: int, size: int, unit: int, again: bool
 ) -> tuple[int, int]:  # fmt: skip
     """Choose how many elements of a row a thread has at most, and the threads of a block that share it. streams: how
     many matrices are read. size: bytes of an element of all of them. again: whether rows are read once more. All
     others as of `spread_rows`."""
     if again:
         most = vector * max(1, known.again // streams)
+        while most > vector and MOST_THREADS * most * size > limits.shared:
+            most //= 2
         threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
-        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
+        while threads * most * limits.blocks < length and 2 * threads * most * size <= limits.shared:
             most *= 2  # the longest rows: fewer blocks share an SM
     else:
         most = min(habit.elements, known.short_each) if length <= known.short else habit.elements
@@ -259,7 +287,15 @@ def _clusters(index: int, size: int) -> int:
 
 def _at_once(x: Any, cluster: int) -> int:
     """Count the clusters of that many blocks, one to an SM, that run at once where `x` lies."""
-    sms = entry.multiprocessors(x)
     if cluster == 1 or getattr(getattr(x, "device", None), "type", None) != "cuda":
-        return max(1, sms // cluster)
-    return max(1, _clusters(x.device.index, cluster))
+        return entry.multiprocessors(x) // cluster
+    return _clusters(x.device.index, cluster)
+
+
+def blocks_at(x: Any) -> int:
+    """Count the blocks of the largest cluster that the GPU has room for on which `x` lies; arrays of NumPy's are on one
+    with enough SMs."""
+    blocks = limits_at(x).blocks
+    while hasattr(x, "is_cuda") and blocks > 1 and not _at_once(x, blocks):
+        blocks //= 2
+    return blocks

@@ -16,7 +16,7 @@ from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import LEAST, added, exp, greatest, joined, over_lanes
 from numba_cute.kernels.rows.plan import Habit, matrix, of_rows, separate, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in, total
+from numba_cute.kernels.rows.spread import CHUNK, Stream, Team, row_count, rows_in, total
 from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ __all__ = ["cross_entropy", "softmax"]
 
 ABSENT = float("-inf")
 NAN = float("nan")
-CHUNK = 2  # vectors
 LN_2 = 0.6931471805599453
 
 
@@ -41,16 +40,16 @@ def part_of(team, xs, row, finite):
             most = arch.fmin(most, -LEAST)
         powers = exp(values - most)
         return powers, most, total(powers)
-    return part_in_memory(team, xs, row, finite)
+    return part_in_memory(team, team.spread, xs, row, finite)
 
 
-def part_in_memory(team, xs, row, finite):
-    """The same of a row that lies in shared memory: some vectors at a time, so that few registers hold more blocks of
+def part_in_memory(team, spread, xs, row, finite):
+    """The same of a row that lies in memory: some vectors at a time, so that few registers hold more blocks of
     an SM."""
     xs.wait()
     most, powers = cute.Float32(LEAST), cute.Float32(0)
-    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
-        values = team.read_some(xs.kept, row, ABSENT, first, min(CHUNK, team.spread.vectors - first))
+    for first in cute.range(0, spread.vectors, CHUNK, unroll=1, unroll_full=not spread.far):
+        values = team.read_some(xs.kept, row, ABSENT, first, spread.chunk(first))
         now = values.reduce(cute.ReductionOp.MAX, most)
         if cute.const_expr(finite):
             now = arch.fmin(now, -LEAST)
@@ -68,18 +67,18 @@ def whole_of(team, most, part):
 
 
 def finish(team, xs, y, row, powers, most, whole):
-    """Store a row's results: of a thread's powers, or of the row in shared memory."""
+    """Store a row's results: of a thread's powers, or of the row in memory."""
     if xs.kept is None:
         team.write(y, row, powers * (exp(most - whole[0]) * arch.rcp_approx(whole[1])))
     else:
-        finish_in_memory(team, xs, y, row, whole)
+        finish_in_memory(team, team.spread, xs, y, row, whole)
 
 
-def finish_in_memory(team, xs, y, row, whole):
+def finish_in_memory(team, spread, xs, y, row, whole):
     """The same, some vectors at a time."""
     scale = arch.rcp_approx(whole[1])
-    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
-        count = min(CHUNK, team.spread.vectors - first)
+    for first in cute.range(0, spread.vectors, CHUNK, unroll=1, unroll_full=not spread.far):
+        count = spread.chunk(first)
         values = exp(team.read_some(xs.kept, row, ABSENT, first, count) - whole[0])
         team.put_some(team.at(y, row), row, values * scale, first, count)
 
@@ -100,7 +99,7 @@ def softmax_forward(x, y, spread):
         row = team.following(row)
 
 
-def product_of(team, ys, dys, row):
+def product_of(team, spread, ys, dys, row):
     """What a thread has of a row of y and of dy, if that stays in registers, and the sum of its products."""
     if ys.kept is None:
         p, g = ys.take(team, row, 0), dys.take(team, row, 0)
@@ -108,14 +107,14 @@ def product_of(team, ys, dys, row):
     ys.wait()
     dys.wait()
     sum = cute.Float32(0)
-    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
-        count = min(CHUNK, team.spread.vectors - first)
+    for first in cute.range(0, spread.vectors, CHUNK, unroll=1, unroll_full=not spread.far):
+        count = spread.chunk(first)
         sum += total(team.read_some(ys.kept, row, 0, first, count) * team.read_some(dys.kept, row, 0, first, count))
     return None, None, sum
 
 
 def finish_backward(team, ys, dys, dx, row, p, g, dot):
-    """Store a row's gradients: of what is in registers, or of the rows in shared memory, some vectors at a time, by a
+    """Store a row's gradients: of what is in registers, or of the rows in memory, some vectors at a time, by a
     loop, so that no registers hold those of several rounds."""
     if ys.kept is None:
         team.write(dx, row, p * (g - dot))
@@ -137,7 +136,7 @@ def softmax_backward(dy, y, dx, spread):
     dys.start(team)
     row = team.first
     while row < team.end:
-        p, g, part = product_of(team, ys, dys, row)
+        p, g, part = product_of(team, spread, ys, dys, row)
         dot = team.reduce((part,), added)[0]
         ys.refill(team, row)
         dys.refill(team, row)
@@ -151,15 +150,15 @@ def log_of(whole: Any) -> Any:
     return whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
 
 
-def mean_of(team, xs, row):
+def mean_of(team, spread, xs, row):
     """The mean of a row's elements, of which each is divided first, so that the greatest ones have one. All threads of
     the team, before the row's place is filled again."""
     part = cute.Float32(0)
     if xs.kept is None:
         part = total(team.mean(xs.take(team, row, 0)))
     else:
-        for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
-            count = min(CHUNK, team.spread.vectors - first)
+        for first in cute.range(0, spread.vectors, CHUNK, unroll=1, unroll_full=not spread.far):
+            count = spread.chunk(first)
             part += total(team.mean(team.read_some(xs.kept, row, 0, first, count)))
     return team.reduce((part,), added)[0]
 
@@ -195,7 +194,7 @@ def cross_entropy_forward(x, target, loss, lse, ignored, smoothing, z, spread):
                 if inside:
                     logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
         _, most, part = part_of(team, xs, row, True)
-        mean = None if smoothing is None else mean_of(team, xs, row)
+        mean = None if smoothing is None else mean_of(team, spread, xs, row)
         whole = whole_of(team, most, part)
         if xs.buffers is not None:
             if cute.const_expr(spread.cluster == 1):
@@ -224,8 +223,8 @@ def gradient_of(team, logits, at, first, log, smoothing, z, cap):
     return made * (1.0 - part * part)
 
 
-def finish_losses(team, xs, dx, row, at, log, scale, smoothing, z, cap):
-    """Store a row's gradients: of the row when it comes to registers, or in shared memory, some vectors at a time."""
+def finish_losses(team, spread, xs, dx, row, at, log, scale, smoothing, z, cap):
+    """Store a row's gradients: of the row when it comes to registers, or in memory, some vectors at a time."""
     if xs.kept is None:
         values = xs.take(team, row, ABSENT)
         team.meeting.sync()
@@ -233,8 +232,8 @@ def finish_losses(team, xs, dx, row, at, log, scale, smoothing, z, cap):
         team.write(dx, row, gradient_of(team, values, at, 0, log, smoothing, z, cap) * scale)
     else:
         xs.wait()
-        for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
-            count = min(CHUNK, team.spread.vectors - first)
+        for first in cute.range(0, spread.vectors, CHUNK, unroll=1, unroll_full=not spread.far):
+            count = spread.chunk(first)
             values = team.read_some(xs.kept, row, ABSENT, first, count)
             values = gradient_of(team, values, at, first, log, smoothing, z, cap) * scale
             team.put_some(team.at(dx, row), row, values, first, count)
@@ -259,7 +258,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, smoothing, z, cap
         elif target_of_row < 0 or target_of_row >= spread.length:
             scale = cute.Float32(NAN)  # as the loss is
         at = cute.Int32(target_of_row)
-        finish_losses(team, xs, rows_in(dx), row, at, log, scale, smoothing, z, cap)
+        finish_losses(team, spread, xs, rows_in(dx), row, at, log, scale, smoothing, z, cap)
         row = team.following(row)
 
 

@@ -20,7 +20,10 @@ from numba_cute.kernels.reduce import Meeting, over_lanes
 from numba_cute.nvgpu.cpasync import CopyBulkG2SOp
 from numba_cute.seam import static, traced
 
-__all__ = ["Spread", "Stream", "Team", "row_count", "optional", "rows_in", "total"]
+__all__ = ["CHUNK", "Spread", "Stream", "Team", "row_count", "optional", "rows_in", "total"]
+
+CHUNK = 2
+"""Vectors at a time, of a row that lies in shared or global memory."""
 
 
 @static
@@ -31,7 +34,9 @@ class Spread:
     teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
     again: whether a team has one row alone, which it reads from shared memory once more after the reduction, instead of
     keeping it in registers: more blocks then share an SM. share: vectors of a block in a cluster, where its
-    threads could have more; 0 for as many as they could. alone: whether there are as many teams as rows.
+    threads could have more; 0 for as many as they could. alone: whether there are as many teams as rows. far: whether
+    rows lie neither in registers nor in shared memory, but are read from global memory each time, CHUNK vectors at a
+    time, in loops at run time; then vectors are whole CHUNKs.
     """
 
     length: int
@@ -44,6 +49,7 @@ class Spread:
     again: bool = False
     share: int = 0
     alone: bool = False
+    far: bool = False
 
     @property
     def warps(self) -> int:
@@ -70,9 +76,17 @@ class Spread:
         """Vectors that a thread takes at a time where it goes through a row in a loop: they divide its own."""
         return 2 - self.vectors % 2
 
-    def holds(self, v: int, row: Any) -> bool:
-        """Say whether vector `v` of all threads is there, in all blocks and, unless `row` is None, in all rows."""
-        return (self.threads >= 32 or row is None) and (v + 1) * self.threads * self.vector <= min(self.part, self.last)
+    def chunk(self, first: Any) -> int:
+        """Count the vectors from `first` on of which a thread goes through a row: CHUNK, or the last of those that are
+        known."""
+        return CHUNK if self.far else min(CHUNK, self.vectors - first)
+
+    def holds(self, v: Any, row: Any) -> bool:
+        """Say whether vector `v` of all threads is there, in all blocks and, unless `row` is None, in all rows: as far
+        as it is known before the kernel runs."""
+        if self.far or self.threads < 32 and row is not None:
+            return False
+        return bool((v + 1) * self.threads * self.vector <= min(self.part, self.last))
 
     @property
     def whole(self) -> bool:
@@ -347,7 +361,7 @@ class Stream:
     spread: Spread
     tensor: Any
     buffers: Any
-    kept: Any  # the buffer, where a team has one row alone, which stays there
+    kept: Any  # where a team's row lies, if it has one alone: the buffer, in which it stays, or global memory
     ring: Any  # the buffers, where it goes through the matrix
     barriers: Any
     stage: cute.Int32
@@ -359,7 +373,8 @@ class Stream:
         """Make the stream of the matrix `tensor` for `team`, with its buffers in shared memory. All threads."""
         s = team.spread
         if not s.stages or tensor is None:
-            return Stream(s, tensor, None, None, None, None, cute.Int32(0), cute.Int32(0))
+            there = team.at(tensor, team.first) if s.far and s.alone and tensor is not None else None
+            return Stream(s, tensor, None, there, None, None, cute.Int32(0), cute.Int32(0))
         mine = team.team
         buffers = team.smem.allocate_array(tensor.element_type, s.part * s.stages * s.teams, 128, name="rows")
         barriers = team.smem.allocate_array(cute.Int64, s.stages * s.teams, 8, name="rows have come")
@@ -429,7 +444,8 @@ class Stream:
 
     def wait(self):
         """Wait until the row of this stage has come. All threads of the team."""
-        arch.mbarrier_wait(self.barriers + self.stage, self.parity)
+        if self.barriers is not None:
+            arch.mbarrier_wait(self.barriers + self.stage, self.parity)
 
     def refill(self, team, row):
         """Set off the row that follows `row` by as many as there are stages, in its place. All threads of the team,

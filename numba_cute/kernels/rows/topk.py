@@ -31,7 +31,7 @@ from numba_cute.kernels.rows.bound import (
     value_of,
 )  # fmt: skip
 from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows
-from numba_cute.kernels.rows.spread import Stream, Team, row_count, rows_in
+from numba_cute.kernels.rows.spread import CHUNK, Stream, Team, row_count, rows_in
 from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
@@ -108,16 +108,27 @@ def any_from(values: Any, bound: Any) -> Any:
     return hit
 
 
+def list_vector(team, values, v, there, choice, found, bound):
+    """Put what is not below the Float32 `bound` on the list, of this thread's vector `v`."""
+    if any_from(values, bound):
+        if team.thread + v * team.spread.threads < there:
+            for e in cute.range_constexpr(team.spread.vector):
+                if not values[e, 0] < bound:
+                    noted(found, choice.room, whole_key(key_of(values[e, 0]), column_of(team, v) + e))
+
+
 def list_held(team, held, row, choice, found, bound):
-    """Put what is not below the Float32 `bound` on the list, of a row in registers. All threads of the team."""
+    """Put what is not below `bound` on the list, of a row in registers. All threads of the team."""
     there = team.there(row)
     for v in cute.range_constexpr(team.spread.vectors):
-        values = one_of(held, v)
-        if any_from(values, bound):
-            if team.thread + v * team.spread.threads < there:
-                for e in cute.range_constexpr(team.spread.vector):
-                    if not values[e, 0] < bound:
-                        noted(found, choice.room, whole_key(key_of(values[e, 0]), column_of(team, v) + e))
+        list_vector(team, one_of(held, v), v, there, choice, found, bound)
+
+
+def list_far(team, xs, row, choice, found, bound):
+    """The same of a row in global memory."""
+    there = team.there(row)
+    for v in cute.range(0, team.spread.vectors, unroll=1):
+        list_vector(team, team.read_some(xs.kept, row, ABSENT, v, 1), v, there, choice, found, bound)
 
 
 def list_kept(team, xs, row, choice, found, bound):
@@ -203,6 +214,8 @@ def listed(team, xs, held, row, choice, found):
     team.meeting.sync()
     if xs.kept is None:
         list_held(team, held, row, choice, found, bound)
+    elif cute.const_expr(team.spread.far):
+        list_far(team, xs, row, choice, found, bound)
     else:
         list_kept(team, xs, row, choice, found, bound)
     count = length_of(team, found)
@@ -305,6 +318,16 @@ def topk_forward(x, values, indices, softmax, choice, spread):
         row = team.following(row)
 
 
+def write_zeros(team, dxs, row):
+    """Let what a thread has of a row be 0."""
+    if cute.const_expr(team.spread.far):
+        for first in cute.range(0, team.spread.vectors, CHUNK, unroll=1):
+            zeros = cute.full((team.spread.vector, CHUNK), 0.0, cute.Float32)
+            team.put_some(team.at(dxs, row), row, zeros, first, CHUNK)
+    else:
+        team.write(dxs, row, team.zeros())
+
+
 def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
     """dx (M, N): dvalues at the columns of indices, all (M, k), and else 0; with softmax, of whose values they are."""
     team = Team.create(spread, dx.shape[0], 1)
@@ -317,7 +340,7 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
         if cute.const_expr(softmax):
             for i in range(k):
                 dot += cute.Float32(dvs[real, i]) * cute.Float32(vs[real, i])
-        team.write(dxs, row, team.zeros())
+        write_zeros(team, dxs, row)
         team.meeting.sync()
         for i in range(team.thread, k, spread.threads):
             column = cute.Int32(at[real, i])

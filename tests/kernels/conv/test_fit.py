@@ -57,6 +57,22 @@ def test_a_window_sees_nothing_beside_it(arch):
 
 
 @SLOW
+@pytest.mark.parametrize("arch", ["sm_86", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize(
+    "how", [{"padding": 2, "dilation": 2}, {"padding": 3, "stride": (2, 3), "dilation": 2}], ids=str
+)
+def test_a_tap_that_reaches_no_pixel_of_a_transposed_one_is_not_multiplied(arch, how):
+    """Which is infinite, and around the image are zeros."""
+    torch.manual_seed(0)
+    x, w = torch.randn(1, 8, 2, 5).bfloat16(), torch.randn(8, 8, 3, 3).bfloat16()
+    w[:, :, 0] = torch.inf
+    want = functional.conv_transpose2d(x.double(), w.double(), **how)
+    with cute.simulation(arch, checks=False):
+        got = kernels.conv_transpose2d(x, w, **how)
+    assert want.isfinite().all() and (got.double() - want).norm() <= 0.006 * want.norm()
+
+
+@SLOW
 @pytest.mark.parametrize(
     ("what", "images", "filters", "how"),
     [

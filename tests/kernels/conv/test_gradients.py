@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transposed convolutions and gradients: right against float64, in the simulator with all checks and on a GPU."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,32 @@ def of_filters(x, dy, how):
     for tap, there in windows(how, dy.shape[1:-1]):
         dw[(slice(None), *tap)] = rows @ padded[(slice(None), *there)].reshape(-1, x.shape[-1])
     return dw
+
+
+def test_a_part_walks_the_taps_that_reach_its_pixels_and_no_other():
+    """Of which zeros around the image would make NaN, where a filter is infinite there."""
+    numbers = (range(1, 5), range(1, 5), (1, 2, 3), range(4), (1, 2, 3), (0, 1))
+    for n, taps, stride, padding, dilation, more in itertools.product(*numbers):
+        extent = (n - 1) * stride - 2 * padding + dilation * (taps - 1) + more + 1
+        if more >= stride or extent < 1:
+            continue
+        reached = {(o, t): i for i in range(n) for t in range(taps) for o in [i * stride - padding + dilation * t]}
+        how = walk((taps,), stride, padding, dilation=dilation)
+        for part in parts_of(how, (extent,), (n,)):
+            pixels = range(part.first[0], extent, stride)
+            wanted = {t for o, t in reached if o in pixels}
+            assert part.extents == (len(pixels),) and (part.walk is None) == (not wanted)
+            if part.walk is None:
+                continue
+            (many,), (last,), (step,), (far,) = part.walk.taps, part.last, part.step, part.walk.dilation
+            walked = [last - i * step for i in range(many)]
+            assert set(walked) == wanted and part.walk.out((n,)) == part.extents
+            found = {
+                (o, t): i * far + j - part.walk.before[0] for i, t in enumerate(walked) for j, o in enumerate(pixels)
+            }
+            assert {at: i for at, i in found.items() if 0 <= i < n} == {
+                (o, t): i for (o, t), i in reached.items() if o in pixels
+            }
 
 
 @SLOW

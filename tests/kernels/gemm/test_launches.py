@@ -1,12 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches of the GEMM: what is made of arrays is made anew in machine code where others lie elsewhere. No GPU."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.kernels.gemm import Epilogue, Plan, bias, gelu, residual, scale, total
+from numba_cute import kernels
+from numba_cute.kernels import entry
+from numba_cute.kernels.gemm import (
+    Epilogue,
+    Plan,
+    Umma,
+    bias,
+    gelu,
+    grouped,
+    mixed,
+    residual,
+    scale,
+    total,
+    umma_outer,
+    umma_plan,
+)
 from numba_cute.kernels.gemm.operands import swapped, view
 from numba_cute.kernels.gemm.plan import alone_of, arguments, clusters_of, plan, scratch_of
 from numba_cute.kernels.gemm.shares import Shares, part_of_k, share_of
@@ -49,6 +66,43 @@ def test_an_epilogue_is_known_by_what_it_does_and_not_by_its_tensors():
     assert one.form == other.form and hash(one.form) == hash(other.form)
     assert one.tensors == ["a", "b", "c"] and [x.tensor for x in other.given] == ["d", "e", "f"]
     assert one.matrix == "b" and (bias("a") | residual("b")).form != (residual("b") | bias("a")).form
+
+
+@pytest.mark.parametrize(("arch", "cut"), [("sm_90a", Plan()), ("sm_90a", Plan(64, 1, 2)), ("sm_100a", Umma(256, 2))])
+def test_a_cluster_that_a_gpu_has_no_room_for_is_refused_in_words_and_never_chosen(arch, cut):
+    torch = pytest.importorskip("torch")
+    a, b = torch.ones(256, 256).bfloat16(), torch.ones(256, 256).bfloat16()
+    c, groups = torch.empty(256, 256).bfloat16(), torch.ones(1, 256, 256).bfloat16()
+    few = "a cluster has 2 CTAs, one to an SM, and this GPU has no room for one"
+    with cute.simulation(arch, sms=1):
+        with pytest.raises(cute.CuteError, match=few):
+            kernels.matmul(a, b, cut=cut)
+        with pytest.raises(cute.CuteError, match=few):
+            grouped.plan(a, groups, None, c, cut=grouped.Cut(128, (2, 1)) if arch == "sm_90a" else cut)
+        if arch == "sm_100a":
+            with pytest.raises(cute.CuteError, match=few):
+                umma_outer.plan(a, b, None, groups, cut)
+            assert umma_plan.plan(c, 256, cute.BFloat16, 1, cute.target(arch)).ctas == 1
+        else:
+            found = plan(view(c), 256, cute.BFloat16, 1)
+            assert found.sharers * found.parts == 1
+
+
+@pytest.mark.parametrize("sms", [1, 2, 3])
+def test_weights_of_four_bits_are_cut_for_few_sms(sms):
+    def room(ctas):
+        return sms // ctas
+
+    found = mixed.cut_of(3, 1, 3, 1, room)
+    assert found.sharers * found.parts <= sms
+    w, x = kernels.int4_weights(np.zeros((8, 300), np.int8), np.ones((8, 3), np.float16)), np.ones((3, 304), np.float16)
+    cut = mixed.Cut(256, sharers=4)
+    with (
+        mock.patch.object(mixed, "most_clusters", lambda x, ctas: room(ctas)),
+        mock.patch.object(entry, "check_target"),
+        pytest.raises(cute.CuteError, match="a cluster has 4 CTAs, one to an SM, and this GPU has no room for one"),
+    ):
+        mixed.plan(x[:, :300], w.words, w.factors, np.ones((3, 8), np.float16), w.middle, 8, cut)
 
 
 @cuda.jit

@@ -24,6 +24,8 @@ SPREADS = {
     "a cluster of even shares": (Spread(1000, 8, 64, 2, 1, 2, 0, False, 63), 5, 5),
     "teams that read again": (Spread(1000, 8, 64, 2, 2, 1, 1, True), 5, 3),
     "warps that read again": (Spread(248, 8, 32, 1, 2, 1, 1, True), 5, 3),
+    "far rows": (Spread(1000, 8, 64, 2, 1, alone=True, far=True), 5, 5),
+    "far rows, one element at a time": (Spread(333, 1, 64, 6, 1, alone=True, far=True), 5, 5),
     "one element at a time": (Spread(37, 1, 16, 3, 8), 9, 1),
 }
 """By what they show: a spread, rows, and groups of blocks."""

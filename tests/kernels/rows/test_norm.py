@@ -124,6 +124,21 @@ def test_gradients_of_rows_that_are_read_twice_are_right(rng, name, residual):
     near(got[2], want[2], F32, 4)
 
 
+@pytest.mark.parametrize(
+    "residual", [pytest.param(False, marks=pytest.mark.slow), pytest.param(True, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("centred", [False, True])
+def test_sums_over_far_rows_are_in_global_memory(rng, centred, residual):
+    spread, rows, groups = Spread(1000, 8, 32, 4, 1, far=True), 5, 2
+    given, (_, s, mean, rstd, _) = case(rng, rows, spread.length, BF16, centred, residual)
+    s, found = s.astype(BF16), (None, None, mean.astype(np.float32) if centred else None, rstd.astype(np.float32))
+    got, want = backward(rng, s, given, found, spread, groups, BF16, centred, residual)
+    near(got[0], want[0], BF16, 2)
+    near(got[1], want[1], F32, 4)
+    if centred:
+        near(got[2], want[2], F32, 4)
+
+
 def test_rows_have_gradients_without_sums(rng):
     x, dy = rng.standard_normal((2, 11, 60)).astype(np.float32)
     dx, rstd = np.full_like(x, np.nan), (1 / np.sqrt((x * x).mean(1))).astype(np.float32)
