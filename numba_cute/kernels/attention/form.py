@@ -62,7 +62,8 @@ class Form(NamedTuple):
     @property
     def registers(self):
         """Of a thread of the producer's warpgroup, and of the others."""
-        of_two = (24, 240) if self.block is None else (40, 232)  # who reads lists needs more
+        # who reads lists, or many pages, needs more
+        of_two = ((24, 240), (40, 232), (56, 224))[(self.block is not None) + by_lanes(self)]
         return {1: (128, 240), 2: of_two, 3: (32, 160)}[self.groups]
 
     @property
@@ -85,6 +86,12 @@ class Form(NamedTuple):
     def chunk(self):
         """Keys that one copy brings."""
         return math.gcd(self.page, self.tile_n) if self.page else self.tile_n
+
+
+def by_lanes(form):
+    """Say whether a block of keys lies in so many pieces that each lane of the warp that copies them finds one: all of
+    them fit in no lane's registers. form: one, or an `umma_form.Form`."""
+    return form.tile_n // form.chunk > 4
 
 
 def multiplies(form):

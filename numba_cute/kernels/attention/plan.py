@@ -91,6 +91,7 @@ def tile_of(form, few=False):
     most_rows = 64 if few else 192 if max(d, dv) <= 64 and plain else 128
     tile_m = next(m for m in (192, 128, 64) if rows % m == 0 and m <= most_rows)
     registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
+    registers -= 0 if plain else 16
     short = few or form.left or form.right or page or form.mask is not None
     most = 128 if short else 192 if form.narrow else habit_of(form).get("keys", 176)
     each, step = (20, 64) if form.narrow else (24, 16)

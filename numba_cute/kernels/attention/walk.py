@@ -8,8 +8,8 @@ import numba_cute as cute
 from numba_cute import arch
 
 from . import masks, split, visits
+from .form import by_lanes
 from .schedule import divided, next_told, tile_at
-
 
 @cuda.jit
 def sequence(cu, used, b, rows):
@@ -114,7 +114,12 @@ def make_mask(form):
 def make_load(form):
     """The function that brings a block of keys, or values, to shared memory."""
     tile_n, cluster, page, chunk = form.tile_n, form.cluster, form.page, form.chunk
-    share = (1 << cluster) - 1
+    share, lanes = (1 << cluster) - 1, by_lanes(form)
+
+    @cuda.jit
+    def page_of(pages, b, key, keys):
+        """The number of the page that has a key of sequence b; of one beyond the last, that of the last."""
+        return cute.Int32(pages[b, max(0, min(key, keys - 1)) // page])
 
     @cuda.jit
     def load(tma, source, target, place, stage, pages, b, n, keys):
@@ -123,6 +128,13 @@ def make_load(form):
             cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier, mcast_mask=share)
         elif cute.const_expr(page == 0):
             cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier)
+        elif cute.const_expr(lanes):
+            of_lane = page_of(pages, b, cute.Int32(n * tile_n + min(arch.lane_idx(), tile_n // chunk - 1) * chunk), keys)
+            for c in cute.range(tile_n // chunk, unroll=1):
+                key = cute.Int32(n * tile_n + c * chunk)
+                number = arch.shuffle_sync(of_lane, c)
+                cute.copy(tma, source[None, key % page // chunk, number], target[None, c, place],
+                          tma_bar_ptr=stage.barrier)  # fmt: skip
         else:
             for c in cute.range_constexpr(tile_n // chunk):
                 key = n * tile_n + c * chunk

@@ -138,13 +138,13 @@ def test_a_window_and_a_length_that_are_more_than_all_are_all(longest):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [16, 128])
-def test_keys_and_values_may_lie_in_pages(page):
+@pytest.mark.parametrize("page, tile_n", [(8, 48), (16, 32), (128, 32)])
+def test_keys_and_values_may_lie_in_pages(page, tile_n):
     used = np.array([70, 130], np.int32)
-    pages = np.random.default_rng(1).permutation(2 * 10)[: 2 * -(-130 // page)].reshape(2, -1).astype(np.int32)
-    q, k, v = random(BF16, (2, 5, 2, 64), (20, page, 1, 64), (20, page, 1, 64))
-    lengths = Lengths(used=used, pages=pages)
-    o, lse = simulate(q, k, v, CAUSAL, BF16, (2, 2, 5), lengths=lengths, pack=2, **SMALL)
+    pages = np.random.default_rng(1).permutation(2 * 17)[: 2 * -(-130 // page)].reshape(2, -1).astype(np.int32)
+    q, k, v = random(BF16, (2, 5, 2, 64), (34, page, 1, 64), (34, page, 1, 64))
+    options = {**SMALL, "tile": (64, tile_n)}
+    o, lse = simulate(q, k, v, CAUSAL, BF16, (2, 2, 5), lengths=Lengths(used=used, pages=pages), pack=2, **options)
     for b in range(2):
         flat_k, flat_v = (x[pages[b]].reshape(-1, 1, 64)[: used[b]] for x in (k, v))
         reference.check(o[b], lse[b], *reference.attention(q[b], flat_k, flat_v, window=CAUSAL))
