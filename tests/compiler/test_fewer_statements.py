@@ -71,7 +71,19 @@ def test_constants_that_nothing_reads_are_left_out(inferred):
     made = [i for i in found if type(i) is ir.Assign and type(i.value) is ir.Const]
     assert len(made) > 8
     assert {i.target.name for i in made} - read == {"last"}  # which each copy sets anew
-    assert not [str(i) for i in found if type(i) is ir.Assign and i.target.name.startswith("i.")]
+
+
+def copied(out):
+    for i in cute.range_constexpr(4):
+        j = i
+        out[j] = j
+
+
+def test_copies_of_a_loop_read_their_index_by_one_name(inferred):
+    out = np.zeros(4, np.int64)
+    Native(copied, (out,)).run(1, out)
+    assert out.tolist() == [0, 1, 2, 3]
+    assert not [str(i) for i in inferred["copied"] if type(i) is ir.Assign and isinstance(i.value, ir.Var)]
 
 
 def test_a_debugger_finds_them(inferred, monkeypatch):
