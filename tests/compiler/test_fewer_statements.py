@@ -141,3 +141,13 @@ def test_names_in_modules_of_the_library_are_loaded_at_once(inferred):
 
 def test_what_is_not_the_librarys_is_loaded_as_it_is_written():
     assert not module_names.load_at_once(run_frontend(lambda out: np.zeros(out)), None)
+
+
+def untyped(out):
+    out[0] = cute.Timeline(3)
+
+
+def test_what_has_no_type_is_refused_where_it_is_read():
+    with pytest.raises(cute.CuteError, match="Timeline") as e:
+        cute.compile(untyped, (np.zeros(2, np.int64),))
+    assert "out[0] = cute.Timeline(3)" in str(e.value)
