@@ -71,7 +71,19 @@ def test_constants_that_nothing_reads_are_left_out(inferred):
     made = [i for i in found if type(i) is ir.Assign and type(i.value) is ir.Const]
     assert len(made) > 8
     assert {i.target.name for i in made} - read == {"last"}  # which each copy sets anew
-    assert not [str(i) for i in found if type(i) is ir.Assign and i.target.name.startswith("i.")]
+
+
+def copied(out):
+    for i in cute.range_constexpr(4):
+        j = i
+        out[j] = j
+
+
+def test_copies_of_a_loop_read_their_index_by_one_name(inferred):
+    out = np.zeros(4, np.int64)
+    Native(copied, (out,)).run(1, out)
+    assert out.tolist() == [0, 1, 2, 3]
+    assert not [str(i) for i in inferred["copied"] if type(i) is ir.Assign and isinstance(i.value, ir.Var)]
 
 
 def test_a_debugger_finds_them(inferred, monkeypatch):
@@ -129,3 +141,13 @@ def test_names_in_modules_of_the_library_are_loaded_at_once(inferred):
 
 def test_what_is_not_the_librarys_is_loaded_as_it_is_written():
     assert not module_names.load_at_once(run_frontend(lambda out: np.zeros(out)), None)
+
+
+def untyped(out):
+    out[0] = cute.Timeline(3)
+
+
+def test_what_has_no_type_is_refused_where_it_is_read():
+    with pytest.raises(cute.CuteError, match="Timeline") as e:
+        cute.compile(untyped, (np.zeros(2, np.int64),))
+    assert "out[0] = cute.Timeline(3)" in str(e.value)

@@ -9,7 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from numba.cuda.core import ir
+from numba.cuda.core.errors import NumbaError
 
+from ...seam import CuteError
 from ...seam.ground.packages import is_librarys
 from ..bridge.object_types import Value
 from .definitions import instructions
@@ -34,13 +36,22 @@ def load_at_once(func_ir: Any, typingctx: Any) -> bool:
             if isinstance(found, ModuleType):
                 if inst.target.name.startswith("$") and is_librarys(found):
                     modules[inst.target.name] = found
-            elif callable(found) and isinstance(typingctx.resolve_value_type(found), Value):
+            elif callable(found) and _is_value(found, typingctx):
                 name = f"{modules[expr.value.name].__name__}.{expr.attr}"  # not one that a builtin has
                 inst.value = ir.Global(name, found, expr.loc)
                 changed = True
     if changed:
         _leave_out_unread(func_ir.blocks, modules.keys())
     return changed
+
+
+def _is_value(found: Any, typingctx: Any) -> bool:
+    """Say whether what a module holds is a function or an object of this library's to a kernel. What has no type is
+    refused where it is read."""
+    try:
+        return isinstance(typingctx.resolve_value_type(found), Value)
+    except (ValueError, NumbaError, CuteError):
+        return False
 
 
 def _modules(blocks: dict[int, Any]) -> dict[str, ModuleType]:
