@@ -67,7 +67,7 @@ def centred(team, xs, row):
     """Take a row, and give its mean, its elements less that, None of one that is far, and the sum of their squares. All
     threads of the team."""
     if cute.const_expr(team.spread.far):
-        m, squares = statistics_of_far(team, xs, None, None, row, True)
+        m, squares = statistics_of_far(team, xs, None, None, None, row, True)
         return m, None, squares
     values = xs.take(team, row, 0)
     m = team.mean(team.reduce((total(values),), added)[0])
