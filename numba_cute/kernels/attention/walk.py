@@ -11,6 +11,7 @@ from . import masks, split, visits
 from .form import by_lanes
 from .schedule import divided, next_told, tile_at
 
+
 @cuda.jit
 def sequence(cu, used, b, rows):
     """The first row of sequence b, and how many it has: of all as many, or where `cu` and `used` say."""
@@ -129,7 +130,9 @@ def make_load(form):
         elif cute.const_expr(page == 0):
             cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier)
         elif cute.const_expr(lanes):
-            of_lane = page_of(pages, b, cute.Int32(n * tile_n + min(arch.lane_idx(), tile_n // chunk - 1) * chunk), keys)
+            of_lane = page_of(
+                pages, b, cute.Int32(n * tile_n + min(arch.lane_idx(), tile_n // chunk - 1) * chunk), keys
+            )
             for c in cute.range(tile_n // chunk, unroll=1):
                 key = cute.Int32(n * tile_n + c * chunk)
                 number = arch.shuffle_sync(of_lane, c)
