@@ -18,8 +18,6 @@ __all__ = [
     "raised", "rounded", "some_of", "statistics_of_far", "sum_in_memory",
 ]  # fmt: skip
 
-PART = 16
-"""Elements of a thread, of each row, whose loads are on their way at once."""
 BOTH_SUMS = 16
 """Elements of a row for which a thread has registers, and for the sums of dweight and dbias too."""
 
@@ -47,17 +45,15 @@ def some_of(team, xs, residuals, row, first, count):
 
 
 def loaded(team, xs, residuals, summed, row):
-    """Give what a thread has of a row, x and residual together, which goes to summed too. It is loaded some vectors at
-    a time: the assembler would put all loads first, of both, for which there are no registers."""
+    """Give what a thread has of a row, x and residual together, which goes to summed too. It is loaded a vector at a
+    time: all of x, and then all of the residual, have no registers."""
     x, more = xs.place(team, row), residuals.place(team, row)
     made = team.sums()
     for v in cute.range_constexpr(team.spread.vectors):
-        s = together(team, x, more, residuals, v, 1)
+        s = together(team, x, more, residuals, v)
         if summed is not None:
             team.put_some(team.at(cute.make_tensor(summed), row), row, s, v, 1)
         made[None, v, None].store(s)
-        if cute.const_expr((v + 1) * team.spread.vector % PART == 0):
-            arch.sync_warp()
     return made[None, None, 0].load()
 
 
@@ -69,9 +65,9 @@ def at_once(spread: Any, residual: Any, *lines: Any) -> int:
     return CHUNK if spread.far or not (wide or residual is not None) else 1
 
 
-def together(team, x, more, residuals, first, count):
-    """x + residual of some vectors of a row, where they lie: the last row's, where there is no such row."""
-    s = team.read_some(x, None, 0, first, count) + team.read_some(more, None, 0, first, count)
+def together(team, x, more, residuals, v):
+    """x + residual of vector v of a row, where they lie: the last row's, where there is no such row."""
+    s = team.read_some(x, None, 0, v, 1) + team.read_some(more, None, 0, v, 1)
     return rounded(s, residuals.tensor)
 
 
@@ -81,7 +77,7 @@ def sum_in_memory(team, xs, residuals, summed, row, m, squared):
     x, more = xs.place(team, row), residuals.place(team, row)
     sum = cute.Float32(0)
     for v in cute.range_constexpr(team.spread.vectors):
-        s = together(team, x, more, residuals, v, 1)
+        s = together(team, x, more, residuals, v)
         if summed is not None:
             team.put_some(team.at(cute.make_tensor(summed), row), row, s, v, 1)
         if m is not None:
