@@ -50,8 +50,10 @@ def choice_of(k: int, spread: Spread) -> Choice:
     group = 1
     while 2 * group * GROUPS * each <= held and group < spread.vectors * spread.vector:
         group *= 2
-    if spread.far:
-        group = max(group, spread.vector)  # whole vectors, of which such a row has many
+    if spread.far:  # whole vectors, of which such a row has many; and maxima for which a warp has registers
+        group = max(group, spread.vector)
+        while group * -(-GROUPS * each // spread.threads) < spread.vectors * spread.vector:
+            group *= 2
     elif group == 1 and spread.length <= room:
         group = 0
     return Choice(k, room, group, each)
