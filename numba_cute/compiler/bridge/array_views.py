@@ -48,11 +48,10 @@ def view_of(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
     return view
 
 
-def given_array(view: seam.ArrayView) -> tuple[types.Array, Any] | None:
-    """Return the type and the LLVM value of the array that was given to traced code, if a view is of one: what gives it
+def given_array(view: seam.ArrayView) -> Any:
+    """Return the type and the LLVM value of the array that was given to traced code; None of a view of none. What gives it
     back, as a named tuple that holds it, gives the array, which has elements."""
-    found: tuple[types.Array, Any] | None = vars(view).get(_GIVEN)
-    return found
+    return vars(view).get(_GIVEN)
 
 
 def _data_address(builder: Any, data: Any, shared: bool) -> Number:

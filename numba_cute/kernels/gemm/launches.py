@@ -85,7 +85,7 @@ def scratch(c: Any, counts: tuple[int, int]) -> tuple[Any, Any]:
 def clusters_here(cut: Plan) -> int:
     """Count the clusters of a cut that fit on the current device."""
     ctas = cut.sharers * cut.parts
-    return some_clusters(f"gemm: {cut}", int(utils.HardwareInfo().get_max_active_clusters(ctas)), ctas)
+    return int(some_clusters(f"gemm: {cut}", utils.HardwareInfo().get_max_active_clusters(ctas), ctas))
 
 
 def sms_here() -> int:

@@ -262,7 +262,7 @@ def scratch_of(c: Any, cut: Umma, most: int, epilogue: Epilogue | None = None) -
 def clusters_here(cut: Umma) -> int:
     """Count the clusters of a cut that fit on the current device."""
     ctas = math.prod(cut.shape)
-    return some_clusters(f"gemm: {cut}", int(utils.HardwareInfo().get_max_active_clusters(ctas)), ctas)
+    return int(some_clusters(f"gemm: {cut}", utils.HardwareInfo().get_max_active_clusters(ctas), ctas))
 
 
 def loads_of_pieces(like: Any, dtype: Any, smem: Any, piece: Any, extents: tuple[int, int]) -> tuple[Any, Any]:

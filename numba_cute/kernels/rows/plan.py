@@ -223,7 +223,8 @@ def spread_rows(
         resident = known.resident * MOST_THREADS // (threads * teams)
         resident, stages = max(1, min(resident, limits.shared // (each + habit.beside * teams))), 1
     else:
-        resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))
+        registers = 128 if vectors * vector > 32 or habit.whole else 80 if limits.bulk else 96
+        resident = max(1, 65536 // (threads * teams * registers))
         ring = habit.whole and straight and threads >= 32
         most_stages = known.stages_full if threads * teams == MOST_THREADS else known.stages
         stages = min(most_stages, limits.shared // (each * resident)) if ring else 0
@@ -258,6 +259,8 @@ def _shares(
             most *= 2  # the longest rows: fewer blocks share an SM
     else:
         most = min(habit.elements, known.short_each) if length <= known.short else habit.elements
+        if not limits.bulk and (habit.beside or habit.whole and size > 8):  # longer ones have no registers there
+            most = min(most, habit.elements // 2)
         if unit and length <= known.short:
             most = min(most, OWN_NUMBERS * vector)
         least = known.long_threads if habit.whole and length >= known.long else 8
