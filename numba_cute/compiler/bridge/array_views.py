@@ -49,8 +49,8 @@ def view_of(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
 
 
 def given_array(view: seam.ArrayView) -> Any:
-    """Return the type and the LLVM value of the array that was given to traced code; None of a view of none. What gives it
-    back, as a named tuple that holds it, gives the array, which has elements."""
+    """Return the type and the LLVM value of the array that was given to traced code; None of a view of none. What gives
+    it back, as a named tuple that holds it, gives the array, which has elements."""
     return vars(view).get(_GIVEN)
 
 
