@@ -36,13 +36,14 @@ SOME = (1024, 4096, 16384, 65536, 262144)
 PEERS = (4096, 65536)
 CHOSEN = {64: 8, 256: 8, 1024: 8, 4096: 32, 8192: 128, 32768: 128, 65536: 64, 131072: 128}
 """The k of top-k, by the length of a row."""
+DEVICE = "cuda"
 PACE = Pace(turn=0.012, least=0.05, most=0.15)
 
 Launches = dict[str, Callable[[], Any]]
 
 
 def random(*shape: int) -> Any:
-    return torch.randn(shape, device="cuda").to(torch.bfloat16)
+    return torch.randn(shape, device=DEVICE).to(torch.bfloat16)
 
 
 def leaf(x: Any) -> Any:
@@ -89,8 +90,8 @@ def forward_launches(op: str, rows: int, n: int, y: Any, x: Any) -> Launches:
         theirs = compiled(probabilities)
         return {"ours": lambda: cute.kernels.softmax(x, out=y), "torch.compile": lambda: theirs(x)}
     if op == "cross_entropy":
-        target, theirs = torch.randint(0, n, (rows,), device="cuda"), compiled(losses)
-        ours = lambda: softmax.CROSS_ENTROPY(x, target, -100)  # noqa: E731
+        target, theirs = torch.randint(0, n, (rows,), device=DEVICE), compiled(losses)
+        ours = lambda: softmax.CROSS_ENTROPY(x, target, -100, 0.0, 0.0, False)  # noqa: E731
         return {"ours": ours, "torch.compile": lambda: theirs(x, target)}
     if op == "rotary":  # 32 heads of 128
         x, y = x.view(-1, 32, 128), y.view(-1, 32, 128)
@@ -98,7 +99,7 @@ def forward_launches(op: str, rows: int, n: int, y: Any, x: Any) -> Launches:
         theirs = compiled(turned)
         return {"ours": lambda: cute.kernels.rotary(x, cos, sin, out=y), "torch.compile": lambda: theirs(x, cos, sin)}
     if op == "topk":
-        out = x.new_empty(rows, CHOSEN[n]), torch.empty(rows, CHOSEN[n], device="cuda", dtype=torch.int64)
+        out = x.new_empty(rows, CHOSEN[n]), torch.empty(rows, CHOSEN[n], device=DEVICE, dtype=torch.int64)
         ours = lambda: topk.FORWARD_ENTRY(x, CHOSEN[n], False, into=out)  # noqa: E731
         return {"ours": ours, "torch": lambda: torch.topk(x, CHOSEN[n])}
     w, rms_norm = random(n), op == "rmsnorm"
@@ -115,15 +116,15 @@ def backward_launches(op: str, rows: int, n: int, y: Any, x: Any, peers: bool) -
         ours: Any = lambda: softmax.SOFTMAX_BACKWARD(dy, x, into=(y,))  # noqa: E731
         given: Any = (probabilities, (x,), dy)
     elif op == "cross_entropy backward":
-        target, dloss = torch.randint(0, n, (rows,), device="cuda"), torch.rand(rows, device="cuda")
+        target, dloss = torch.randint(0, n, (rows,), device=DEVICE), torch.rand(rows, device=DEVICE)
         lse = x.logsumexp(-1).float()
-        ours = lambda: softmax.CROSS_ENTROPY_BACKWARD(x, target, lse, dloss, -100, into=(y,))  # noqa: E731
+        ours = lambda: softmax.CROSS_ENTROPY_BACKWARD(x, target, lse, dloss, -100, 0.0, 0.0, into=(y,))  # noqa: E731
         given = (losses, (x, target), dloss.to(x.dtype))
     else:
         centred = op == "layernorm backward"
-        mean, rstd = (torch.rand(rows, device="cuda") for _ in range(2))
+        mean, rstd = (torch.rand(rows, device=DEVICE) for _ in range(2))
         ours = lambda: norm.BACKWARD_ENTRY(  # noqa: E731
-            dy, x, w, mean, rstd, None, centred, True, centred, into=(y, None, None)
+            dy, x, w, mean, rstd, None, 0.0, centred, True, centred, into=(y, None, None)
         )
         given = (layer if centred else rms, (x, w), dy)
     if not peers:

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from numba_cute import CuteError
+from numba_cute.isa.form.targets import answering_for
 from numba_cute.kernels.moves import permute
 from numba_cute.kernels.rows import groupnorm, norm, rotary, softmax, topk
 from numba_cute.kernels.rows.topk import LARGEST_K
@@ -129,9 +130,8 @@ WEIGHTED = ("none", "weight", "bias", "weight and bias")
 
 
 def groupnorm_split(*, length: int, dtype: Any, weighted: str) -> Any:
-    """The two kernels of groups longer than a cluster holds, whose rows are parts of channels, of a block at most."""
-    if length > groupnorm.BLOCK:
-        raise CuteError("groupnorm: parts are shorter")
+    """The two kernels of groups longer than a cluster holds, whose rows are parts of channels, or channels of as many
+    places as have no divisor."""
     grouping = groupnorm.Grouping(4, 2, 4 * length, 4)
     x, v = matrix(length, dtype), line(ROWS)
     reading, writing = groupnorm.split_works(x, x, grouping)
@@ -196,6 +196,36 @@ def moved(*, order: tuple[int, ...], size: int, extents: tuple[int, ...]) -> Any
     return [launched(work, x, y)]
 
 
+NORMS = {"others": F32, "weighted": True, "adds": True, "offset": 1.0, "packed": False}
+GIVEN_LOSSES = {"smoothing": 0.1, "z": 0.1, "targets": I64}
+ELSEWHERE: dict[str, Works] = {
+    "softmax": softmax_forward,
+    "softmax backward": softmax_backward,
+    "cross_entropy": functools.partial(cross_entropy_forward, saved=True, **GIVEN_LOSSES),
+    "cross_entropy backward": functools.partial(cross_entropy_backward, **GIVEN_LOSSES),
+    **{f"topk {k}": functools.partial(topk_forward, k=k, weighs=True) for k in (8, LARGEST_K // 2, LARGEST_K)},
+    "topk backward": functools.partial(topk_backward, k=8, weighs=True),
+    **{f"norm {c}": functools.partial(norm_forward, centred=c, **NORMS) for c in (False, True)},
+    **{f"norm backward {c}": functools.partial(norm_backward, centred=c, **NORMS) for c in (False, True)},
+    "groupnorm in parts": functools.partial(groupnorm_split, weighted="weight and bias"),
+    "groupnorm backward": functools.partial(groupnorm_backward, weighted=True),
+}  # fmt: skip
+"""Of each kernel the one with all that it may have."""
+
+
+def elsewhere(*, target: str, what: str, length: int, dtype: Any) -> Any:
+    """A kernel as it is launched on another GPU than an H200."""
+    with answering_for(target):
+        return ELSEWHERE[what](length=length, dtype=dtype)
+
+
+def is_elsewhere(**given: Any) -> bool:
+    try:
+        return bool(elsewhere(**given))
+    except CuteError:
+        return False
+
+
 OPTIONS = {
     "centred": [False, True], "weighted": [False, True], "adds": [False, True], "packed": [False, True],
     "free": {"offset": [0.0, 1.0]},
@@ -218,6 +248,13 @@ SPACES: dict[str, Callable[[], Space]] = {
     "cross_entropy backward": lambda: space(cross_entropy_backward, LOSSES, dtype=FLOATS),
     "topk": lambda: space(topk_forward, **TOPK),
     "topk backward": lambda: space(topk_backward, **TOPK),
+    "rows elsewhere": lambda: Space(
+        {
+            "target": ("sm_80", "sm_86", "sm_89", "sm_120"), "what": list(ELSEWHERE), "dtype": FLOATS,
+            "length": [1, 60, 1000, 8192, 16384, 32768, 50001, 262144, 300000],
+        },
+        is_elsewhere, elsewhere,
+    ),
     "rotary": lambda: Space(
         {
             "dtype": FLOATS, "others": FLOATS, "dim": [64, 66, 128, 256], "part": [2, 4], "heads": [1, 3, 32],

@@ -16,9 +16,8 @@ from types import MemberDescriptorType, SimpleNamespace
 from typing import Any, cast
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
+from numba.cuda import types
 from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, promotion, seam
 from ...layout.int_tuple import Part
@@ -35,6 +34,7 @@ from ..emit.leaves import Number, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
+from .array_views import given_array, view_of
 from .effects import objects_in
 from .field_types import check_assignment, plain_type, run_time
 from .given_floats import GivenFloat
@@ -42,7 +42,6 @@ from .leaf_types import TENSOR_MAP, leaf_type, make_leaf
 from .list_types import is_list, list_type
 from .object_types import BoundJitted, BoundTraced, StructRef, Value
 from .settings import set_later
-from .shared_arrays import SharedArray
 
 _I32 = ir.IntType(32)
 
@@ -128,7 +127,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, BoundJitted):
         return functools.partial(ty.dispatcher, abstract(ty.this, value, tracer))
     if isinstance(ty, types.Array):
-        return _array(ty, value, tracer)
+        return view_of(ty, value, tracer)
     if isinstance(ty, types.SliceType):
         return Part()
     if isinstance(ty, types.EllipsisType):
@@ -153,48 +152,6 @@ def _member(builder: Any, value: Any, i: int) -> Any:
     return builder.extract_value(value, i)
 
 
-def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
-    dtype = _DTYPES.get(ty.dtype)
-    if dtype is None:
-        raise CuteError(f"an array of {ty.dtype} has no CuTe element type")
-    shared = isinstance(ty, SharedArray)
-    if tracer.builder is None:
-        data: Any = Number(types.uint32 if shared else types.uint64)
-        shape: tuple[Any, ...] = tuple(Number(types.int64) for _ in range(ty.ndim))
-        strides: tuple[Any, ...] = shape
-    else:
-        b = tracer.builder
-        array = make_array(ty)(tracer.context, b, value)
-        data = _data_address(b, array.data, shared)
-        shape = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
-        strides = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
-    size = dtype.bytes
-    elements: list[Any] = [tracer.arith("sdiv", s, size) for s in strides]
-    if ty.layout == "C":
-        elements[-1:] = [1]
-    elif ty.layout == "F":
-        elements[:1] = [1]
-    if shared and ty.extents is not None:
-        shape, elements = ty.extents, ty.strides
-    return seam.ArrayView(dtype, data, shape, tuple(elements), not ty.mutable, shared, getattr(ty, "alignment", 0))
-
-
-def _data_address(builder: Any, data: Any, shared: bool) -> Number:
-    """Return where an array's elements begin: anywhere in memory, or in shared memory."""
-    if not shared:
-        return Number(types.uint64, builder.ptrtoint(data, ir.IntType(64)))
-    there = builder.addrspacecast(data, ir.PointerType(data.type.pointee, 3))
-    return Number(types.uint32, builder.ptrtoint(there, _I32))
-
-
-_DTYPES = {
-    types.boolean: dtypes.Boolean, types.int8: dtypes.Int8, types.int16: dtypes.Int16, types.int32: dtypes.Int32,
-    types.int64: dtypes.Int64, types.uint8: dtypes.Uint8, types.uint16: dtypes.Uint16, types.uint32: dtypes.Uint32,
-    types.uint64: dtypes.Uint64, types.float16: dtypes.Float16, types.bfloat16: dtypes.BFloat16,
-    types.float32: dtypes.Float32, types.float64: dtypes.Float64,
-}  # fmt: skip
-
-
 @tree.types_objects
 def numba_type(obj: Any) -> types.Type:
     """Return the Numba type of what traced code returned."""
@@ -208,6 +165,8 @@ def numba_type(obj: Any) -> types.Type:
         return GivenFloat(obj) if promotion.followed() else types.float64
     if isinstance(obj, StructProxy):
         return obj._ty
+    if type(obj) is seam.ArrayView and given_array(obj) is not None:
+        return given_array(obj)[0]
     if isinstance(obj, Kept):
         return slot_of(obj)._ty
     if seam.is_struct_class(type(obj)):
@@ -232,6 +191,8 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
         return context.get_dummy_value()
     if isinstance(ty, GivenFloat):
         return context.get_constant(types.float64, ty.value)
+    if isinstance(ty, types.Array):
+        return given_array(obj)[1]
     if isinstance(ty, (types.Number, types.Boolean)):
         return tracer.ir(obj, types.unliteral(ty))
     if isinstance(ty, types.BaseTuple):

@@ -52,6 +52,9 @@ def choice_of(k: int, spread: Spread) -> Choice:
         group *= 2
     if spread.far:
         group = max(group, spread.vector)  # whole vectors, of which such a row has many
+    if spread.warps > 1 and not spread.again:  # no more maxima than a warp has registers for, beside a row
+        while group * -(-GROUPS * each // spread.threads) < spread.vectors * spread.vector:
+            group *= 2
     elif group == 1 and spread.length <= room:
         group = 0
     return Choice(k, room, group, each)

@@ -25,8 +25,6 @@ MOST_THREADS = 512
 """That share a row in a block."""
 BESIDE = 7 * 1024
 """Bytes of shared memory that a block has for other things than rows that are on their way."""
-FAR_BLOCKS = 2
-"""Of MOST_THREADS, that an SM is to hold where rows are far: each thread then has 64 registers."""
 OWN_NUMBERS = 16
 """Vectors of a thread of a short row that each take numbers of their own, for which it has registers."""
 
@@ -40,7 +38,7 @@ class Habit:
     once more after the reduction. whole: whether its teams go through the whole matrix, because they keep sums over
     rows; else each has one row. hold: whether it holds lines (weight and bias) in shared memory where
     its teams go through the matrix, as they then do with long rows. beside: bytes of shared memory of a team besides
-    its row.
+    its row. far: blocks of MOST_THREADS that an SM is to hold where rows are far: of 2 a thread has 64 registers.
     """
 
     name: str = ""
@@ -49,6 +47,7 @@ class Habit:
     whole: bool = False
     hold: bool = False
     beside: int = 0
+    far: int = 2
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,7 @@ def spread_rows(
     else:
         apart = len(streams) > 1 and vector < 4 and vectors * vector > 16  # each element comes to a register of its own
         many = habit.whole or vectors * vector > 32 or apart
-        resident = max(1, 65536 // (threads * teams * (128 if many else 80)))
+        resident = max(1, 65536 // (threads * teams * (128 if many else 80 if limits.bulk else 96)))
         ring = habit.whole and straight and threads >= 32
         most_stages = known.stages_full if threads * teams == MOST_THREADS else known.stages
         stages = min(most_stages, limits.shared // (each * resident)) if ring else 0
@@ -242,7 +241,7 @@ def spread_rows(
 def _far(x: Any, rows: int, length: int, vector: int, habit: Habit) -> Spreading:
     """Spread rows that are not on chip, each over a block. x: one of the matrices. The others: as of `spread_rows`."""
     vectors = -(-length // (vector * MOST_THREADS))
-    alone, resident, groups = not habit.whole, 1 if habit.whole else FAR_BLOCKS, max(1, rows)
+    alone, resident, groups = not habit.whole, 1 if habit.whole else habit.far, max(1, rows)
     spread = Spread(length, vector, MOST_THREADS, -(-vectors // CHUNK) * CHUNK, 1, alone=alone, far=True)
     return Spreading(spread, groups if alone else min(groups, max(1, _at_once(x, 1))), resident)
 
@@ -262,6 +261,8 @@ def _shares(
             most *= 2  # the longest rows: fewer blocks share an SM
     else:
         most = min(habit.elements, known.short_each) if length <= known.short else habit.elements
+        if not limits.bulk and (habit.beside or habit.whole and size > 8):  # longer ones have no registers there
+            most = min(most, habit.elements // 2)
         if unit and length <= known.short:
             most = min(most, OWN_NUMBERS * vector)
         least = known.long_threads if habit.whole and length >= known.long else 8

@@ -367,7 +367,7 @@ def topk_work(x: Any, values: Any, indices: Any, k: int, softmax: bool) -> entry
 @functools.cache
 def forward_habit(k: int) -> Habit:
     """Say how the kernel takes rows for so many of each."""
-    return Habit("topk", again=True, beside=(room_of(k) + 3 * k) * 8)
+    return Habit("topk", again=True, beside=(room_of(k) + 3 * k) * 8, far=2 if k <= LARGEST_K // 2 else 1)
 
 
 def topk_backward_work(
