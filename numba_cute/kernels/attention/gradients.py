@@ -175,8 +175,9 @@ def by_warps(
     cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
     flats = *map(flat, work), None, None
     todo = warps_gradients.launches(
-        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux, target, tile
-    )
+        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux, more.listed,
+        target, tile,
+    )  # fmt: skip
     begin = beginning(arrays, flats, ALONE, grid, rows, more, cu_q, False)
     return [begin, *(Launch(kernel, grid, block, args, False) for kernel, grid, block, args in todo)]
 
