@@ -254,7 +254,7 @@ def check_gradients(q, others, aux, block):
             f"{WHAT}: a gradient is asked for, {why}, of which there is none: leave it out, or call it under "
             "torch.no_grad()"
         )
-    check_for_gradients(WHAT, block)
+    check_for_gradients(WHAT, q, block)
     if any(t.requires_grad for t in aux):
         raise CuteError(
             f"{WHAT}: a tensor of aux requires a gradient, and `score` and `mask` have none for what they read: give "

@@ -188,7 +188,7 @@ def by_threads(arrays: Any, work: Any, options: Options, more: More) -> list[Lau
     (batch, heads, tiles, _), lengths = work[2].shape, more.lengths
     rows, keys = longest(q, k, options, lengths, more.most_keys)
     todo = umma_gradients.launches(
-        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux
+        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux, more.listed
     )
     cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
     begin = beginning(
@@ -316,7 +316,7 @@ def checked(
     ):
         entry.check(WHAT, name, x, dtypes=("int32",), shape=(length,), like=q, optional=True)
     check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used), listed, How(*how))  # type: ignore[misc]
-    check_for_gradients(WHAT, How(*how).block)  # type: ignore[misc]
+    check_for_gradients(WHAT, q, How(*how).block)  # type: ignore[misc]
     whole = all(x is None for x in (cu_q, cu_k, used))  # else some rows are no sequence's
     made = (x.new_empty(x.shape) if whole else x.new_zeros(x.shape) for x in (q, k, v))
     return *made, lse.new_empty((0,) if sink is None else (heads,))

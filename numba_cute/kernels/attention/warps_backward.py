@@ -178,66 +178,6 @@ def make_queries(form):
     return gradient_of_queries
 
 
-def make_walk(form):
-    """The functions of the blocks of queries that see a tile of keys, head after head of its group: `rounds_of`,
-    `following` and `block_at`."""
-    tile_m, tile_n, group, block, bounded = form.tile_m, form.tile_n, form.group, form.block, form.bounded
-    has_left, has_right = form.left, form.right
-    per_block = 1 if block is None else block[0] // tile_n
-
-    @cuda.jit
-    def blocks_of(m, queries, keys, left, right):
-        """The blocks of queries that see tile m of keys: the first, and the one after the last."""
-        shift, begin, end = cute.Int32(keys - queries), cute.Int32(0), cute.Int32(queries)
-        if cute.const_expr(has_right):
-            begin = cute.Int32(max(0, m * tile_m - shift - right))
-        if cute.const_expr(has_left):
-            end = cute.Int32(max(0, min(queries, (m + 1) * tile_m - shift + left)))
-        begin, end = divided(begin, tile_n), divided(end + tile_n - 1, tile_n)
-        return cute.Int32(min(begin, end)), cute.Int32(end)
-
-    @cuda.jit
-    def places_of(m, head, b, queries, keys, left, right, listed):
-        """The places of the blocks of a head's queries: of those that are listed, or their numbers. Found for each head
-        anew: to keep them takes registers that there are not."""
-        begin, end = blocks_of(m, queries, keys, left, right)
-        if cute.const_expr(block is None):
-            return begin, end
-        return visits.places_of(listed, divided(m * tile_m, block[1]), head, b, begin, end, per_block, bounded)
-
-    @cuda.jit
-    def rounds_of(m, kv_head, b, queries, keys, left, right, listed):
-        """How many blocks of queries all heads of a group have."""
-        if cute.const_expr(block is None):
-            begin, end = blocks_of(m, queries, keys, left, right)
-            return cute.Int32((end - begin) * group)
-        rounds = cute.Int32(0)
-        for i in range(group):
-            first, last = places_of(m, cute.Int32(kv_head * group + i), b, queries, keys, left, right, listed)
-            rounds = cute.Int32(rounds + last - first)
-        return rounds
-
-    @cuda.jit
-    def following(place, last, head, m, b, queries, keys, left, right, listed):
-        """The place after one, of the next head that has one where this one's `last` is reached; the head's last, and
-        the head."""
-        place = cute.Int32(place + 1)
-        while place >= last:
-            head = cute.Int32(head + 1)
-            place, last = places_of(m, head, b, queries, keys, left, right, listed)
-        return place, last, head
-
-    @cuda.jit
-    def block_at(place, head, m, b, listed):
-        """The block of queries at a place, and whether the mask's function is to be asked of it."""
-        if cute.const_expr(block is None):
-            return place, True
-        n, whole = visits.tile_visited(listed, divided(m * tile_m, block[1]), head, b, place, per_block)
-        return n, whole == 0
-
-    return rounds_of, following, block_at
-
-
 @functools.cache
 def make_keys(form, which):
     """The kernel for dK and dV, or for one of them. which: "k", "v", or both. Its grid: a CTA for each tile of keys, KV
@@ -252,8 +192,19 @@ def make_keys(form, which):
     (load_q, _), (load_do, _) = make_load(form, d, tile_n), make_load(form, dv, tile_n)
     k_layout, v_layout = tile_layout(dtype, tile_m, d), tile_layout(dtype, tile_m, dv)
     q_layout, do_layout = tile_layout(dtype, tile_n, d, STAGES), tile_layout(dtype, tile_n, dv, STAGES)
-    rounds_of, following, block_at = make_walk(form)
+    rounds_of, following, tile_of = visits.make_heads(form.block, tile_m, tile_n, form.bounded)
     change, leave_out = make_asked(score, asked, True, of_k)
+
+    @cuda.jit
+    def blocks_of(m, queries, keys, left, right):
+        """The blocks of queries that see tile m of keys: the first, and the one after the last."""
+        shift, begin, end = cute.Int32(keys - queries), cute.Int32(0), cute.Int32(queries)
+        if cute.const_expr(has_right):
+            begin = cute.Int32(max(0, m * tile_m - shift - right))
+        if cute.const_expr(has_left):
+            end = cute.Int32(max(0, min(queries, (m + 1) * tile_m - shift + left)))
+        begin, end = divided(begin, tile_n), divided(end + tile_n - 1, tile_n)
+        return cute.Int32(min(begin, end)), cute.Int32(end)
 
     @cuda.jit
     def mask(scores, n, key, column, queries, keys, left, right):
@@ -317,12 +268,13 @@ def make_keys(form, which):
             least = cute.Int32(m * tile_m + 16 * warp + 15 - shift - right)
             most = cute.Int32(m * tile_m + 16 * warp - shift + left)
 
-            rounds = rounds_of(m, kv_head, b, rows_q, rows_k, left, right, listed)
+            begin, end = blocks_of(m, rows_q, rows_k, left, right)
+            rounds = rounds_of(m, kv_head, group, b, begin, end, listed)
             at, last, head = cute.Int32(0), cute.Int32(0), cute.Int32(kv_head * group - 1)
             stage = cute.Int32(rounds % STAGES)
             if rounds > 0:
-                at, last, head = following(at, last, head, m, b, rows_q, rows_k, left, right, listed)
-                n, _ = block_at(at, head, m, b, listed)
+                at, last, head = following(at, last, head, m, b, begin, end, listed)
+                n, _ = tile_of(at, head, m, b, listed)
                 load_k(mK[None, None, kv_head, own_k], to_k, thread, m, first_k, rows_k)
                 if cute.const_expr(of_k):
                     to_v = own_v.get_slice(thread).partition_D(sV)
@@ -332,12 +284,12 @@ def make_keys(form, which):
             arch.cp_async_commit_group()
             while rounds > 0:
                 stage, after, next_head = cute.Int32(rounds % STAGES), at, head
-                n, partial = block_at(at, head, m, b, listed)
+                n, partial = tile_of(at, head, m, b, listed)
                 arch.cp_async_wait_group(0)
                 arch.sync_threads()  # the block is there, and all warps are done with the one before
                 if rounds > 1:
-                    after, last, next_head = following(at, last, head, m, b, rows_q, rows_k, left, right, listed)
-                    ahead, _ = block_at(after, next_head, m, b, listed)
+                    after, last, next_head = following(at, last, head, m, b, begin, end, listed)
+                    ahead, _ = tile_of(after, next_head, m, b, listed)
                     gQ, gdO = mQ[None, None, next_head, own_q], mdO[None, None, next_head, own_q]
                     load_q(gQ, to_q[None, None, None, stage ^ 1], thread, ahead, first_q, rows_q)
                     load_do(gdO, to_do[None, None, None, stage ^ 1], thread, ahead, first_q, rows_q)
