@@ -430,7 +430,7 @@ def attention_backward(
     Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
     last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else,
     and all where tensor cores are a warp's, is the same each time. On Blackwell dq is added up so with all options; d
-    is 64 or 128, and blocks and deterministic are refused. Raises CuteError for tensors of other types and shapes.
+    is 64 or 128, and deterministic is refused. Raises CuteError for tensors of other types and shapes.
     """
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(

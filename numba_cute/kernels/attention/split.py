@@ -70,7 +70,9 @@ def make_join(dtype, dv, overlaps=True):
     across = dv // 4  # threads of a row: each has four columns
     teams = THREADS // across  # each takes every so manieth part
 
-    @cuda.jit(launch_bounds=THREADS)
+    @cuda.jit(
+        launch_bounds=THREADS if overlaps else (THREADS, 8)
+    )  # for sm_80 ptxas takes 40 registers else, and spills
     def join(sums, logs, o, lse, sink, cu_q, heads, queries, batch, splits):
         tidx, _, _ = arch.thread_idx()
         row = cute.Int32(arch.block_idx()[0])

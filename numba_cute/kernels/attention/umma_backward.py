@@ -205,9 +205,7 @@ def make_compute(form):
         rS = cute.make_rmem_tensor((PIECE, HALF // PIECE), cute.Float32)
         rdP = cute.make_rmem_tensor(PIECE, cute.Float32)
         for _ in range(walk.rounds):
-            place, last, head = following(
-                place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed
-            )
+            place, last, head = following(place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed)
             m, partial = tile_of(place, head, walk.tile, walk.batch, walk.listed)
             given, scored = numbers.wait_and_advance(), of_s.wait_and_advance()
             for piece in cute.range_constexpr(HALF // PIECE):

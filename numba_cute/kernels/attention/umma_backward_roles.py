@@ -191,9 +191,7 @@ def make_load(form):
         load_rows(tma_k, mK, tiles.k, walk.tile, walk.k_row, walk.keys, d, walk.head, walk.k_batch, stage.barrier)
         place, last, head = start(walk)
         for i in range(walk.rounds):
-            place, last, head = following(
-                place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed
-            )
+            place, last, head = following(place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed)
             m, _ = tile_of(place, head, walk.tile, walk.batch, walk.listed)
             stage = q.acquire_and_advance()
             to = tiles.q[None, None, stage.index]
@@ -272,9 +270,7 @@ def make_reduce(form):
         held = cute.make_rmem_tensor((PIECE, taken), cute.Float32)
         place, last, head = start(walk)
         for _ in range(walk.rounds):
-            place, last, head = following(
-                place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed
-            )
+            place, last, head = following(place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed)
             m, _ = tile_of(place, head, walk.tile, walk.batch, walk.listed)
             to = cute.Int64(row_of(head, walk) + m) * (TILE * d)
             ready = of_dq.wait_and_advance()

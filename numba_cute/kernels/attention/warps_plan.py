@@ -130,7 +130,8 @@ def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), 
     left, right = min(options.left or 0, keys), min(options.right or 0, queries)  # more changes nothing, nor fits Int32
     args = (
         *map(plan.rows_first, (q, k, v)), *out, *more, tuple(aux), tuple(mask_aux),
-        () if listed is None else visits.of(*listed), divisor_of(splits) if splits > 1 else None, *map(cute.Int32, (queries, keys)),
+        () if listed is None else visits.of(*listed), divisor_of(splits) if splits > 1 else None,
+        *map(cute.Int32, (queries, keys)),
         order_of(tiles, heads, batch, section), *map(cute.Int32, (left, right)), cute.Float32(options.scale),
         cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
