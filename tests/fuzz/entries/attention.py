@@ -222,7 +222,8 @@ def attention_gradients(d: Draw) -> None:
     if how == "mask":
         mask = {"mask": sparse}
     elif how == "blocks":
-        mask = {"blocks": kernels.block_mask(sparse, None, kv_heads * group, rows, keys, block=(128, 64))}
+        block = d.note("block", d.of((128, 128), (256, 128), (128, 64)))  # the last not on Blackwell
+        mask = {"blocks": kernels.block_mask(sparse, None, kv_heads * group, rows, keys, block=block)}
     seen = {"seen_by": lambda *at: sparse(0, *at)} if mask else {}
 
     def exact(q, k, v):
