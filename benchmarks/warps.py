@@ -46,7 +46,7 @@ def attention(batch: int, rows: int, d: int, causal: bool) -> Calls:
     q, k, v = (random(batch, rows, 16, d) for _ in "qkv")
     o, lse = torch.empty_like(q), torch.empty(batch, 16, rows, device="cuda")
     options = Options(1 / math.sqrt(d), right=0 if causal else None)
-    made = attention_plan.launches(q, k, v, o, lse, *ALL, None, None, TARGET, options, 0)
+    made = attention_plan.launches(q, k, v, o, lse, *ALL, None, None, None, None, TARGET, options, 0)
     ready = [cute.launch(kernel, grid=g, block=b).prepare(*args) for kernel, args, g, b in made]
     turned = [x.transpose(1, 2) for x in (q, k, v)]
 

@@ -22,6 +22,9 @@ from .covering import Space
 
 HEADS = {"alone": (1, 1024), "of a group": (4, 1024), "few": (1, 1), "few, of a group": (7, 1)}
 """Query heads of a group, and queries."""
+BLOCKS = None, (64, 16), (64, 64), (128, 128), (256, 192)
+"""Queries and keys of the blocks of which a call has lists."""
+BLOCKS_OF_GRADIENTS = None, (128, 64), (128, 128), (256, 128)
 LENGTHS = ("whole", "cu_seqlens", "seqused", "pages of 8", "pages of 64", "pages of 256")
 
 
@@ -93,7 +96,7 @@ FORWARD = Space(
         "dims": list(itertools.product(attention_entry.HEAD_DIMS, repeat=2)), "heads": list(HEADS),
         "left": [False, True], "right": [False, True], "score": ["none", "softcap"], "lengths": LENGTHS,
         "sink": [False, True], "splits": [1, 3], "scaled": [False, True], "mask": [False, True],
-        "block": [None, (64, 16), (64, 64), (128, 128), (256, 192)],
+        "block": BLOCKS,
     },
     forward_holds, forward_launches,
 )  # fmt: skip
@@ -125,7 +128,7 @@ BACKWARD = Space(
     {
         "dtype": [cute.BFloat16, cute.Float16], "dims": list(attention_gradients.DIMS), "left": [False, True],
         "right": [False, True], "score": ["none", "softcap"], "lengths": LENGTHS[:3], "dlse": [False, True],
-        "deterministic": [False, True], "mask": [False, True], "block": [None, (128, 64), (128, 128), (256, 128)],
+        "deterministic": [False, True], "mask": [False, True], "block": BLOCKS_OF_GRADIENTS,
     },
     lambda **_: True, backward_launches,
 )  # fmt: skip

@@ -23,7 +23,7 @@ from numba_cute.kernels.conv.operands import Walk
 from numba_cute.kernels.gemm import grouped, grouped_outer, plan as gemm_plan, umma_plan, warps_plan
 from numba_cute.kernels.gemm.indexed import Named, of_product
 
-from .configurations_attention import HEADS, LENGTHS, some
+from .configurations_attention import BLOCKS, BLOCKS_OF_GRADIENTS, HEADS, LENGTHS, lists_of, some
 from .configurations_gemm import C_TYPES, CLUSTERS, F32, FLOATS, I32, ROOMS, axes_of, empty, epilogues
 from .covering import Space
 
@@ -238,7 +238,7 @@ GROUPED_BY_TCGEN05 = Space(
 
 
 def attention_by_warps(*, target: str, dtype: Any, dims: tuple[int, int], heads: str, left: bool, right: bool,
-                       score: str, mask: bool, lengths: str, sink: bool, splits: int) -> Any:  # fmt: skip
+                       score: str, mask: bool, block: Any, lengths: str, sink: bool, splits: int) -> Any:  # fmt: skip
     (d, dv), (group, queries), keys = dims, HEADS[heads], 1024
     ragged, page = lengths == "cu_seqlens", int(lengths.rpartition(" ")[2]) if "pages" in lengths else 0
     of_q, of_k = ((queries,), (keys,)) if ragged else ((2, queries), (2, keys))
@@ -253,11 +253,13 @@ def attention_by_warps(*, target: str, dtype: Any, dims: tuple[int, int], heads:
     options = attention.Options(
         0.125, 100 if left else None, 0 if right else None, capped if score == "softcap" else None,
         queries if ragged else None, splits=splits if splits > 1 else None, mask=some if mask else None,
+        block=block,
     )  # fmt: skip
+    listed = lists_of(block, (-(-queries // block[0]), -(-keys // block[1])) if block else (0, 0)) or None
     work = empty((attention.room(q, v, splits),), F32) if splits > 1 else None
     of_sink, aux = empty((2 * group,), F32) if sink else None, (cute.Float32(2.0),) if score == "softcap" else ()
     at = cute.target(target)
-    found = [attention_warps.arguments(q, k, v, o, lse, options, at, given, of_sink, aux, work)[:2]]
+    found = [attention_warps.arguments(q, k, v, o, lse, options, at, given, of_sink, aux, work, listed=listed)[:2]]
     if work is not None:
         found.append(attention.joining(q, v, o, lse, options, given, of_sink, work, False)[:2])
     return found
@@ -267,14 +269,14 @@ ATTENTION_BY_WARPS = Space(
     {
         "target": WARPS, "dtype": FLOATS[:2], "dims": list(itertools.product(attention_entry.HEAD_DIMS, repeat=2)),
         "heads": list(HEADS), "left": [False, True], "right": [False, True], "score": ["none", "softcap"],
-        "mask": [False, True], "lengths": LENGTHS, "sink": [False, True], "splits": [1, 3],
+        "mask": [False, True], "block": BLOCKS, "lengths": LENGTHS, "sink": [False, True], "splits": [1, 3],
     },
     lambda **_: True, attention_by_warps,
 )  # fmt: skip
 
 
 def gradients_by_warps(*, target: str, dtype: Any, dims: tuple[int, int], left: bool, right: bool, score: str,
-                       mask: bool, lengths: str, dlse: bool) -> Any:  # fmt: skip
+                       mask: bool, block: Any, lengths: str, dlse: bool) -> Any:  # fmt: skip
     (d, dv), rows = dims, 512
     q, k, o, v = (empty((1, rows, h, n), dtype) for h, n in ((6, d), (2, d), (6, dv), (2, dv)))
     lse, cu = empty((1, 6, rows), F32), empty((3,), I32)
@@ -283,10 +285,12 @@ def gradients_by_warps(*, target: str, dtype: Any, dims: tuple[int, int], left: 
     }  # fmt: skip
     options = attention.Options(
         0.1, 100 if left else None, 0 if right else None, capped if score == "softcap" else None, rows,
-        mask=some if mask else None,
+        mask=some if mask else None, block=block,
     )  # fmt: skip
     aux = (cute.Float32(2.0),) if score == "softcap" else ()
-    more = attention_gradients.More(given[lengths], rows, aux, lse if dlse else None)
+    places = (-(-rows // block[0]), -(-rows // block[1])) if block else (0, 0)
+    listed = lists_of(block, places, places[::-1])
+    more = attention_gradients.More(given[lengths], rows, aux, lse if dlse else None, listed=listed)
     rooms = attention_gradients.room(q, (2, rows) if lengths == "cu_seqlens" else None, False)
     arrays = (q, k, v, o, o, lse, q, k, v)
     todo = attention_gradients.by_warps(arrays, [empty(s, F32) for s in rooms], options, more, cute.target(target))
@@ -296,8 +300,8 @@ def gradients_by_warps(*, target: str, dtype: Any, dims: tuple[int, int], left: 
 GRADIENTS_BY_WARPS = Space(
     {
         "target": WARPS, "dtype": FLOATS[:2], "dims": list(attention_gradients.DIMS), "left": [False, True],
-        "right": [False, True], "score": ["none", "softcap"], "mask": [False, True], "lengths": LENGTHS[:3],
-        "dlse": [False, True],
+        "right": [False, True], "score": ["none", "softcap"], "mask": [False, True], "block": BLOCKS_OF_GRADIENTS,
+        "lengths": LENGTHS[:3], "dlse": [False, True],
     },
     lambda **_: True, gradients_by_warps,
 )  # fmt: skip

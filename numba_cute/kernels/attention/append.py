@@ -33,6 +33,7 @@ OPTIONS = (
     "num_splits", "q_descale", "k_descale", "v_descale",
 )  # fmt: skip
 """Those of `flash_attention` that there are here too."""
+FAMILIES = entry.WARPS, entry.WARPGROUPS, entry.TENSOR_MEMORY
 
 
 @cuda.jit
@@ -55,9 +56,9 @@ def store(held, target, column):
 
 
 @functools.cache
-def make_append(dtype, neighbours):
+def make_append(dtype, neighbours, overlaps=True):
     """The kernel that appends. Its grid: (new keys of a sequence, sequences). dtype: of what is moved. neighbours: as
-    of `rotary`."""
+    of `rotary`. overlaps: whether attention's launch begins while it ends (sm_90 on)."""
     vector = BYTES * 8 // dtype.width
 
     @cuda.jit
@@ -89,8 +90,9 @@ def make_append(dtype, neighbours):
     @cuda.jit(launch_bounds=THREADS)
     def append(k, v, k_cache, v_cache, lengths, pages, q, turned, cos, sin, used, room):
         token, b, _ = arch.block_idx()
-        arch.griddepcontrol_launch_dependents()
-        arch.griddepcontrol_wait()
+        if cute.const_expr(overlaps):
+            arch.griddepcontrol_launch_dependents()
+            arch.griddepcontrol_wait()
         at = cute.Int32(lengths[b] + token)
         place, of = at, cute.Int32(b)
         if cute.const_expr(pages is not None):
@@ -108,15 +110,16 @@ def make_append(dtype, neighbours):
 
 
 @cute.runtime.remembered
-def appending(k_cache, v_cache, k_new, v_new, lengths, pages, q, cos, sin, used, turned, interleaved):
-    """The kernel that appends, its arguments, grid and block."""
+def appending(k_cache, v_cache, k_new, v_new, lengths, pages, q, cos, sin, used, turned, interleaved, overlaps=True):
+    """The kernel that appends, its arguments, grid and block. overlaps: as of `make_append`."""
     room = k_cache.shape[1] * (1 if pages is None else pages.shape[1])
     arrays = [rows_first(x) for x in (k_new, v_new, k_cache, v_cache)]
     of_q = [None if q is None else rows_first(x) for x in (q, turned)]
     angles = [None if x is None else view(x) for x in (cos, sin)]
     numbers = view(lengths), None if pages is None else view(pages)
     args = *arrays, *numbers, *of_q, *angles, view(used), cute.Int32(room)
-    return make_append(entry.element_type(k_new), interleaved), args, (k_new.shape[1], k_new.shape[0], 1), THREADS
+    kernel = make_append(entry.element_type(k_new), interleaved, overlaps)
+    return kernel, args, (k_new.shape[1], k_new.shape[0], 1), THREADS
 
 
 def planned(*given: Any) -> Any:
@@ -124,18 +127,24 @@ def planned(*given: Any) -> Any:
     *tensors, interleaved = given
     for name, t in zip(("k_cache", "v_cache", "k_new", "v_new"), tensors):
         entry.check_place(WHAT, name, t)
-        entry.check_target(WHAT, t)
+        family = entry.check_target(WHAT, t, *FAMILIES)
         check_for_tma(name, t)
+    if tensors[0].dtype.itemsize == 1 and family != entry.WARPGROUPS:
+        raise CuteError(
+            f"{WHAT}: k_cache is {entry.described(tensors[0])}; {entry.target_at(tensors[0]).name} has no kernel for "
+            "float8 yet: convert it"
+        )
     if tensors[6] is not None:
         check_for_tma("q", tensors[6])
+    overlaps = family != entry.WARPS
 
     def launch(*tensors: Any) -> None:
         if not tensors[2].numel():
             tensors[9].copy_(tensors[4])
             return
-        kernel, args, grid, block = appending(*tensors, interleaved)
+        kernel, args, grid, block = appending(*tensors, interleaved, overlaps)
         with entry.on_device_of(tensors[0]):
-            bound(kernel, grid, block, entry.stream_of(tensors[0]))(*args)
+            bound(kernel, grid, block, entry.stream_of(tensors[0]), overlaps)(*args)
 
     return launch
 
@@ -184,7 +193,7 @@ def attention_with_cache(
     q: Any, k_cache: Any, v_cache: Any, k_new: Any, v_new: Any, seqused_k: Any, *, page_table: Any = None,
     rotary_cos: Any = None, rotary_sin: Any = None, interleaved: bool = False, **options: Any,
 ) -> Any:  # fmt: skip
-    """Append new keys and values to a cache, and attend over all of it, on Hopper.
+    """Append new keys and values to a cache, and attend over all of it, on the GPUs of `flash_attention`.
 
     q: (batch, queries, heads, d). k_cache, v_cache: (batch, keys, KV heads, d), written in place; with page_table,
     int32 (batch, pages of a sequence), (pages, keys of a page, KV heads, d). k_new, v_new: (batch, new, KV heads, d).

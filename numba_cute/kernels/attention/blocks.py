@@ -107,8 +107,8 @@ def block_mask(
     mask: `mask(batch, head, query, key, *aux)`, a function that kernels can call, says whether the query sees the key,
     a boolean. batch, heads: how many; None where the mask is the same for all, and is asked of 0. queries, keys: of the
     longest sequence, in each of which they count from 0. aux: tensors and numbers for it; the mask is of what they hold
-    now. block: queries and keys of a block, multiples of 64 and 16; gradients want 128 or 256, and a multiple of 64.
-    device: where the lists lie, by default the current GPU.
+    now. block: queries and keys of a block, multiples of 64 and 16; gradients want 128 or 256, and a multiple of 64
+    (on Blackwell of 128). device: where the lists lie, by default the current GPU.
 
     Gives a `BlockMask`: as long as nothing that the function reads changes, it serves as many calls as you like.
     CuteError: what is not so.
@@ -141,8 +141,8 @@ def block_mask_from(
 
     visited: bool, (batch, heads, rows of blocks, columns of blocks); 1 where all batches, or heads, have the same.
     whole: those of them of which all is seen, so that the function is not asked; without a function all are. block:
-    queries and keys of a block, multiples of 64 and 16; gradients want 128 or 256, and a multiple of 64. mask, aux: the
-    function that is asked of the others, as of `block_mask`. CuteError: what is not so.
+    queries and keys of a block; mask, aux: the function that is asked of the others: both as of `block_mask`.
+    CuteError: what is not so.
     """
     entry.check(WHAT, "visited", visited, dtypes=("bool",), rank=4)
     entry.check_place(WHAT, "visited", visited)
@@ -209,10 +209,15 @@ def check_listed(what: str, q: Any, k: Any, lengths: Any, listed: Any, how: Any)
         entry.check_place(what, f"blocks.{name}", t)
 
 
-def check_for_gradients(what: str, block: Any) -> None:
+def check_for_gradients(what: str, q: Any, block: Any) -> None:
     """Refuse blocks of extents of which the kernels for gradients have none. what: the entry. block: or None."""
-    if block is not None and (block[0] not in (128, 256) or block[1] % 64):
+    if block is None:
+        return
+    target = None if entry.pytorch().compiler.is_compiling() else entry.target_at(q)  # asked again when it runs
+    tile = 128 if target is not None and entry.family_of(target) == entry.TENSOR_MEMORY else 64
+    if block[0] not in (128, 256) or block[1] % tile:
+        on = " on Blackwell" if tile == 128 else ""
         raise CuteError(
             f"{what}: a gradient is asked for, and blocks is of {block[0]} queries and {block[1]} keys a block; for "
-            "gradients these must be 128 or 256, and a multiple of 64"
+            f"gradients{on} these must be 128 or 256, and a multiple of {tile}"
         )

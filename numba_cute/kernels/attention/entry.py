@@ -87,11 +87,12 @@ class Call:
         own, of_mask = aux
         numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in (*own, *of_mask)]
         q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
+        lists = listed or (None, None)
         if self.target is not None:
-            of_warps = self.target.name, self.options, len(own)
+            of_warps = *lists, self.target.name, self.options, len(own)
             todo = warps_plan.launches(q, k, v, o, lse, *lengths, sink, work, *of_warps, *numbers)
         else:
-            lists, rest = listed or (None, None), (entry.multiprocessors(q), self.options, len(own), *numbers)
+            rest = entry.multiprocessors(q), self.options, len(own), *numbers
             given = q, k, v, o, lse, counter_of(q), *lengths, sink, work
             if self.family == entry.TENSOR_MEMORY:
                 todo = umma_plan.launches(*given, *lists, *rest)
@@ -246,7 +247,7 @@ def check_gradients(q, others, aux, block):
             f"{WHAT}: a gradient is asked for, {why}, of which there is none: leave it out, or call it under "
             "torch.no_grad()"
         )
-    check_for_gradients(WHAT, block)
+    check_for_gradients(WHAT, q, block)
     if any(t.requires_grad for t in aux):
         raise CuteError(
             f"{WHAT}: a tensor of aux requires a gradient, and `score` and `mask` have none for what they read: give "

@@ -166,8 +166,9 @@ def by_warps(
     cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
     flats = *map(flat, work), None, None
     todo = warps_gradients.launches(
-        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux, target, tile
-    )
+        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux, more.listed,
+        target, tile,
+    )  # fmt: skip
     begin = beginning(arrays, flats, ALONE, grid, rows, more, cu_q, False)
     return [begin, *(Launch(kernel, grid, block, args, False) for kernel, grid, block, args in todo)]
 
@@ -178,7 +179,7 @@ def by_threads(arrays: Any, work: Any, options: Options, more: More) -> list[Lau
     (batch, heads, tiles, _), lengths = work[2].shape, more.lengths
     rows, keys = longest(q, k, options, lengths, more.most_keys)
     todo = umma_gradients.launches(
-        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux
+        (q, k, v, do, *results), work, (batch, rows, keys), options, lengths, more.aux, more.mask_aux, more.listed
     )
     cu_q = None if lengths.cu_q is None else view(lengths.cu_q)
     begin = beginning(
@@ -323,7 +324,7 @@ def checked(
     ):
         entry.check(WHAT, name, x, dtypes=("int32",), shape=(length,), like=q, optional=True)
     check_listed(WHAT, q, k, Lengths(cu_q, cu_k, used), listed, How(*how))  # type: ignore[misc]
-    check_for_gradients(WHAT, How(*how).block)  # type: ignore[misc]
+    check_for_gradients(WHAT, q, How(*how).block)  # type: ignore[misc]
     whole = all(x is None for x in (cu_q, cu_k, used))  # else some rows are no sequence's
     made = (x.new_empty(x.shape) if whole else x.new_zeros(x.shape) for x in (q, k, v))
     return *made, lse.new_empty((0,) if sink is None else (heads,))
@@ -415,7 +416,7 @@ def attention_backward(
     Of d up to 128, with no other option than causal and scale, the parts of dq are added up in no order, so that its
     last bit may differ from call to call, unless it is to be deterministic, which computes two products more; all else,
     and all where tensor cores are a warp's, is the same each time. On Blackwell dq is added up so with all options; d
-    is 64 or 128, and blocks and deterministic are refused. Raises CuteError for tensors of other types and shapes.
+    is 64 or 128, and deterministic is refused. Raises CuteError for tensors of other types and shapes.
     """
     mask, mask_aux, listed, *block = of_blocks(WHAT, blocks, mask, mask_aux)
     how, tensors = how_of(

@@ -172,15 +172,19 @@ def packed(tensor, group):
     return cute.make_tensor(tensor.iterator, lay)
 
 
+def bounded(options, lengths):
+    """Whether lists of blocks may name some that there are not, or that no window sees."""
+    ends = options.left is not None or options.right is not None or any(x is not None for x in lengths)
+    return options.block is not None and ends
+
+
 def form_of(q, k, v, queries, lengths, options):
     """The kernel's form for arrays, and `Options`. queries: of the longest sequence."""
     (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
     form = Form(
         element_type(q), d, dv, heads // kv_heads, 0, 0, options.left is not None, options.right is not None,
         page=k.shape[1] if lengths.pages is not None else 0, score=options.score, mask=options.mask,
-        block=options.block, bounded=options.block is not None and (
-            options.left is not None or options.right is not None or any(x is not None for x in lengths)
-        ),
+        block=options.block, bounded=bounded(options, lengths),
     )  # fmt: skip
     if form.block is not None:  # each tile, and head, has a list of its own
         options = options._replace(pack=1, cluster=1)

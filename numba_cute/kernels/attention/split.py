@@ -21,6 +21,7 @@ LEAST_BLOCKS = 2  # of a part, unless its tile has fewer
 MOST_SPLITS = 256
 BEYOND = 1 << 20  # a block
 THREADS = 128  # that join a row
+BOUNDS = {True: THREADS, False: (THREADS, 8)}  # before Hopper ptxas takes 40 registers by itself, and spills
 AHEAD = 8  # parts whose O a thread has on its way
 
 
@@ -70,7 +71,7 @@ def make_join(dtype, dv, overlaps=True):
     across = dv // 4  # threads of a row: each has four columns
     teams = THREADS // across  # each takes every so manieth part
 
-    @cuda.jit(launch_bounds=THREADS)
+    @cuda.jit(launch_bounds=BOUNDS[bool(overlaps)])
     def join(sums, logs, o, lse, sink, cu_q, heads, queries, batch, splits):
         tidx, _, _ = arch.thread_idx()
         row = cute.Int32(arch.block_idx()[0])

@@ -28,7 +28,9 @@ from numba_cute.nvgpu import CopyUniversalOp, cpasync, tcgen05
 from numba_cute.nvgpu.tcgen05 import Repetition
 from numba_cute.pipeline import NamedBarrier
 
-from . import masks
+from . import masks, visits
+from .backward_rows import bent
+from .elements import kept, within
 from .umma_backward_plan import HALF, PIECE, TILE, columns_of, matrices, multiplies, operand_layout
 from .umma_backward_roles import (
     LOAD_WARP,
@@ -41,11 +43,11 @@ from .umma_backward_roles import (
     make_reduce,
     make_walk,
     piped,
+    start,
     take_registers,
     words_of,
 )
 from .umma_roles import multiply
-from .warps_backward import make_asked
 
 TAKEN, LAST = 1, 2  # named barriers: of all who use tensor memory, when it is taken, and at its end
 VECTOR = 8  # elements of 16 bits that a thread writes at once
@@ -115,7 +117,6 @@ def make_multiply(form):
 def make_powers(form):
     """The functions of a piece of a thread's scores: one makes P, one dS, and one reads numbers of its queries."""
     dtype, score, mask, left, right = form.dtype, form.score, form.mask, form.left, form.right
-    asked, asks = make_asked(score, mask), score is not None or mask is not None
     wide = cute.make_copy_atom(CopyUniversalOp(), dtype, 16 * VECTOR)
 
     @cuda.jit
@@ -137,14 +138,20 @@ def make_powers(form):
         return word
 
     @cuda.jit
-    def powers(rS, piece, log, key, query, head, walk, aux, mask_aux, scale, scale_log2):
-        """Make of a piece of scores P, rounded, and leave in their place P times the derivative of their function."""
+    def powers(rS, piece, log, key, query, head, partial, walk, aux, mask_aux, scale, scale_log2):
+        """Make of a piece of scores P, rounded, and leave in their place P times the derivative of their function.
+        partial: whether the mask's function is asked; none is of a query or key beyond the last."""
         s, slopes = rS[None, piece], cute.make_rmem_tensor(PIECE, cute.Float32)
-        if cute.const_expr(asks):
+        own = within(key, walk.keys)
+        if cute.const_expr(score is not None):
             for i in cute.range_constexpr(PIECE):
-                s[i], slopes[i] = asked(
-                    s[i], walk.batch, head, query + i, key, aux, mask_aux, scale, walk.queries, walk.keys
-                )
+                at = within(query + i, walk.queries)
+                s[i], slopes[i] = bent(score, s[i] * scale, walk.batch, head, at, own, aux)
+        if cute.const_expr(mask is not None):
+            if partial:
+                for i in cute.range_constexpr(PIECE):
+                    at = within(query + i, walk.queries)
+                    s[i] = kept(mask(walk.batch, head, at, own, *mask_aux), s[i], -math.inf)
         word = hidden(key, query, walk)
         if word != 0:
             for i in cute.range_constexpr(PIECE):
@@ -177,6 +184,7 @@ def make_compute(form):
     words, load_words = words_of(HALF)  # of a warpgroup's scores
     terms = cute.make_layout((TILE, HALF), stride=(1 << 17, 1))  # of its P, or dS
     store_terms = cute.make_copy_atom(tcgen05.St32x32bOp(Repetition(PIECE // 2)), dtype)
+    _, following, tile_of = visits.make_heads(form.block, TILE, TILE, form.bounded)
 
     @cuda.jit
     def compute(base, tiles, pipes, walk, half, thread, aux, mask_aux, scale, scale_log2):
@@ -193,10 +201,12 @@ def make_compute(form):
         own_ds = cute.local_tile(tiles.ds[thread, None], (HALF,), (half,))
         numbers, of_s, of_dp = pipes.numbers.make_consumer(), pipes.s.make_consumer(), pipes.dp.make_consumer()
         key = cute.Int32(walk.tile * TILE + thread)
-        m, head = cute.Int32(walk.first), cute.Int32(walk.head * walk.group)
+        place, last, head = start(walk)
         rS = cute.make_rmem_tensor((PIECE, HALF // PIECE), cute.Float32)
         rdP = cute.make_rmem_tensor(PIECE, cute.Float32)
         for _ in range(walk.rounds):
+            place, last, head = following(place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed)
+            m, partial = tile_of(place, head, walk.tile, walk.batch, walk.listed)
             given, scored = numbers.wait_and_advance(), of_s.wait_and_advance()
             for piece in cute.range_constexpr(HALF // PIECE):
                 cute.copy(loads, from_s[None, 0, piece], rS[None, piece])
@@ -204,7 +214,7 @@ def make_compute(form):
                 first = half * HALF + piece * PIECE
                 log = numbers_of(tiles.numbers, 0, given.index, first)
                 query = cute.Int32(m * TILE + first)
-                rP = powers(rS, piece, log, key, query, head, walk, aux, mask_aux, scale, scale_log2)
+                rP = powers(rS, piece, log, key, query, head, partial, walk, aux, mask_aux, scale, scale_log2)
                 cute.copy(stores, rP, to_p[None, 0, piece])
             arch.fence_view_async_tmem_store()
             scored.release()
@@ -221,9 +231,6 @@ def make_compute(form):
             multiplied.release()
             arch.sync_warp()
             given.release()
-            m = cute.Int32(m + 1)
-            if m == walk.last:
-                m, head = cute.Int32(walk.first), cute.Int32(head + 1)
 
     return compute
 
@@ -240,7 +247,7 @@ def make_kernel(form):
     @cuda.jit(launch_bounds=(THREADS, 1))
     def kernel(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, dk, dk_strides, dv, dv_strides, logs, dots, sums,
-        cu_q, cu_k, used, aux, mask_aux, queries, keys, group, order, behind, before, scale, scale_log2,
+        cu_q, cu_k, used, aux, mask_aux, listed, queries, keys, group, order, behind, before, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp = arch.make_warp_uniform(arch.warp_idx())
@@ -254,7 +261,7 @@ def make_kernel(form):
         )
         pipeline.pipeline_init_arrive()
         pipeline.pipeline_init_wait()
-        walk = walk_of(arch.block_idx()[0], order, group, queries, keys, behind, before, cu_q, cu_k, used)
+        walk = walk_of(arch.block_idx()[0], order, group, queries, keys, behind, before, cu_q, cu_k, used, listed)
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
 

@@ -20,7 +20,7 @@ SLOTS = 2  # of such pieces in shared memory
 HEAD_DIMS = 64, 128
 """Head dimensions, of all tensors, that the kernel takes."""
 
-KNOWN = {"scale", "left", "right", "score", "mask", "most_queries", "splits"}
+KNOWN = {"scale", "left", "right", "score", "mask", "block", "most_queries", "splits"}
 """The options that the kernel has; those of the forward pass alone say how it cuts its problem."""
 
 
@@ -28,7 +28,9 @@ class Form(NamedTuple):
     """Hold the constants of the kernel.
 
     dtype: of all tensors. d: the head dimension. left, right: whether a query's window of keys ends on that side.
-    score: what becomes of a score, or None. mask: says which keys a query sees, or None.
+    score: what becomes of a score, or None. mask: says which keys a query sees, or None. block: queries and keys of the
+    blocks of which lists say that they are visited, multiples of a tile's, or None. bounded: whether lists may name
+    tiles that there are not, or that no window sees.
     """
 
     dtype: cute.DType
@@ -37,6 +39,8 @@ class Form(NamedTuple):
     right: bool = False
     score: Any = None
     mask: Any = None
+    block: tuple[int, int] | None = None
+    bounded: bool = False
 
     @property
     def stages(self) -> tuple[int, int]:
@@ -161,10 +165,8 @@ def check(options: Options, dims: tuple[int, int], deterministic: bool) -> None:
         )
     for name, given in zip(options._fields, options):
         if given is not None and name not in KNOWN:
-            said = "blocks" if name == "block" else name
             raise CuteError(
-                f"attention_backward: {said} is given, which the kernel for Blackwell GPUs has not yet: leave it out"
-                + (", and give their mask as the function `mask`" if name == "block" else "")
+                f"attention_backward: {name} is given, which the kernel for Blackwell GPUs has not yet: leave it out"
             )
     if deterministic:
         raise CuteError(

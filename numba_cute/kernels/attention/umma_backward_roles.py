@@ -14,6 +14,7 @@ from numba_cute.nvgpu.tcgen05 import Repetition
 from numba_cute.pipeline import Agent, CooperativeGroup, NamedBarrier
 from numba_cute.seam import traced
 
+from . import visits
 from .backward_rows import load_rows, sequence
 from .backward_tiles import load_numbers
 from .schedule import tile_at
@@ -45,7 +46,7 @@ class Walk(NamedTuple):
     queries that it meets of each head, `last` after them. rounds: of all heads. queries, keys: of the sequence; q_row,
     k_row: its first ones; q_batch, k_batch: where it lies. behind, before: a query sees the keys from its number and
     `behind` on, up to its number and `before`. row: of the tiles of queries in memory, of all heads, the first of
-    these; tiles: how many each head has there."""
+    these; tiles: how many each head has there. listed: `visits.Visits` of the columns of blocks, or ()."""
 
     tile: Any
     head: Any
@@ -64,6 +65,20 @@ class Walk(NamedTuple):
     before: Any
     row: Any
     tiles: Any
+    listed: Any
+
+
+@cuda.jit
+def start(walk):
+    """Give the place, the last one and the head before those of the first tile of queries, for `visits.make_heads`'
+    `following`."""
+    return cute.Int32(0), cute.Int32(0), cute.Int32(walk.head * walk.group - 1)
+
+
+@cuda.jit
+def row_of(head, walk):
+    """Give the first row of a head's tiles of queries in memory."""
+    return cute.Int32(walk.row + (head - walk.head * walk.group) * walk.tiles)
 
 
 class Pipes(NamedTuple):
@@ -133,9 +148,10 @@ def piped(smem, q_stages, do_stages, nbytes, tidx):
 def make_walk(form):
     """The function that finds what a CTA does."""
     left, right = form.left, form.right
+    rounds_of, _, _ = visits.make_heads(form.block, TILE, TILE, form.bounded)
 
     @cuda.jit
-    def walk_of(index, order, group, queries, keys, behind, before, cu_q, cu_k, used):
+    def walk_of(index, order, group, queries, keys, behind, before, cu_q, cu_k, used, listed):
         """Find the work of the CTA that comes `index`-th. queries, keys: of the longest sequence. behind, before: a
         window's sides, from a query's own key on."""
         tile, head, batch = tile_at(cute.Int32(index), order, False)
@@ -151,11 +167,11 @@ def make_walk(form):
         if tile * TILE >= keys:
             last = cute.Int32(0)
         first = cute.Int32(min(first, last))
-        rounds = cute.Int32(group * (last - first))
+        rounds = rounds_of(tile, head, group, batch, first, last, listed)
         return Walk(
             tile, head, batch, group, first, last, rounds, queries, keys, q_row, k_row, q_batch, k_batch,
             cute.Int32(shift - behind), cute.Int32(shift + before),
-            cute.Int32((batch * order.heads.divisor + head) * group * tiles), tiles,
+            cute.Int32((batch * order.heads.divisor + head) * group * tiles), tiles, listed,
         )  # fmt: skip
 
     return walk_of
@@ -165,6 +181,7 @@ def make_walk(form):
 def make_load(form):
     """The role of the warp that loads."""
     d = form.d
+    _, following, tile_of = visits.make_heads(form.block, TILE, TILE, form.bounded)
 
     @cuda.jit
     def load(tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, logs, dots, tiles, pipes, walk):
@@ -172,26 +189,26 @@ def make_load(form):
         numbers = pipes.numbers.make_producer()
         stage = own.acquire_and_advance()
         load_rows(tma_k, mK, tiles.k, walk.tile, walk.k_row, walk.keys, d, walk.head, walk.k_batch, stage.barrier)
-        for member in range(walk.group):
-            head = cute.Int32(walk.head * walk.group + member)
-            row = cute.Int32(walk.row + member * walk.tiles)
-            for m in range(walk.first, walk.last):
-                stage = q.acquire_and_advance()
-                to = tiles.q[None, None, stage.index]
-                load_rows(tma_q, mQ, to, m, walk.q_row, walk.queries, d, head, walk.q_batch, stage.barrier)
-                stage = numbers.acquire_and_advance()
-                place = cute.assume(cute.Int32(row + m) * TILE, divby=TILE)
-                if arch.elect_one():
-                    load_numbers(logs, place, tiles.numbers[None, 0, stage.index], stage.barrier, TILE)
-                    load_numbers(dots, place, tiles.numbers[None, 1, stage.index], stage.barrier, TILE)
-                if member == 0 and m == walk.first:
-                    stage = own.acquire_and_advance()
-                    load_rows(
-                        tma_v, mV, tiles.v, walk.tile, walk.k_row, walk.keys, d, walk.head, walk.k_batch, stage.barrier
-                    )
-                stage = do.acquire_and_advance()
-                to = tiles.do[None, None, stage.index]
-                load_rows(tma_do, mdO, to, m, walk.q_row, walk.queries, d, head, walk.q_batch, stage.barrier)
+        place, last, head = start(walk)
+        for i in range(walk.rounds):
+            place, last, head = following(place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed)
+            m, _ = tile_of(place, head, walk.tile, walk.batch, walk.listed)
+            stage = q.acquire_and_advance()
+            to = tiles.q[None, None, stage.index]
+            load_rows(tma_q, mQ, to, m, walk.q_row, walk.queries, d, head, walk.q_batch, stage.barrier)
+            stage = numbers.acquire_and_advance()
+            at = cute.assume(cute.Int32(row_of(head, walk) + m) * TILE, divby=TILE)
+            if arch.elect_one():
+                load_numbers(logs, at, tiles.numbers[None, 0, stage.index], stage.barrier, TILE)
+                load_numbers(dots, at, tiles.numbers[None, 1, stage.index], stage.barrier, TILE)
+            if i == 0:
+                stage = own.acquire_and_advance()
+                load_rows(
+                    tma_v, mV, tiles.v, walk.tile, walk.k_row, walk.keys, d, walk.head, walk.k_batch, stage.barrier
+                )
+            stage = do.acquire_and_advance()
+            to = tiles.do[None, None, stage.index]
+            load_rows(tma_do, mdO, to, m, walk.q_row, walk.queries, d, head, walk.q_batch, stage.barrier)
 
     return load
 
@@ -240,6 +257,7 @@ def make_reduce(form):
     words, load_words = words_of(d)
     add = cute.make_copy_atom(cpasync.CopyReduceBulkS2GOp(), cute.Float32, 32 * TILE * PIECE)
     fours = cute.make_layout((4, PIECE // 4))
+    _, following, tile_of = visits.make_heads(form.block, TILE, TILE, form.bounded)
     by_fours = cute.make_layout((4, PIECE // 4), stride=(1, 4 * TILE))
 
     @cuda.jit
@@ -250,8 +268,11 @@ def make_reduce(form):
         source = loads.get_slice(thread).partition_S(tdQ)
         of_dq, together = pipes.dq.make_consumer(), NamedBarrier(REDUCED, TILE)
         held = cute.make_rmem_tensor((PIECE, taken), cute.Float32)
-        m, row = cute.Int32(walk.first), cute.Int32(walk.row)
+        place, last, head = start(walk)
         for _ in range(walk.rounds):
+            place, last, head = following(place, last, head, walk.tile, walk.batch, walk.first, walk.last, walk.listed)
+            m, _ = tile_of(place, head, walk.tile, walk.batch, walk.listed)
+            to = cute.Int64(row_of(head, walk) + m) * (TILE * d)
             ready = of_dq.wait_and_advance()
             for piece in cute.range_constexpr(d // PIECE):
                 if cute.const_expr(piece % taken == 0):
@@ -270,12 +291,9 @@ def make_reduce(form):
                 together.arrive_and_wait()
                 if warp == REDUCE_WARP:
                     if arch.elect_one():
-                        at = cute.assume(cute.Int64(row + m) * (TILE * d) + piece * (TILE * PIECE), divby=TILE * PIECE)
+                        at = cute.assume(to + piece * (TILE * PIECE), divby=TILE * PIECE)
                         cute.copy(add, slot, cute.make_tensor(sums.iterator + at, cute.make_layout(TILE * PIECE)))
                         arch.cp_async_bulk_commit_group()
-            m = cute.Int32(m + 1)
-            if m == walk.last:
-                m, row = cute.Int32(walk.first), cute.Int32(row + walk.tiles)
         if warp == REDUCE_WARP:
             if arch.elect_one():
                 arch.cp_async_bulk_wait_group(0, read=True)

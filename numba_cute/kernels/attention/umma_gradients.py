@@ -7,10 +7,10 @@ import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
 from ..entry import element_type
-from . import backward_parts
+from . import backward_parts, visits
 from .backward_arrays import flat, ragged, strides
 from .backward_tiles import rows_of
-from .plan import view
+from .plan import bounded, view
 from .schedule import order_of
 from .softmax import LOG2_E
 from .umma_backward import make_kernel
@@ -28,18 +28,24 @@ def room(heads, d, sequences):
     return [(batch, heads, tiles * TILE), (batch, heads, tiles * TILE), (batch, heads, tiles, TILE * d)]
 
 
-def launches(arrays, work, sizes, options, lengths, aux, mask_aux):
+def launches(arrays, work, sizes, options, lengths, aux, mask_aux, listed):
     """The launches that follow what comes before (`backward_parts`): of each the kernel, its grid, block and arguments.
 
     arrays: q, k, v, do, dq, dk and dv, each (batch, rows, heads, d), of sequences that lie one after the other with a
-    batch of one. work: arrays of the shapes that
-    `room` gives. sizes: the batch, and the queries and keys of the longest sequence.
+    batch of one. work: arrays of the shapes that `room` gives. sizes: the batch, and the queries and keys of the
+    longest sequence. listed: as of `gradients.More`.
     """
     q, k, v, do, dq, dk, dv = arrays
     (batch, queries, keys), heads, kv_heads, d = sizes, q.shape[2], k.shape[2], q.shape[-1]
     check(options, (d, v.shape[-1]), False)
     dtype, group = element_type(q), heads // kv_heads
-    form = Form(dtype, d, options.left is not None, options.right is not None, options.score, options.mask)
+    block = options.block
+    assert block is None or (block[0] % TILE, block[1] % TILE) == (0, 0), block  # else refused (blocks.py)
+    beyond = block is not None and block[0] > TILE  # the last block may have a tile that there is not
+    form = Form(
+        dtype, d, options.left is not None, options.right is not None, options.score, options.mask, block,
+        beyond or bounded(options, lengths),
+    )  # fmt: skip
     load, tile = cpasync.CopyBulkTensorTileG2SOp(), rows_of(dtype, TILE, d)
     maps = [x for t in (q, k, v, do) for x in cpasync.make_tiled_tma_atom(load, ragged(t, TILE), tile, (TILE, d))]
     logs, dots, sums = map(flat, work)
@@ -49,7 +55,8 @@ def launches(arrays, work, sizes, options, lengths, aux, mask_aux):
     behind, before = min(options.left or 0, keys), min(options.right or 0, queries)
     args = (
         *maps, view(dk, 16), strides(dk), view(dv, 16), strides(dv), logs, dots, sums, cu_q, cu_k, used,
-        tuple(aux), tuple(mask_aux), *map(cute.Int32, (queries, keys, group)),
+        tuple(aux), tuple(mask_aux), visits.of(*listed[2:]) if listed else (),
+        *map(cute.Int32, (queries, keys, group)),
         order_of(key_tiles, kv_heads, batch, section), *map(cute.Int32, (behind, before)), scale,
         cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip

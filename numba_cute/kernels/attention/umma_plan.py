@@ -65,9 +65,7 @@ def form_of(q, k, v, queries, lengths, options):
     form = Form(
         element_type(q), d, dv, group, 1, 0, options.left is not None, options.right is not None,
         draws=options.draws is not False, page=page, score=options.score, mask=options.mask, block=block,
-        bounded=block is not None and (
-            options.left is not None or options.right is not None or any(x is not None for x in lengths)
-        ),
+        bounded=plan.bounded(options, lengths),
     )  # fmt: skip
     small = plan.pack_of(queries, group, ROWS) if options.pack is None else options.pack
     single = queries * small <= ROWS or (block is not None and block[0] % (2 * ROWS) != 0)

@@ -83,3 +83,49 @@ def tile_visited(visits, row, head, b, place, each):
         element = cute.Int32(visits.lists[divided(place, each), row, head, b])
         tile, whole = cute.Int32(element // 2 * each + place % each), cute.Int32(element % 2)
     return tile, whole
+
+
+def make_heads(block, tile_m, tile_n, bounded):
+    """The functions of the tiles of queries that see a tile of keys, head after head of those that share it:
+    `rounds_of`, `following` and `tile_of`. block: queries and keys of a block, or None where nothing is listed: then
+    places are tiles. tile_m, tile_n: keys, and queries, of a tile. bounded: as of `places_of`. m: the tile of keys.
+    begin, end: the tiles of queries that a window leaves."""
+    each = 1 if block is None else block[0] // tile_n
+
+    @cuda.jit
+    def places_of_head(m, head, b, begin, end, listed):
+        """The places of a head's tiles."""
+        if cute.const_expr(block is None):
+            return begin, end
+        return places_of(listed, divided(m * tile_m, block[1]), head, b, begin, end, each, bounded)
+
+    @cuda.jit
+    def rounds_of(m, kv_head, group, b, begin, end, listed):
+        """How many tiles all heads of a group have."""
+        if cute.const_expr(block is None):
+            return cute.Int32((end - begin) * group)
+        rounds = cute.Int32(0)
+        for i in range(group):
+            first, last = places_of_head(m, cute.Int32(kv_head * group + i), b, begin, end, listed)
+            rounds = cute.Int32(rounds + last - first)
+        return rounds
+
+    @cuda.jit
+    def following(place, last, head, m, b, begin, end, listed):
+        """The place after one, of the next head that has one where this one's `last` is reached; that head's last, and
+        the head. There must be one."""
+        place = cute.Int32(place + 1)
+        while place >= last:
+            head = cute.Int32(head + 1)
+            place, last = places_of_head(m, head, b, begin, end, listed)
+        return place, last, head
+
+    @cuda.jit
+    def tile_of(place, head, m, b, listed):
+        """The tile at a place, and whether the mask's function is to be asked of it."""
+        if cute.const_expr(block is None):
+            return place, True
+        n, whole = tile_visited(listed, divided(m * tile_m, block[1]), head, b, place, each)
+        return n, whole == 0
+
+    return rounds_of, following, tile_of

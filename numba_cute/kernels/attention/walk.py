@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Walk through attention's tiles: which queries and which blocks of keys a tile has, in which order tiles come, and
-which blocks are masked. Shared by the kernels whose tiles are fed by TMA (Hopper's, and Blackwell's)."""
+which blocks are masked. Shared by the kernels of all families; what brings tiles is for those that TMA feeds."""
 
 from numba import cuda
 
@@ -34,9 +34,10 @@ def shifted(tensor, cu, first):
     return cute.domain_offset((first, 0), tensor)
 
 
-def make_blocks(form, rows):
-    """The functions of a tile's blocks of keys: `tile_of`, `blocks_of`, `block_at` and `whole_of`. form: a
-    `form.Form`, or an `umma_form.Form`. rows: of a tile, that say together whether a block is masked."""
+def make_blocks(form, rows, always=True):
+    """The functions of a tile's blocks of keys: `tile_of`, `blocks_of`, `block_at` and `whole_of`. form: a family's.
+    rows: of a tile, that say together whether a block is masked. always: whether a tile that sees no key has a block
+    all the same, all masked."""
     tile_m, tile_n, pack, has_left, has_right = form.tile_m, form.tile_n, form.pack, form.left, form.right
     block, bounded = form.block, form.bounded
     per_block = 1 if block is None else block[1] // tile_n
@@ -67,7 +68,8 @@ def make_blocks(form, rows):
             begin, end = visits.places_of(listed, row, head, b, begin, end, per_block, bounded)
         if cute.const_expr(splits is not None):
             begin, end = split.part_of(begin, end, part, splits)
-        end = max(end, cute.Int32(begin + 1))  # a tile that sees no key has a block, all masked
+        if cute.const_expr(always):
+            end = max(end, cute.Int32(begin + 1))
         return begin, end
 
     @cuda.jit

@@ -17,9 +17,9 @@ from numba_cute import arch, utils
 
 from . import output, softmax, split
 from .elements import make_elements
+from .walk import make_blocks, make_mask
 from .warps_form import VECTOR, fragment_copies, multiply_of, rows_copy, tile_layout
-from .warps_rows import make_blocks, sequence
-from .warps_tiles import as_operand, block_of, bring, multiply, sums_of, turned
+from .warps_tiles import as_operand, block_of, bring, multiply, sequence, sums_of, turned
 
 
 @functools.cache
@@ -35,7 +35,8 @@ def make_forward(form):
     assert tile_m % down_k == 0 and tile_n % down_k == 0 and tile_n % down_v == 0, form
     q_layout, k_layout, v_layout = (tile_layout(dtype, *x) for x in ((tile_m, d), (tile_n, d), (tile_n, dv)))
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
-    tile_of, blocks_of, whole_of, mask = make_blocks(form)
+    tile_of, blocks_of, block_at, whole_of = make_blocks(form, rows, always=False)
+    mask = make_mask(form)
     row_of, change, ask = make_elements(pack, group, tile_n, score, asked)
 
     @cuda.jit
@@ -77,8 +78,8 @@ def make_forward(form):
 
     @cuda.jit(launch_bounds=(threads, ctas))
     def attention(
-        mQ, mK, mV, mO, mL, cu_q, cu_k, used, pages, sink, aux, mask_aux, splits, queries, keys, order, left, right,
-        scale, scale_log2,
+        mQ, mK, mV, mO, mL, cu_q, cu_k, used, pages, sink, aux, mask_aux, listed, splits, queries, keys, order, left,
+        right, scale, scale_log2,
     ):  # fmt: skip
         thread, _, _ = arch.thread_idx()
         index, _, _ = arch.block_idx()
@@ -94,12 +95,12 @@ def make_forward(form):
         first_q, rows_q = sequence(cu_q, None, b, queries)
         first_k, rows_k = sequence(cu_k, used, b, keys)
         if m * tile_m < rows_q * pack:
-            begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+            begin, end = blocks_of(m, head, b, rows_q, rows_k, left, right, part, splits, listed)
             kv_head = cute.Int32(head // heads_of_tile)
             own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
             place = cute.Int32(m * tile_m + rows * warp + thread % 32 // 4)  # of this thread's first row
             column = cute.Int32(thread % 4 * 2)
-            whole_begin, whole_end = whole_of(m * tile_m + rows * warp, rows, rows_q, rows_k, left, right)
+            whole_begin, whole_end = whole_of(m * tile_m + rows * warp, rows_q, rows_k, left, right)
             rS, rO = sums_of(rows, tile_n), sums_of(rows, dv)
             rO.fill(0)
             highest, total = (cute.make_rmem_tensor((2, blocks), cute.Float32) for _ in range(2))
@@ -109,10 +110,12 @@ def make_forward(form):
 
             if begin < end:
                 load_queries(mQ, to_q, thread, m, head, own_q, first_q, rows_q)
-                load_keys(mK, to_k, down_k, thread, end - 1, kv_head, own_k, first_k, rows_k, pages, b)
+                last, _ = block_at(cute.Int32(end - 1), m, head, b, listed)
+                load_keys(mK, to_k, down_k, thread, last, kv_head, own_k, first_k, rows_k, pages, b)
             arch.cp_async_commit_group()
             for i in range(end - begin):
-                n = cute.Int32(end - 1 - i)
+                at = cute.Int32(end - 1 - i)
+                n, partial = block_at(at, m, head, b, listed)
                 arch.cp_async_wait_group(0)
                 arch.sync_threads()  # the keys are there, and all warps are done with the values before
                 load_keys(mV, to_v, down_v, thread, n, kv_head, own_k, first_k, rows_k, pages, b)
@@ -121,15 +124,17 @@ def make_forward(form):
                 multiply(tiled_mma, copy_a, copy_b, thread, sQ, sK, rS)
                 arch.cp_async_wait_group(0)
                 arch.sync_threads()  # the values are there, and all warps are done with the keys
-                if n > begin:
-                    load_keys(mK, to_k, down_k, thread, n - 1, kv_head, own_k, first_k, rows_k, pages, b)
+                if at > begin:
+                    after, _ = block_at(cute.Int32(at - 1), m, head, b, listed)
+                    load_keys(mK, to_k, down_k, thread, after, kv_head, own_k, first_k, rows_k, pages, b)
                 arch.cp_async_commit_group()
                 for j in cute.range_constexpr(blocks):
                     scores, own = softmax.rows_of(block_of(rS, j)), cute.Int32(place + 16 * j)
                     if cute.const_expr(score is not None):
                         change(scores, n, own, column, b, head, aux, scale, rows_q, rows_k)
                     if cute.const_expr(asked is not None):
-                        ask(scores, n, own, column, b, head, mask_aux, rows_q, rows_k)
+                        if partial:
+                            ask(scores, n, own, column, b, head, mask_aux, rows_q, rows_k)
                     if n >= whole_end or n < whole_begin:
                         mask(scores, n, own, column, rows_q, rows_k, left, right)
                     moved = softmax.raise_maxima(

@@ -16,13 +16,13 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, utils
 
-from . import masks, output, softmax
+from . import masks, output, softmax, visits
 from .backward_rows import bent
 from .elements import kept, within
 from .schedule import divided, tile_at
+from .walk import make_blocks, make_mask
 from .warps_form import VECTOR, fragment_copies, multiply_of, rows_copy, tile_layout
-from .warps_rows import make_blocks, sequence
-from .warps_tiles import as_operand, block_of, bring, multiply, sums_of, turned
+from .warps_tiles import as_operand, block_of, bring, multiply, sequence, sums_of, turned
 
 STAGES = 2  # of what passes by
 
@@ -46,28 +46,46 @@ def make_load(form, columns, rows):
     return load, copy
 
 
-def make_asked(score, mask):
-    """The function of a score that gives what it is changed to, with its derivative where there is a function of the
-    scores, which scales it, and -inf where that of the mask does not allow it. They are asked of no query and no key
-    beyond the last."""
+def make_asked(score, mask, of_keys, of_products):
+    """The functions of a block's scores: `change` and `leave_out`, which ask the caller's of no query and no key beyond
+    the last. of_keys: whether a thread's rows are keys, and its columns queries, or the other way round. of_products:
+    whether dP becomes dS."""
 
     @cuda.jit
-    def asked(s, b, head, query, key, aux, mask_aux, scale, queries, keys):
-        query, key, slope = within(query, queries), within(key, keys), cute.Float32(1)
-        if cute.const_expr(score is not None):
-            s, slope = bent(score, s * scale, b, head, query, key, aux)
-        if cute.const_expr(mask is not None):
-            s = kept(mask(b, head, query, key, *mask_aux), s, -math.inf)
-        return s, slope
+    def pair(row, column, r, j, queries, keys):
+        """The query and the key of a thread's score, as functions are asked of them."""
+        own, other = cute.Int32(row + 8 * r), cute.Int32(column + j // 2 * 8 + j % 2)
+        if cute.const_expr(of_keys):
+            return within(other, queries), within(own, keys)
+        return within(own, queries), within(other, keys)
 
-    return asked
+    @cuda.jit
+    def change(scores, products, row, column, b, head, aux, scale, queries, keys):
+        """Scale scores, and change them as the function says, and dP by its derivative."""
+        for r in cute.range_constexpr(2):
+            for j in cute.range_constexpr(cute.size(scores, mode=[1])):
+                query, key = pair(row, column, r, j, queries, keys)
+                made, slope = bent(score, scores[r, j] * scale, b, head, query, key, aux)
+                scores[r, j] = made
+                if cute.const_expr(of_products):
+                    products[r, j] *= slope
+
+    @cuda.jit
+    def leave_out(scores, row, column, b, head, mask_aux, queries, keys):
+        """Leave out the scores that the mask's function does not allow."""
+        for r in cute.range_constexpr(2):
+            for j in cute.range_constexpr(cute.size(scores, mode=[1])):
+                query, key = pair(row, column, r, j, queries, keys)
+                scores[r, j] = kept(mask(b, head, query, key, *mask_aux), scores[r, j], -math.inf)
+
+    return change, leave_out
 
 
 @functools.cache
 def make_queries(form):
     """The kernel for dQ. Its grid: a CTA for each tile of queries, head and batch."""
     dtype, d, dv, tile_m, tile_n, group = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.group
-    threads, score = form.threads, form.score
+    threads, score, asked = form.threads, form.score, form.mask
     tiled_mma = multiply_of(form)
     copy_a, copy_b, copy_turned = fragment_copies(form, tiled_mma)
     load_q, own_d = make_load(form, d, tile_m)
@@ -75,12 +93,12 @@ def make_queries(form):
     (load_k, _), (load_v, _) = make_load(form, d, tile_n), make_load(form, dv, tile_n)
     q_layout, do_layout = tile_layout(dtype, tile_m, d), tile_layout(dtype, tile_m, dv)
     k_layout, v_layout = tile_layout(dtype, tile_n, d, STAGES), tile_layout(dtype, tile_n, dv, STAGES)
-    tile_of, blocks_of, whole_of, mask = make_blocks(form)
-    asked, asks = make_asked(score, form.mask), score is not None or form.mask is not None
+    tile_of, blocks_of, block_at, whole_of = make_blocks(form, form.rows, always=False)
+    mask, (change, leave_out) = make_mask(form), make_asked(score, asked, False, True)
 
     @cuda.jit(launch_bounds=(threads, form.ctas))
     def gradient_of_queries(
-        mQ, mK, mV, mdO, mdQ, logs, dots, cu_q, cu_k, used, aux, mask_aux, queries, keys, order, left, right,
+        mQ, mK, mV, mdO, mdQ, logs, dots, cu_q, cu_k, used, aux, mask_aux, listed, queries, keys, order, left, right,
         scale, scale_log2,
     ):  # fmt: skip
         thread, _, _ = arch.thread_idx()
@@ -98,7 +116,7 @@ def make_queries(form):
         first_q, rows_q = sequence(cu_q, None, b, queries)
         first_k, rows_k = sequence(cu_k, used, b, keys)
         if m * tile_m < rows_q:
-            begin, end = blocks_of(m, rows_q, rows_k, left, right, 0, None)
+            begin, end = blocks_of(m, head, b, rows_q, rows_k, left, right, 0, None, listed)
             kv_head, own_q, own_k = (
                 cute.Int32(head // group),
                 0 if cu_q is not None else b,
@@ -106,7 +124,7 @@ def make_queries(form):
             )
             place = cute.Int32(m * tile_m + 16 * warp + thread % 32 // 4)  # of this thread's first row
             column = cute.Int32(thread % 4 * 2)
-            whole_begin, whole_end = whole_of(m * tile_m + 16 * warp, 16, rows_q, rows_k, left, right)
+            whole_begin, whole_end = whole_of(m * tile_m + 16 * warp, rows_q, rows_k, left, right)
             gK, gV = mK[None, None, kv_head, own_k], mV[None, None, kv_head, own_k]
             log, dot = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             for r in cute.range_constexpr(2):
@@ -118,32 +136,31 @@ def make_queries(form):
             if begin < end:
                 load_q(mQ[None, None, head, own_q], to_q, thread, m, first_q, rows_q)
                 load_do(mdO[None, None, head, own_q], to_do, thread, m, first_q, rows_q)
-                load_k(gK, to_k[None, None, None, 0], thread, end - 1, first_k, rows_k)
-                load_v(gV, to_v[None, None, None, 0], thread, end - 1, first_k, rows_k)
+                last, _ = block_at(cute.Int32(end - 1), m, head, b, listed)
+                load_k(gK, to_k[None, None, None, 0], thread, last, first_k, rows_k)
+                load_v(gV, to_v[None, None, None, 0], thread, last, first_k, rows_k)
             arch.cp_async_commit_group()
             for i in range(end - begin):
-                n, stage = cute.Int32(end - 1 - i), cute.Int32(i % STAGES)
+                at, stage = cute.Int32(end - 1 - i), cute.Int32(i % STAGES)
+                n, partial = block_at(at, m, head, b, listed)
                 arch.cp_async_wait_group(0)
                 arch.sync_threads()  # the block is there, and all warps are done with the one before
-                if n > begin:
-                    load_k(gK, to_k[None, None, None, stage ^ 1], thread, n - 1, first_k, rows_k)
-                    load_v(gV, to_v[None, None, None, stage ^ 1], thread, n - 1, first_k, rows_k)
+                if at > begin:
+                    after, _ = block_at(cute.Int32(at - 1), m, head, b, listed)
+                    load_k(gK, to_k[None, None, None, stage ^ 1], thread, after, first_k, rows_k)
+                    load_v(gV, to_v[None, None, None, stage ^ 1], thread, after, first_k, rows_k)
                 arch.cp_async_commit_group()
                 rS.fill(0)
-                rdP.fill(0)
+                for r in cute.range_constexpr(2):
+                    products[r, None].fill(-dot[r])
                 multiply(tiled_mma, copy_a, copy_b, thread, sQ, sK[None, None, stage], rS)
                 multiply(tiled_mma, copy_a, copy_b, thread, sdO, sV[None, None, stage], rdP)
-                for r in cute.range_constexpr(2):
-                    for j in cute.range_constexpr(cute.size(scores, mode=[1])):
-                        products[r, j] -= dot[r]
-                        if cute.const_expr(asks):
-                            key = n * tile_n + column + j // 2 * 8 + j % 2
-                            made, slope = asked(
-                                scores[r, j], b, head, place + 8 * r, key, aux, mask_aux, scale, rows_q, rows_k
-                            )
-                            scores[r, j] = made
-                            if cute.const_expr(score is not None):
-                                products[r, j] *= slope
+                first = cute.Int32(n * tile_n + column)
+                if cute.const_expr(score is not None):
+                    change(scores, products, place, first, b, head, aux, scale, rows_q, rows_k)
+                if cute.const_expr(asked is not None):
+                    if partial:
+                        leave_out(scores, place, first, b, head, mask_aux, rows_q, rows_k)
                 if n >= whole_end or n < whole_begin:
                     mask(scores, n, place, column, rows_q, rows_k, left, right)
                 for r in cute.range_constexpr(2):
@@ -166,7 +183,7 @@ def make_keys(form, which):
     """The kernel for dK and dV, or for one of them. which: "k", "v", or both. Its grid: a CTA for each tile of keys, KV
     head and batch."""
     dtype, d, dv, tile_m, tile_n, group = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.group
-    threads, score, has_left, has_right = form.threads, form.score, form.left, form.right
+    threads, score, asked, has_left, has_right = form.threads, form.score, form.mask, form.left, form.right
     of_k, of_v = "k" in which, "v" in which
     tiled_mma = multiply_of(form)
     copy_a, copy_b, copy_turned = fragment_copies(form, tiled_mma)
@@ -175,7 +192,8 @@ def make_keys(form, which):
     (load_q, _), (load_do, _) = make_load(form, d, tile_n), make_load(form, dv, tile_n)
     k_layout, v_layout = tile_layout(dtype, tile_m, d), tile_layout(dtype, tile_m, dv)
     q_layout, do_layout = tile_layout(dtype, tile_n, d, STAGES), tile_layout(dtype, tile_n, dv, STAGES)
-    asked, asks = make_asked(score, form.mask), score is not None or form.mask is not None
+    rounds_of, following, tile_of = visits.make_heads(form.block, tile_m, tile_n, form.bounded)
+    change, leave_out = make_asked(score, asked, True, of_k)
 
     @cuda.jit
     def blocks_of(m, queries, keys, left, right):
@@ -218,8 +236,8 @@ def make_keys(form, which):
 
     @cuda.jit(launch_bounds=(threads, form.ctas))
     def gradients_of_keys(
-        mQ, mK, mV, mdO, mdK, mdV, logs, dots, cu_q, cu_k, used, aux, mask_aux, queries, keys, order, left, right,
-        scale, scale_log2,
+        mQ, mK, mV, mdO, mdK, mdV, logs, dots, cu_q, cu_k, used, aux, mask_aux, listed, queries, keys, order, left,
+        right, scale, scale_log2,
     ):  # fmt: skip
         thread, _, _ = arch.thread_idx()
         index, _, _ = arch.block_idx()
@@ -236,7 +254,6 @@ def make_keys(form, which):
         first_q, rows_q = sequence(cu_q, None, b, queries)
         first_k, rows_k = sequence(cu_k, used, b, keys)
         if m * tile_m < rows_k:
-            begin, end = blocks_of(m, rows_q, rows_k, left, right)
             own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
             place = cute.Int32(m * tile_m + 16 * warp + thread % 32 // 4)
             column = cute.Int32(thread % 4 * 2)
@@ -251,49 +268,48 @@ def make_keys(form, which):
             least = cute.Int32(m * tile_m + 16 * warp + 15 - shift - right)
             most = cute.Int32(m * tile_m + 16 * warp - shift + left)
 
-            rounds, count = cute.Int32((end - begin) * group), cute.Int32(max(end - begin, 1))
+            begin, end = blocks_of(m, rows_q, rows_k, left, right)
+            rounds = rounds_of(m, kv_head, group, b, begin, end, listed)
+            at, last, head = cute.Int32(0), cute.Int32(0), cute.Int32(kv_head * group - 1)
+            stage = cute.Int32(rounds % STAGES)
             if rounds > 0:
+                at, last, head = following(at, last, head, m, b, begin, end, listed)
+                n, _ = tile_of(at, head, m, b, listed)
                 load_k(mK[None, None, kv_head, own_k], to_k, thread, m, first_k, rows_k)
                 if cute.const_expr(of_k):
                     to_v = own_v.get_slice(thread).partition_D(sV)
                     load_v(mV[None, None, kv_head, own_k], to_v, thread, m, first_k, rows_k)
-                head = cute.Int32(kv_head * group)
-                load_q(mQ[None, None, head, own_q], to_q[None, None, None, 0], thread, begin, first_q, rows_q)
-                load_do(mdO[None, None, head, own_q], to_do[None, None, None, 0], thread, begin, first_q, rows_q)
+                load_q(mQ[None, None, head, own_q], to_q[None, None, None, stage], thread, n, first_q, rows_q)
+                load_do(mdO[None, None, head, own_q], to_do[None, None, None, stage], thread, n, first_q, rows_q)
             arch.cp_async_commit_group()
-            for i in range(rounds):
-                n, stage = cute.Int32(begin + i % count), cute.Int32(i % STAGES)
-                head = cute.Int32(kv_head * group + i // count)
+            while rounds > 0:
+                stage, after, next_head = cute.Int32(rounds % STAGES), at, head
+                n, partial = tile_of(at, head, m, b, listed)
                 arch.cp_async_wait_group(0)
                 arch.sync_threads()  # the block is there, and all warps are done with the one before
-                if i + 1 < rounds:
-                    after, next_head = (
-                        cute.Int32(begin + (i + 1) % count),
-                        cute.Int32(kv_head * group + (i + 1) // count),
-                    )
+                if rounds > 1:
+                    after, last, next_head = following(at, last, head, m, b, begin, end, listed)
+                    ahead, _ = tile_of(after, next_head, m, b, listed)
                     gQ, gdO = mQ[None, None, next_head, own_q], mdO[None, None, next_head, own_q]
-                    load_q(gQ, to_q[None, None, None, stage ^ 1], thread, after, first_q, rows_q)
-                    load_do(gdO, to_do[None, None, None, stage ^ 1], thread, after, first_q, rows_q)
+                    load_q(gQ, to_q[None, None, None, stage ^ 1], thread, ahead, first_q, rows_q)
+                    load_do(gdO, to_do[None, None, None, stage ^ 1], thread, ahead, first_q, rows_q)
                 arch.cp_async_commit_group()
                 numbers(log, logs, head, b, n * tile_n + column)
+                if cute.const_expr(of_k):
+                    numbers(dot, dots, head, b, n * tile_n + column)
                 rS.fill(0)
                 multiply(tiled_mma, copy_a, copy_b, thread, sK, sQ[None, None, stage], rS)
                 if cute.const_expr(of_k):
-                    numbers(dot, dots, head, b, n * tile_n + column)
-                    rdP.fill(0)
+                    for r in cute.range_constexpr(2):
+                        for j in cute.range_constexpr(cute.size(products, mode=[1])):
+                            products[r, j] = -dot[j]
                     multiply(tiled_mma, copy_a, copy_b, thread, sV, sdO[None, None, stage], rdP)
-                for r in cute.range_constexpr(2):
-                    for j in cute.range_constexpr(cute.size(scores, mode=[1])):
-                        if cute.const_expr(of_k):
-                            products[r, j] -= dot[j]
-                        if cute.const_expr(asks):
-                            query = n * tile_n + column + j // 2 * 8 + j % 2
-                            made, slope = asked(
-                                scores[r, j], b, head, query, place + 8 * r, aux, mask_aux, scale, rows_q, rows_k
-                            )
-                            scores[r, j] = made
-                            if cute.const_expr(of_k and score is not None):
-                                products[r, j] *= slope
+                first = cute.Int32(n * tile_n + column)
+                if cute.const_expr(score is not None):
+                    change(scores, products, place, first, b, head, aux, scale, rows_q, rows_k)
+                if cute.const_expr(asked is not None):
+                    if partial:
+                        leave_out(scores, place, first, b, head, mask_aux, rows_q, rows_k)
                 if cute.const_expr(has_left or has_right):
                     if (has_right and n * tile_n < least) or (has_left and (n + 1) * tile_n - 1 > most):
                         mask(scores, n, place, column, rows_q, rows_k, left, right)
@@ -308,6 +324,7 @@ def make_keys(form, which):
                 if cute.const_expr(of_k):
                     by = turned(sQ[None, None, stage])
                     multiply(tiled_mma, None, copy_turned, thread, as_operand(rdP, dtype), by, rdK)
+                at, head, rounds = after, next_head, cute.Int32(rounds - 1)
 
             if cute.const_expr(of_k):
                 store(rdK, mdK[None, None, kv_head, own_k], scale, place, first_k, rows_k)

@@ -19,7 +19,9 @@ class Form(NamedTuple):
     keys, or of the gradients of keys, keys and queries. rows: of the tile that a warp has. ctas: that share an SM.
     left, right: whether a query's window of keys ends on that side. pack: query heads of a group whose rows lie side by
     side in a tile, all, up to a power of two, or 1. page: keys of a page, 0 if keys and values are not paged. score:
-    what becomes of a score, or None. mask: says which keys a query sees, or None.
+    what becomes of a score, or None. mask: says which keys a query sees, or None. block: queries and keys of the blocks
+    of which lists say that they are visited, multiples of a tile's, or None. bounded: whether lists may name blocks
+    that there are not, or that no window sees.
     """
 
     dtype: cute.DType
@@ -36,6 +38,8 @@ class Form(NamedTuple):
     page: int = 0
     score: Any = None
     mask: Any = None
+    block: tuple[int, int] | None = None
+    bounded: bool = False
 
     @property
     def threads(self) -> int:

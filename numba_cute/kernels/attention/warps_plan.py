@@ -8,7 +8,7 @@ import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from ..entry import element_type
-from . import plan
+from . import plan, visits
 from .plan import ALL
 from .schedule import divisor_of, order_of, section_of
 from .softmax import LOG2_E
@@ -39,7 +39,7 @@ FEW = {64: Tile(64, 64, 16, 3), 128: Tile(64, 64, 16, 2), 192: Tile(64, 64, 16, 
 """The tiles of few queries. None of these was measured."""
 
 
-KNOWN = {"scale", "left", "right", "score", "most_queries", "tile", "pack", "splits", "mask"}
+KNOWN = {"scale", "left", "right", "score", "most_queries", "tile", "pack", "splits", "mask", "block"}
 """The fields of `plan.Options` that this kernel has."""
 
 
@@ -58,6 +58,25 @@ def fits(form, target):
     return form.smem <= target.smem_per_sm // form.ctas - target.smem_reserved
 
 
+def dividing(tile, block):
+    """Give the tile with as many of its keys as divide a block's, and as its threads bring at once; None where its
+    queries do not."""
+    at_once = 32 * tile.queries // tile.rows // 8  # as of `warps_form.rows_copy`
+    keys = [n for n in range(at_once, tile.keys + 1, at_once) if block[1] % n == 0]
+    return tile._replace(keys=keys[-1]) if keys and block[0] % tile.queries == 0 else None
+
+
+def choices_of(form, few, options):
+    """The tiles that a form may have, the best first. few: whether there are so few queries that 64 will do."""
+    if options.tile is not None:
+        return (Tile(*options.tile),)
+    widest = min(n for n in TILES if n >= max(form.d, form.dv))
+    choices = (FEW[widest],) if few else (*TILES[widest], FEW[widest])
+    if form.block is None:
+        return choices
+    return tuple(filter(None, (dividing(tile, form.block) for tile in choices)))
+
+
 def form_of(q, k, v, queries, lengths, options, target):
     """The kernel's form for arrays, and `plan.Options`, of which `tile` may have the tile. queries: of the longest
     sequence. target: the GPU's record."""
@@ -66,13 +85,12 @@ def form_of(q, k, v, queries, lengths, options, target):
     form = Form(
         element_type(q), d, dv, heads // kv_heads, 0, 0, left=options.left is not None,
         right=options.right is not None, page=k.shape[1] if lengths.pages is not None else 0, score=options.score,
-        mask=options.mask,
+        mask=options.mask, block=options.block, bounded=plan.bounded(options, lengths),
     )  # fmt: skip
+    if form.block is not None:  # each tile, and head, has a list of its own
+        options = options._replace(pack=1)
     small = plan.pack_of(queries, form.group, 64) if options.pack is None else options.pack
-    widest = min(n for n in TILES if n >= max(d, dv))
-    choices = (FEW[widest],) if queries * small <= 64 else (*TILES[widest], FEW[widest])
-    if options.tile is not None:
-        choices = (Tile(*options.tile),)
+    choices = choices_of(form, queries * small <= 64, options)
     forms = [form._replace(tile_m=t.queries, tile_n=t.keys, rows=t.rows, ctas=t.ctas) for t in choices]
     found = next((f for f in forms if fits(f, target)), None)
     if found is None:
@@ -93,11 +111,11 @@ def best_splits(q, k, v, options, lengths, sms, target):
         return 1
     if options.left is not None and options.right is not None:
         keys = min(keys, options.left + options.right + queries)
-    ragged = lengths.used is not None or lengths.cu_k is not None
+    ragged = lengths.used is not None or lengths.cu_k is not None or options.block is not None
     return splits_of(tiles, math.ceil(keys / form.tile_n), sms * form.ctas, ragged)
 
 
-def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), work=None, mask_aux=()):
+def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), work=None, mask_aux=(), listed=None):
     """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
     target: the GPU's record. The others: as of `plan.arguments`."""
     cu_q, cu_k, used, pages = lengths
@@ -112,7 +130,8 @@ def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), 
     left, right = min(options.left or 0, keys), min(options.right or 0, queries)  # more changes nothing, nor fits Int32
     args = (
         *map(plan.rows_first, (q, k, v)), *out, *more, tuple(aux), tuple(mask_aux),
-        divisor_of(splits) if splits > 1 else None, *map(cute.Int32, (queries, keys)),
+        () if listed is None else visits.of(*listed), divisor_of(splits) if splits > 1 else None,
+        *map(cute.Int32, (queries, keys)),
         order_of(tiles, heads, batch, section), *map(cute.Int32, (left, right)), cute.Float32(options.scale),
         cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
@@ -120,12 +139,15 @@ def arguments(q, k, v, o, lse, options, target, lengths=ALL, sink=None, aux=(), 
 
 
 @cute.runtime.remembered
-def launches(q, k, v, o, lse, cu_q, cu_k, used, pages, sink, work, target, options, own, *aux):
-    """The launches of a call: of each the kernel, its arguments, grid and block. target: the GPU's name. aux: what the
-    functions of the scores, its `own` first, and of the mask take; numbers are pairs of their type and value. All
-    others as of `arguments`."""
+def launches(q, k, v, o, lse, cu_q, cu_k, used, pages, sink, work, counts, lists, target, options, own, *aux):
+    """The launches of a call: of each the kernel, its arguments, grid and block. target: the GPU's name. counts, lists:
+    as of `visits.of`, or None. aux: what the functions of the scores, its `own` first, and of the mask take; numbers
+    are pairs of their type and value. All others as of `arguments`."""
     lengths = plan.Lengths(cu_q, cu_k, used, pages)
     numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
-    made = arguments(q, k, v, o, lse, options, cute.target(target), lengths, sink, numbers[:own], work, numbers[own:])
+    made = arguments(
+        q, k, v, o, lse, options, cute.target(target), lengths, sink, numbers[:own], work, numbers[own:],
+        None if counts is None else (counts, lists),
+    )  # fmt: skip
     after = () if work is None else (plan.joining(q, v, o, lse, options, lengths, sink, work, False),)
     return made, *after

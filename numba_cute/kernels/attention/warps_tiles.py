@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Move and multiply tiles by warps: bring rows to shared memory, multiply, and turn sums into operands."""
+"""Find, move and multiply tiles by warps: where a sequence's rows are, how they come to shared memory, products, and
+sums as operands."""
 
 from typing import Any
+
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
@@ -9,6 +12,18 @@ from numba_cute.seam import traced
 from numba_cute.tilelang.cpasync import cp_async_shared_global
 
 from .warps_form import VECTOR
+
+
+@cuda.jit
+def sequence(cu, used, b, rows):
+    """Give the first row of sequence b, and its number of rows: `rows`, or what `cu` and `used` say."""
+    first = cute.Int32(0)
+    if cute.const_expr(cu is not None):
+        first = cute.Int32(cu[b])
+        rows = cute.Int32(cu[b + 1] - first)
+    if cute.const_expr(used is not None):
+        rows = cute.Int32(used[b])
+    return first, cute.Int32(rows)
 
 
 @traced

@@ -222,7 +222,8 @@ def attention_gradients(d: Draw) -> None:
     if how == "mask":
         mask = {"mask": sparse}
     elif how == "blocks":
-        mask = {"blocks": kernels.block_mask(sparse, None, kv_heads * group, rows, keys, block=(128, 64))}
+        block = d.note("block", d.of((128, 128), (256, 128), (128, 64)))  # the last not on Blackwell
+        mask = {"blocks": kernels.block_mask(sparse, None, kv_heads * group, rows, keys, block=block)}
     seen = {"seen_by": lambda *at: sparse(0, *at)} if mask else {}
 
     def exact(q, k, v):
@@ -231,4 +232,79 @@ def attention_gradients(d: Draw) -> None:
     gradients(d, lambda *t: kernels.flash_attention(*t, **options, **mask), exact, [q, k, v], add=2.0**-7)
 
 
-CASES = {"flash_attention": flash_attention, "attention_gradients": attention_gradients}
+def turned(x, cos, sin, interleaved):
+    """Turn the first elements of heads (tokens, heads, d) by angles (tokens, R/2), in float64."""
+    x, half = x.double(), cos.shape[-1]
+    y, c, s = x.clone(), cos.double()[:, None], sin.double()[:, None]
+    first = slice(0, 2 * half, 2) if interleaved else slice(0, half)
+    second = slice(1, 2 * half, 2) if interleaved else slice(half, 2 * half)
+    y[..., first] = x[..., first] * c - x[..., second] * s
+    y[..., second] = x[..., second] * c + x[..., first] * s
+    return y
+
+
+def angles(d: Draw, kind: torch.dtype, dim: int, positions: int) -> dict[str, Any]:
+    """Draw the angles by which keys and queries are turned, or none."""
+    if kind == F8 or d.option_in(3):
+        return {}
+    half = d.option(8, 16, dim // 2)
+    at = torch.rand(positions, half, generator=d.torch) * 6
+    dtype = d.option(torch.float32, torch.float32, kind)
+    named = {"rotary_cos": at.cos().to(dtype), "rotary_sin": at.sin().to(dtype)}
+    return named | ({"interleaved": True} if d.option_in(2) else {})
+
+
+def attention_with_cache(d: Draw) -> None:
+    narrow = d.option_in(8)
+    kind, dims = F8 if narrow else d.option(torch.bfloat16, torch.float16), _dims(d, narrow)
+    kv_heads, group, batch = d.of(1, 1, 2), d.option(1, 1, 2, 3, 4), d.of(1, 1, 2, 3)
+    heads, room = kv_heads * group, d.of(8, 40, 64, 130, 200)
+    page = 0 if narrow else d.note("page", d.option(0, 0, 8, 16, 64))
+    columns = -(-room // page) if page else 0
+    room = page * columns or room
+    new = min(room, d.of(*(n for n in (0, 1, 1, 2, 3, 7, 16, 33, 64) if n == 1 or n * heads * batch <= 120)))
+    lengths = [d.of(0, room - new, d.random.randint(0, room - new)) for _ in range(batch)]
+    d.note("new", new), d.note("lengths", lengths)
+
+    def fill(name: str, *shape: int, broadcast: bool = True) -> torch.Tensor:
+        x = torch.randn(shape, generator=d.torch).to(kind)
+        return d.laid(name, x, unit=16 // kind.itemsize, broadcast=broadcast)
+
+    (dim, dv), outer = dims, (batch * columns + 2, page) if page else (batch, room)
+    table = None
+    if page:
+        table = int32(*d.random.sample(range(outer[0]), batch * columns)).reshape(batch, columns)
+    k_cache, v_cache = (fill(n, *outer, kv_heads, x, broadcast=False) for n, x in (("k_cache", dim), ("v_cache", dv)))
+    k, v = fill("k_new", batch, new, kv_heads, dim), fill("v_new", batch, new, kv_heads, dv)
+    turns = angles(d, kind, dim, room + 3)
+    queries = new if turns else d.of(new, 1, 5)
+    q = fill("q", batch, queries, heads, dim)
+    options = options_of(d, heads) | ({"mask": sparse} if d.option_in(6) else {})
+    splits = d.note("splits", d.of(*d.option((0,), (1,), (2, 3))))
+    of = lambda cache, b: cache[b] if table is None else cache[table[b].long()].flatten(0, 1)  # noqa: E731
+    before = [[of(c, b).clone() for b in range(batch)] for c in (k_cache, v_cache)]
+    o, lse = kernels.attention_with_cache(
+        q, k_cache, v_cache, k, v, int32(*lengths), page_table=table, **turns, **options, num_splits=splits,
+        return_lse=True,
+    )  # fmt: skip
+    exact = options | ({"sink": options["sink"].double()} if "sink" in options else {})
+    exact |= {"score": bent_exactly} if "score" in options else {}
+    exact |= {"seen_by": lambda *at: sparse(0, *at)} if exact.pop("mask", None) else {}
+    for b, n in enumerate(lengths):
+        by = [x[n : n + new] for x in (turns.get("rotary_cos"), turns.get("rotary_sin")) if x is not None]
+        turn = lambda x: turned(x, *by, turns.get("interleaved", False)) if by else x.double()  # noqa: B023, E731
+        for name, cache, old, x in (("k", k_cache, before[0][b], turn(k[b])), ("v", v_cache, before[1][b], v[b])):
+            want = old.double()
+            want[n : n + new] = x.double()
+            close(f"{name}_cache of sequence {b}", of(cache, b), want, size=6.0, add=2.0**-16)
+        seen = [of(c, b)[: n + new].double() for c in (k_cache, v_cache)]
+        want_o, want_lse = attend(turn(q[b]).to(kind).double(), *seen, **exact)
+        size = float(seen[1].abs().max()) * 1.5 if seen[1].numel() else 1.0
+        close(f"O of sequence {b}", o[b], want_o, size=size, add=2.0**-4 if narrow else 2.0**-7)
+        close(f"lse of sequence {b}", lse[b], want_lse, size=4.0, add=3e-3)
+
+
+CASES = {
+    "flash_attention": flash_attention, "attention_gradients": attention_gradients,
+    "attention_with_cache": attention_with_cache,
+}  # fmt: skip

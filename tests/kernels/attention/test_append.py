@@ -33,9 +33,9 @@ def angles(positions, half):
     return np.cos(at), np.sin(at)
 
 
-@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("interleaved, arch", [(False, "sm_90a"), (True, "sm_80")])
 @pytest.mark.parametrize("paged", [False, True])
-def test_keys_and_values_come_where_a_sequence_ends(paged, interleaved):
+def test_keys_and_values_come_where_a_sequence_ends(paged, interleaved, arch):
     lengths, new = np.array([7, 0, 15], np.int32), 2  # the last has room for one alone
     k, v, q = random(BF16, (3, new, 2, 64), (3, new, 2, 128), (3, new, 4, 64))
     shape = (7, 8) if paged else (3, 16)
@@ -48,9 +48,9 @@ def test_keys_and_values_come_where_a_sequence_ends(paged, interleaved):
             place = (pages[b, at // 8], at % 8) if paged else (b, at)
             want_k[place] = turned(k[b, i : i + 1], cos[at][None], sin[at][None], interleaved)[0]
             want_v[place] = v[b, i]
-    given = k_cache, v_cache, k, v, lengths, pages, q, cos, sin, used, of_q, interleaved
+    given = k_cache, v_cache, k, v, lengths, pages, q, cos, sin, used, of_q, interleaved, arch != "sm_80"
     kernel, args, grid, block = append.appending(*given)
-    cute.simulate(kernel, arch="sm_90a")[grid, block](*args)
+    cute.simulate(kernel, arch=arch)[grid, block](*args)
     assert used.tolist() == [9, 2, 16]
     np.testing.assert_allclose(k_cache.astype(np.float64), want_k, atol=2**-6)
     np.testing.assert_array_equal(v_cache.astype(np.float64), want_v)
@@ -59,22 +59,27 @@ def test_keys_and_values_come_where_a_sequence_ends(paged, interleaved):
         np.testing.assert_allclose(of_q[b].astype(np.float64), turned(q[b], cos[at], sin[at], interleaved), atol=2**-6)
 
 
-def test_it_moves_sixteen_bytes_at_once():
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", pytest.param("sm_100a", marks=SLOW)])
+def test_it_moves_sixteen_bytes_at_once(arch):
     k, v, cache = random(BF16, (2, 1, 2, 128), (2, 1, 2, 128), (2, 64, 2, 128))
     lengths, (cos, sin) = np.zeros(2, np.int32), angles(64, 64)
     for q, of_angles in ((None, (None, None)), (k, (cos, sin))):
-        given = cache, cache, k, v, lengths, None, q, *of_angles, lengths, q, False
+        given = cache, cache, k, v, lengths, None, q, *of_angles, lengths, q, False, arch != "sm_80"
         kernel, args, _, _ = append.appending(*given)
-        made = cute.compile(kernel, args, arch="sm_90a")
+        made = cute.compile(kernel, args, arch=arch)
         assert not made.notes and made.resources.local == 0
         assert made.ptx.count("ld.global.v4") >= 2 and made.ptx.count("st.global.v4") >= 2
+        assert ("griddepcontrol.wait" in made.ptx) == (arch != "sm_80")
 
 
 @pytest.fixture
-def entries():
+def entries(request):
     torch = pytest.importorskip("torch")
-    with cute.simulation(checks=False, sms=4):
+    with cute.simulation(getattr(request, "param", "sm_90a"), checks=False, sms=4):
         yield torch
+
+
+EVERYWHERE = pytest.mark.parametrize("entries", ["sm_80", "sm_90a", "sm_120", "sm_100a"], indirect=True)
 
 
 def arrays(torch, name, *shapes):
@@ -83,6 +88,7 @@ def arrays(torch, name, *shapes):
 
 
 @SLOW
+@EVERYWHERE
 @pytest.mark.parametrize("splits", [1, 2])
 def test_it_attends_over_what_it_appended(entries, splits):
     torch, new = entries, 2
@@ -136,6 +142,17 @@ def test_what_does_not_fit_is_refused_in_words(entries):
             rotary_sin=cos[:, :4])  # fmt: skip
     refused("v_cache is", q, cache, cache[:, :8], k, k, lengths)
     refused("q is .* shape must be", q[:, :1], cache, cache, k, k, lengths, rotary_cos=cos, rotary_sin=cos)
+
+
+@pytest.mark.parametrize("entries", ["sm_86", "sm_100a"], indirect=True)
+def test_what_a_family_has_not_is_refused_before_anything_is_written(entries):
+    from numba_cute.kernels import attention_with_cache
+
+    q, cache = arrays(entries, "float8_e4m3fn", (1, 2, 1, 64), (1, 16, 1, 64))
+    before, lengths = cache.clone(), entries.zeros(1, dtype=entries.int32)
+    with pytest.raises(CuteError, match="attention_with_cache: k_cache is .* has no kernel for float8 yet"):
+        attention_with_cache(q, cache, cache, q, q, lengths)
+    assert entries.equal(cache.view(entries.uint8), before.view(entries.uint8))
 
 
 # ---------------------------------------------------------------- on a GPU

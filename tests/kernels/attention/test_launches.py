@@ -31,9 +31,8 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name, by", [(n, by) for n in FUNCTIONS for by in ("wgmma", "warps") if (n, by) != ("blocks", "warps")]
-)
+@pytest.mark.parametrize("by", ["wgmma", "warps"])
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_launches_at_other_addresses_are_cast_with_the_callers_functions_too(casts, name, by):
     options, own, of_mask = FUNCTIONS[name]
     made = entry.launches if by == "wgmma" else warps_plan.launches
@@ -45,13 +44,13 @@ def test_launches_at_other_addresses_are_cast_with_the_callers_functions_too(cas
         lse = Array(at + 0x50000, (1, 1, 64), (64, 64, 1), dtype="torch.float32")
         aux = [Array(at + 0x60000 + 0x1000 * i, (64,), (1,), dtype="torch.float32") for i in range(own + of_mask)]
         said = Options(0.125, **options)
-        if by == "warps":
-            return made(q, k, v, o, lse, *ALL, None, None, "sm_80", said, own, *aux)
         counter = Array(at + 0x70000, (1,), (1,), dtype="torch.int32")
         lists = [
             Array(at + 0x80000 + 0x1000 * n, (1, 1, 1, 1)[n:], (1, 1, 1, 1)[n:], dtype="torch.int32") for n in (1, 0)
         ]
         lists = lists if "block" in options else [None, None]
+        if by == "warps":
+            return made(q, k, v, o, lse, *ALL, None, None, *lists, "sm_80", said, own, *aux)
         return made(q, k, v, o, lse, counter, *ALL, *[None] * 6, *lists, 132, said, own, *aux)
 
     ((kernel, *_),), asked = run(0x1000000), Noting(made.function)

@@ -188,6 +188,37 @@ def test_keys_that_a_sequence_has_not_are_not_seen():
         compare()
 
 
+LISTS = {
+    # block, heads, queries, of each head's columns of blocks the rows that see it, and of each whether it is seen whole
+    "of each head": ((128, 128), 2, 140, [[[(0, 0), (1, 1)], []], [[(1, 0)], [(0, 0)]]]),
+    "of two tiles, of which there is one": ((256, 128), 1, 100, [[[(0, 0)], []]]),
+}
+
+
+@SLOW
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_say_which_blocks_are_visited(name):
+    block, heads, queries, of_heads = LISTS[name]
+    rows, keys = -(-queries // block[0]), 140
+    counts = np.array([[[len(of) for of in columns] for columns in of_heads]], np.int32)
+    lists = np.full((1, heads, 2, rows), 99, np.int32)
+    seen = np.zeros((1, heads, rows * block[0], 256), bool)
+    for h, columns in enumerate(of_heads):
+        for c, of in enumerate(columns):
+            for i, (r, whole) in enumerate(of):
+                lists[0, h, c, i] = 2 * r + whole
+                query, key = np.ogrid[r * block[0] : (r + 1) * block[0], c * 128 : c * 128 + 128]
+                part = whole | ((query + key * 2 + h) % 3 != 0)
+                seen[0, h, r * block[0] : (r + 1) * block[0], c * 128 : c * 128 + 128] = part
+    seen = seen[:, :, :queries, :keys]
+    bend = lambda s: (np.where(seen, s, -math.inf), np.where(seen, 1.0, 0.0))  # noqa: E731
+    given = Given(64, 1, heads, 1, queries, keys)
+    compare = given.check(0, slice(queries), slice(keys), bend=bend)
+    more = gradients.More(mask_aux=(cute.Int32(3),), listed=(counts, lists, counts, lists))
+    given.run(Options(0.125, mask=third, block=block), more)
+    compare()
+
+
 def test_sums_of_queries_are_where_they_are_wanted():
     d = 64
     given = Given(d, 1, 1, 1, 20, 20)
@@ -257,8 +288,7 @@ def test_what_the_kernel_has_not_is_refused():
         with pytest.raises(CuteError, match=f"head dimensions of 64 or 128, .* not yet {dims[0]} and {dims[1]}"):
             check(Options(1.0), dims, False)
     for option in set(Options._fields) - umma_backward_plan.KNOWN:
-        said = "blocks" if option == "block" else option
-        with pytest.raises(CuteError, match=f"{said} is given, which the kernel for Blackwell GPUs has not yet"):
+        with pytest.raises(CuteError, match=f"{option} is given, which the kernel for Blackwell GPUs has not yet"):
             check(Options(1.0)._replace(**{option: 1}), (64, 64), False)
     with pytest.raises(CuteError, match="deterministic is True"):
         check(Options(1.0), (64, 64), True)
@@ -316,10 +346,12 @@ def test_what_blackwell_has_not_is_refused_by_name(on):
     from numba_cute.kernels import attention_backward, block_mask_from
 
     q, lse, wide = torch.zeros(1, 4, 2, 64).half(), torch.zeros(1, 2, 4), torch.zeros(1, 4, 2, 256).half()
-    blocks = block_mask_from(torch.ones(1, 1, 1, 1, dtype=torch.bool), block=(128, 128))
+    blocks = block_mask_from(torch.ones(1, 1, 1, 1, dtype=torch.bool), block=(128, 64))
     refused = {
         "head dimensions of 64 or 128, .* not yet 256 and 256": lambda: attention_backward(*[wide] * 5, lse),
-        "blocks is given, which the kernel for Blackwell": lambda: attention_backward(*[q] * 5, lse, blocks=blocks),
+        "on Blackwell these must be 128 or 256, and a multiple of 128": lambda: attention_backward(
+            *[q] * 5, lse, blocks=blocks
+        ),
         "deterministic is True": lambda: attention_backward(*[q] * 5, lse, deterministic=True),
     }
     for says, call in refused.items():

@@ -24,7 +24,9 @@ LEAST = Tile(16, 16, 16, 1)
 TARGETS = ("sm_80", "sm_86", "sm_120a")
 
 
-def simulate(q, k, v, window, tile=LEAST, lengths=WHOLE, sink=None, aux=(), arch="sm_80", mask_aux=(), **options):
+def simulate(
+    q, k, v, window, tile=LEAST, lengths=WHOLE, sink=None, aux=(), arch="sm_80", mask_aux=(), listed=None, **options
+):
     """Run the kernel, and the one that joins its parts; gives O and the logs of the sums."""
     (*outer, heads, d), splits = q.shape, options.get("splits", 1)
     lse_shape = (outer[0], heads, outer[1]) if len(outer) == 2 else (heads, outer[0])
@@ -32,7 +34,7 @@ def simulate(q, k, v, window, tile=LEAST, lengths=WHOLE, sink=None, aux=(), arch
     made = Options(1 / math.sqrt(d), *window, tile=tile, **options)
     work = np.full(plan.room(q, v, splits), math.nan, np.float32) if splits > 1 else None
     for kernel, args, grid, block in warps_plan.launches.function(
-        q, k, v, o, lse, *lengths, sink, work, arch, made, len(aux), *aux, *mask_aux
+        q, k, v, o, lse, *lengths, sink, work, *(listed or (None, None)), arch, made, len(aux), *aux, *mask_aux
     ):
         cute.simulate(kernel, arch=arch)[grid, block](*args)
     return o, lse
@@ -128,6 +130,27 @@ def test_a_mask_says_what_is_seen():
     o, lse = simulate(q, k, v, CAUSAL, mask=unskipped, mask_aux=(skipped,), pack=2)
     want = batched(q, k, v, window=CAUSAL, score=lambda s, b, *_: np.where(skipped[b], -math.inf, s))
     reference.check(o, lse, *want)
+
+
+@SLOW
+@pytest.mark.parametrize("window", [ALL, (100, 0)], ids=["all", "bounded"])
+def test_lists_say_which_blocks_are_visited(window):
+    q, k, v = random(BF16, (1, 100, 1, 32), (1, 125, 1, 32), (1, 125, 1, 32))
+    counts, lists = np.array([[[2, 3]]], np.int32), np.array([[[[1, 6, 9, 9], [3, 5, 7, 9]]]], np.int32)
+    visited = np.zeros((128, 128), bool)
+    for row, blocks in enumerate(((0, 3), (1, 2, 3))):
+        for block in blocks:
+            visited[64 * row : 64 * row + 64, 32 * block : 32 * block + 32] = True
+    visited[:64, 96:] &= (np.arange(64)[:, None] + np.arange(32)) % 3 != 0  # of which the function is asked
+    how = {"block": (64, 32), "mask": thirds}
+    o, lse = simulate(q, k, v, window, Tile(32, 16, 16, 1), listed=(counts, lists), **how)
+    want = batched(q, k, v, window=window, mask=lambda b, h, query, key: visited[:100, :125])
+    reference.check(o, lse, *want)
+
+
+@cuda.jit
+def thirds(batch, head, query, key):
+    return (query + key - 96) % 3 != 0
 
 
 @SLOW
@@ -307,6 +330,25 @@ def test_masks_have_gradients(on):
         assert (got.double() - x).norm() <= 0.001 * x.norm()
 
 
+@SLOW
+@pytest.mark.parametrize("on", ["sm_86"], indirect=True)
+@pytest.mark.parametrize("name", ["all", "causal", "a window", "parts"])
+def test_the_entry_takes_blocks(on, name):
+    from . import test_blocks as of_hopper
+
+    of_hopper.test_blocks_that_nobody_sees_are_not_read(name)
+    if name == "causal":
+        of_hopper.test_blocks_have_gradients(name)
+
+
+@SLOW
+@pytest.mark.parametrize("on", ["sm_80"], indirect=True)
+def test_sequences_and_lengths_go_with_blocks(on):
+    from . import test_blocks as of_hopper
+
+    of_hopper.test_sequences_and_lengths_go_with_blocks()
+
+
 @pytest.mark.parametrize("on", ["sm_86"], indirect=True)
 def test_what_this_family_has_not_is_refused_by_name(on):
     import torch
@@ -344,7 +386,7 @@ def test_it_is_right_on_a_gpu(dims, target):
             options = Options(1 / math.sqrt(d), *window, splits=splits)
             work = lse.new_empty(plan.room(q, v, splits)) if splits > 1 else None
             for kernel, args, grid, block in warps_plan.launches(
-                q, k, v, o, lse, *WHOLE, None, work, target, options, 0
+                q, k, v, o, lse, *WHOLE, None, work, None, None, target, options, 0
             ):
                 cute.launch(kernel, grid=grid, block=block)(*args)
             reference.check(host(o), lse.cpu().numpy(), *batched(*map(host, (q, k, v)), window=window))
