@@ -64,6 +64,25 @@ def store_row(acc, r, factor, row):
         arch.store(row.iterator + (column + 8 * i), (values[r, 2 * i] * factor, values[r, 2 * i + 1] * factor))
 
 
+@cuda.jit
+def add_parts(totals, sums, logs, row, column, first, step, splits, most):
+    """Add four columns of AHEAD parts of a row of O to `totals`, each `step` after the other, from part `first` on.
+    row: the query, the head and the sequence. most: the highest of the logs."""
+    query, head, b = row
+    parts, weights = cute.make_rmem_tensor((4, AHEAD), cute.Float32), cute.make_rmem_tensor(AHEAD, cute.Float32)
+    for i in cute.range_constexpr(AHEAD):  # all are asked for before any is looked at
+        split = min(cute.Int32(first + i * step), cute.Int32(splits - 1))
+        weights[i] = logs[query, head, (b, split)]
+        values = arch.load(sums[query, None, head, (b, split)].iterator + column, cute.Float32, count=4)
+        for j in cute.range_constexpr(4):
+            parts[j, i] = values[j]
+    for i in cute.range_constexpr(AHEAD):
+        there = first + i * step < splits and weights[i] != -math.inf  # a part without keys has written no O
+        weight = exp(weights[i] - most)
+        for j in cute.range_constexpr(4):
+            totals[j] += cute.where(there, weight * parts[j, i], cute.Float32(0))
+
+
 @functools.cache
 def make_join(dtype, dv, overlaps=True):
     """The kernel that joins the parts of rows of O. Its grid: a CTA for each row. overlaps: whether it begins while the
@@ -95,21 +114,9 @@ def make_join(dtype, dv, overlaps=True):
 
         totals = cute.make_rmem_tensor(4, cute.Float32)
         totals.fill(0)
-        parts = cute.make_rmem_tensor((4, AHEAD), cute.Float32)
-        weights = cute.make_rmem_tensor(AHEAD, cute.Float32)
         for first in range(team, splits, teams * AHEAD):
-            for i in cute.range_constexpr(AHEAD):  # all are asked for before any is looked at
-                split = min(cute.Int32(first + i * teams), cute.Int32(splits - 1))
-                weights[i] = logs[query, head, (b, split)]
-                values = arch.load(sums[query, None, head, (b, split)].iterator + column, cute.Float32, count=4)
-                for j in cute.range_constexpr(4):
-                    parts[j, i] = values[j]
-            for i in cute.range_constexpr(AHEAD):
-                # a part without keys has written no O
-                there = first + i * teams < splits and team < teams and weights[i] != -math.inf
-                weight = exp(weights[i] - most)
-                for j in cute.range_constexpr(4):
-                    totals[j] += cute.where(there, weight * parts[j, i], cute.Float32(0))
+            if team < teams:
+                add_parts(totals, sums, logs, (query, head, b), column, first, teams, splits, most)
 
         smem = utils.SmemAllocator()
         meet = smem.allocate_tensor(cute.Float32, cute.make_layout((4, THREADS), stride=(1, 4)), 16, None, "totals")

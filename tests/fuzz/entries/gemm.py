@@ -298,8 +298,7 @@ def grouped_rows(d: Draw) -> None:
     if last and whole and out is None and bool(torch.isfinite(want).all()):
         pick = lambda y: (y if index_c is None else y[index_c.long()])[:last]  # noqa: E731
         call = lambda *given: pick(entry(*given))  # noqa: E731
-        # the gradient of a row's factor is a sum of products of 16 bits, which may cancel
-        gradients(d, call, reference, [a, b, *others], add=2.0**-5)
+        gradients(d, call, reference, [a, b, *others], add=2.0**-5)  # of a factor: products of 16 bits that cancel
 
 
 def blockscaled_gemm(d: Draw) -> None:
