@@ -21,7 +21,7 @@ LEAST_BLOCKS = 2  # of a part, unless its tile has fewer
 MOST_SPLITS = 256
 BEYOND = 1 << 20  # a block
 THREADS = 128  # that join a row
-BOUNDS = {True: THREADS, False: (THREADS, 8)}  # before Hopper ptxas takes 40 registers by itself, and spills
+BOUNDS = {True: THREADS, False: (THREADS, 4)}  # before Hopper ptxas takes 40 registers by itself, and spills
 AHEAD = 8  # parts whose O a thread has on its way
 
 
