@@ -87,12 +87,10 @@ def sum_in_memory(team, xs, residuals, summed, row, m, squared):
     return sum
 
 
-def centre(team, sum, mean, row):
-    """Give the mean of a row, of the `sum` of what a thread has of it, and store it, if it is asked for."""
-    m = team.mean(team.reduce((sum,), added)[0])
+def leave_mean(team, mean, row, m):
+    """Store a row's mean, if it is asked for."""
     if mean is not None:
         team.write_one(cute.make_tensor(mean), row, m)
-    return m
 
 
 def held(team, xs, line):
@@ -157,18 +155,17 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centr
     while row < team.end:
         m = cute.Float32(0)
         if cute.const_expr(residuals.kept is not None):
+            s, squares = None, sum_in_memory(team, xs, residuals, summed, row, None, not centred)
             if cute.const_expr(centred):
-                m = centre(team, sum_in_memory(team, xs, residuals, summed, row, None, False), mean, row)
+                m = team.mean(team.reduce((squares,), added)[0])
+                leave_mean(team, mean, row, m)
                 squares = sum_in_memory(team, xs, residuals, None, row, m, True)
-            else:
-                squares = sum_in_memory(team, xs, residuals, summed, row, None, True)
-            s = None
         else:
             s = xs.take(team, row, 0) if residual is None else loaded(team, xs, residuals, summed, row)
             if cute.const_expr(centred):
-                m = centre(team, total(s), mean, row)
-                again = s if xs.kept is None else team.read(xs.kept, row, 0)
-                s = team.there_only(again - m, row, 0)
+                m = team.mean(team.reduce((total(s),), added)[0])
+                s = team.there_only((s if xs.kept is None else team.read(xs.kept, row, 0)) - m, row, 0)
+                leave_mean(team, mean, row, m)
             squares = total(s * s)
         squares = team.reduce((squares,), added)[0]
         xs.refill(team, row)
