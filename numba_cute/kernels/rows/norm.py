@@ -25,8 +25,8 @@ from numba_cute.kernels.rows.norm_parts import (
     at_once,
     backward_of_far_rows,
     backward_of_long_rows,
-    centre,
     in_parts,
+    leave_mean,
     loaded,
     raised,
     some_of,
@@ -95,17 +95,17 @@ def statistics(team, xs, residuals, summed, mean, row, centred):
         m, squares = statistics_of_far(team, xs, residuals, summed, mean, row, centred)
         return m, squares, None
     if cute.const_expr(residuals.kept is not None):
+        squares = sum_in_memory(team, xs, residuals, summed, row, None, not centred)
         if cute.const_expr(centred):
-            m = centre(team, sum_in_memory(team, xs, residuals, summed, row, None, False), mean, row)
+            m = team.mean(team.reduce((squares,), added)[0])
+            leave_mean(team, mean, row, m)
             squares = sum_in_memory(team, xs, residuals, None, row, m, True)
-        else:
-            squares = sum_in_memory(team, xs, residuals, summed, row, None, True)
         return m, team.reduce((squares,), added)[0], None
     s = xs.take(team, row, 0) if residuals.tensor is None else loaded(team, xs, residuals, summed, row)
     if cute.const_expr(centred):
-        m = centre(team, total(s), mean, row)
-        again = s if xs.kept is None else team.read(xs.kept, row, 0)
-        s = team.there_only(again - m, row, 0)
+        m = team.mean(team.reduce((total(s),), added)[0])
+        s = team.there_only((s if xs.kept is None else team.read(xs.kept, row, 0)) - m, row, 0)
+        leave_mean(team, mean, row, m)
     return m, team.reduce((total(s * s),), added)[0], s
 
 

@@ -14,7 +14,7 @@ from numba_cute.kernels.rows.spread import CHUNK, rows_in, total
 from numba_cute.seam import traced
 
 __all__ = [
-    "BOTH_SUMS", "at_once", "backward_of_far_rows", "backward_of_long_rows", "centre", "in_parts", "loaded", "part_of",
+    "BOTH_SUMS", "at_once", "backward_of_far_rows", "backward_of_long_rows", "in_parts", "leave_mean", "loaded", "part_of",
     "raised", "rounded", "some_of", "statistics_of_far", "sum_in_memory",
 ]  # fmt: skip
 
@@ -86,12 +86,10 @@ def sum_in_memory(team, xs, residuals, summed, row, m, squared):
     return sum
 
 
-def centre(team, sum, mean, row):
-    """Give the mean of a row, of the `sum` of what a thread has of it, and store it, if it is asked for."""
-    m = team.mean(team.reduce((sum,), added)[0])
+def leave_mean(team, mean, row, m):
+    """Store a row's mean, if it is asked for."""
     if mean is not None:
         team.write_one(cute.make_tensor(mean), row, m)
-    return m
 
 
 def statistics_of_far(team, xs, residuals, summed, mean, row, centred):
@@ -103,7 +101,8 @@ def statistics_of_far(team, xs, residuals, summed, mean, row, centred):
             team.put_some(team.at(cute.make_tensor(summed), row), row, values, first, CHUNK)
         sum, squares = sum + total(values), squares + total(values * values)
     if cute.const_expr(centred):
-        m, squares = centre(team, sum, mean, row), cute.Float32(0)
+        m, squares = team.mean(team.reduce((sum,), added)[0]), cute.Float32(0)
+        leave_mean(team, mean, row, m)
         for first in cute.range(0, team.spread.vectors, CHUNK, unroll=1):
             values = team.there_only(some_of(team, xs, residuals, row, first, CHUNK) - m, row, first)
             squares += total(values * values)
