@@ -14,8 +14,8 @@ from numba_cute.kernels.rows.spread import CHUNK, rows_in, total
 from numba_cute.seam import traced
 
 __all__ = [
-    "BOTH_SUMS", "at_once", "backward_of_far_rows", "backward_of_long_rows", "in_parts", "leave_mean", "loaded", "part_of",
-    "raised", "rounded", "some_of", "statistics_of_far", "sum_in_memory",
+    "BOTH_SUMS", "at_once", "backward_of_far_rows", "backward_of_long_rows", "in_parts", "leave_mean", "loaded",
+    "part_of", "raised", "rounded", "some_of", "statistics_of_far", "sum_in_memory",
 ]  # fmt: skip
 
 BOTH_SUMS = 16
