@@ -18,6 +18,7 @@ OWN = rf"({'|'.join(cute.kernels.__all__)}|Epilogue|gemm): "
 """How a refusal begins: with the entry. All else is what the kernel, or a plan, was not made for: a fault."""
 CASES = {**rows.CASES, **gemm.CASES, **attention.CASES, **conv.CASES, **latent.CASES}
 CASES |= {f"{name}@sm_86": case for name, case in {**attention.CASES, "grouped_rows": gemm.grouped_rows}.items()}
+CASES |= {f"{name}@sm_80": case for name, case in rows.CASES.items()}
 CASES |= {f"{n}@sm_100a": gemm.CASES[n] for n in ("matmul", "grouped_gemm")}
 CASES |= {f"{name}@sm_100a": case for name, case in {**attention.CASES, **conv.CASES}.items()}
 """The cases by entry; behind an @ stands the target, where an entry has other kernels."""
