@@ -441,8 +441,9 @@ def test_numbers_are_instances_of_their_element_types():
 
 
 @pytest.mark.parametrize("files, lto", [((), False), (("other.ltoir",), True)])
-def test_a_kernel_that_is_linked_with_nothing_is_not_optimised_a_second_time(files, lto):
+def test_a_kernel_that_is_linked_with_nothing_is_assembled_and_not_optimised_a_second_time(files, lto):
     library = SimpleNamespace(
-        _linking_files=files, needs_cudadevrt=False, _lto=True, _nvvm_options={}, get_asm_str=lambda: ".visible .entry"
-    )
-    assert _assemble(library, "kernel") == () and library._lto is lto
+        _linking_files=files, needs_cudadevrt=False, _lto=True, _nvvm_options={}, _max_registers=None, _cubin_cache={},
+        _ensure_cc=lambda cc: (9, 0), get_asm_str=lambda: ".version 8.0\n.target sm_90a\n.visible .entry k() { ret; }",
+    )  # fmt: skip
+    assert _assemble(library, "k") == () and library._lto is lto and len(library._cubin_cache) == (not lto)

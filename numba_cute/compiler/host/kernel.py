@@ -83,22 +83,20 @@ class CuteKernel(_Kernel):
 
 
 def _assemble(library: Any, name: str) -> tuple[str, ...]:
-    """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`; gives them.
+    """Assemble a kernel, as `compile` does, whose code and notes it then has; gives the notes.
 
-    Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX. A
-    kernel that is linked with nothing is not optimised once more as a whole (lto), for which libNVVM would run twice:
-    it is the code that `compile` tells of.
+    Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX. With
+    it libNVVM runs twice, for a kernel is optimised once more as a whole (lto); without that it forgets what dynamic
+    shared memory is aligned to.
     """
-    if library._linking_files or library.needs_cudadevrt:
-        return ()
-    library._lto, ptx = False, library.get_asm_str()
-    if "g" in library._nvvm_options or not ("wgmma" in ptx or "setmaxnreg" in ptx):
+    if library._linking_files or library.needs_cudadevrt or "g" in library._nvvm_options:
         return ()
     cc = library._ensure_cc(None)
     try:
-        cubin, said = ptxas.assemble(ptx, arch_name(cc), library._max_registers)
+        cubin, said = ptxas.assemble(library.get_asm_str(), arch_name(cc), library._max_registers)
     except CuteError:
         return ()
+    library._lto = False
     library._cubin_cache[cc] = ObjectCode.from_cubin(cubin, name=name)
     return ptxas.notes(said)
 
