@@ -39,8 +39,8 @@ def make_blocks(form, rows, always=True):
     rows: of a tile, that say together whether a block is masked. always: whether a tile that sees no key has a block
     all the same, all masked."""
     tile_m, tile_n, pack, has_left, has_right = form.tile_m, form.tile_n, form.pack, form.left, form.right
-    block, bounded = form.block, form.bounded
-    per_block = 1 if block is None else block[1] // tile_n
+    block, per_block = form.block, 1 if form.block is None else form.block[1] // tile_n
+    bounded = form.bounded or per_block > 1  # the last block may have tiles that there are not
 
     @cuda.jit
     def tile_of(index, order, splits):

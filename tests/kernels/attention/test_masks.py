@@ -87,6 +87,16 @@ def test_a_mask_that_gives_no_boolean_is_refused():
         cute.simulate(asking)[1, 1](np.zeros(1, np.float32))
 
 
+def test_a_block_of_a_list_may_have_tiles_behind_the_last_key():
+    """Of the block's three tiles the second has the last key."""
+    q, k, v = random(BF16, (1, 20, 1, 64), (1, 90, 1, 64), (1, 90, 1, 64))
+    counts, lists = np.full((1, 1, 1), 1, np.int32), np.full((1, 1, 1, 1), 1, np.int32)  # block 0, seen whole
+    o, lse = simulate(
+        q, k, v, listed=(counts, lists), block=(64, 192), tile=(64, 64), mask=thinned, mask_aux=(counts[0, 0],)
+    )
+    reference.check(o, lse, *batched(q, k, v))
+
+
 def resources(dims, options, mask_aux, listed=()):
     """What the kernels of a mask take, forward and backward."""
     q, o, lse = np.zeros((1, 256, 2, dims[0])), np.zeros((1, 256, 2, dims[1])), np.zeros((1, 2, 256), np.float32)
