@@ -87,12 +87,6 @@ def sum_in_memory(team, xs, residuals, summed, row, m, squared):
     return sum
 
 
-def leave_mean(team, mean, row, m):
-    """Store a row's mean, if it is asked for."""
-    if mean is not None:
-        team.write_one(cute.make_tensor(mean), row, m)
-
-
 def held(team, xs, line):
     """Bring weight or bias to shared memory, where teams go through the matrix: there, for each of their rows."""
     if line is None:
@@ -156,18 +150,21 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, offset, centr
         m = cute.Float32(0)
         if cute.const_expr(residuals.kept is not None):
             s, squares = None, sum_in_memory(team, xs, residuals, summed, row, None, not centred)
+            squares = team.reduce((squares,), added)[0]
             if cute.const_expr(centred):
-                m = team.mean(team.reduce((squares,), added)[0])
-                leave_mean(team, mean, row, m)
+                m = team.mean(squares)
                 squares = sum_in_memory(team, xs, residuals, None, row, m, True)
+                squares = team.reduce((squares,), added)[0]
         else:
             s = xs.take(team, row, 0) if residual is None else loaded(team, xs, residuals, summed, row)
             if cute.const_expr(centred):
                 m = team.mean(team.reduce((total(s),), added)[0])
                 s = team.there_only((s if xs.kept is None else team.read(xs.kept, row, 0)) - m, row, 0)
-                leave_mean(team, mean, row, m)
-            squares = total(s * s)
-        squares = team.reduce((squares,), added)[0]
+                if mean is not None:
+                    team.write_one(cute.make_tensor(mean), row, m)
+            squares = team.reduce((total(s * s),), added)[0]
+        if cute.const_expr(centred and residuals.kept is not None and mean is not None):
+            team.write_one(cute.make_tensor(mean), row, m)
         xs.refill(team, row)
         residuals.refill(team, row)
         r = cute.math.rsqrt(team.mean(squares) + eps, fastmath=True)
