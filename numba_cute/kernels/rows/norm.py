@@ -26,7 +26,6 @@ from numba_cute.kernels.rows.norm_parts import (
     backward_of_far_rows,
     backward_of_long_rows,
     in_parts,
-    leave_mean,
     loaded,
     raised,
     some_of,
@@ -96,16 +95,20 @@ def statistics(team, xs, residuals, summed, mean, row, centred):
         return m, squares, None
     if cute.const_expr(residuals.kept is not None):
         squares = sum_in_memory(team, xs, residuals, summed, row, None, not centred)
+        squares = team.reduce((squares,), added)[0]
         if cute.const_expr(centred):
-            m = team.mean(team.reduce((squares,), added)[0])
-            leave_mean(team, mean, row, m)
+            m = team.mean(squares)
             squares = sum_in_memory(team, xs, residuals, None, row, m, True)
-        return m, team.reduce((squares,), added)[0], None
+            squares = team.reduce((squares,), added)[0]
+            if mean is not None:
+                team.write_one(cute.make_tensor(mean), row, m)
+        return m, squares, None
     s = xs.take(team, row, 0) if residuals.tensor is None else loaded(team, xs, residuals, summed, row)
     if cute.const_expr(centred):
         m = team.mean(team.reduce((total(s),), added)[0])
         s = team.there_only((s if xs.kept is None else team.read(xs.kept, row, 0)) - m, row, 0)
-        leave_mean(team, mean, row, m)
+        if mean is not None:
+            team.write_one(cute.make_tensor(mean), row, m)
     return m, team.reduce((total(s * s),), added)[0], s
 
 

@@ -14,7 +14,7 @@ from numba_cute.kernels.rows.spread import CHUNK, rows_in, total
 from numba_cute.seam import traced
 
 __all__ = [
-    "BOTH_SUMS", "at_once", "backward_of_far_rows", "backward_of_long_rows", "in_parts", "leave_mean", "loaded",
+    "BOTH_SUMS", "at_once", "backward_of_far_rows", "backward_of_long_rows", "in_parts", "loaded",
     "part_of", "raised", "rounded", "some_of", "statistics_of_far", "sum_in_memory",
 ]  # fmt: skip
 
@@ -86,12 +86,6 @@ def sum_in_memory(team, xs, residuals, summed, row, m, squared):
     return sum
 
 
-def leave_mean(team, mean, row, m):
-    """Store a row's mean, if it is asked for."""
-    if mean is not None:
-        team.write_one(cute.make_tensor(mean), row, m)
-
-
 def statistics_of_far(team, xs, residuals, summed, mean, row, centred):
     """The mean, which is stored, and the sum of squares, of a row that is read from global memory for each."""
     m, sum, squares = cute.Float32(0), cute.Float32(0), cute.Float32(0)
@@ -102,7 +96,8 @@ def statistics_of_far(team, xs, residuals, summed, mean, row, centred):
         sum, squares = sum + total(values), squares + total(values * values)
     if cute.const_expr(centred):
         m, squares = team.mean(team.reduce((sum,), added)[0]), cute.Float32(0)
-        leave_mean(team, mean, row, m)
+        if mean is not None:
+            team.write_one(cute.make_tensor(mean), row, m)
         for first in cute.range(0, team.spread.vectors, CHUNK, unroll=1):
             values = team.there_only(some_of(team, xs, residuals, row, first, CHUNK) - m, row, first)
             squares += total(values * values)
