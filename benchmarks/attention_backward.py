@@ -19,6 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+import numba_cute as cute
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 from numba_cute.kernels.attention import gradients  # noqa: E402
@@ -46,7 +47,7 @@ def contenders(shape, causal, dtype):
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     arrays = (q, k, v, out, do, lse.contiguous(), *results)
     todo = gradients.launches(arrays, work, causal=causal, scale=1 / math.sqrt(d), sms=sms)
-    ready = [launch.prepare() for launch in todo]
+    ready = [cute.launch(of.kernel, grid=of.grid, block=of.block, pdl=of.overlaps).prepare(*of.args) for of in todo]
 
     def ours():
         for launch in ready:

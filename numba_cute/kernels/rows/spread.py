@@ -81,13 +81,6 @@ class Spread:
         known."""
         return CHUNK if self.far else min(CHUNK, self.vectors - first)
 
-    def holds(self, v: Any, row: Any) -> bool:
-        """Say whether vector `v` of all threads is there, in all blocks and, unless `row` is None, in all rows: as far
-        as it is known before the kernel runs."""
-        if self.far or self.threads < 32 and row is not None:
-            return False
-        return bool((v + 1) * self.threads * self.vector <= min(self.part, self.last))
-
     @property
     def whole(self) -> bool:
         """Whether all vectors of all threads are there."""
@@ -179,7 +172,7 @@ class Team:
             regs.fill(absent)
             there = self.there(row)
             for v in cute.range_constexpr(count):
-                if cute.const_expr(s.holds(first + v, row)) or self.thread + (first + v) * s.threads < there:
+                if self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(mine[None, v], regs[None, v])
         return regs.load().to(cute.Float32)
 
@@ -223,7 +216,7 @@ class Team:
         else:
             there = self.there(row)
             for v in cute.range_constexpr(count):
-                if cute.const_expr(s.holds(first + v, row)) or self.thread + (first + v) * s.threads < there:
+                if self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(regs[None, v], mine[None, v])
 
     def there_only(self, values, row, first):
@@ -235,9 +228,8 @@ class Team:
         regs.store(values)
         there = self.there(row)
         for v in cute.range_constexpr(values.shape[1]):
-            if cute.const_expr(not s.holds(first + v, row)):
-                if self.thread + (first + v) * s.threads >= there:
-                    regs[None, v].fill(0)
+            if self.thread + (first + v) * s.threads >= there:
+                regs[None, v].fill(0)
         return regs.load()
 
     def less(self, values, amount, column, first):

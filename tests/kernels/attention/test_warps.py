@@ -409,6 +409,6 @@ def test_gradients_are_right_on_a_gpu(dims, target, causal):
     work = [torch.empty(s, device="cuda") for s in gradients.room(q, None, False)]
     options, arrays = Options(scale, right=0 if causal else None), (q, k, v, o, do, lse, *results)
     for launch in gradients.by_warps(arrays, work, options, gradients.More(), cute.target(target)):
-        launch.prepare()()
+        plan.bound(launch.kernel, launch.grid, launch.block, 0, launch.overlaps)(*launch.args)
     for got, (name, gradient, size) in zip(results, want, strict=True):
         test_backward.near(by_head(got).double(), gradient, size, test_backward.UNIT["bfloat16"], name)
