@@ -19,7 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-import numba_cute as cute
+import numba_cute as cute  # noqa: E402
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 from numba_cute.kernels.attention import gradients  # noqa: E402
