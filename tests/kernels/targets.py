@@ -52,6 +52,8 @@ def cell(found: list[dict[str, Any]] | str) -> str:
     """A cell of the table."""
     if isinstance(found, str):
         return "refused"
+    if not found:
+        return "no kernel"
     most = max(found, key=lambda k: k["registers"])
     spilled = sum(k["spilled"] for k in found)
     shared = max(k["shared"] for k in found) / 1024
