@@ -209,7 +209,7 @@ def test_what_this_family_has_not_is_refused_by_name(on):
     for says, call in {
         "and float8 not yet": lambda: kernels.conv2d(x.to(torch.float8_e4m3fn), w.to(torch.float8_e4m3fn)),
         "of wgmma, which sm_86 has not": lambda: kernels.conv2d(x, w, cut=Plan()),
-        "give a Plan, a Warps, or None": lambda: kernels.conv2d(x, w, cut=3),
+        "give a Plan, an Umma, a Warps, or None": lambda: kernels.conv2d(x, w, cut=3),
     }.items():
         with pytest.raises(CuteError, match=says):
             call()
