@@ -28,7 +28,7 @@ GO, FREE, CLEARED = 1, 2, 3  # named barriers: P is written, and read; values of
 
 
 class Form(NamedTuple):
-    """What the kernel knows when it is compiled.
+    """Hold what the kernel knows when it is compiled.
 
     dtype: of all elements. latent, rope: columns of a key, of which the first are its value's too. pack: heads of a
     query that lie side by side in a tile, a power of two. across: tiles of a query's heads. causal: whether a query
@@ -119,7 +119,7 @@ def make_kernel(form):
 
     @cuda.jit
     def length_of(used, b, keys):
-        """How many keys sequence b has."""
+        """Count the keys of sequence b."""
         if cute.const_expr(used is not None):
             keys = cute.Int32(used[b])
         return keys
@@ -140,7 +140,7 @@ def make_kernel(form):
 
     @cuda.jit
     def whole_of(tile, queries, keys):
-        """How many blocks all rows of a CTA's tile see whole."""
+        """Count the blocks that all rows of a CTA's tile see whole."""
         end = cute.Int32(keys)
         if cute.const_expr(causal):
             end = cute.Int32(max(min(keys, keys - queries + tile // across * per + 1), 0))
@@ -172,7 +172,7 @@ def make_kernel(form):
 
     @cuda.jit
     def parts(tma, tensor, shared, width, rank):
-        """What copies of `width` columns take and give: (…, chunk, columns, page) and (…, chunk of a block, stage)."""
+        """Partition source and target for copies of `width` columns: (…, chunk, columns, page), (…, chunk, stage)."""
         tiles = cute.local_tile(tensor, (chunk, width), (None, None, None))
         places = cute.local_tile(shared, (chunk, width), (None, 0, None))
         return cpasync.tma_partition(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How attention over a latent cache is launched: its tiles, its arguments and its grid."""
+"""Launch attention over a latent cache: choose its tiles, and make its arguments and grid."""
 
 import math
 from typing import NamedTuple
@@ -18,7 +18,7 @@ HEADS = 64  # that lie side by side in a tile, at most
 
 
 class Options(NamedTuple):
-    """What is not a tensor. scale: what Q K^T is multiplied with. latent: columns of a value. causal: whether a query
+    """Hold the options. scale: what Q K^T is multiplied with. latent: columns of a value. causal: whether a query
     sees no key after its own; the last query's own key is the last key. splits: CTAs that share a tile's keys. cluster,
     draws: as of `latent.Form`; None for what is best."""
 
@@ -31,19 +31,19 @@ class Options(NamedTuple):
 
 
 def pack_of(heads):
-    """How many of a query's heads lie side by side in a tile: all, up to a power of two, or 64."""
+    """Count the heads of a query that lie side by side in a tile: all, up to a power of two, or 64."""
     return min(HEADS, 1 << (heads - 1).bit_length())
 
 
 def tiles_of(q):
-    """How many tiles the rows of a sequence take."""
+    """Count the tiles of a sequence's rows."""
     _, queries, heads, _ = q.shape
     pack = pack_of(heads)
     return math.ceil(queries / (ROWS // pack)) * math.ceil(heads / pack)
 
 
 def cluster_of(q):
-    """How many CTAs share keys: two, where tiles are even."""
+    """Count the CTAs that share keys: two, where tiles are even."""
     return 2 if tiles_of(q) % 2 == 0 else 1
 
 
@@ -63,7 +63,7 @@ def keys_of(cache, pages):
 
 
 def best_splits(q, cache, used, pages, sms):
-    """How many CTAs share a tile's keys, of what is known without reading lengths."""
+    """Choose how many CTAs share a tile's keys, without reading lengths."""
     blocks = math.ceil(keys_of(cache, pages) / KEYS)
     return splits_of(tiles_of(q) * q.shape[0], blocks, sms, used is not None, "latent_attention")
 

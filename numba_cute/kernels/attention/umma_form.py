@@ -15,7 +15,7 @@ COLUMNS = 512  # of tensor memory
 
 
 class Form(NamedTuple):
-    """What the kernel knows when it is compiled.
+    """Hold what the kernel knows when it is compiled.
 
     groups: tiles of 128 queries that a CTA has side by side, 1 or 2, each with a warpgroup for its softmax. stages_k,
     stages_v: blocks of K, and of V, in shared memory. All others as of `form.Form`.
@@ -47,7 +47,7 @@ class Form(NamedTuple):
 
     @property
     def narrow(self) -> bool:
-        """Whether elements have 8 bits."""
+        """Say whether elements have 8 bits."""
         return False
 
     @property

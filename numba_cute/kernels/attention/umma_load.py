@@ -17,7 +17,7 @@ from .walk import make_blocks, make_load, shifted
 
 @cuda.jit
 def whole(tma, shared, there):
-    """What a copy of whole tiles reads and writes."""
+    """Give what a copy of whole tiles reads and writes."""
     return cpasync.tma_partition(
         tma, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(there, 0, 2)
     )

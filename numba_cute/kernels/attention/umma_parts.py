@@ -81,7 +81,7 @@ def make_tiles(form):
 
     @cuda.jit
     def tile_at(index, given):
-        """What there is to know of a tile."""
+        """Describe a tile."""
         m, head, b, part = tile_of(index, given.order, given.splits)
         first_q, rows_q = sequence(given.cu_q, None, b, given.queries)
         first_k, rows_k = sequence(given.cu_k, given.used, b, given.keys)

@@ -52,7 +52,7 @@ def held(team, xs, line):
 
 
 def line_of(team, place, line, row):
-    """What a thread has of weight or bias: where `held` brought it, or from global memory."""
+    """Read what a thread has of weight or bias: where `held` brought it, or from global memory."""
     if place is None:
         return team.read_line(line, row)
     return team.read(place, row, 0)
