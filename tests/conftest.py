@@ -219,9 +219,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _need_gpu(arch: str) -> None:
     from numba import cuda
 
-    pytest.importorskip("torch", reason="device arrays are made with torch")
-    if not cuda.is_available():
+    if not _has_gpu():
         pytest.skip(f"needs a GPU that runs {arch}")
+    pytest.importorskip("torch", reason="device arrays are made with torch")
     major, minor = cuda.get_current_device().compute_capability
     least = int("".join(c for c in arch.removeprefix("sm_") if c.isdigit()))
     exact = arch[-1] in "af"
