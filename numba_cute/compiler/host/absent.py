@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go on where there is no compiler to teach: with `NUMBA_ENABLE_CUDASIM=1`, and where numba-cuda is not installed.
 
-With that setting `numba.cuda` is Numba's own simulator, which this library leaves as it is; without numba-cuda, which has
-no wheels for macOS, it is what numba itself brings. What needs the compiler refuses. The host's part of this library and
-`cute.simulate(kernel)` need nothing of Numba, and work as ever.
+With that setting `numba.cuda` is Numba's own simulator, which this library leaves as it is; without numba-cuda, which
+has no wheels for macOS, it is what numba itself brings. What needs the compiler refuses. The host's part of this
+library and `cute.simulate(kernel)` need nothing of Numba, and work as ever.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def unavailable(name: str) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise CuteError(
-            f"cute.{name} needs the compiler, {missing()}; cute.simulate(kernel)[grid, block](…) runs the kernel without"
+            f"cute.{name} needs the compiler, {missing()}; cute.simulate(kernel)[grid, block](…) runs the kernel "
+            "without it"
         )
 
     return refuse
