@@ -5,6 +5,7 @@ import sys as _sys
 import typing as _typing
 
 from .seam.ground.collecting import staying as _staying
+from .seam.ground.folding import FOLDED as _FOLDED
 
 with _staying:
     from . import (
@@ -104,7 +105,8 @@ else:
             return _facade.demanded(__name__, name, "")
         if name in _ON_DEMAND:
             return globals().setdefault(name, _facade.demanded(__name__, name, _ON_DEMAND[name]))
-        raise _names.absent_from(__name__, name, _sys._getframe(1))
+        with _FOLDED:
+            raise _names.absent_from(__name__, name, _sys._getframe(1))
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_ON_DEMAND, "sim"})

@@ -28,7 +28,7 @@ from ..tensor.tensor import extent
 from . import store
 from .children import Child, reachable
 from .configurations import UNTOLD, Configuration, digest, key_of, key_text, listed, text, worthwhile
-from .measuring import REGIMES, InProcess, Pace, reason, turns
+from .measuring import REGIMES, InProcess, Pace, bar_of, reason, turns
 
 __all__ = ["Autotuned", "Tuning", "autotune"]
 
@@ -254,7 +254,7 @@ class Autotuned:
         too end when they have compiled."""
         o, made, left = self.options, {}, list(names.items())
         function, limit = reachable(self.function), o.isolate or 600.0
-        with tqdm(total=len(left), disable=not o.progress, desc="compiling", unit="configuration") as bar:
+        with tqdm(total=len(left), **bar_of(o.progress), desc="compiling", unit="configuration") as bar:
             while left:
                 batch, left = left[: max(1, o.workers)], left[max(1, o.workers) :]
                 begun = []
@@ -274,7 +274,7 @@ class Autotuned:
         return made
 
     def _shown(self, items: Iterable[Any]) -> Iterator[Any]:
-        return iter(tqdm(list(items), disable=not self.options.progress, desc="compiling", unit="configuration"))
+        return iter(tqdm(list(items), **bar_of(self.options.progress), desc="compiling", unit="configuration"))
 
 
 @contextlib.contextmanager
@@ -353,7 +353,8 @@ def autotune(
     once; without isolate, what they compile reaches this one through the disk (docs/environment.md). Both need a
     function at the top of its module, in scripts `if __name__ == "__main__":`, and arguments that are arrays, numbers,
     texts, element types or tuples of such.
-    store: keep results on disk, in a folder or in the usual one (the setting `tuned`). progress: show a bar.
+    store: keep results on disk, in a folder or in the usual one (the setting `tuned`). progress: show a bar,
+    where it takes more than three seconds and somebody looks at a terminal or a notebook.
 
     A configuration that fails (CuteError, the assembler, the launch) is left out; CuteError where all do.
 
