@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The launches that a file makes by itself: it is run as a program, and each launch is taken before it is made."""
+"""The launches that a file makes by itself, on a GPU or by `cute.simulate`: it is run as a program, and each launch is
+taken before it is made."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 from ..isa.form.targets import answering_for
 from ..seam import CuteError
 from ..seam.ground.folding import folded
+from ..seam.ground.replaced import replaced
+from ..seam.marks.constexpr import static_arguments
 from ..seam.marks.launches import launching
 from .naming import evaluated, kernels_in, module_of, split
 
@@ -36,22 +39,15 @@ class _Enough(BaseException):
 
 def launches_of(file: str, name: str, arch: str) -> list[Launched]:
     """Run a file as a program, with nothing launched, and give the launches that it makes: the first of the kernel of
-    that name, or where that is "", of each kernel, once for each type of its arguments. What the file prints is not
-    shown, and results stay as they were before. CuteError: it launches no such kernel; what it raised before it did."""
+    that name, or where that is "", of each kernel, once for each type of its arguments. A file that does not end well
+    so, as it looks at results, is run again with its launches simulated. What it prints is not shown. CuteError: it
+    launches no such kernel; what it raised before it did."""
     taken: dict[Any, Launched] = {}
-    raised: Exception | None = None
-    space: dict[str, Any] = {}
-    try:
-        with _taking(taken, name), answering_for(arch), contextlib.redirect_stdout(io.StringIO()):
-            space = run_program(file)
-    except _Enough:
-        pass
-    except CuteError:
-        if not taken:
-            raise
-    except Exception as e:  # the file's own: it may not like results that nobody computed
-        folded(e)
-        raised = e
+    space, raised = _ran(file, _Taking(taken, name, arch))
+    if raised is not None and not (name and taken):
+        again: dict[Any, Launched] = {}
+        space, raised = _ran(file, _Taking(again, name, arch, performs=True))
+        taken = again or taken
     if taken:
         return list(taken.values())
     known = kernels_in(space)
@@ -64,28 +60,72 @@ def launches_of(file: str, name: str, arch: str) -> list[Launched]:
     raise CuteError(f"{file} launches no {what} when it is run: give the arguments, as {example}")
 
 
+def _ran(file: str, taking: _Taking) -> tuple[dict[str, Any], BaseException | None]:
+    """Run a file while launches are taken; gives its globals, and what it raised. CuteError: what it raised, if that is
+    one and nothing was taken."""
+    try:
+        with taking.all(), contextlib.redirect_stdout(io.StringIO()):
+            return run_program(file), None
+    except _Enough:
+        return {}, None
+    except CuteError as e:
+        if not taking.taken:
+            raise
+        return {}, e
+    except SystemExit as e:
+        return {}, e if e.code else None
+    except Exception as e:  # the file's own
+        folded(e)
+        return {}, e
+
+
 def called(spec: str, arch: str) -> tuple[Any, list[Launched]]:
     """Evaluate the KERNEL of a spec, a call, with nothing launched; gives its value, and the launches that it made."""
     file, name = split(spec)
     module, taken = module_of(file), {}  # type: ignore[var-annotated]
-    with _taking(taken, ""), answering_for(arch), contextlib.redirect_stdout(io.StringIO()):
+    with _Taking(taken, "", arch).all(), contextlib.redirect_stdout(io.StringIO()):
         value = evaluated(name, module, spec)
     return value, list(taken.values())
 
 
-@contextlib.contextmanager
-def _taking(taken: dict[Any, Launched], name: str) -> Iterator[None]:
-    """Take each launch: of the kernel of that name the first alone, which ends the program."""
+class _Taking:
+    """Takes launches, on a GPU and simulated ones. taken: where they go, each kernel once for each type of its
+    arguments. name: of the kernel whose first launch alone is taken, and ends the program; "" for all. performs: have
+    them simulated, with no checks, so that results are right."""
 
-    def take(kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def __init__(self, taken: dict[Any, Launched], name: str, arch: str, performs: bool = False) -> None:
+        self.taken, self.name, self.arch, self.performs = taken, name, arch, performs
+
+    @contextlib.contextmanager
+    def all(self) -> Iterator[None]:
+        """Take them while the context lasts."""
+        from ..sim.launch import Simulated, simulate
+
+        own: Any = Simulated._launch
+
+        def simulated(of: Any, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> None:
+            given = static_arguments(of.kernel, args, named)
+            cluster = of.cluster if of.clustered else None
+            self.take(of.kernel, given, {"grid": grid, "block": block, "cluster": cluster, "smem": smem})
+            if self.performs:
+                own(of, grid, block, smem, *args, **named)
+
+        def launched(kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+            self.take(kernel, args, options)
+            if self.performs:
+                made = simulate(kernel, cluster=options.get("cluster"), arch=self.arch, checks=False)
+                own(made, *made.configured((options["grid"], options["block"], 0, options.get("smem", 0))), *args)
+
+        with launching(launched), replaced(Simulated, {"_launch": simulated}), answering_for(self.arch):
+            yield
+
+    def take(self, kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Take one, if it is asked for."""
         made = Launched(kernel, args, options)
-        if name in ("", made.name):
-            taken.setdefault((kernel, *map(_type_of, args)), made)
-            if name:
+        if self.name in ("", made.name):
+            self.taken.setdefault((kernel, *map(_type_of, args)), made)
+            if self.name:
                 raise _Enough
-
-    with launching(take):
-        yield
 
 
 def _type_of(value: Any) -> Any:

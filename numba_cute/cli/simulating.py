@@ -23,11 +23,7 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     naming.add_kernel(parser)
-    parser.add_argument("--grid", metavar="N[,N[,N]]", help="blocks; those of the file's launch without")
-    parser.add_argument("--block", metavar="N[,N[,N]]", help="threads of a block, likewise")
-    parser.add_argument("--cluster", metavar="N[,N[,N]]", help="blocks of a cluster, likewise")
-    parser.add_argument("--smem", type=int, metavar="BYTES", help="of dynamic shared memory, likewise")
-    parser.add_argument("--arch", default="sm_90a", metavar="ARCH", help='the GPU, as "sm_100a"')
+    add_launch(parser)
     parser.add_argument(
         "--checks", metavar="NAME[,NAME]", help='of the simulator, these alone; "none"; "-races": all but'
     )
@@ -35,6 +31,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sms", type=int, metavar="N", help="how many SMs the GPU has")
     parser.add_argument("--prove", action="store_true", help="fail if another order could do something else")
     parser.add_argument("--trace", metavar="FILE", help="write a timeline: FILE.html to read, FILE.json for Perfetto")
+
+
+def add_launch(parser: argparse.ArgumentParser) -> None:
+    """Add what a launch takes to a command's options."""
+    parser.add_argument("--grid", metavar="N[,N[,N]]", help="blocks; those of the file's launch without")
+    parser.add_argument("--block", metavar="N[,N[,N]]", help="threads of a block, likewise")
+    parser.add_argument("--cluster", metavar="N[,N[,N]]", help="blocks of a cluster, likewise")
+    parser.add_argument("--smem", type=int, metavar="BYTES", help="of dynamic shared memory, likewise")
+    parser.add_argument("--arch", default="sm_90a", metavar="ARCH", help='the GPU, as "sm_100a"')
 
 
 def run(given: argparse.Namespace) -> int:
@@ -55,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
                 launched.run_program(file)
             print(f"{file}: its launches did nothing wrong ({time.monotonic() - began:.1f} s)")
         else:
-            for one in _launches(given):
+            for one in launches(given):
                 _simulate(one, options)
     if trace is None:  # which asks for each thread's steps
         notes.write()
@@ -65,8 +70,8 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _launches(given: argparse.Namespace) -> list[launched.Launched]:
-    """The launches that the command line names."""
+def launches(given: argparse.Namespace) -> list[launched.Launched]:
+    """Give the launches that the command line names, with grid and block."""
     asked = {n: _extents(n, getattr(given, n)) for n in ("grid", "block", "cluster") if getattr(given, n)}
     if given.smem is not None:
         asked["smem"] = given.smem

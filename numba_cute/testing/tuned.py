@@ -20,6 +20,7 @@ from ..compiler.host.installed import version
 from ..compiler.host.stopwatch import Saved, Stopwatch
 from ..runtime import from_dlpack
 from ..seam import CuteError, WrongArguments
+from ..seam.ground.folding import folding
 from ..seam.ground.names import other_arguments
 from ..seam.ground.naming import described, shown
 from ..seam.ground.records import dataclass
@@ -379,6 +380,7 @@ def autotune(
         pace or PACE, stream, progress, device,
     )  # fmt: skip
 
+    @folding
     def decorate(function: Callable[..., Any]) -> Autotuned:
         if not callable(function) or isinstance(function, type):
             raise CuteError(f"autotune: {function!r} is no function that launches")

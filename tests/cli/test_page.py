@@ -90,6 +90,50 @@ def test_what_cannot_be_done_is_said_in_a_line(command, says, folder, monkeypatc
     assert says in said.err and said.out == "" and "Traceback" not in said.err
 
 
+CHECKS = """
+import numpy as np
+from numba import cuda
+import numba_cute as cute
+
+
+@cuda.jit
+def first(a):
+    cute.make_tensor(a)[cuda.threadIdx.x] = 1
+
+
+@cuda.jit
+def second(a):
+    cute.make_tensor(a)[cuda.threadIdx.x] = 2
+
+
+a = np.zeros(4, np.float32)
+first[1, 4](a)
+assert a[0] == 1
+cute.simulate(second)[1, 4](a)
+"""
+
+
+def test_a_file_that_looks_at_results_is_run_with_its_launches_simulated(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (folder / "looks_at_results.py").write_text(CHECKS)
+    assert main(["compile", "looks_at_results.py"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("for sm_90a") == 2 and "first(float32[4])" in said and "second(float32[4])" in said
+    assert main(["simulate", "looks_at_results.py:second"]) == 0
+    assert capsys.readouterr().out.startswith("second[1, 4](float32[4]): nothing wrong")
+
+
+def test_a_kernels_memory_is_shown(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["show", "saxpy.py:saxpy", "2.0", "f32[8]", "f32[8]", "--grid", "1", "--block", "32"]) == 0
+    said = capsys.readouterr().out
+    assert "reads x" in said and "memory over steps" in said
+    assert main(shlex.split("show saxpy.py:saxpy 2.0 'f32[8]' 'f32[8]' --grid 1 --block 32 --html k.html")) == 0
+    assert (folder / "k.html").read_text().count("<svg") == 3
+    assert main(shlex.split("show saxpy.py:saxpy 2.0 'f32[8]' 'f32[8]' --grid 1 --block 32 --svg k.svg")) == 1
+    assert "several" in capsys.readouterr().err
+
+
 def test_options_and_arguments_come_in_any_order(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     for words in ("--grid 2 --block 4 2.0 'f32[6]' 'f32[6]'", "2.0 --grid 2 'f32[6]' --block 4 'f32[6]'"):

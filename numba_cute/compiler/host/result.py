@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from ...seam.ground.drawing import brief
+from ...seam.ground.folding import FOLDED
 from ...seam.ground.records import dataclass
 from ...seam.marks.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
@@ -99,7 +100,8 @@ class Bound:
             return
         from .launching import launch  # Numba's own simulator has no launches
 
-        launch(self.kernel, grid=grid, block=block, **options)(*self.args, **self.named)
+        with FOLDED:
+            launch(self.kernel, grid=grid, block=block, **options)(*self.args, **self.named)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 OURS = frozenset({"numba_cute", "numba", "llvmlite", "greenlet"})
 """Packages whose frames are folded where they stand between the user's; of an error of this library's, all that are not
 the user's."""
+_LIBRARIES = frozenset({"xdsl", "tqdm", "torch"})
+"""What this library calls, whose frames say nothing of its own errors either."""
 _unfolded: list[Callable[[], bool]] = []
 
 
@@ -43,7 +45,7 @@ def folded(e: BaseException) -> None:
         return  # a fault
     if any(asked() for asked in _unfolded):
         return
-    hidden = NOT_USERS if told else OURS
+    hidden = NOT_USERS | _LIBRARIES if told else OURS
     below: TracebackType | None = None
     for at in reversed(frames):
         if _package(at) not in hidden and not _is_made(at):
@@ -76,7 +78,8 @@ def _is_made(at: TracebackType) -> bool:
 
 def _is_users(e: BaseException) -> bool:
     """Say whether an exception came out of code that is the user's."""
-    return any(_package(at) not in NOT_USERS and not _is_made(at) for at in _entries(e.__traceback__))
+    hidden = NOT_USERS | _LIBRARIES
+    return any(_package(at) not in hidden and not _is_made(at) for at in _entries(e.__traceback__))
 
 
 class _Folded:
