@@ -94,10 +94,14 @@ def tv_grid(title: str, tv: Any, tile: tuple[int, ...], what: str) -> Grid:
         raise CuteError(f"{what}: layout_tv {tv} must map 2 modes, thread and value, to indices of elements")
     rows, columns = tile[0], layout.product(tile[1:]) if len(tile) > 1 else 1
     check_size(what, rows, columns)
-    check_size(what, layout.size(tv, (0,)), layout.size(tv, (1,)))
+    threads, values = layout.size(tv, (0,)), layout.size(tv, (1,))
+    shared = isinstance(tv, Layout) and not any(
+        tv((t, 0)) for t in range(threads)
+    )  # what lies in shared memory every thread names
+    check_size(what, 1 if shared else threads, values)
     holders: dict[int, list[tuple[int, int]]] = {}
-    for t in range(layout.size(tv, (0,))):
-        for v in range(layout.size(tv, (1,))):
+    for v in range(values):
+        for t in sorted({0, threads - 1}) if shared else range(threads):
             holders.setdefault(tv((t, v)), []).append((t, v))
     outside = max(holders)
     if outside >= rows * columns:

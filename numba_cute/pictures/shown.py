@@ -69,9 +69,13 @@ def _folded(grid: Grid) -> Grid:
     (first, *more), width = grid.cells, _WIDEST // 2
     if more or len(first) <= _WIDEST:
         return grid
-    rows = [first[at : at + width] for at in range(0, len(first), width)]
+    return grid._replace(cells=_rows(first, width), rows=tuple(str(at) for at in range(0, len(first), width)))
+
+
+def _rows(cells: list[Cell], width: int) -> list[list[Cell]]:
+    rows = [cells[at : at + width] for at in range(0, len(cells), width)]
     rows[-1] += [Cell(("",), -1)] * (width - len(rows[-1]))
-    return grid._replace(cells=rows, rows=tuple(str(at) for at in range(0, len(first), width)))
+    return rows
 
 
 def _banked(cell: Cell, nbytes: float) -> Cell:
@@ -119,8 +123,11 @@ def _of_tiled(x: Any, _: Any) -> Table:
 
 
 def _of_copy_atom(atom: CopyAtom, _: Any) -> Table:
+    """The elements in rows of those that a thread names: a row of a matrix, where it is one."""
     pairs = (("source", atom.layout_src_tv), ("destination", atom.layout_dst_tv))
-    return Table([tv_grid(name, tv, (1, layout.cosize(tv)), "show") for name, tv in pairs])
+    grids = [tv_grid(name, tv, (1, layout.cosize(tv)), "show") for name, tv in pairs]
+    width = layout.size(atom.layout_src_tv, (1,))
+    return Table([g._replace(cells=_rows(g.cells[0], width)) for g in grids])
 
 
 def _of_raster(params: PersistentTileSchedulerParams, _: Any) -> Table:

@@ -12,7 +12,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import utils
-from numba_cute.nvgpu import CopyUniversalOp, warp
+from numba_cute.nvgpu import CopyUniversalOp, warp, warpgroup
 from numba_cute.seam.ground.drawing import brief
 
 MMA = cute.make_mma_atom(warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
@@ -87,6 +87,23 @@ def test_an_mma_shows_the_fragments_of_the_ptx_isa():
     assert row == ["T0 V0", "T0 V1", "T1 V0", "T1 V1", "T2 V0", "T2 V1", "T3 V0", "T3 V1"]
     for i in range(16):  # rows groupID and groupID + 8, of four threads each
         assert f"({i},5): T{4 * (i % 8) + 2} V{2 * (i // 8) + 1}" in cute.show(MMA).svg()
+
+
+def test_ldmatrix_shows_a_matrix_a_row_and_the_fragment_of_the_ptx_isa():
+    atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), cute.Float16)
+    source, destination = (t.splitlines()[2:] for t in str(cute.show(atom)).split("\n\n"))
+    for i in range(32):  # row i % 8 of matrix i // 8: thread i names it, and four threads get two elements each
+        assert source[i].split()[1::2] == [f"T{i}"] * 8
+        assert destination[i].split()[1::2] == [f"T{4 * (i % 8) + j // 2}" for j in range(8)]
+        assert destination[i].split()[2::2] == [f"V{2 * (i // 8) + j % 2}" for j in range(8)]
+
+
+def test_operands_in_shared_memory_are_every_threads():
+    k = warpgroup.OperandMajorMode.K
+    op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 64, 16), warpgroup.OperandSource.SMEM, k, k)
+    a, _, c = str(cute.show(cute.make_mma_atom(op))).split("\n\n")
+    assert re.split(r" +(?!V)", a.splitlines()[3].strip())[1:3] == ["T0..127 V1", "T0..127 V65"]
+    assert c.splitlines()[2 + 16].split()[1:5] == ["T32", "V0", "T32", "V1"]  # the second warp's first row
 
 
 def test_a_raster_shows_every_cluster_once_in_order():
