@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from . import __version__
 from .cli import about, caching, compiling, documents, explaining, intermediate, showing, simulating
 from .seam import CuteError
+from .seam.ground.packages import is_library_file
 
 ABOUT = """\
 CuTe for Numba, at the command line.
@@ -26,6 +29,12 @@ to begin with:
   python -m numba_cute compile examples/FILE.py    registers, spills, shared memory and notes of its kernels
   python -m numba_cute COMMAND --help              a command, with examples
 """
+
+
+def _is_above(frame: FrameType) -> bool:
+    """Say whether a frame stands above those of a file that is run."""
+    module = frame.f_globals.get("__name__", "").partition(".")[0]
+    return is_library_file(frame.f_code.co_filename) or module in ("runpy", "importlib", "contextlib")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +60,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as e:
         print(f"{e.filename or given.command}: {e.strerror or e}", file=sys.stderr)
         return 1
+    except Exception as e:  # of the file that was run
+        if not _begins_with_users(e):
+            raise
+        traceback.print_exception(type(e), e, e.__traceback__)
+        return 1
+
+
+def _begins_with_users(e: Exception) -> bool:
+    """Have a traceback begin with the file that a command runs; False where it never comes there."""
+    at = e.__traceback__
+    while at is not None and _is_above(at.tb_frame):
+        at = at.tb_next
+    if at is not None:
+        e.__traceback__ = at
+    return at is not None
 
 
 def parser() -> argparse.ArgumentParser:

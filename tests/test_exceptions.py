@@ -18,8 +18,9 @@ DOOR = "the door of the library: what is no refusal is put into words"
 TOLD = "a candidate that fails is told of beside those that do not"
 
 ALLOWED = {
+    ("__main__.py/__main__.py", "main"): (1, USERS),
     ("cli/intermediate.py", "_module"): (1, USERS),
-    ("cli/launched.py", "launches_of"): (1, USERS),
+    ("cli/launched.py", "_ran"): (1, USERS),
     ("cli/naming.py", "evaluated"): (1, USERS),
     ("cli/naming.py", "module_of"): (1, USERS),
     ("compiler/gpus.py", "nvvm_version"): (1, FOREIGN),

@@ -123,6 +123,15 @@ def test_a_file_that_looks_at_results_is_run_with_its_launches_simulated(folder,
     assert capsys.readouterr().out.startswith("second[1, 4](float32[4]): nothing wrong")
 
 
+def test_what_the_file_raises_is_shown_from_the_file_on(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (folder / "raises.py").write_text("def fail():\n    return {}['missing']\n\n\nfail()\n")
+    assert main(["simulate", "raises.py"]) == 1
+    said = capsys.readouterr().err
+    assert "KeyError: 'missing'" in said and "numba_cute" not in said and "runpy" not in said
+    assert said.splitlines()[1].strip().startswith('File "') and "raises.py" in said.splitlines()[1]
+
+
 def test_a_kernels_memory_is_shown(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert main(["show", "saxpy.py:saxpy", "2.0", "f32[8]", "f32[8]", "--grid", "1", "--block", "32"]) == 0
