@@ -5,6 +5,7 @@ import sys as _sys
 import typing as _typing
 
 from .seam.ground.collecting import staying as _staying
+from .seam.ground.folding import FOLDED as _FOLDED
 
 with _staying:
     from . import (
@@ -12,6 +13,7 @@ with _staying:
         experimental as experimental,
         inspecting as _inspecting,
         math as math,
+        notebooks as _notebooks,  # noqa: F401 - what objects are shown as there
         nvgpu as nvgpu,
         pipeline as pipeline,
         results as _results,  # noqa: F401 - what results are made of
@@ -81,8 +83,8 @@ static = const_expr
 
 # By name, the module that has it; "" for a module itself.
 _ON_DEMAND = {
-    "autotune": "testing", "compare": "debugging", "debug": "debugging", "kernels": "", "simulate": "sim",
-    "simulation": "sim", "torch_op": "torch_ops", "testing": "",
+    "autotune": "testing", "compare": "debugging", "debug": "debugging", "kernels": "", "show": "pictures",
+    "simulate": "sim", "simulation": "sim", "torch_op": "torch_ops", "testing": "",
 }  # fmt: skip
 
 _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, on_demand=_ON_DEMAND)
@@ -91,6 +93,7 @@ _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, t
 if _typing.TYPE_CHECKING:
     from . import ir as ir, kernels as kernels, sim as sim, testing as testing
     from .debugging import compare as compare, debug as debug
+    from .pictures import show as show
     from .sim import simulate as simulate, simulation as simulation
     from .testing import autotune as autotune
     from .torch_ops import torch_op as torch_op
@@ -104,7 +107,8 @@ else:
             return _facade.demanded(__name__, name, "")
         if name in _ON_DEMAND:
             return globals().setdefault(name, _facade.demanded(__name__, name, _ON_DEMAND[name]))
-        raise _names.absent_from(__name__, name, _sys._getframe(1))
+        with _FOLDED:
+            raise _names.absent_from(__name__, name, _sys._getframe(1))
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_ON_DEMAND, "sim"})

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .seam import CuteError
+from .seam.ground.folding import unfolded_where
 from .seam.ground.records import dataclass
 
 
@@ -21,12 +22,11 @@ class Settings:
     """The settings.
 
     ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show the
-    library's own frames beneath a CuteError that was raised while a kernel was compiled. cache: keep compiled kernels
-    on disk. cache_dir: the folder for them, where the user's usual one is not wanted. tool_seconds: how long a
-    run of one of these tools may take. cache_wait: how many seconds to wait for another process that compiles the same
-    kernel, before it is compiled here too. tuned: the directory of what `autotune` found, in place of numba_cute/tuned
-    in the user's cache. check_launches: compare what launches in machine code give the driver with the arguments packed
-    again.
+    library's own frames, and Numba's, in tracebacks. cache: keep compiled kernels on disk. cache_dir: the folder for
+    them, where the user's usual one is not wanted. tool_seconds: how long a run of one of these tools may take.
+    cache_wait: how many seconds to wait for another process that compiles the same kernel, before it is compiled here
+    too. tuned: the directory of what `autotune` found, in place of numba_cute/tuned in the user's cache.
+    check_launches: compare what launches in machine code give the driver with the arguments packed again.
     """
 
     ptxas: str | None = None
@@ -76,6 +76,16 @@ _overrides: list[Settings] = []
 def current() -> Settings:
     """Return the settings that hold now."""
     return _overrides[-1] if _overrides else _from_environment()
+
+
+def _asked_for_tracebacks() -> bool:
+    try:
+        return current().traceback
+    except CuteError:  # of another setting
+        return False
+
+
+unfolded_where(_asked_for_tracebacks)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .seam import CuteError
-from .seam.ground.drawing import COLOURS, Drawing, wide, written
+from .seam.ground.drawing import COLOURS, Drawing, Picture, Steps, brief, wide, written
 from .seam.hooks.recording import Event, Recorder, recorded
 
 __all__ = ["Timeline", "timeline"]
@@ -32,7 +32,7 @@ class Range(NamedTuple):
     row: Row
 
 
-class Timeline:
+class Timeline(Picture):
     """The events of launches, as `timeline` gives them: iterate over it, or draw it.
 
     events: all of them. unit: of its times, "ns" on a GPU, and "instructions" in the simulator (issued by all threads:
@@ -50,6 +50,11 @@ class Timeline:
         self._time = _times(events) if unit == "ns" else {id(e): float(e.clock) for e in events}
         first = min(self._time.values(), default=0.0)
         self._time = {key: time - first for key, time in self._time.items()}
+        self.slides = Steps(unit, max(self._time.values(), default=0.0))
+
+    def __repr__(self) -> str:
+        """Write it in at most ten lines."""
+        return brief(str(self))
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self.events)
@@ -139,6 +144,10 @@ class Timeline:
     def svg(self, file: str | PathLike[str] | None = None, *, width: int = 1200) -> str:
         """Draw the timeline and return the picture; write it to `file` if one is given. A line a warp; ranges inside
         others lie in their lower part; point at one to read its name, payload and times. width: in pixels."""
+        return written(str(self.drawn(width)), file)
+
+    def drawn(self, width: int = 1200) -> Drawing:
+        """Draw the timeline, `width` pixels wide."""
         rows, ranges, d = self._rows(), self.ranges, Drawing()
         end = max((self.time_of(e) for e in self.events), default=0.0) or 1.0
         colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(sorted({r.name for r in ranges}))}
@@ -153,7 +162,7 @@ class Timeline:
             title = f"{r.name}{shown}\n{r.start:.0f} to {r.stop:.0f} {self.unit}: {r.stop - r.start:.0f}"
             w = max(0.7, width * (r.stop - r.start) / end)
             x, y = left + width * r.start / end, top[r.row] + 2 + deep
-            d.box(x, y, w, height - 4 - deep, colours[r.name], title)
+            d.box(x, y, w, height - 4 - deep, colours[r.name], title, steps=(r.start, r.stop))
         for row, events in rows.items():
             for e in (e for e in events if e.kind == "mark"):
                 title = f"{e.name} {'' if e.payload is None else e.payload}\n{self.time_of(e):.0f} {self.unit}"
@@ -161,10 +170,7 @@ class Timeline:
         base = 4.0 + len(rows) * height
         d.text(10, base + 16, f"0 to {end:.0f} {self.unit}")
         d.legend(left, base + 4, colours, width)
-        return written(str(d), file)
-
-    def _repr_svg_(self) -> str:
-        return self.svg()
+        return d
 
 
 def _in_order(row: Row) -> Any:

@@ -18,7 +18,13 @@ DOOR = "the door of the library: what is no refusal is put into words"
 TOLD = "a candidate that fails is told of beside those that do not"
 
 ALLOWED = {
-    ("__main__.py/__main__.py", "_module"): (1, USERS),
+    ("__main__.py/__main__.py", "main"): (1, USERS),
+    ("cli/intermediate.py", "_module"): (1, USERS),
+    ("cli/launched.py", "_ran"): (1, USERS),
+    ("cli/naming.py", "evaluated"): (1, USERS),
+    ("cli/naming.py", "module_of"): (1, USERS),
+    ("compiler/gpus.py", "nvvm_version"): (1, FOREIGN),
+    ("compiler/refused.py", "call"): (2, DOOR),
     ("compiler/calls.py", "type_call"): (1, USERS),
     ("compiler/code_reads.py", "imported"): (1, USERS),
     ("compiler/files.py", "write"): (1, "a file that is half written is taken away"),

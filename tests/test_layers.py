@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "utils": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "runtime"},
     "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils", "compiler"},
     "timelines": {"seam"},
+    "notebooks": GROUND | {"tensor", "atoms", "utils"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
     "inspecting": {"seam", "compiler"},
     "compiler": GROUND | {"config", "isa", "promotion", "typed"},
@@ -52,13 +53,16 @@ MAY_IMPORT["ir"] = set(MAY_IMPORT)
 # And what measures kernels, and hands them to PyTorch, on demand too.
 MAY_IMPORT["testing"] = GROUND | {"isa", "tensor", "runtime", "arch", "compiler", "config"}
 MAY_IMPORT["torch_ops"] = {"seam"}
+# And pictures.
+MAY_IMPORT["pictures"] = GROUND | {"isa", "tensor", "atoms", "utils"}
 # And what debugs kernels on a GPU: it compiles and launches, and reports as the simulator does.
 MAY_IMPORT["debugging"] = GROUND | {"tensor", "compiler", "sim"}
 # And kernels, written as users write theirs.
 MAY_IMPORT["kernels"] = {FACADE, *MAY_IMPORT[FACADE]} - {"compiler", "sim"}
 # And NVIDIA's names for all of it.
 MAY_IMPORT["compat"] = {FACADE, *MAY_IMPORT[FACADE], "testing"}
-MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting", "compiler", "compat"}
+MAY_IMPORT["cli"] = {FACADE, "seam", "isa", "dtypes", "config", "ir", "inspecting", "compiler", "sim", "compat"}
+MAY_IMPORT["__main__"] = {FACADE, "seam", "cli"}
 
 THIRD_PARTY = {
     "numba": "compiler",

@@ -42,7 +42,7 @@ from . import pipeline
 from .bridge import devices, registries, typeofs
 from .emit import entry, ranges
 from .ground import nvvm, places, target
-from .host import debugging, disk_cache, kernel, kernels
+from .host import debugging, disk_cache, kernel, kernels, refused
 from .host.native import sites
 from .passes import closure_calls, frequent, inlining, lower, methods, reading, rewrites, rounds, running, ssa, uses
 from .passes.comprehensions import HANDLERS
@@ -172,6 +172,14 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         dispatcher._LaunchConfiguration, "__init__", kernel.taking_streams, digest="edf3bd89af6cd238",
         why="to launch its own kernels in streams of torch, CuPy and others",
+    ),
+    Patch(
+        dispatcher._LaunchConfiguration, "__call__", refused.launching, digest="c42044479132c610",
+        why="to say how its own kernels run without a GPU, and their errors without Numba's frames",
+    ),
+    Patch(
+        dispatcher.ForAll, "__call__", refused.folding_launches(lambda each: each.dispatcher.py_func),
+        digest="b5c4473ce485eaf4", why="to do so for kernel.forall(n)",
     ),
     Patch(
         dispatcher.CUDADispatcher, "compile", disk_cache.keeping, digest="a4ebc79508a4d21e",

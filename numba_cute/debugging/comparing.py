@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..seam import CuteError
+from ..seam.ground.folding import folding
 from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..sim import SimError, simulate
 from ..sim.hardware.watch import Check
@@ -81,6 +82,7 @@ class Comparison:
         finally:
             LAUNCHER.reset(token)
 
+    @folding
     def _compare(self, simulated: Any, debugged: Any, *args: Any, **named: Any) -> None:
         args = args if is_host(self.kernel) else static_arguments(self.kernel, args, named)
         there = tuple(_copied(a) for a in args)

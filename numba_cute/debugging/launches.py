@@ -15,7 +15,9 @@ from ..compiler.host.facts import facts
 from ..compiler.host.launching import Launch, launched, on_device_of
 from ..compiler.host.map_memory import no_memory
 from ..compiler.host.mapped import mapped
+from ..compiler.host.refused import folding_launches
 from ..seam import CuteError
+from ..seam.ground.folding import folding
 from ..seam.marks.constexpr import LAUNCHER, is_host, static_arguments
 from ..sim.ground.report import SimError, UninitializedReadError, count
 from . import pieces
@@ -73,6 +75,7 @@ class Debugged:
         grid, block, stream, smem = [*config, 0, 0][:4]
         return partial(self._launch, self.kernel, {"grid": grid, "block": block, "stream": stream, "smem": smem})
 
+    @folding
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a function of the host on `args` and `named`, and debug what it launches. CuteError for a kernel."""
         if not is_host(self.kernel):
@@ -87,6 +90,7 @@ class Debugged:
         known = {name: options[name] for name in ("grid", "block", "smem", "cooperative", "fallback_cluster")}
         self._launch(kernel, {**known, "stream": 0, "cluster": options["cluster"]}, *args)
 
+    @folding_launches(lambda debugged: getattr(debugged.kernel, "py_func", debugged.kernel))
     def _launch(self, kernel: Any, options: dict[str, Any], *args: Any, **named: Any) -> None:
         options = {"cluster": self.cluster, **options}
         args, copies = debugged.on_gpu(static_arguments(kernel, args, named))

@@ -5,7 +5,10 @@ types as text (`text`) stand without, and load nothing of it."""
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import TYPE_CHECKING
+
+from ..seam.ground.folding import folding
 
 if TYPE_CHECKING:
     from . import passes as passes
@@ -33,6 +36,8 @@ else:
         found: object = importlib.import_module(".passes", __name__)
         if _HOMES[name]:
             found = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        if isinstance(found, FunctionType):
+            found = folding(found)
         return globals().setdefault(name, found)
 
     def __dir__() -> list[str]:

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..seam import CuteError
+from ..seam.ground.drawing import brief
 from ..seam.ground.naming import described, is_unicode
 from .dialect import operations as published, printed_modules
 from .dialect.verifying import verify_alone
@@ -99,6 +100,10 @@ class Module:
 
     op: ModuleOp
     text: Text | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        """Write its first lines."""
+        return brief(str(self))
 
     def __str__(self) -> str:
         """Print it, with the source locations, as `parse` reads it."""

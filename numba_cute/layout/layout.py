@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..seam import CuteError, InIR, Int, Leaf, UnknownName, current_or, divisor, static, traced
+from ..seam import ArrayView, CuteError, InIR, Int, Leaf, UnknownName, current_or, divisor, static, traced
 from ..seam.ground.naming import shown
 from ..seam.ground.records import dataclass
 from ..seam.guards.kinds import Domain
@@ -290,6 +290,8 @@ def outer_of(layout: Domain) -> Layout:
     while isinstance(layout, ComposedLayout):
         layout = layout.outer
     if not isinstance(layout, Layout):
+        if isinstance(layout, ArrayView) or hasattr(layout, "__array_interface__"):
+            raise CuteError("an array is no layout, and no tensor: make a tensor of it, cute.make_tensor(array)")
         raise CuteError(f"{layout!r} is not a layout: make one with make_layout")
     return layout
 

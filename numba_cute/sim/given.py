@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,3 +70,20 @@ def _array(tensor: Any) -> Any:
 def _stands_for_a_gpu(address: int) -> bool:
     """Tell whether memory of the host stands for a GPU's there (see `Driver.held`)."""
     return any(first <= address < first + nbytes for first, nbytes, _, _ in DRIVER.held())
+
+
+def dim3(name: str, value: Any) -> tuple[int, int, int]:
+    """Give the three extents that a value says. name: of what they are, for the CuteError."""
+    dims = tuple(map(integer, value if isinstance(value, (tuple, list)) else (value,)))
+    if not 1 <= len(dims) <= 3 or any(d is None or d < 1 for d in dims):
+        raise CuteError(f"{name} {value!r} must be one to three positive integers")
+    x, y, z = (*dims, 1, 1)[:3]
+    return x, y, z  # type: ignore[return-value]
+
+
+def integer(value: Any) -> int | None:
+    """Give an integer of Python's, NumPy's or the like, or None."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +25,9 @@ from ..isa.form.limits import (
 )
 from ..isa.form.targets import answering_for, named
 from ..seam import CuteError
+from ..seam.ground.bar import Bar
 from ..seam.ground.collecting import paced, seldom
+from ..seam.ground.folding import FOLDED, folding
 from ..seam.hooks.engines import COMPILER
 from ..seam.hooks.recording import recording
 from ..seam.marks.constexpr import is_host, static_arguments
@@ -36,7 +37,7 @@ from .arguments import Arguments
 from .checks import chosen
 from .checks.dependents import SEQUENCE, Sequence
 from .exploring.recorder import Plan, Recorder
-from .given import on_host
+from .given import dim3, integer, on_host
 from .ground.report import SimError, SimWarning
 from .ground.user_errors import launch_error, thread_error
 from .hardware import cooperative
@@ -63,15 +64,16 @@ from .python.backend import SimBackend
 from .python.jitted import masks
 from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
-from .sharing import TOGETHER_FAILED, is_fault, may_share, to_be_proved
+from .sharing import TOGETHER_FAILED, is_fault, note_of, tell_alone, to_be_proved, why_alone
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
 
 
+@folding
 def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
-    progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
+    progress: bool | None = None, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
     cooperative: bool = False, fallback_cluster: Any = None, prove: bool = False,
     sms: int | None = None, outputs: Any = (), pdl: bool = False,
 ) -> Simulated:  # fmt: skip
@@ -82,9 +84,10 @@ def simulate(
     seed: None for a fixed order of threads; an int permutes warps, of 8 the multiples single threads, and copies then
     complete at random. arch: the target whose instructions the kernel may use. async_mode: when copies and wgmma
     happen: "lazy" (at the last moment; the default without a seed), "eager" (at once) or "random" (the default with
-    one). progress: show a bar over clusters. checks: True for all; False for none (only barriers, bounds and deadlocks,
-    as fast as can be); the names of some (see `sim.checks`), or names after a "-", as "-exits": all but these. trace: a
-    `sim.Trace`, which collects counters and a timeline. compile: True to compile the kernel for `arch` too, before each
+    one). progress: show a bar over clusters (None: after three seconds, at a terminal and in a notebook). checks: True
+    for all; False for none (only barriers, bounds and deadlocks, as fast as can be); the names of some (see
+    `sim.checks`), or names after a "-", as "-exits": all but these. trace: a `sim.Trace`, which collects counters and a
+    timeline. compile: True to compile the kernel for `arch` too, before each
     launch, or another target for that: what libNVVM and the assembler refuse.
     cooperative, fallback_cluster: as for `cute.launch`: a grid of which no GPU of the target holds all CTAs at once is
     refused; clusters have the shape `cluster` where the target has such, else the other, and with a seed either.
@@ -118,7 +121,7 @@ def simulate(
     fallback = _fallback(cluster, fallback_cluster)
     if cluster is None and not is_host(kernel):
         cluster = getattr(written_function(kernel), "__cute_cluster__", None)
-    shape = _dim3("cluster", cluster or 1)
+    shape = dim3("cluster", cluster or 1)
     check_cluster(named(arch), fallback or shape)
     watching = chosen(checks)
     written = outputs_of(outputs, kernel, watching)
@@ -132,9 +135,9 @@ def simulate(
 
 def _sms(given: Any) -> int | None:
     """How many SMs the GPU is to have; None: as many as the largest that is known."""
-    if given is not None and (_integer(given) or 0) < 1:
+    if given is not None and (integer(given) or 0) < 1:
         raise CuteError(f"simulate: sms {given!r}: give the number of SMs, from 1 on, or None")
-    return _integer(given)
+    return integer(given)
 
 
 def outputs_of(outputs: Any, kernel: Any, checks: tuple[type[Check], ...]) -> tuple[str, ...]:
@@ -153,10 +156,10 @@ def _fallback(cluster: Any, given: Any) -> tuple[int, int, int] | None:
     """The shape of the clusters that may be made in the place of those of `cluster`."""
     if given is None:
         return None
-    fallback = _dim3("fallback_cluster", given)
+    fallback = dim3("fallback_cluster", given)
     if cluster is None:
         raise CuteError(f"simulate: fallback_cluster {fallback} without cluster=: give the shape that is preferred too")
-    preferred = _dim3("cluster", cluster)
+    preferred = dim3("cluster", cluster)
     check_any_cluster(preferred)
     check_fallback(preferred, fallback)
     return fallback
@@ -178,7 +181,7 @@ class Simulated:
     seed: int | None
     arch: str
     mode: str | None
-    progress: bool
+    progress: bool | None
     checks: tuple[type[Check], ...]
     trace: Trace | None
     clustered: bool = True
@@ -190,6 +193,7 @@ class Simulated:
     outputs: tuple[str, ...] = ()
     pdl: bool = False
 
+    @folding
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
         what it launches. CuteError for a kernel."""
@@ -201,6 +205,7 @@ class Simulated:
             "simulate(kernel)[grid, block](…)"
         )
 
+    @folding
     def __getitem__(self, config: Any) -> Callable[..., None]:
         """`[grid, block]`, and optionally stream and the bytes of dynamic shared memory."""
         return partial(self._launch, *self.configured(config))
@@ -212,7 +217,7 @@ class Simulated:
         go on in the orders that differ from the usual one in at most so many `deviations`. Each begins with the memory
         as it is, which stays so. choices: of a report, to see its run again, and only that."""
         for name, value in (("most", most), ("deviations", deviations)):
-            if _integer(value) is None or value < 0:
+            if integer(value) is None or value < 0:
                 raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
         return Exploration(self, most, deviations, choices)
 
@@ -231,10 +236,10 @@ class Simulated:
         config = config if isinstance(config, tuple) else (config,)
         if not 2 <= len(config) <= 4:
             raise CuteError(f"simulate(...)[{config}]: give grid, block, and optionally stream and smem")
-        smem = _integer(config[3]) if len(config) > 3 else 0
+        smem = integer(config[3]) if len(config) > 3 else 0
         if smem is None or smem < 0:
             raise CuteError(f"smem {config[3]!r}: bytes of dynamic shared memory are a number from 0 on")
-        grid, block = _dim3("grid", config[0]), _dim3("block", config[1])
+        grid, block = dim3("grid", config[0]), dim3("block", config[1])
         check_launch(
             named(self.arch), self._options, grid=grid, block=block, cluster=self.cluster, smem=smem,
             cooperative=self.cooperative, fallback_cluster=self.fallback,
@@ -270,7 +275,8 @@ class Simulated:
             with answering_for(self.arch, self.sms), seldom, paced():
                 self._run(grid, block, smem, args, named)
         except Exception as e:  # the user's own passes as it is
-            raise launch_error(e, written_function(self.kernel)) from e.__cause__
+            with FOLDED:
+                raise launch_error(e, written_function(self.kernel)) from e.__cause__
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
@@ -325,10 +331,13 @@ class Simulated:
         """
         meetings = self._judged(args)
         fn, args = taken(self.kernel, args)
-        shares = may_share(self, block, seed, deviations) and uses_library(fn)
-        read = replayable(fn, args) if shares else None
+        alone = why_alone(self, block, seed, deviations)
+        read, alone = (None, alone) if alone else replayable(fn, args)
+        if read is not None and not uses_library(fn):
+            read, alone = None, "it calls nothing of numba_cute, whose operations alone are faster for many at once"
         if read is None:
-            return self._once(grid, block, smem, args, meetings, seed, deviations, before, False)
+            tell_alone(fn.__name__, alone)
+            return self._once(grid, block, smem, args, meetings, seed, deviations, before, False, alone=alone)
         held: Snapshot = [] if before is None else before
         try:
             run = self._once(grid, block, smem, args, meetings, seed, deviations, held, True)
@@ -340,7 +349,9 @@ class Simulated:
             why = e
         restore(held)
         held.clear()
-        run = self._once(grid, block, smem, args, meetings, seed, deviations, held, False)
+        alone = str(why).partition("\n")[0] or type(why).__name__
+        tell_alone(fn.__name__, alone)
+        run = self._once(grid, block, smem, args, meetings, seed, deviations, held, False, alone=alone)
         if isinstance(why, SimError):  # only in the order in which they ran together: one that a GPU may take
             restore(held)
             self._once(grid, block, smem, args, meetings, seed, deviations, None, True, reports=True)
@@ -353,9 +364,10 @@ class Simulated:
     def _once(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
         meetings: Meetings, seed: int | None, deviations: Any, before: Snapshot | None, shared: bool,
-        reports: bool = False,
+        reports: bool = False, alone: str = "",
     ) -> Run:  # fmt: skip
-        """One run. shared: lanes run together. reports: what they do wrong is told, and not found again one by one."""
+        """One run. shared: lanes run together. reports: what they do wrong is told, and not found again one by one.
+        alone: why they run one by one."""
         fn = python_function(self.kernel)
         memory = GlobalMemory(before)
         maps = TensorMaps(memory)
@@ -367,7 +379,7 @@ class Simulated:
         if proofs is not None and plan is None:
             checks = (*known, Repeating if ROUNDS.get() else Prover, Recording)
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, checks)
-        run.plan, run.trace = plan, self.trace
+        run.plan, run.trace, run.alone = plan, self.trace, alone
         run.choices = None if plan or deviations is None else Choices(deviations)
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = beginning if shared else None, self.clustered
@@ -397,7 +409,8 @@ class Simulated:
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
                 return Cluster(run, *run.next_cluster()) if run.to_start else None
 
-            cooperative.execute((following for _ in self._shown(run.to_start)), start)
+            with Bar(f"simulating {fn.__name__}", run.to_start, "cluster", self.progress, note_of(run)) as bar:
+                cooperative.execute((following for _ in bar.over(range(run.to_start))), start)
         if shared and run.suspicions:
             raise ToBeWarnedOf(list(dict.fromkeys(run.suspicions)))
         arguments.give_back()
@@ -415,13 +428,6 @@ class Simulated:
             proofs.append(found)
         elif not found:
             raise SimError(str(found))
-
-    def _shown(self, clusters: int) -> Iterator[Any]:
-        if not self.progress:
-            return iter(range(clusters))
-        from tqdm import tqdm
-
-        return iter(tqdm(range(clusters), desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
 
 
 @contextmanager
@@ -477,19 +483,3 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
         if told is e:
             raise
         raise told from (None if together is None else e.__cause__)  # lanes together run again, one by one
-
-
-def _dim3(name: str, value: Any) -> tuple[int, int, int]:
-    dims = tuple(map(_integer, value if isinstance(value, (tuple, list)) else (value,)))
-    if not 1 <= len(dims) <= 3 or any(d is None or d < 1 for d in dims):
-        raise CuteError(f"{name} {value!r} must be one to three positive integers")
-    x, y, z = (*dims, 1, 1)[:3]
-    return x, y, z  # type: ignore[return-value]
-
-
-def _integer(value: Any) -> int | None:
-    """An integer of Python's, NumPy's or the like, or None."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        return None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..isa.form.targets import answering_for
+from ..seam.ground.folding import folding
 from ..seam.marks.constexpr import static_arguments
 from .exploring.deviations import explore
 from .exploring.recorder import Plan
@@ -69,6 +70,7 @@ class Exploration:
     def __getitem__(self, config: Any) -> Callable[..., Explored]:
         return partial(self._explore, *self.simulated.configured(config))
 
+    @folding
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Explored:
         args = on_host(static_arguments(self.simulated.kernel, args, named))
         self.simulated._compiled_too(grid, block, args)
@@ -121,9 +123,11 @@ class Proving:
         """Run a host function, and prove each of its launches. CuteError for a kernel."""
         return self._proofs(self.simulated, *args, **named)
 
+    @folding
     def _prove(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> Proof:
         return self._proofs(self.simulated[grid, block, 0, smem], *args, **named)[0]
 
+    @folding
     def _proofs(self, launch: Callable[..., Any], *args: Any, **named: Any) -> list[Proof]:
         proofs: list[Proof] = []
         tokens = PROOFS.set(proofs), ROUNDS.set(self.rounds)

@@ -23,7 +23,7 @@ __all__ = ["simulation"]
 def simulation(
     arch: str = "sm_90a", *, checks: Any = True, seed: int | None = None, async_mode: str | None = None,
     sms: int | None = None, compile: bool | str = False, prove: bool = False, trace: Trace | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Iterator[Simulated]:  # fmt: skip
     """Run each launch of this thread in the simulator, on the CPU's memory, as long as the context lasts.
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -14,13 +15,35 @@ from .hardware.schedule import orders_lanes
 from .hardware.together import NotTogether
 from .orders import PROOFS, PROVES
 
+LOGGER = logging.getLogger("numba_cute.sim")
+"""Says, at level INFO, of which launches the threads run one by one, and why: for who asks why one takes long."""
 
-def may_share(s: Any, block: tuple[int, int, int], seed: int | None, deviations: Any) -> bool:
-    """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be counted of each lane's
-    steps, the order is one of warps, and nobody looks on (a debugger wants a number to be a number)."""
-    looked_at = s.trace is not None or recording() is not None or sys.gettrace() is not None or _debugged()
-    told = looked_at or to_be_proved(s)
-    return not told and not orders_lanes(seed) and deviations is None and block[0] * block[1] * block[2] > 1
+
+def why_alone(s: Any, block: tuple[int, int, int], seed: int | None, deviations: Any) -> str:
+    """Say why the lanes of a warp do not run together (see `convoy`), whatever the kernel's code is; "" if they may:
+    nothing is to be counted of each lane's steps, the order is one of warps, and nobody looks on (a debugger wants a
+    number to be a number)."""
+    if s.trace is not None or recording() is not None:
+        return "a trace or a timeline counts the steps of each"
+    if sys.gettrace() is not None or _debugged():
+        return "a debugger, or what measures coverage, looks on"
+    if to_be_proved(s):
+        return "a proof needs the steps of each"
+    if orders_lanes(seed):
+        return f"seed={seed} orders single threads, as each multiple of 8 does"
+    if deviations is not None:
+        return "orders are explored"
+    return "" if block[0] * block[1] * block[2] > 1 else "the block has one thread"
+
+
+def note_of(run: Any) -> str:
+    """Say in a few words why a run takes longer; "" if it does not."""
+    return run.alone and f"thread by thread: {run.alone}"
+
+
+def tell_alone(kernel: str, why: str) -> None:
+    """Tell who listens that the threads of a launch run one by one."""
+    LOGGER.info("kernel %s runs thread by thread, which takes longer: %s", kernel, why)
 
 
 def _debugged() -> bool:

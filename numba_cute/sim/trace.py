@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..isa.facts.banks import least_passes, passes
-from ..seam.ground.drawing import COLOURS, LINE, SIZE, Drawing, page, wide, written
+from ..seam.ground.drawing import COLOURS, LINE, SIZE, Drawing, Picture, Steps, brief, wide
 from .ground.report import who
 
 SECTOR = 32
@@ -57,7 +57,7 @@ class Span(NamedTuple):
     nth: int = 0
 
 
-class Trace:
+class Trace(Picture):
     """Counters and spans of the launches that it was given to."""
 
     def __init__(self) -> None:
@@ -178,9 +178,18 @@ class Trace:
             })  # fmt: skip
         Path(file).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
 
-    def html(self, file: Any) -> None:
-        """Write the timeline to `file` as one page that needs nothing else: a row a warp; point at a bar to read who
-        waited, for what, and who ended it."""
+    @property
+    def slides(self) -> Steps:  # type: ignore[override]
+        """The steps of the page's slider: instructions issued."""
+        return Steps("instruction", max((s.end for s in self.spans), default=0))
+
+    def __repr__(self) -> str:
+        """Write the counters in at most ten lines."""
+        return brief(str(self))
+
+    def drawn(self) -> Drawing:
+        """Draw the timeline: a row a warp; point at a bar to read who waited, for what, and who ended it. Time counts
+        instructions issued."""
         spans, d, width = self._merged(), Drawing(), 1200
         rows = {
             key: 40.0 + LINE * at for at, key in enumerate(sorted({(s.block, s.row) for s in spans}, key=_in_order))
@@ -194,9 +203,10 @@ class Trace:
             title = f"{s.what}\n{s.start} to {s.end}" + (f"\nended by {s.by}" if s.by else "")
             colour = COLOURS[0 if s.row.startswith(COPIES) else 7]
             w = max(1.0, width * (s.end - s.start) / end)
-            d.box(left + width * s.start / end, rows[s.block, s.row] + 1, w, LINE - 2, colour, title)
-        body = f"<p>Time counts instructions issued, {end} of them.</p>{d}"
-        written(page("numba_cute simulator", body), file)
+            x, y = left + width * s.start / end, rows[s.block, s.row] + 1
+            d.box(x, y, w, LINE - 2, colour, title, steps=(s.start, s.end))
+        d.text(left, 40.0 + LINE * len(rows) + SIZE, f"0 to {end} instructions issued", "faint")
+        return d
 
     def _merged(self) -> list[Span]:
         """Give the timeline's spans: waits of a warp, from when the last of its lanes that wait has come until the

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from ..compiler.host.stopwatch import Stopwatch
 from ..seam import CuteError
+from ..seam.ground.bar import AFTER, is_watched
 from ..seam.ground.records import dataclass
 from .clocks import Monitor
 from .provenance import machine
@@ -98,8 +99,8 @@ def compare(
     rounds: how many turns each has. stream: the one that they launch on; None for torch's current, or the default one.
     graphs: replay launches from graphs, which leaves the host's time out; `stream` is then not the default one.
     keep_going: report a contender that fails in `failed`, and go on with the others. pace: how long turns take, a
-    `Pace`. progress: show a bar. device: what times, in place of the current GPU: an object with the methods of
-    compiler/host/stopwatch.py's Stopwatch.
+    `Pace`. progress: show a bar, as for `autotune`. device: what times, in place of the current GPU: an object with the
+    methods of compiler/host/stopwatch.py's Stopwatch.
 
     CuteError: no contender, one that is no function, an unknown baseline or regime, or, without keep_going, a launch
     that fails.
@@ -182,6 +183,11 @@ class _Race:
             return None
 
 
+def bar_of(progress: bool) -> dict[str, Any]:
+    """Return tqdm's options of a bar: it is shown where somebody sees it, and only if it takes longer than a moment."""
+    return {"disable": not (progress and is_watched()), "delay": AFTER}
+
+
 def turns(
     contenders: dict[str, Any], baseline: str | None, regime: str, rounds: int, watch: Any, pace: Pace, *,
     keep_going: bool, progress: bool, failed: dict[str, str],
@@ -192,7 +198,7 @@ def turns(
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     spans: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     monitor = Monitor(facts.get("uuid")) if isinstance(watch, Stopwatch) else nullcontext()
-    with monitor, tqdm(total=rounds * len(contenders), disable=not progress, desc=regime, unit="turn") as bar:
+    with monitor, tqdm(total=rounds * len(contenders), **bar_of(progress), desc=regime, unit="turn") as bar:
         start = watch.now()
         counts, settled = _warm_up(race, regime, watch, pace)
         warmed = watch.now() - start

@@ -20,6 +20,7 @@ from ..compiler.host.installed import version
 from ..compiler.host.stopwatch import Saved, Stopwatch
 from ..runtime import from_dlpack
 from ..seam import CuteError, WrongArguments
+from ..seam.ground.folding import folding
 from ..seam.ground.names import other_arguments
 from ..seam.ground.naming import described, shown
 from ..seam.ground.records import dataclass
@@ -28,7 +29,7 @@ from ..tensor.tensor import extent
 from . import store
 from .children import Child, reachable
 from .configurations import UNTOLD, Configuration, digest, key_of, key_text, listed, text, worthwhile
-from .measuring import REGIMES, InProcess, Pace, reason, turns
+from .measuring import REGIMES, InProcess, Pace, bar_of, reason, turns
 
 __all__ = ["Autotuned", "Tuning", "autotune"]
 
@@ -254,7 +255,7 @@ class Autotuned:
         too end when they have compiled."""
         o, made, left = self.options, {}, list(names.items())
         function, limit = reachable(self.function), o.isolate or 600.0
-        with tqdm(total=len(left), disable=not o.progress, desc="compiling", unit="configuration") as bar:
+        with tqdm(total=len(left), **bar_of(o.progress), desc="compiling", unit="configuration") as bar:
             while left:
                 batch, left = left[: max(1, o.workers)], left[max(1, o.workers) :]
                 begun = []
@@ -274,7 +275,7 @@ class Autotuned:
         return made
 
     def _shown(self, items: Iterable[Any]) -> Iterator[Any]:
-        return iter(tqdm(list(items), disable=not self.options.progress, desc="compiling", unit="configuration"))
+        return iter(tqdm(list(items), **bar_of(self.options.progress), desc="compiling", unit="configuration"))
 
 
 @contextlib.contextmanager
@@ -353,7 +354,8 @@ def autotune(
     once; without isolate, what they compile reaches this one through the disk (docs/environment.md). Both need a
     function at the top of its module, in scripts `if __name__ == "__main__":`, and arguments that are arrays, numbers,
     texts, element types or tuples of such.
-    store: keep results on disk, in a folder or in the usual one (the setting `tuned`). progress: show a bar.
+    store: keep results on disk, in a folder or in the usual one (the setting `tuned`). progress: show a bar,
+    where it takes more than three seconds and somebody looks at a terminal or a notebook.
 
     A configuration that fails (CuteError, the assembler, the launch) is left out; CuteError where all do.
 
@@ -378,6 +380,7 @@ def autotune(
         pace or PACE, stream, progress, device,
     )  # fmt: skip
 
+    @folding
     def decorate(function: Callable[..., Any]) -> Autotuned:
         if not callable(function) or isinstance(function, type):
             raise CuteError(f"autotune: {function!r} is no function that launches")

@@ -121,11 +121,15 @@ def _grouped(index: Any, extent: Any, other: Any, group: int) -> tuple[Any, Any]
     which, rest = quotient(index, other * group), remainder(index, other * group)
     if group == 1:
         return which, rest
-    b = current()
     first = which * group
     left = extent - first
-    width = b.select(b.compare("<", left, group), left, group)
+    width = min(left, group) if isinstance(left, int) else _least(left, group)
     return first + remainder(rest, width), quotient(rest, width)
+
+
+def _least(a: Any, b: Any) -> Any:
+    ask = current()
+    return ask.select(ask.compare("<", a, b), a, b)
 
 
 @struct

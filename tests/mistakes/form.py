@@ -85,11 +85,15 @@ _UNKNOWN = re.compile(r"\\\?(\w+)?(\\\{div=\d+\\\})?")
 _ORIGINS = re.compile(r"(\n  \w+ is (an argument|set at line \d+: `.*`))+\Z")
 
 
+_CARETS = re.compile(r"\n    [ ]*\^+(  .*)?(?=\n|\Z)")
+
+
 def agree(simulated: str, compiled: str) -> bool:
     """Whether two texts are the same: where the compiler writes `?`, `?int32` or `?{div=4}` for a number that is known
-    only at run time, the simulator may have the number; and where such a value came to be one, the compiler says at
-    the end. All else is equal, character by character; the coordinates of the simulator's lane are a note beside."""
-    compiled = _ORIGINS.sub("", compiled)
+    only at run time, the simulator may have the number; where such a value came to be one, the compiler says at the
+    end; and where in the line it is, with types. All else is equal, character by character; the coordinates of the
+    simulator's lane are a note beside."""
+    compiled, simulated = (_CARETS.sub("", _ORIGINS.sub("", text)) for text in (compiled, simulated))
     return re.fullmatch(_UNKNOWN.sub(r"[^\\s,()]+(\\([^\\s()]*\\))?", re.escape(compiled)), simulated) is not None
 
 

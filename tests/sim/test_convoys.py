@@ -50,7 +50,7 @@ def both(monkeypatch):
         if kernel is not spin_lock:  # which lacks a fence
             launched(kernel, grid, block, checked, checks=True, **options)
         with monkeypatch.context() as m:
-            m.setattr(launch, "may_share", lambda *_: False)
+            m.setattr(launch, "why_alone", lambda *_: "a test")
             assert not launched(kernel, grid, block, alone, **options).shared
         for a, b, c in zip(together, alone, checked if kernel is not spin_lock else alone):
             assert not isinstance(a, np.ndarray) or a.tobytes() == b.tobytes() == c.tobytes()
@@ -292,8 +292,8 @@ def test_a_cooperative_grid(both, rng):
 
 def test_wgmma_tma_and_clusters(monkeypatch):
     results = []
-    for may_share in (launch.may_share, lambda *_: False):
-        monkeypatch.setattr(launch, "may_share", may_share)
+    for why_alone in (launch.why_alone, lambda *_: "a test"):
+        monkeypatch.setattr(launch, "why_alone", why_alone)
         results.append(gemm_kernel.run(200, 256, 72, np.random.default_rng(3), checks=False)[0])
     np.testing.assert_array_equal(*results)
 
@@ -354,7 +354,7 @@ def run_hopper():
 def test_an_example_gives_the_same_both_ways(monkeypatch, example):
     run, together = example()
     assert run.shared
-    monkeypatch.setattr(launch, "may_share", lambda *_: False)
+    monkeypatch.setattr(launch, "why_alone", lambda *_: "a test")
     run, alone = example()
     assert not run.shared and together.tobytes() == alone.tobytes()
 
@@ -388,8 +388,8 @@ def misses_a_barrier(x, out):
 )
 def test_errors_are_those_of_single_lanes(monkeypatch, kernel, error):
     found = []
-    for may_share in (launch.may_share, lambda *_: False):
-        monkeypatch.setattr(launch, "may_share", may_share)
+    for why_alone in (launch.why_alone, lambda *_: "a test"):
+        monkeypatch.setattr(launch, "why_alone", why_alone)
         out = np.zeros(64)
         with pytest.raises(error) as caught:
             launched(kernel, 1, 64, [np.zeros(1), out], smem=4096)
@@ -442,7 +442,7 @@ def test_seeds_order_warps_whose_lanes_run_together():
 @pytest.mark.parametrize("options", [{"seed": 8}, {"trace": cute.sim.Trace()}], ids=lambda o: next(iter(o)))
 def test_some_orders_and_traces_are_of_single_lanes(options):
     simulated = simulate(branches, **{"checks": False, **options})
-    assert not launch.may_share(simulated, (32, 1, 1), simulated.seed, None)
+    assert launch.why_alone(simulated, (32, 1, 1), simulated.seed, None)
 
 
 def stridden(x, out):

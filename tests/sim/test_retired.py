@@ -80,7 +80,7 @@ def test_what_is_found_of_blocks_is_the_same(monkeypatch, forgets_each_block, se
         program[..., 1] = rng.integers(0, 5, (BLOCKS, STEPS))
         together = outcome(program, True)
         with monkeypatch.context() as m:
-            m.setattr(launch, "may_share", lambda *_: False)
+            m.setattr(launch, "why_alone", lambda *_: "a test")
             alone = outcome(program, False)
         assert together[:3] == alone[:3], program.tolist()
         assert together[3], program.tolist()

@@ -144,5 +144,5 @@ def test_timeline_as_one_page(copied, tmp_path):
     copied.html(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text()
     assert "http" not in page.replace("http://www.w3.org/2000/svg", ""), "it needs nothing else"
-    assert re.search(r'<rect x="[^>]*fill="#9aa0a6"><title>mbarrier.try_wait', page, re.DOTALL)
-    assert re.search(r'<rect x="[^>]*fill="#4c8bf5"><title>.*?cp_async_bulk_g2s', page, re.DOTALL)
+    assert re.search(r'<rect x="[^>]*fill="#9aa0a6"[^>]*><title>mbarrier.try_wait', page, re.DOTALL)
+    assert re.search(r'<rect x="[^>]*fill="#4c8bf5"[^>]*><title>.*?cp_async_bulk_g2s', page, re.DOTALL)

@@ -23,7 +23,7 @@ F32 = np.float32
 def run(request, monkeypatch):
     """Launches a kernel one of these ways; gives its last argument."""
     if request.param == "one by one":
-        monkeypatch.setattr(launch, "may_share", lambda *_: False)
+        monkeypatch.setattr(launch, "why_alone", lambda *_: "a test")
     else:
         monkeypatch.setattr(launch, "uses_library", lambda _: True)
 
@@ -292,8 +292,8 @@ def test_lanes_that_run_together_compute_what_each_alone_does(monkeypatch, kinds
     pairs = [(x, y) for x in edge_values(of[0]) for y in edge_values(of[1])][::5]
     pairs += [pairs[0]] * (-len(pairs) % 32)
     found = []
-    for may_share in (launch.may_share, lambda *_: False):
-        monkeypatch.setattr(launch, "may_share", may_share)
+    for why_alone in (launch.why_alone, lambda *_: "a test"):
+        monkeypatch.setattr(launch, "why_alone", why_alone)
         rows = []
         for at in range(0, len(pairs), 32):
             a, b = (np.array([p[i] for p in pairs[at : at + 32]], kinds[i]) for i in (0, 1))

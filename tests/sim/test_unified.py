@@ -322,7 +322,7 @@ def test_kernels_compute_in_the_types_that_the_compiler_gives_variables(monkeypa
     want, got = np.full((32, 3), -1.0), np.full((32, 3), -1.0)
     Native(kernel, (want, f, i)).run(32, want, f, i)
     if way == "one by one":
-        monkeypatch.setattr(launch, "may_share", lambda *_: False)
+        monkeypatch.setattr(launch, "why_alone", lambda *_: "a test")
     else:
         monkeypatch.setattr(launch, "uses_library", lambda _: True)
     done = simulate(kernel, checks=way != "together").once((1, 1, 1), (32, 1, 1), 0, (got, f, i), None)
@@ -350,7 +350,7 @@ def exchanged(out, i):
 @pytest.mark.parametrize("way", ["checks", "one by one", "together"])
 def test_what_threads_exchange_has_a_type(monkeypatch, way):
     if way == "one by one":
-        monkeypatch.setattr(launch, "may_share", lambda *_: False)
+        monkeypatch.setattr(launch, "why_alone", lambda *_: "a test")
     else:
         monkeypatch.setattr(launch, "uses_library", lambda _: True)
     out, given = np.zeros((5, 32)), np.full(33, 1 << 40)

@@ -48,7 +48,7 @@ def test_warps_at_once_give_what_each_gives(monkeypatch):
     monkeypatch.setattr(launch, "uses_library", lambda _: True)
     together, alone = (np.zeros((20, 32 * WARPS), np.uint32) for _ in range(2))
     assert run(exchanges, (from_dlpack(together),)).shared
-    monkeypatch.setattr(launch, "may_share", lambda *_: False)
+    monkeypatch.setattr(launch, "why_alone", lambda *_: "a test")
     assert not run(exchanges, (from_dlpack(alone),)).shared
     assert together[:7].any(1).all() and (together == alone).all()
 

@@ -33,6 +33,7 @@ from ..emit.frames import make_slot
 from ..emit.leaves import Number, RegFile, dtype_of, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
+from ..ground.carets import described_by
 from . import tree
 from .array_views import given_array, view_of
 from .effects import objects_in
@@ -139,6 +140,17 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.Function) and callable(ty.typing_key):  # an operator, or a function of Python's
         return ty.typing_key
     raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
+
+
+def _words(ty: types.Type) -> str | None:
+    """Write a type of this library's as its objects are written, with ? for what is known at run time."""
+    if not isinstance(ty, Value):
+        return None
+    with seam.following(Tracer()):
+        return repr(abstract(ty, None, Tracer()))
+
+
+described_by(_words)
 
 
 def _member(builder: Any, value: Any, i: int) -> Any:

@@ -20,8 +20,10 @@ from ... import config
 from ...seam import CuteError, Signal, refused
 from ...seam.ground.error import InternalError, internal_error
 from ...seam.ground.places import (
+    Columns,
     at_line,
     at_line_of,
+    columns_in,
     definition_of,
     is_fault,
     is_placed,
@@ -32,7 +34,9 @@ from ...seam.ground.places import (
 )
 from ...seam.guards.messages import READ_ONLY_ARRAY
 from ...seam.marks.decorators import HOW_STATIC
-from .origins import origins
+from . import carets
+from .carets import columns, columns_at, columns_of_name, types_at
+from .origins import inference_of, origins
 from .refusals import refusal
 
 E = TypeVar("E", bound=CuteError)
@@ -52,7 +56,7 @@ def as_typing_error(e: CuteError) -> TypingError:
 
 def located(e: E, loc: Loc) -> E:
     """Give an error the place of the kernel's statement that it is of."""
-    return at_line(e, loc.filename, loc.line)
+    return at_line(e, loc.filename, loc.line, columns_at(loc))
 
 
 def lies_before(error: BaseException, until: Loc) -> bool:
@@ -64,6 +68,7 @@ def lies_before(error: BaseException, until: Loc) -> bool:
 def forget() -> None:
     """Start a compilation: nothing was raised yet."""
     _raised.clear()
+    carets.forget()
 
 
 def explain(error: BaseException, py_func: Any) -> None:
@@ -88,8 +93,10 @@ def explain(error: BaseException, py_func: Any) -> None:
     if cute is None:
         return
     file, line = _where(text, error, cute, py_func)
+    at = _columns(text, error, cute, file, line)
+    types = "" if at is None else types_at(inference_of(error), file, line, at)
     came = origins(error, file, line) if HOW_STATIC in text else ""
-    raised = type(cute)(placed(str(cute), py_func.__name__, file, line) + came)
+    raised = type(cute)(placed(str(cute), py_func.__name__, file, line, at, types) + came)
     mark_placed(raised)
     raise raised from (cute if config.current().traceback else None)
 
@@ -130,6 +137,19 @@ def _where(text: str, error: BaseException, cute: CuteError, py_func: Any) -> tu
     return _typed(error) or line_shown(text, py_func) or _naming(text, py_func.__code__) or definition_of(py_func)
 
 
+def _columns(text: str, error: BaseException, cute: CuteError, file: str, line: int) -> Columns | None:
+    """Find which columns of the user's line an error is of; None if unknown."""
+    named = columns_of_name(str(cute), file, line)
+    if named is not None:
+        return named
+    if line_of(cute) == (file, line):
+        return columns_in(cute)
+    at = _typing(error)
+    if at is not None and (at.filename, at.line) == (file, line):
+        return columns_at(at)
+    return columns(text, file, line)
+
+
 _SHOWN = re.compile(r'File "([^"]+)", line (\d+)')
 _NAME = re.compile(r"name '(\w+)'")
 
@@ -153,6 +173,12 @@ def _naming(text: str, code: CodeType) -> tuple[str, int] | None:
 def _typed(error: BaseException) -> tuple[str, int] | None:
     """Find the file and line of the statement whose types were being found when `error` was raised; None if
     unknown."""
+    found = _typing(error)
+    return None if found is None else (found.filename, found.line)
+
+
+def _typing(error: BaseException) -> Loc | None:
+    """Find the place of that statement."""
     found = None
     at = error.__traceback__
     while at is not None:
@@ -161,6 +187,6 @@ def _typed(error: BaseException) -> tuple[str, int] | None:
         except CuteError:  # of a struct's method, whose fields nobody can be asked for any more
             loc = None
         if isinstance(loc, Loc) and _NUMBA not in loc.filename:
-            found = (loc.filename, loc.line)
+            found = loc
         at = at.tb_next
     return found

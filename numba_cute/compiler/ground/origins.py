@@ -13,7 +13,7 @@ from numba.cuda import types
 def origins(error: BaseException, file: str, line: int) -> str:
     """Write, for each variable of the statement at a line, that is known only at run time, where it was set; nothing
     where typing had not come so far. error: what typing raised."""
-    typed = _typed(error)
+    typed = inference_of(error)
     if typed is None:
         return ""
     arguments = {n.removeprefix("arg.") for n in typed.arg_names.values()}
@@ -43,7 +43,7 @@ def _names(file: str, line: int) -> list[str]:
     return re.findall(r"(?<![.\w])(?!_\b)[A-Za-z_]\w*\b(?!\s*[(=\[.])", linecache.getline(file, line))
 
 
-def _typed(error: BaseException) -> Any:
+def inference_of(error: BaseException) -> Any:
     """Find the type inference that an error came out of; None if none did."""
     at, found = error.__traceback__, None
     while at is not None:

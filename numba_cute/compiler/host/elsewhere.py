@@ -14,6 +14,7 @@ from typing import Any
 from numba.cuda.dispatcher import ForAll, _LaunchConfiguration
 
 from ...seam import CuteError
+from ...seam.ground.folding import folding
 from ...seam.marks.constexpr import LAUNCHER, Launcher, static_arguments
 from .configured import Configured
 from .launching import Launch
@@ -99,6 +100,7 @@ class Taken:
 
 
 def _asking(own: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+    @folding
     @wraps(own)
     def ask(self: Any, *args: Any, **named: Any) -> Any:
         launcher = LAUNCHER.get()

@@ -17,6 +17,7 @@ from ... import seam
 from ...isa.form.limits import BlockBounds
 from ...seam import CuteError, current_or
 from ...seam.ground.backend import RUNNING
+from ...seam.ground.folding import FOLDED
 from ...seam.ground.naming import described, shown
 from ...seam.guards.kinds import UserFunction
 from ...seam.marks.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
@@ -192,13 +193,15 @@ class Call:
         simulated = {**where, "cooperative": cooperative, "fallback_cluster": fallback_cluster, "pdl": use_pdl}
         bounds = _bounds(block, max_number_threads, min_blocks_per_mp)
         if launcher is not None:
-            launcher(self.kernel.bounded(bounds), self.args, simulated)
+            with FOLDED:
+                launcher(self.kernel.bounded(bounds), self.args, simulated)
             return
         settings = {**where, **options, "stream": stream or 0}
         launch = self.kernel._launch_of(bounds, settings)
         if type(stream) is int and self.kernel.__self__ is None:
             self.kernel._remembered(("launch", *given), launch)
-        launch(*self.args)
+        with FOLDED:
+            launch(*self.args)
 
 
 def _bounds(block: Any, most: Any, blocks: int | None) -> tuple[int, ...]:
@@ -320,7 +323,8 @@ def _both(kind: Any) -> Any:
             args, named = call_as_annotated(function, args, named)
             RUNNING.host_calls += 1
             try:
-                return function(*args, **named)
+                with FOLDED:
+                    return function(*args, **named)
             finally:
                 RUNNING.host_calls -= 1
 

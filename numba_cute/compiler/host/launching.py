@@ -45,6 +45,7 @@ from .native.plans import Setting, packed_for_good, plan
 from .native.sites import FORGETS, Site, prepared, relate, relatives
 from .options import DEFAULTS, options_of
 from .recording import launch_recorded
+from .refused import folding_launches
 from .streams import core_stream
 
 launcher.keep_by(kept)
@@ -248,6 +249,9 @@ def _fits(t: Any, a: Any, typed: bool) -> bool:
     return -(1 << 63) <= a < 1 << 63
 
 
+_folding = folding_launches(lambda launch: launch.kernel.py_func)
+
+
 class Launch:
     """A kernel with its launch configuration; calling it with the kernel's arguments launches. See `launch`."""
 
@@ -334,9 +338,11 @@ class Launch:
             args = mapped(self.kernel, static_arguments(self.given, given))
             return wanted(self._compiled(args), args, self._setting)
 
+    @_folding
     def __call__(self, *args: Any, **named: Any) -> None:
         self._launch(*args, **named)
 
+    @_folding
     def prepare(self, *args: Any, **named: Any) -> Callable[[], None]:
         """Compile, check and pack once; the call that is returned only launches, on the same arguments.
 

@@ -161,12 +161,12 @@ def notes(said: str) -> tuple[str, ...]:
     return tuple(ln.strip() for ln in said.splitlines() if re.search(r"\(C\d{4}\)|warning", ln))
 
 
-def disassemble(cubin: bytes) -> str:
-    """Disassemble a cubin: its machine code as nvdisasm prints it."""
+def disassemble(cubin: bytes, lines: bool = False) -> str:
+    """Disassemble a cubin: its machine code as nvdisasm prints it. lines: with those of the source, if it has them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        command = [tool("nvdisasm"), "-c", str(path)]
+        command = [tool("nvdisasm"), "-c", *(["-g"] if lines else []), str(path)]
         done = _run("nvdisasm", command)
     if done.returncode:
         raise CuteError(f"{command[0]} refused the cubin: {done.stderr.strip()[:300]}; {_of_one_release('nvdisasm')}")

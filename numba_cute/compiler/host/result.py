@@ -8,6 +8,8 @@ import warnings
 from dataclasses import field
 from typing import Any
 
+from ...seam.ground.drawing import brief
+from ...seam.ground.folding import FOLDED
 from ...seam.ground.records import dataclass
 from ...seam.marks.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
@@ -39,6 +41,20 @@ class Compiled:
     resources: ptxas.Resources
     notes: tuple[str, ...]
     kernel: Any = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Write what it uses, and its notes, in at most ten lines."""
+        used = self.resources
+        fn = getattr(self.kernel, "py_func", None)
+        groups = f" ({', '.join(map(str, used.group_registers))} of its warpgroups)" if used.group_registers else ""
+        return brief("\n".join([
+            f"Compiled {fn.__name__ if fn is not None else self.name} for {self.arch}: "
+            f"{len(self.ptx.splitlines())} lines of PTX, {len(self.cubin)} bytes of code",
+            f"  registers: {used.registers}{groups}; spills: {used.spill_stores} bytes stored, "
+            f"{used.spill_loads} loaded; local memory: {used.local} bytes",
+            f"  shared memory: {used.shared} bytes static, {used.dynamic_shared} dynamic",
+            *(f"  note: {note}" for note in self.notes),
+        ]))  # fmt: skip
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Bind arguments to the kernel, `args` in order and `named` by name: `.launch(grid=…, block=…)` of the result
@@ -84,7 +100,8 @@ class Bound:
             return
         from .launching import launch  # Numba's own simulator has no launches
 
-        launch(self.kernel, grid=grid, block=block, **options)(*self.args, **self.named)
+        with FOLDED:
+            launch(self.kernel, grid=grid, block=block, **options)(*self.args, **self.named)
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,11 @@ class CompiledHost:
     host: Any
     args: tuple[Any, ...]
     kernels: tuple[Compiled, ...]
+
+    def __repr__(self) -> str:
+        """Write the kernels in at most ten lines."""
+        name = getattr(self.host, "__name__", "host function")
+        return brief("\n".join([f"CompiledHost {name}: {len(self.kernels)} kernels", *map(repr, self.kernels)]))
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run the host function on `args` and `named`. Parameters marked `cute.Constexpr` are what they were when it

@@ -29,11 +29,15 @@ def _use_the_gpu(what: str) -> None:
     from numba.cuda.cudadrv.driver import CudaAPIError
     from numba.cuda.cudadrv.error import CudaSupportError
 
+    from .refused import no_gpu
+
     try:
         devices.get_context()
     except (CudaSupportError, CudaAPIError) as e:
-        text = str(e).strip().splitlines() or [type(e).__name__]
-        raise CuteError(f"{what} needs a GPU, and there is none here: {text[-1]}") from e
+        raise CuteError(
+            f"{what} needs a GPU, and there is none here ({no_gpu(e) or e}): in `with cute.simulation():` launches run "
+            "on the CPU, and what is autotuned takes the first configuration that works; cute.simulate(kernel) runs one"
+        ) from e
 
 
 def checked(result: Any, what: str) -> Any:

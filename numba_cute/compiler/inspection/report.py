@@ -14,6 +14,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core import ir
 
+from ...seam.ground.drawing import brief
 from ...seam.ground.records import dataclass
 from ...seam.guards.kinds import UserFunction
 from ..bridge.leaf_types import Registers, Vector
@@ -47,6 +48,10 @@ class Inspection:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        """Write the listing's first lines."""
+        return brief(self.text())
 
     def text(self, limit: int | None = 8) -> str:
         """Write the listing: each source line, under it its operations, under each its PTX, of which `limit`
@@ -149,6 +154,10 @@ class Listing(tuple[Inspected, ...]):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self))
+
+    def __repr__(self) -> str:
+        """Write its first lines."""
+        return brief(str(self))
 
 
 def inspect_layouts(kernel: UserFunction, signature: Any, arch: str = "sm_90a") -> Listing:

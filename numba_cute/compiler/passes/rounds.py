@@ -18,6 +18,7 @@ from numba.cuda.core.errors import ForceLiteralArg, TypingError, WarningsFixer
 from numba.cuda.core.typeinfer import PairFirstConstraint, Propagate, TypeInferer, TypeVar, TypeVarMap
 
 from ..bridge.contexts import CuteTypingContext
+from ..ground.carets import note_failed
 
 LEANS_ON = (TypeVarMap, TypeVar, TypeInferer.propagate, TypeInferer.add_type, WarningsFixer, Propagate)
 
@@ -145,6 +146,8 @@ def _run(constraint: Any, inferer: Any) -> Exception | None:
     except ForceLiteralArg as e:
         found = e
     except TypingError as e:
+        if type(constraint) is not Propagate:  # a variable of two types: its place is where ways meet
+            note_failed(str(e), constraint.loc)
         found = utils.chain_exception(TypingError(str(e), loc=constraint.loc, highlighting=False), e)
         _let_go(e)
     return found

@@ -60,11 +60,13 @@ class Drawing:
         self._parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{of}>{escape(text)}</text>')
 
     def box(self, x: float, y: float, width: float, height: float, colour: str = "", title: str = "", style: str = "",
-            opacity: float = 1.0) -> None:  # fmt: skip
-        """Draw a box, plain or of a colour. title: is shown where one points at it."""
+            opacity: float = 1.0, steps: tuple[float, float] | None = None) -> None:  # fmt: skip
+        """Draw a box, plain or of a colour. title: is shown where one points at it. steps: when it is there, from
+        which step to before which, where a page has a slider."""
         self._needs(x + width, y + height)
         of = f' fill="{colour}"' if colour else f' class="box {style}"'
         of += f' fill-opacity="{opacity}"' if opacity < 1 else ""
+        of += f' data-from="{steps[0]:g}" data-to="{steps[1]:g}"' if steps else ""
         shape = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"{of}'
         self._parts.append(shape + (f"><title>{escape(title)}</title></rect>" if title else "/>"))
 
@@ -100,8 +102,18 @@ class Drawing:
         )
 
 
+class Steps(NamedTuple):
+    """What a page's slider goes through: its name ("thread", "ns"), and the last of its numbers, from 0 on."""
+
+    name: str
+    last: float
+
+
 class Picture:
-    """What is shown as text (`print`), SVG and HTML, in notebooks by itself. A subclass has `__str__` and `drawn`."""
+    """What is shown as text (`print`, and at the prompt), SVG and HTML, in notebooks by itself. A subclass has
+    `__str__` and `drawn`, and `slides` where its page has a slider: boxes that are not there at a step are faint."""
+
+    slides: Steps | None = None
 
     def drawn(self) -> Drawing:
         """Draw it."""
@@ -114,13 +126,50 @@ class Picture:
     def html(self, file: str | PathLike[str] | None = None) -> str:
         """Return it as a page that needs nothing else, with the picture and the text; write it to `file` if one is
         given."""
-        return written(page(type(self).__name__, self._repr_html_()), file)
+        slider = "" if self.slides is None else _slider(self.slides)
+        return written(page(type(self).__name__, slider + self._repr_html_()), file)
+
+    def __repr__(self) -> str:
+        return brief(str(self), 40)
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
     def _repr_html_(self) -> str:
         return f"<div>{self.drawn()}<details><summary>as text</summary><pre>{escape(str(self))}</pre></details></div>"
+
+
+_FOLLOW = """
+const slider = document.querySelector('.nc-step'), said = document.querySelector('.nc-said');
+const boxes = document.querySelectorAll('[data-from]');
+function step() {
+  const k = Number(slider.value), all = k < 0;
+  said.textContent = all ? 'all' : slider.dataset.name + ' ' + k;
+  for (const b of boxes)
+    b.style.opacity = all || (Number(b.dataset.from) <= k && k < Number(b.dataset.to)) ? 1 : 0.12;
+}
+slider.addEventListener('input', step);
+step();
+"""
+
+
+def _slider(steps: Steps) -> str:
+    """Write a slider, and what follows it."""
+    by = max(1, round(steps.last / 1000))
+    return (
+        f"<p style='font:{SIZE}px monospace'><input class='nc-step' type='range' min='{-by}' max='{steps.last:g}' "
+        f"step='{by}' value='{-by}' data-name='{escape(steps.name)}' style='width:60%'/> "
+        "<span class='nc-said'></span></p>"
+        f"<script>addEventListener('DOMContentLoaded', () => {{{_FOLLOW}}})</script>"
+    )
+
+
+def brief(text: str, most: int = 10) -> str:
+    """Return a text of at most so many lines: what is left out is counted in the last of them."""
+    lines = text.splitlines()
+    if len(lines) <= most:
+        return text
+    return "\n".join([*lines[: most - 1], f"… {len(lines) - most + 1} more lines: print(…) shows all"])
 
 
 def written(text: str, file: Any) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from . import absent
 from .bytecode import operation_at
 from .error import CuteError
+from .folding import FOLDED
 
 _ROOT = "numba_cute"
 _LOCATIONS = ("loc", "ip")
@@ -164,7 +165,8 @@ def of_module(namespace: dict[str, Any]) -> None:
         return
 
     def __getattr__(name: str) -> Any:
-        raise absent_from(namespace["__name__"], name, sys._getframe(1))
+        with FOLDED:
+            raise absent_from(namespace["__name__"], name, sys._getframe(1))
 
     namespace["__getattr__"] = __getattr__
 

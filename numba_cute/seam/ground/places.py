@@ -17,7 +17,7 @@ from .packages import package_of
 
 E = TypeVar("E", bound=CuteError)
 
-_NOT_USERS = (
+NOT_USERS = (
     frozenset({"numba_cute", "numba", "numpy", "ml_dtypes", "llvmlite", "greenlet", "cuda"}) | sys.stdlib_module_names
 )
 """Packages whose lines are not what the user wrote."""
@@ -34,18 +34,45 @@ def note_operation(fn: Any) -> None:
         _OPERATIONS.add(code)
 
 
-def placed(text: str, kernel: str, file: str, line: int) -> str:
-    """Write a message with the kernel, the file, the line and its source that it is of."""
-    source = linecache.getline(file, line).strip()
-    return f"{text}\n  in kernel {kernel}, {file}:{line}" + (f"\n    {source}" if source else "")
+Columns = tuple[int, int]
+"""From which column of a line to which an expression reaches, from 0 on."""
+
+
+def placed(text: str, kernel: str, file: str, line: int, at: Columns | None = None, types: str = "") -> str:
+    """Write a message with the kernel, the file, the line and its source that it is of. at: the columns that are
+    marked. types: is written behind the mark."""
+    whole = linecache.getline(file, line).rstrip()
+    source = whole.lstrip()
+    made = f"{text}\n  in kernel {kernel}, {file}:{line}" + (f"\n    {source}" if source else "")
+    if not source or at is None:
+        return made
+    start, end = (max(c - (len(whole) - len(source)), 0) for c in at)
+    mark = " " * start + "^" * (min(end, len(source)) - start)
+    return f"{made}\n    {mark}  {types}".rstrip() if mark.strip() else made
+
+
+def columns_of(code: CodeType, offset: int) -> Columns | None:
+    """Return which columns an instruction's expression takes; None where it takes several lines, or Python (3.10) does
+    not say. offset: in bytes."""
+    told = list(code.co_positions()) if hasattr(code, "co_positions") else []
+    line, last, start, end = told[offset // 2] if 0 <= offset // 2 < len(told) else (None,) * 4
+    if line is None or line != last or start is None or end is None:
+        return None
+    text = linecache.getline(code.co_filename, line).encode()  # which the columns count
+    return len(text[:start].decode(errors="ignore")), len(text[:end].decode(errors="ignore"))
 
 
 def users_line(trace: TracebackType | None) -> tuple[str, int] | None:
     """Return the file and line of the user's innermost frame of a traceback; None if it has none."""
+    found = _users_innermost(trace)
+    return None if found is None else (found.tb_frame.f_code.co_filename, found.tb_lineno)
+
+
+def _users_innermost(trace: TracebackType | None) -> TracebackType | None:
     found = None
     while trace is not None:
         if _is_users(trace.tb_frame):
-            found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+            found = trace
         trace = trace.tb_next
     return found
 
@@ -54,7 +81,7 @@ def _is_users(frame: FrameType) -> bool:
     if frame.f_code in _OPERATIONS:
         return False
     made = frame.f_code.co_filename == "<string>" and frame.f_code.co_name.startswith("__")  # a dataclass's
-    return _package(frame) not in _NOT_USERS and not made
+    return _package(frame) not in NOT_USERS and not made
 
 
 def _package(frame: FrameType) -> str:
@@ -65,7 +92,7 @@ def is_users_error(e: BaseException, own: Collection[str] = ()) -> bool:
     """Return whether an exception came out of code that is the user's. own: packages that are not the user's either."""
     trace = e.__traceback__
     while trace is not None:
-        if _package(trace.tb_frame) not in _NOT_USERS and _package(trace.tb_frame) not in own:
+        if _package(trace.tb_frame) not in NOT_USERS and _package(trace.tb_frame) not in own:
             return True
         trace = trace.tb_next
     return False
@@ -90,7 +117,7 @@ def is_fault(e: BaseException) -> bool:
 def users_call(frame: FrameType | None, outermost: Any = None) -> tuple[str, int] | None:
     """Return the file and line of the user's call that a frame runs in: of the frame itself, or outwards of it, up to
     a call of the function `outermost`."""
-    while frame is not None and _package(frame) in _NOT_USERS:
+    while frame is not None and _package(frame) in NOT_USERS:
         if outermost is not None and frame.f_code is outermost.__code__:
             return None
         frame = frame.f_back
@@ -119,9 +146,9 @@ def is_placed(e: BaseException) -> bool:
     return getattr(e, "explained", False) is True
 
 
-def at_line(e: E, file: str, line: int) -> E:
-    """Return an error with the user's line that it is of."""
-    e.place = (file, line)  # type: ignore[attr-defined]
+def at_line(e: E, file: str, line: int, at: Columns | None = None) -> E:
+    """Return an error with the user's line that it is of, and its columns."""
+    e.place, e.columns = (file, line), at  # type: ignore[attr-defined]
     return e
 
 
@@ -137,12 +164,20 @@ def source_of(fn: Any) -> tuple[list[str], int]:
 def at_line_of(e: E, other: BaseException) -> E:
     """Return an error with the user's line that another one came from, if that has one."""
     found = line_of(other)
-    return e if found is None else at_line(e, *found)
+    return e if found is None else at_line(e, *found, columns_in(other))
 
 
 def line_of(e: BaseException) -> tuple[str, int] | None:
     """Return the line that `at_line` gave an error, or that of the user's innermost frame; None if unknown."""
     return getattr(e, "place", None) or users_line(e.__traceback__)
+
+
+def columns_in(e: BaseException) -> Columns | None:
+    """Return the columns of the line that `line_of` gives; None if unknown."""
+    if getattr(e, "place", None) is not None:
+        return getattr(e, "columns", None)
+    found = _users_innermost(e.__traceback__)
+    return None if found is None else columns_of(found.tb_frame.f_code, found.tb_lasti)
 
 
 def line_naming(code: CodeType, name: str) -> int | None:

@@ -21,6 +21,7 @@ from typing import Any
 
 from ..ground import watching
 from ..ground.error import CuteError
+from ..ground.folding import FOLDED
 from ..ground.names import of_module, refuse_arguments
 from ..ground.packages import KERNELS, is_library, is_of_hook, package_of
 from ..ground.places import is_users_error, users_call
@@ -168,7 +169,8 @@ def _located(fn: Any) -> Any:
         try:
             return fn(*args, **named) if watching.now is None else watching.watched(fn, args, named)
         except Exception as e:
-            raise _error_for_user(fn, args, named, e)  # noqa: B904 - it has its cause, or is `e`
+            with FOLDED:
+                raise _error_for_user(fn, args, named, e)  # noqa: B904 - it has its cause, or is `e`
 
     made = _wrapper(call, fn)
     made.__cute_located__ = True
@@ -185,13 +187,15 @@ def _guarded(fn: Any) -> Any:
         try:
             return fn(self, other) if watching.now is None else watching.watched(fn, (self, other), {})
         except Exception as e:
-            raise _error_for_user(fn, (self, other), {}, e)  # noqa: B904
+            with FOLDED:
+                raise _error_for_user(fn, (self, other), {}, e)  # noqa: B904
 
     def call(*args: Any, **named: Any) -> Any:
         try:
             return fn(*args, **named) if watching.now is None else watching.watched(fn, args, named)
         except Exception as e:
-            raise _error_for_user(fn, args, named, e)  # noqa: B904
+            with FOLDED:
+                raise _error_for_user(fn, args, named, e)  # noqa: B904
 
     is_operator = fn.__name__ in _GUARDED and fn.__name__ != "__call__" and fn.__code__.co_argcount == 2
     return _wrapper(operator if is_operator else call, fn)
@@ -207,7 +211,8 @@ def entry(fn: Any) -> Any:
         try:
             return fn(*args, **named)
         except Exception as e:
-            raise _error_for_user(fn, args, named, e, own=(KERNELS, "torch"))  # noqa: B904
+            with FOLDED:
+                raise _error_for_user(fn, args, named, e, own=(KERNELS, "torch"))  # noqa: B904
 
     return _wrapper(call, fn)
 

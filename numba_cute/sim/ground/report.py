@@ -63,6 +63,12 @@ class DivergenceError(SimError):
     """An instruction that threads must execute together was not."""
 
 
+for _cls in (
+    SimError, SimWarning, DeadlockError, RaceError, BarrierError, OutOfBoundsError, ReadOnlyError,
+    UninitializedReadError, SwizzleError, DivergenceError,
+):  # fmt: skip
+    _cls.__module__ = "numba_cute.sim"  # tracebacks name them as users import them
+
 _LONGEST = 200  # characters of a statement that spans lines
 _is_library: dict[int, tuple[bool, CodeType]] = {}
 

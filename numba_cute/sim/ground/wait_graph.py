@@ -26,7 +26,7 @@ class Awaited(NamedTuple):
     wants: tuple[int, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class WaitGraph(Picture):
     """The wait-for graph of a deadlock.
 

@@ -150,9 +150,10 @@ class Run:
         self.fallback: Any = None  # the shape of clusters that may be made in the place of one of `cluster_shape`
         self.split: deque[tuple[int, ...]] = deque()  # those of them that have not started
         self.trace: Any = None
+        self.alone = ""  # why the lanes of a warp run one by one
         self.clustered = True  # whether the launch names a cluster
         self.reports = True  # whether its errors are told: those of threads that run together are found again alone
-        self.convoy: Any = None  # what makes a convoy of a CTA's threads, if they run together: see launch.may_share
+        self.convoy: Any = None  # what makes a convoy of a CTA's threads, if they run together: see sharing.why_alone
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None

@@ -32,10 +32,13 @@ _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndar
            type(Ellipsis), slice)  # fmt: skip
 
 
-def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> Held | None:
-    """Return what a kernel with these arguments holds of the host, if it is such code, as far as can be seen."""
+def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> tuple[Held | None, str]:
+    """Return what a kernel with these arguments holds of the host, if it is such code, as far as can be seen; and if it
+    is none, why."""
     look = _Look([a for a in args if is_snapshot(a)])
-    return look.held if look.function(kernel) and all(look.value(a, frozenset()) for a in args) else None
+    if look.function(kernel) and all(look.value(a, frozenset()) for a in args):
+        return look.held, ""
+    return None, look.why or "something that it reads cannot be followed"
 
 
 def uses_library(kernel: FunctionType) -> bool:
@@ -87,6 +90,7 @@ class _Look:
         self.seen: dict[int, Any] = {}
         self.library = False
         self.held = Held()
+        self.why = ""
 
     def function(self, fn: FunctionType) -> bool:
         if _library(fn.__module__ or ""):
@@ -98,8 +102,10 @@ class _Look:
         if id(fn) in self.seen:
             return True
         self.seen[id(fn)] = fn
-        ok, names = _code(fn.__code__, frozenset(fn.__code__.co_freevars))
+        outside = frozenset(fn.__code__.co_freevars)
+        ok, names = _code(fn.__code__, outside)
         if not ok:
+            self.why = self.why or f"{fn.__name__} {_trace_of(fn.__code__, outside)}"
             return False
         held = [fn.__globals__[n] for n in names if n in fn.__globals__]
         held += [m for o in self.objects for m in (method_of(o, n) for n in names) if m is not None]
@@ -137,7 +143,10 @@ class _Look:
             return all(self.value(v, names) for v in vars(value).values())
         if is_static_class(type(value)) or is_struct_class(type(value)) or _frozen(type(value)):
             return self.type(type(value)) and all(self.value(v, names) for v in vars(value).values())
-        return (type(value) in (list, dict) or is_plain(value) and hasattr(value, "__dict__")) and self.holder(value)
+        if (type(value) in (list, dict) or is_plain(value) and hasattr(value, "__dict__")) and self.holder(value):
+            return True
+        self.why = self.why or f"it reads what may change while it runs, an object of {type(value).__name__}"
+        return False
 
     def holder(self, value: Any) -> bool:
         """A list, a dictionary or an object of the host, which may hold itself."""
@@ -163,6 +172,21 @@ class _Look:
                     if isinstance(fn, FunctionType) and not self.function(fn):
                         return False
         return True
+
+
+def _trace_of(code: CodeType, outside: frozenset[str]) -> str:
+    """Say what of code leaves a trace, or catches what is raised to it."""
+    named = sorted(set(code.co_names) & _LEAVES_A_TRACE)
+    if named:
+        return f"calls {named[0]}"
+    for o in operations(code):
+        if o.name in ("STORE_DEREF", "DELETE_DEREF") and o.value in outside:
+            return f"sets {o.value}, a variable of the function around it (line {o.line})"
+        if o.name in _CATCHES:
+            what = f"sets the global {o.value}" if o.name.endswith("_GLOBAL") else "has a `try` or a `with`"
+            return f"{what} (line {o.line})"
+    inner = (c for c in code.co_consts if isinstance(c, CodeType) and not _code(c, outside)[0])
+    return next((_trace_of(c, outside) for c in inner), "is code that this Python hides")
 
 
 def _frozen(cls: type) -> bool:

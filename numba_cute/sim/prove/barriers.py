@@ -25,7 +25,7 @@ class Barrier:
     waits: tuple[str, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Barriers(Picture):
     """Who signals each mbarrier and who waits there. barriers: each a `Barrier`."""
 

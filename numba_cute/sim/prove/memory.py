@@ -42,7 +42,7 @@ class Row(NamedTuple):
     marks: tuple[Mark, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Memory(Picture):
     """Memory of one CTA over time, which counts steps: each takes one, and begins as soon as what it waits for is over.
 

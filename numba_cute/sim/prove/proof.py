@@ -8,6 +8,7 @@ import functools
 from html import escape
 from typing import Any
 
+from ...seam.ground.drawing import brief
 from ..ground.report import count
 from .barriers import Barriers, barriers
 from .memory import Memory, memory
@@ -64,6 +65,9 @@ class Proof:
 
     def __bool__(self) -> bool:
         return self.proved
+
+    def __repr__(self) -> str:
+        return brief(str(self))
 
     def _repr_html_(self) -> str:
         pictures = (self.roles, self.barriers, self.memory)

@@ -102,7 +102,7 @@ class Role:
     steps: tuple[Any, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Roles(Picture):
     """What each role of the kernel's warps does, step by step. roles: each a `Role`."""
 

@@ -134,7 +134,7 @@ def test_what_another_order_may_change_is_told_by_its_two_steps(kernel, says):
 def test_what_warps_meet_together_is_told_though_lane_by_lane_all_ends_well():
     with pytest.raises(DeadlockError, match="2 of 2 arrivals missing"):
         simulate(two_producers, checks=False)[1, 128, 0, SMEM](np.zeros(4, np.int32))
-    with mock.patch.object(sim_launch, "may_share", lambda *_: False):
+    with mock.patch.object(sim_launch, "why_alone", lambda *_: "a test"):
         simulate(two_producers, checks=False)[1, 128, 0, SMEM](np.zeros(4, np.int32))
 
 
