@@ -1,4 +1,5 @@
-# make demo: the main job. make test: everything that CI checks. Each sets up a fresh machine by itself.
+# make demo: the main job. make test: everything that CI checks. make docs: the site, into out/site, with its links checked.
+# Each sets up a fresh machine by itself.
 # Tests start many processes, which find bytecode even where Python is told to write none.
 # Needs python3 (3.10 to 3.13) with venv, and make.
 PYTHON ?= python3
@@ -6,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test clean
+.PHONY: demo test docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/hopper_gemm.py
@@ -17,6 +18,10 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m compileall -q numba_cute tests examples benchmarks
 	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install -q --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
