@@ -11,7 +11,7 @@ import pytest
 import numba_cute
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md"),
+PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md"),
                 *(ROOT / ".github").rglob("*.md")})  # fmt: skip
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
