@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-PTX = re.compile(r"\bPTX ([^.,()]*(?:\.[^.,()\s]+)*(?:, [a-z][^,]*?)*), (sm_\w+)\.(?=\s|$)")
+PTX = re.compile(r"\bPTX ([^.,()]*(?:\.[^.,()\s]+)*(?:, [a-z][^,]*?)*),\s+(sm_\w+)\.(?=\s|$)")
 SENTENCE = r"(?:^|(?<=[.:] )|(?<=\n))"
 
 

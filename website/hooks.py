@@ -38,7 +38,7 @@ def navigation() -> list[Any]:
             if file.suffix == ".md" and file not in named and file != index:
                 named.add(file)
                 pages.append(links.place(file))
-        pages += [p for p in lessons(pages) if p not in pages]
+        pages[1:1] = [p for p in lessons(pages) if p not in pages]
         if title == "Reference":
             pages = [*reference.pages(), *pages]
         if pages:

@@ -86,7 +86,8 @@ def entry(module: str, name: str, value: Any) -> str:
         return "\n".join([*lines, f"`{type(value).__name__}`", ""])
     lines += [f"```python\n{signature(name, head)}\n```", ""]
     lines += [as_markdown(inspect.getdoc(value) or "", parameters(value)), ""]
-    lines += [part for member in inner for part in member_lines(value, member)]
+    members = [part for member in inner for part in member_lines(value, member)]
+    lines += ["**Members**", "", *members] if members else []
     used = lessons(name)
     if used:
         lines += ["", "In " + ", ".join(f"[{title}](../tutorials/{file})" for file, title in used[:4]) + "."]
