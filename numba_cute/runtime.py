@@ -34,6 +34,9 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     so do its parts and pointers; a launch does not. An array that is not writeable gives a tensor that may only be
     read. CuteError: an array without a dimension, and one that is not what lies in its memory (a mask, torch's negative
     or conjugate bit, bytes in another order, a fake or meta tensor).
+
+    >>> cute.runtime.from_dlpack(np.zeros((4, 8), np.float32), assumed_align=4)
+    Tensor(ptr<Float32, gmem, align 4>, (4,8):(8,1))
     """
     if RUNNING.backends:
         raise CuteError(
@@ -111,6 +114,9 @@ def make_fake_tensor(
     dtype: its element type. shape, stride: ints are static; a `cute.SymInt`, or a number like `Int32(1024)`, stands for
     a value known only at run time, with the divisibility that it states. memspace: an AddressSpace, by default global
     memory. assumed_align: bytes that the address will be a multiple of (default: one element's).
+
+    >>> cute.runtime.make_fake_tensor(cute.Float16, (cute.sym_int(), 64), stride=(64, 1))
+    Tensor(ptr<Float16, gmem, align 2>, (?,64):(64,1))
     """
     if not isinstance(dtype, DType):
         raise CuteError(f"make_fake_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
@@ -129,6 +135,9 @@ def make_fake_compact_tensor(
 
     dtype, shape, memspace, assumed_align: as there. stride_order: for each mode its place from the innermost (0)
     outwards; by default the first mode is innermost.
+
+    >>> cute.runtime.make_fake_compact_tensor(cute.Float16, (64, 8))
+    Tensor(ptr<Float16, gmem, align 2>, (64,8):(1,64))
     """
     shape = shape if isinstance(shape, tuple) else (shape,)
     if not isinstance(stride_order, (tuple, list, type(None))):

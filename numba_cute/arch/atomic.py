@@ -71,6 +71,13 @@ def atomic_add(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None
     ptr: a Pointer to global or shared memory, to Int32, Uint32, Int64, Uint64, Float32 (in global memory subnormal
     numbers count as zero), Float64, Float16 or BFloat16 (sm_90). sem: "relaxed" (the default), "acquire", "release" or
     "acq_rel". scope: "gpu" (the default), "cta", "cluster" (sm_90) or "sys". PTX atom.add, sm_70.
+
+    >>> seen = np.zeros(1, np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_add(x.iterator, 1)
+    >>> cute.simulate(kernel)[2, 32](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([64], dtype=int32)
     """
     return _updated(ptr, val, "add", sem, scope, (*_INTEGERS, *_FLOATS))
 
@@ -85,7 +92,15 @@ def atomic_min(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None
 @traced
 def atomic_max(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the greater of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
-    sem, scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70."""
+    sem, scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70.
+
+    >>> seen = np.zeros(1, np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_max(x.iterator, arch.lane_idx())
+    >>> cute.simulate(kernel)[2, 32](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([31], dtype=int32)
+    """
     return _updated(ptr, val, "max", sem, scope, _INTEGERS)
 
 
@@ -99,7 +114,15 @@ def atomic_and(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None
 @traced
 def atomic_or(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Set the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
-    scope: as for `atomic_add`. Any thread. PTX atom.or, sm_70."""
+    scope: as for `atomic_add`. Any thread. PTX atom.or, sm_70.
+
+    >>> seen = np.zeros(1, np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_or(x.iterator, 1 << arch.lane_idx())
+    >>> cute.simulate(kernel)[1, 4](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([15], dtype=int32)
+    """
     return _updated(ptr, val, "or", sem, scope, _INTEGERS)
 
 

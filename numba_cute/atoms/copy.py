@@ -129,7 +129,14 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
     """Copy all elements of `src` to `dst` by this thread, in accesses as wide as layouts and alignment prove (16 bytes
     at most). l1c_evict_priority: a `nvgpu.CacheEvictionPriority`: how L1 keeps what is in global memory (sm_80).
     Raises CuteError unless both lie in memory or registers, and for a priority where neither, or both, lie in global
-    memory, or that moves less than a byte. PTX ld, st and mov, any target."""
+    memory, or that moves less than a byte. PTX ld, st and mov, any target.
+
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b)]
+    >>> cute.simulate(lambda a, b: cute.autovec_copy(a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 1., 2., 3.], dtype=float32)
+    """
     a, b = _memory(src, "autovec_copy", "src"), _memory(dst, "autovec_copy", "dst")
     evict = l1c_evict_priority.value if isinstance(l1c_evict_priority, StaticEnum) else None
     if l1c_evict_priority is not None and not isinstance(evict, str):
@@ -140,7 +147,14 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
 @traced
 def basic_copy(src: Tensor, dst: Tensor) -> None:
     """Copy all elements of `src` to `dst` by this thread, one at a time. Raises CuteError unless both lie in memory or
-    registers. PTX ld, st and mov, any target."""
+    registers. PTX ld, st and mov, any target.
+
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x) for x in (a, b)]
+    >>> cute.simulate(lambda a, b: cute.basic_copy(a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 1., 2., 3.], dtype=float32)
+    """
     a, b = _memory(src, "basic_copy", "src"), _memory(dst, "basic_copy", "dst")
     move(a, src.layout, b, dst.layout, limit=1)
     seam.loses(lambda: _could_be_wider(a, src.layout, b, dst.layout))

@@ -318,7 +318,11 @@ def make_copy_atom(
     l1c_evict_priority: when L1 gives it up. load_cache_mode, store_cache_mode: which caches it uses. shared_space:
     whose shared memory. invariant: nothing writes there while the kernel runs. cache_policy: an L2 policy word.
 
-    Raises CuteError if the operation has no such field, or does not copy such elements or so many bits."""
+    Raises CuteError if the operation has no such field, or does not copy such elements or so many bits.
+
+    >>> cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
     given = {
         "memory_order": memory_order, "memory_scope": memory_scope, "l2_prefetch_size": l2_prefetch_size,
         "l1c_evict_priority": l1c_evict_priority, "load_cache_mode": load_cache_mode,
@@ -384,7 +388,13 @@ def _covers(tv: Layout, elements: int) -> bool:
 @traced
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
     """Tile `atom` over threads laid out by `thr_layout`, each with the block of values `val_layout`: both layouts from
-    the tile's coordinates, the threads' and the values' numbers."""
+    the tile's coordinates, the threads' and the values' numbers.
+
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(4))
+    >>> tiled.get_slice(1).partition_S(cute.make_identity_tensor(256))
+    Tensor(4, ((4,1),2):((1,0),128))
+    """
     tiler, tv = layout.make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, tv, tiler)
 

@@ -459,7 +459,11 @@ class ThrMma(InIR):
 @traced
 def make_mma_atom(op: MmaOp) -> MmaAtom:
     """Make the atom of a matrix operation `op` such as `warpgroup.MmaF16BF16Op`. Until Field.ACCUMULATE is set, one of
-    wgmma or tcgen05.mma overwrites the accumulator, any other adds to it. Raises CuteError for anything else."""
+    wgmma or tcgen05.mma overwrites the accumulator, any other adds to it. Raises CuteError for anything else.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16))).shape_mnk
+    (16, 8, 16)
+    """
     if not isinstance(op, MmaOp):
         raise CuteError(f"make_mma_atom: op {op!r} is not a matrix operation such as warpgroup.MmaF16BF16Op(…)")
     return MmaAtom(op, accumulate=not op.asynchronous)
@@ -474,7 +478,11 @@ def make_tiled_mma(
     """Tile a matrix operation or its atom, `op_or_atom`, over groups of its threads.
 
     atom_layout_mnk: how many groups lie along M, N, K: a shape or a static layout. permutation_mnk: None, or for each
-    of M, N, K the tile that is dealt out at once: a number, a layout, or None. Raises CuteError for other forms."""
+    of M, N, K the tile that is dealt out at once: a number, a layout, or None. Raises CuteError for other forms.
+
+    >>> cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16)), (2, 2, 1)).size
+    128
+    """
     atom = op_or_atom if isinstance(op_or_atom, MmaAtom) else make_mma_atom(op_or_atom)
     groups = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else layout.make_layout(atom_layout_mnk)
     if layout.rank(groups) != 3 or not is_static((groups.shape, groups.stride)):

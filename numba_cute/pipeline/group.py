@@ -74,6 +74,9 @@ class CooperativeGroup:
 
     agent: the unit of `size`, an Agent. `size` warps are `32 * size` arrivals, and so many CTAs or clusters as many as
     they have threads. alignment: `size` must be a multiple of it, where it is given.
+
+    >>> pipeline.CooperativeGroup(pipeline.Agent.Warp, 2)
+    CooperativeGroup(agent=<Agent.Warp: 4>, size=2, alignment=None)
     """
 
     agent: Agent

@@ -22,6 +22,10 @@ class FastDivmodDivisor:
     the multiplier is less than 1 too large by parts of 2**shift, which moves the quotient by less than 1 / divisor.
 
     divisor: as of `fast_divmod_create_divisor`; 0 too, by which nothing may be divided. multiplier, shift: computed.
+
+    >>> d = cute.FastDivmodDivisor(cute.Int32(7))
+    >>> cute.simulate(lambda: print(100 // d, 100 % d))[1, 1]()
+    14 2
     """
 
     divisor: Int

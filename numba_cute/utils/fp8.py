@@ -20,7 +20,11 @@ _TORCH = {"Float8E4M3FN": "float8_e4m3fn", "Float8E5M2": "float8_e5m2"}
 
 @traced
 def is_fp8_dtype(dtype: Any) -> bool:
-    """Return whether `dtype` is Float8E4M3FN or Float8E5M2."""
+    """Return whether `dtype` is Float8E4M3FN or Float8E5M2.
+
+    >>> utils.is_fp8_dtype(cute.Float8E4M3FN)
+    True
+    """
     return isinstance(dtype, DType) and dtype in (Float8E4M3FN, Float8E5M2)
 
 
@@ -71,7 +75,11 @@ def _fill(storage: Any, dtype: DType, source: Any) -> None:
 @traced
 def get_divisibility(contiguous_dim_size: int, upper_bound: int = 128) -> int:
     """Return the largest power of two, at most `upper_bound` (one itself), that divides a dimension of
-    `contiguous_dim_size` elements."""
+    `contiguous_dim_size` elements.
+
+    >>> utils.get_divisibility(96, 128)
+    32
+    """
     size, bound = contiguous_dim_size, upper_bound
     if type(size) is not int or size < 1:
         raise CuteError(f"get_divisibility: contiguous_dim_size {size!r} must be a positive int")

@@ -186,6 +186,11 @@ def make_smem_layout_a(
     a_dtype: the elements. num_stages: a static count. is_k_major: taken in place of the operation's major mode, where
     given. Allocate it with `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile
     that it does not divide.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> utils.sm100.make_smem_layout_a(mma, (128, 64, 64), cute.Float16, 2)
+    S<3,4,3> o 0 o ((128,16),1,4,2):((64,1),0,16,8192)
     """
     return _operand("make_smem_layout_a", "A", tiled_mma, mma_tiler_mnk, a_dtype, num_stages, is_k_major)
 
@@ -197,7 +202,13 @@ def make_smem_layout_b(
 ) -> ComposedLayout:  # fmt: skip
     """Make the shared memory layout of a CTA's part of B, ((N, K), rest N, rest K, stages), in the widest swizzle that
     divides it. tiled_mma, mma_tiler_mnk, b_dtype, num_stages, is_k_major: as for `make_smem_layout_a`, but M is of any
-    value."""
+    value.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> utils.sm100.make_smem_layout_b(mma, (128, 64, 64), cute.Float16, 2)
+    S<3,4,3> o 0 o ((64,16),1,4,2):((64,1),0,16,4096)
+    """
     return _operand("make_smem_layout_b", "B", tiled_mma, mma_tiler_mnk, b_dtype, num_stages, is_k_major)
 
 
@@ -417,6 +428,11 @@ def make_trivial_tiled_mma(
     OperandMajorMode. cta_group: a member of CtaGroup. mma_tiler_mn: (M, N) of one multiply, of all its CTAs. a_source:
     SMEM or TMEM. Without b_dtype (the others move up by one) both operands are of a_dtype. Raises CuteError for what
     the operation has not. PTX tcgen05.mma, sm_100f.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> mma.shape_mnk
+    (128, 64, 16)
     """
     what = "make_trivial_tiled_mma"
     if isinstance(b_dtype, OperandMajorMode):

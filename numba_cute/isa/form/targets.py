@@ -202,6 +202,9 @@ def target(name: str | None = None) -> Target:
 
     name: as `arch=` takes it, like "sm_90a"; None: the target that a kernel or host function is compiled for or
     simulated now. Raises CuteError for a name that is none, and for None where nothing is compiled or simulated.
+
+    >>> cute.target("sm_90a").smem_per_sm
+    233472
     """
     if name is not None:
         return named(name)

@@ -86,7 +86,11 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
     """Load 8 by 8 matrices of 16-bit elements to registers. A whole converged warp. PTX ldmatrix, sm_75.
 
     transpose: load each matrix transposed; if not, a matrix may also be 8 rows of 16 bytes of 4-, 8- or 32-bit
-    elements. num_matrices: 1, 2 or 4. Raises CuteError for others."""
+    elements. num_matrices: 1, 2 or 4. Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.LdMatrix8x8x16bOp(False, 4), cute.Float16).layout_dst_tv
+    (32,(2,4)):(2,(1,64))
+    """
 
     transpose: bool = False
     num_matrices: int = 1
@@ -109,7 +113,11 @@ class StMatrix8x8x16bOp(_MatrixCopy):
     warp. A TMA store that reads them needs `arch.fence_proxy` in each lane first. PTX stmatrix, sm_90.
 
     transpose: store each matrix transposed; if not, a matrix may also be 8 rows of 16 bytes of 8- or 32-bit elements.
-    num_matrices: 1, 2 or 4. Raises CuteError for others."""
+    num_matrices: 1, 2 or 4. Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.StMatrix8x8x16bOp(False, 4), cute.Float16).layout_src_tv
+    (32,(2,4)):(2,(1,64))
+    """
 
     transpose: bool = False
     num_matrices: int = 1

@@ -50,7 +50,11 @@ class MmaF16BF16SparseOp(SparseWarpMma):
 
     ab_dtype, acc_dtype: as of `MmaF16BF16Op`. shape_mnk: (16, 8, 32) or (16, 8, 16). selector: which of each four lanes
     give the metadata: 0 or 1 the first or the second two (K 32), 0 to 3 that one (K 16). Raises CuteError for
-    others."""
+    others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF16BF16SparseOp(cute.Float16, cute.Float32)).shape_mnk
+    (16, 8, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType

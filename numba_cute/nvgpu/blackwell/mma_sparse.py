@@ -87,7 +87,13 @@ class MmaF16BF16SparseOp(SparseUnit):
     PTX tcgen05.mma.sp, sm_100f.
 
     instruction_shape: (m, n, 32) or (m, n). The others: as for MmaF16BF16Op. Raises CuteError for others. ab_dtype,
-    acc_dtype, cta_group, a_src, a_major_mode, b_major_mode."""
+    acc_dtype, cta_group, a_src, a_major_mode, b_major_mode.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaF16BF16SparseOp(cute.BFloat16, cute.Float32, (128, 128, 32), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType

@@ -40,6 +40,9 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
 
     kind: which. element_type: the operand's. The swizzle counts bytes: allocate with `layout.outer` and
     `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for another `kind`.
+
+    >>> nvgpu.tcgen05.make_smem_layout_atom(nvgpu.tcgen05.SmemLayoutAtomKind.K_SW128, cute.BFloat16)
+    S<3,4,3> o 0 o (8,64):(64,1)
     """
     if not isinstance(kind, SmemLayoutAtomKind):
         raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of tcgen05.SmemLayoutAtomKind")

@@ -32,7 +32,11 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
 
     kind: the contiguous dimension and the bytes of a row, a member of SmemLayoutAtomKind; CuteError for others.
     element_type: the elements' type. The swizzle counts bytes: allocate with `layout.outer` and `swizzle=layout.inner`,
-    128-byte aligned. On the host or in a kernel; it issues nothing."""
+    128-byte aligned. On the host or in a kernel; it issues nothing.
+
+    >>> nvgpu.warpgroup.make_smem_layout_atom(nvgpu.warpgroup.SmemLayoutAtomKind.K_SW128, cute.BFloat16)
+    S<3,4,3> o 0 o (8,64):(64,1)
+    """
     if not isinstance(kind, SmemLayoutAtomKind):
         raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of SmemLayoutAtomKind")
     major, bits = kind.value
