@@ -158,7 +158,11 @@ neg = _unary("neg", "Compute -`a`; of integers too.")
 
 class RoundingMode(StaticEnum):
     """The rounding of one operation on floats: to nearest even, towards zero, up or down (PTX ISA, "Rounding
-    Modifiers")."""
+    Modifiers").
+
+    >>> [member.name for member in cute.RoundingMode]
+    ['NEAREST_EVEN', 'ZERO', 'UP', 'DOWN']
+    """
 
     NEAREST_EVEN = "rn"
     ZERO = "rz"

@@ -85,6 +85,10 @@ def remembered(function: Callable[..., Any]) -> Any:
     tuple, nested or not, of its arrays, tensors, atoms, pointers, layouts, numbers and kernels; what gives anything
     else, as a list, runs each time. Nothing is learnt of a call with the same array twice. It keeps no array.
     CuteError: it is no function.
+
+    >>> as_tensor = cute.runtime.remembered(lambda x: cute.runtime.from_dlpack(x))
+    >>> as_tensor(np.zeros((2, 3), np.float32)).layout
+    (2,3):(3,1)
     """
     if not callable(function):
         raise CuteError(f"remembered: {function!r} is no function")
@@ -159,6 +163,10 @@ def pack(array: Any) -> Any:
 
     array: of ml_dtypes' int4, uint4, float4_e2m1fn, float6_e2m3fn or float6_e3m2fn, which have a byte for each element;
     the last axis must make whole bytes. `recast_tensor(from_dlpack(pack(x)), cute.Float4E2M1FN)` is the tensor.
+
+    >>> x = np.arange(8).reshape(2, 4).astype(cute.Float4E2M1FN.numpy)
+    >>> cute.runtime.pack(x).shape
+    (2, 2)
     """
     try:
         a = np.asarray(array)
@@ -173,7 +181,12 @@ def pack(array: Any) -> Any:
 
 def unpack(packed: Any, dtype: DType) -> Any:
     """Undo `pack`: give the elements of `packed`, a uint8 array, as an array of the NumPy type of `dtype`, a byte for
-    each. The last axis must make whole elements."""
+    each. The last axis must make whole elements.
+
+    >>> x = np.arange(8).reshape(2, 4).astype(cute.Float4E2M1FN.numpy)
+    >>> (cute.runtime.unpack(cute.runtime.pack(x), cute.Float4E2M1FN) == x).all()
+    np.True_
+    """
     if not isinstance(packed, np.ndarray) or packed.dtype != np.uint8:
         raise CuteError(f"unpack: packed {packed!r:.80} is no array of uint8")
     raw, width = packed, _narrow(dtype.numpy, "unpack").width

@@ -73,11 +73,19 @@ def _fma(a: Any, b: Any, c: Any, dtype: DType) -> Any:
 
 @traced
 def fma_f16(a: Number, b: Number, c: Number) -> Any:
-    """Compute `a` * `b` + `c` of Float16, rounded once to nearest even. Any thread. PTX fma.rn.f16, sm_80."""
+    """Compute `a` * `b` + `c` of Float16, rounded once to nearest even. Any thread. PTX fma.rn.f16, sm_80.
+
+    >>> cute.simulate(lambda: print(arch.fma_f16(cute.Float16(2), cute.Float16(3), cute.Float16(1))))[1, 1]()
+    7.0
+    """
     return _fma(a, b, c, Float16)
 
 
 @traced
 def fma_bf16(a: Number, b: Number, c: Number) -> Any:
-    """Compute `a` * `b` + `c` of BFloat16, rounded once to nearest even. Any thread. PTX fma.rn.bf16, sm_80."""
+    """Compute `a` * `b` + `c` of BFloat16, rounded once to nearest even. Any thread. PTX fma.rn.bf16, sm_80.
+
+    >>> cute.simulate(lambda: print(arch.fma_bf16(cute.BFloat16(2), cute.BFloat16(3), cute.BFloat16(1))))[1, 1]()
+    7.0
+    """
     return _fma(a, b, c, BFloat16)

@@ -172,7 +172,11 @@ def warp_idx() -> Int32:
 
 @traced
 def dynamic_smem_size() -> Int32:
-    """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size."""
+    """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size.
+
+    >>> cute.simulate(lambda: print(arch.dynamic_smem_size()))[1, 1, 0, 1024]()
+    1024
+    """
     return Int32(isa.sreg(register="dynamic_smem_size"))
 
 

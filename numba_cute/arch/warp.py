@@ -261,6 +261,13 @@ def warp_reduction(val: Number, op: Any, threads_in_group: int = 32) -> Any:
 
     val: 32 bits. op: a cute.traced function or operator of two numbers, `op(a, b)`. threads_in_group: lanes of a group,
     a static power of two up to 32. PTX shfl.sync.bfly, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.warp_reduction(arch.lane_idx(), lambda a, b: a + b, 4)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([6, 6, 6, 6], dtype=int32)
     """
     return _reduced(val, op, threads_in_group, "warp_reduction")
 

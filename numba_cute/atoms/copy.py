@@ -170,7 +170,14 @@ def _could_be_wider(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any) -> s
 @traced
 def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor) -> None:
     """Copy the elements of `src` to `dst` where `pred`, a tensor of the same size, is true; by this thread, one at a
-    time. Raises CuteError for a `pred` of another size. PTX ld, st and mov, any target."""
+    time. Raises CuteError for a `pred` of another size. PTX ld, st and mov, any target.
+
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x) for x in (np.array([1, 0, 1, 0], bool), a, b)]
+    >>> cute.simulate(lambda p, a, b: cute.basic_copy_if(p, a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 0., 2., 0.], dtype=float32)
+    """
     a, b = _memory(src, "basic_copy_if", "src"), _memory(dst, "basic_copy_if", "dst")
     if not alike(layout.size(pred.shape), layout.size(src.shape)):
         raise CuteError(f"basic_copy_if: pred has shape {pred.shape}, but src has {src.shape}")

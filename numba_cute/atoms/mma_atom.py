@@ -179,6 +179,10 @@ class TiledMma(InIR):
 
     atom_layout_mnk: how many of its thread groups lie along M, N, K. permutation_mnk: for each of M, N, K the tile
     (a number, a layout, or None for atom times threads) that is dealt out at once.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> mma.size, mma.shape_mnk
+    (32, (16, 8, 16))
     """
 
     atom: MmaAtom
@@ -368,7 +372,12 @@ def extents_of_last(tensor: Tensor, tiler: tuple[Any, ...]) -> tuple[int, ...] |
 @with_properties_of(TiledMma, "tiled_mma")
 @static
 class ThrMma(InIR):
-    """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
+    """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> mma.get_slice(5).partition_C(cute.make_identity_tensor((16, 8)))[0]
+    (1, 2)
+    """
 
     tiled_mma: TiledMma
     thr_idx: Int

@@ -118,7 +118,11 @@ def _values(x: Any) -> Any:
 def find_if(t: IntTuple, pred_fn: UserFunction, *, hierarchical: bool = True) -> Any:
     """Find the first leaf of `t` for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an
     index, a path of indices where it is nested, None where there is none. hierarchical: look into nested tuples too;
-    False: at the modes of `t` alone."""
+    False: at the modes of `t` alone.
+
+    >>> cute.find_if((4, 2, 8), lambda x, i: x < 4)
+    1
+    """
     for i, x in enumerate(t if isinstance(t, tuple) else (t,)):
         if isinstance(x, tuple):
             inner = find_if(x, pred_fn) if hierarchical else None

@@ -65,6 +65,10 @@ def fast_divmod_create_divisor(divisor: Int) -> FastDivmodDivisor:
 
     divisor: an int (static), or on the host Int32(n) (known at run time, so that the kernel need not be compiled
     again), or a kernel's number.
+
+    >>> d = cute.fast_divmod_create_divisor(cute.Int32(7))
+    >>> cute.simulate(lambda: print(100 // d, 100 % d))[1, 1]()
+    14 2
     """
     return FastDivmodDivisor(*_prepared("fast_divmod_create_divisor", divisor, 1))
 

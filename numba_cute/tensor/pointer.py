@@ -21,7 +21,11 @@ __all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
 
 
 class AddressSpace(seam.StaticEnum):
-    """The memory that a pointer points to. The values are those of LLVM's NVPTX address spaces, registers aside."""
+    """The memory that a pointer points to. The values are those of LLVM's NVPTX address spaces, registers aside.
+
+    >>> [member.name for member in cute.AddressSpace]
+    ['generic', 'gmem', 'smem', 'rmem', 'tmem']
+    """
 
     generic = 0
     gmem = 1
@@ -50,6 +54,9 @@ class Pointer(InIR):
     alignment: bytes, a power of two that divides the address. swizzle: applied to the byte address when the pointer is
     followed, never to `address`; S<0,4,3> where it is said that bytes are meant as they lie. readonly: nothing may be
     written there, as to an array that is not writeable.
+
+    >>> cute.make_ptr(cute.Float16, 4096, cute.AddressSpace.smem, assumed_align=16) + 8
+    ptr<Float16, smem, align 16>
     """
 
     dtype: DType

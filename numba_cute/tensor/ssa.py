@@ -34,7 +34,11 @@ def gives_tensors(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class ReductionOp(StaticEnum):
-    """The operation by which a reduction combines two values."""
+    """The operation by which a reduction combines two values.
+
+    >>> [member.name for member in cute.ReductionKind]
+    ['ADD', 'MUL', 'MIN', 'MAX', 'INC', 'DEC', 'AND', 'OR', 'XOR']
+    """
 
     ADD = "add"
     MUL = "mul"
@@ -486,7 +490,13 @@ def ones_like(a: Any, dtype: DType | None = None) -> TensorSSA:
 @traced
 def empty_like(a: Any, dtype: DType | None = None) -> TensorSSA:
     """Make a vector of the shape of `a` to be overwritten: zeros, which cost nothing if nobody reads them. dtype: by
-    default that of `a`."""
+    default that of `a`.
+
+    >>> def kernel():
+    ...     print(cute.empty_like(cute.full(4, 2.0, cute.Float32)).shape)
+    >>> cute.simulate(kernel)[1, 1]()
+    4
+    """
     return full_like(a, 0, dtype)
 
 

@@ -446,7 +446,13 @@ def _in_registers(x: TensorSSA) -> Tensor:
 
 @traced
 def make_fragment(layout_or_shape: Any, dtype: DType) -> Tensor:
-    """Call `make_rmem_tensor(layout_or_shape, dtype)`: its older name."""
+    """Call `make_rmem_tensor(layout_or_shape, dtype)`: its older name.
+
+    >>> def kernel():
+    ...     print(cute.make_fragment((2, 4), cute.Float32).layout)
+    >>> cute.simulate(kernel)[1, 1]()
+    (2,4):(1,2)
+    """
     return make_rmem_tensor(layout_or_shape, dtype)
 
 
@@ -465,7 +471,14 @@ def like_layout(src: Any) -> Layout:
 @traced
 def make_rmem_tensor_like(src: Any, dtype: DType | None = None) -> Tensor:
     """Make a tensor in registers of the shape (and order) of `src`, a tensor or a layout; `dtype` defaults to the
-    tensor's."""
+    tensor's.
+
+    >>> x = cute.make_identity_tensor((2, 4))
+    >>> def kernel():
+    ...     print(cute.make_rmem_tensor_like(x, cute.Float32).layout)
+    >>> cute.simulate(kernel)[1, 1]()
+    (2,4):(1,2)
+    """
     if dtype is None and not isinstance(src, Tensor):
         raise CuteError("make_rmem_tensor_like: src is a layout, so dtype must be given")
     return make_rmem_tensor(like_layout(src), dtype or src.element_type)

@@ -71,7 +71,11 @@ class MmaTF32SparseOp(SparseWarpMma):
     PTX mma.sp, sm_80.
 
     shape_mnk: (16, 8, 16) or (16, 8, 8). selector: which of each four lanes give the metadata: 0 or 1 the first or the
-    second two (K 16), 0 to 3 that one (K 8). Raises CuteError for others."""
+    second two (K 16), 0 to 3 that one (K 8). Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaTF32SparseOp()).shape_mnk
+    (16, 8, 16)
+    """
 
     shape_mnk: tuple[int, int, int] = (16, 8, 16)
     selector: int = 0
@@ -86,7 +90,11 @@ class MmaFP8SparseOp(SparseWarpMma):
     PTX mma.sp, sm_89.
 
     a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. shape_mnk: (16, 8, 64). selector: 0, all lanes give the
-    metadata. Raises CuteError for others."""
+    metadata. Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaFP8SparseOp(cute.Float8E4M3FN, cute.Float8E5M2)).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -103,7 +111,11 @@ class MmaI8SparseOp(SparseWarpMma):
 
     a_dtype, b_dtype: Int8 or Uint8, each its own. shape_mnk: (16, 8, 64) or (16, 8, 32). saturate: clamp where the sum
     would wrap. selector: which of each four lanes give the metadata: 0 all (K 64); 0 or 1 the first or the second two
-    (K 32). Raises CuteError for others."""
+    (K 32). Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaI8SparseOp(cute.Int8, cute.Int8)).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -122,7 +134,11 @@ class MmaI4SparseOp(SparseWarpMma):
 
     a_dtype, b_dtype: Int4 or Uint4, each its own. shape_mnk: (16, 8, 128) or (16, 8, 64). saturate: clamp where the sum
     would wrap. selector: which of each four lanes give the metadata: 0 all (K 128); 0 or 1 the first or the second two
-    (K 64). Fragments of A and B are Uint32 words of 8 elements along K. Raises CuteError for others."""
+    (K 64). Fragments of A and B are Uint32 words of 8 elements along K. Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaI4SparseOp(cute.Int4, cute.Int4)).shape_mnk
+    (16, 8, 128)
+    """
 
     a_dtype: DType
     b_dtype: DType

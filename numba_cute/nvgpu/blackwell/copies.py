@@ -45,14 +45,22 @@ class Repetition(StaticEnum):
 
 
 class Pack(StaticEnum):
-    """The way in which a load fills registers: one column each (NONE), or with the lower 16 bits of two."""
+    """The way in which a load fills registers: one column each (NONE), or with the lower 16 bits of two.
+
+    >>> [member.name for member in nvgpu.tcgen05.Pack]
+    ['NONE', 'PACK_16b_IN_32b']
+    """
 
     NONE = 1
     PACK_16b_IN_32b = 2
 
 
 class Unpack(StaticEnum):
-    """The way in which a store takes registers: for one column each (NONE), or with 16 bits for each of two."""
+    """The way in which a store takes registers: for one column each (NONE), or with 16 bits for each of two.
+
+    >>> [member.name for member in nvgpu.tcgen05.Unpack]
+    ['NONE', 'UNPACK_32b_IN_16b']
+    """
 
     NONE = 1
     UNPACK_32b_IN_16b = 2
@@ -245,7 +253,12 @@ class Ld16x32bx2Op(_Load):
     warp; then `arch.fence_view_async_tmem_load`. PTX tcgen05.ld, sm_100f.
 
     repeat, pack: as of Ld16x64bOp; the repetitions of the first half come before those of the second. Raises CuteError
-    for others."""
+    for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld16x32bx2Op(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    ((16,2),4):((8,4),1)
+    """
 
     repeat: Repetition = Repetition.x1
     pack: Pack = Pack.NONE
@@ -337,7 +350,12 @@ class St16x32bx2Op(_Store):
     warp; then `arch.fence_view_async_tmem_store`. PTX tcgen05.st, sm_100f.
 
     repeat, unpack: as of St16x64bOp; the repetitions of the first half come before those of the second. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.St16x32bx2Op(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_src_tv
+    ((16,2),4):((8,4),1)
+    """
 
     repeat: Repetition = Repetition.x1
     unpack: Unpack = Unpack.NONE

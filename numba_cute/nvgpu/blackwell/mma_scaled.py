@@ -185,7 +185,13 @@ class SM103MmaMXF4Op(PackedMma):
     """Multiply as MmaMXF4Op, 96 elements along K at once. One lane of a warp issues it.
     PTX tcgen05.mma.block_scale, sm_103a.
 
-    instruction_shape: (m, n, 96) or (m, n), and cta_group, a_src: as for MmaMXF4Op. Raises CuteError for others."""
+    instruction_shape: (m, n, 96) or (m, n), and cta_group, a_src: as for MmaMXF4Op. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.SM103MmaMXF4Op((128, 64, 96), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 96)
+    """
 
     instruction_shape: tuple[int, ...]
     cta_group: CtaGroup
@@ -200,7 +206,13 @@ class SM103MmaMXF4NVF4Op(PackedMma):
     PTX tcgen05.mma.block_scale, sm_103a.
 
     sf_dtype: as for MmaMXF4NVF4Op. instruction_shape: (m, n, 96) or (m, n), and cta_group, a_src: as for MmaMXF4Op.
-    Raises CuteError for others."""
+    Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.SM103MmaMXF4NVF4Op(cute.Float8E4M3FN, (128, 64, 96), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 96)
+    """
 
     sf_dtype: DType
     instruction_shape: tuple[int, ...]

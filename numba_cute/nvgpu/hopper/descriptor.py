@@ -13,7 +13,11 @@ __all__ = ["SmemLayoutAtomKind", "make_smem_layout_atom"]
 
 
 class SmemLayoutAtomKind(StaticEnum):
-    """A shared memory layout that wgmma reads: the contiguous dimension (MN or K), and the bytes of a swizzled row."""
+    """A shared memory layout that wgmma reads: the contiguous dimension (MN or K), and the bytes of a swizzled row.
+
+    >>> [member.name for member in nvgpu.warpgroup.SmemLayoutAtomKind]
+    ['MN_INTER', 'MN_SW32', 'MN_SW64', 'MN_SW128', 'K_INTER', 'K_SW32', 'K_SW64', 'K_SW128']
+    """
 
     MN_INTER = ("mn", 0)
     MN_SW32 = ("mn", 1)
