@@ -230,6 +230,13 @@ def atomic_fmax(
     A NaN whose sign bit is clear counts as more than all numbers; others are not allowed. sign_bit: the sign bit of
     `val` if it is known (True: set), which saves a branch. sem, scope: as for `atomic_add`. Any thread. PTX
     atom.max.s32, atom.min.u32, sm_70.
+
+    >>> seen = np.array([1.5], np.float32)
+    >>> def kernel(x):
+    ...     arch.atomic_fmax(x.iterator, cute.Float32(2))
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([2.], dtype=float32)
     """
     return _float_extreme(ptr, val, "max", sign_bit, sem, scope)
 
@@ -239,7 +246,15 @@ def atomic_fmin(
     ptr: Pointer, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
     """Keep the smaller of `val` and the Float32 that `ptr` points to; return what was there before. sign_bit, and NaNs:
-    as for `atomic_fmax`. sem, scope: as for `atomic_add`. Any thread. PTX atom.min.s32, atom.max.u32, sm_70."""
+    as for `atomic_fmax`. sem, scope: as for `atomic_add`. Any thread. PTX atom.min.s32, atom.max.u32, sm_70.
+
+    >>> seen = np.array([1.5], np.float32)
+    >>> def kernel(x):
+    ...     arch.atomic_fmin(x.iterator, cute.Float32(2))
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([1.5], dtype=float32)
+    """
     return _float_extreme(ptr, val, "min", sign_bit, sem, scope)
 
 

@@ -182,7 +182,11 @@ def dynamic_smem_size() -> Int32:
 
 @traced
 def total_smem_size() -> Int32:
-    """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size."""
+    """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size.
+
+    >>> cute.simulate(lambda: print(arch.total_smem_size()))[1, 1, 0, 1024]()
+    1024
+    """
     return Int32(isa.sreg(register="total_smem_size"))
 
 

@@ -48,7 +48,11 @@ class MmaAtom(InIR):
     sfb (1, MMA_N, MMA_K). Of tcgen05.mma sfa, sfb and metadata are pointers to tensor memory; collector: a
     tcgen05.CollectorOp, the use of A's buffer; disabled_lanes: a tuple of 4 words, of a pair 8, with a bit for each
     lane that keeps what it holds; scale_d: n of 0 to 15, to multiply what is added to by 2 ** -n first (f16, bf16 and
-    tf32)."""
+    tf32).
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))).tv_layout_C
+    ((4,8),(2,2)):((32,1),(16,8))
+    """
 
     op: MmaOp
     accumulate: Any

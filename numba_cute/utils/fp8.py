@@ -37,6 +37,10 @@ def create_cute_tensor_for_fp8(
     storage_tensor: an array of NumPy or torch: of bytes (uint8, int8) if dtype is an 8-bit float, else of dtype.
     leading_dim: the contiguous dimension. source_f32_tensor: an array of floats of the same shape and library, first
     converted (to nearest even) into the storage.
+
+    >>> codes = np.zeros((2, 8), np.uint8)
+    >>> utils.create_cute_tensor_for_fp8(codes, cute.Float8E4M3FN, 1, np.ones((2, 8), np.float32)).element_type
+    Float8E4M3FN
     """
     if not isinstance(dtype, DType):
         raise CuteError(f"create_cute_tensor_for_fp8: dtype {dtype!r} is not an element type")

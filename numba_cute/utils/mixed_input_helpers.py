@@ -125,7 +125,12 @@ def get_gmem_layout_scale(
     (granularity K, scales along K), L), with stride 0 within a granule.
 
     scale_shape_mkl: the shape (M, K, L) of A. scale_granularity_m, scale_granularity_k: elements that share a scale.
-    scale_major_mode: the contiguous mode, MN or K. Raises CuteError for granularities below 1."""
+    scale_major_mode: the contiguous mode, MN or K. Raises CuteError for granularities below 1.
+
+    >>> M = nvgpu.OperandMajorMode.MN
+    >>> utils.get_gmem_layout_scale((256, 4096, 1), 1, 128, M)
+    ((1,256),(128,32),1):((0,1),(0,256),8192)
+    """
     what = "get_gmem_layout_scale"
     ok = type(scale_granularity_m) is int and type(scale_granularity_k) is int
     ok = ok and scale_granularity_m > 0 and scale_granularity_k > 0

@@ -273,7 +273,12 @@ class MmaMXF4Op(BlockScaled):
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type; each lane has a word of them,
     `atom.set(Field.SFA, word)` and SFB: of A's row r lane 4 * (r % 8) + r // 8, of B's row n lane 4 * n, the first
-    along K in the low byte. Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    along K in the low byte. Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -288,7 +293,12 @@ class MmaMXF4NVF4Op(BlockScaled):
     PTX mma.sync.kind::mxf4nvf4.block_scale, sm_120f.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E4M3FN, the factors' type, where `MmaMXF4Op` has them.
-    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4NVF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E4M3FN)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -304,7 +314,12 @@ class MmaMXF8Op(BlockScaled):
     PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120f.
 
     ab_dtype: Float8E4M3FN or Float8E5M2. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where
-    `MmaMXF4Op` has them. Raises CuteError for other types."""
+    `MmaMXF4Op` has them. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF8Op(cute.Float8E4M3FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -321,7 +336,12 @@ class MmaMXF8F6F4Op(BlockScaled):
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, not both of 8 bits (`MmaMXF8Op`) nor both e2m1 (`MmaMXF4Op`).
     acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Each element takes a byte
-    (Uint8 fragments): a 6-bit one its bits 0 to 5, an e2m1 its bits 2 to 5. Raises CuteError for other types."""
+    (Uint8 fragments): a 6-bit one its bits 0 to 5, an e2m1 its bits 2 to 5. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF8F6F4Op(cute.Float8E4M3FN, cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType

@@ -156,7 +156,12 @@ class MmaF8F6F4SparseOp(SparseWarpMma):
     PTX mma.sp.kind::f8f6f4, sm_120f.
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32 or Float16. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> op = nvgpu.warp.MmaF8F6F4SparseOp(cute.Float8E4M3FN, cute.Float8E4M3FN, cute.Float32)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -179,7 +184,12 @@ class MmaMXF4SparseOp(SparseBlockScaled):
     64 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4.block_scale, sm_120a.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them.
-    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4SparseOp(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 128)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -194,7 +204,12 @@ class MmaMXF4NVF4SparseOp(SparseBlockScaled):
     32 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4nvf4.block_scale, sm_120a.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E4M3FN, the factors' type, where `MmaMXF4Op` has them.
-    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4NVF4SparseOp(cute.Float4E2M1FN, cute.Float32, cute.Float8E4M3FN)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 128)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -210,7 +225,12 @@ class MmaMXF8F6F4SparseOp(SparseBlockScaled):
     (16, 8, 64), by a whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120f.
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32. sf_type:
-    Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Raises CuteError for other types."""
+    Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF8F6F4SparseOp(cute.Float8E4M3FN, cute.Float8E4M3FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
