@@ -1,5 +1,6 @@
 # make demo: the main job. make test: everything that CI checks. make quick: the tests nearest to what changed, in 90
-# seconds. make slow: those that the default suite leaves out. Each sets up a fresh machine by itself.
+# seconds. make slow: those that the default suite leaves out. make docs: the site, into out/site, with its links checked.
+# Each sets up a fresh machine by itself.
 # Tests start many processes, which find bytecode even where Python is told to write none.
 # Needs python3 (3.10 to 3.13) with venv, and make.
 PYTHON ?= python3
@@ -7,7 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test quick slow clean
+.PHONY: demo test quick slow docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/hopper_gemm.py
@@ -24,6 +25,10 @@ quick: $(STAMP)
 
 slow: $(STAMP)
 	$(BIN)/python -m tests.slow
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install -q --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

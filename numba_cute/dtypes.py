@@ -40,6 +40,9 @@ class DType(_Base, metaclass=OfElements):
 
     name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or "bool";
     numpy: the NumPy (or ml_dtypes) type that holds one element on the host and in the simulator.
+
+    >>> cute.BFloat16.width, cute.Float32.bytes, cute.Float8E4M3FN.is_float
+    (16, 4, True)
     """
 
     name: str

@@ -60,6 +60,28 @@ _ALWAYS_PRECISE = "fastmath: accepted; there is no approximate instruction for i
 _EITHER_WAY = "fastmath, approx: either allows the approximate instruction, of elements of at most 32 bits."
 
 
+_SHOWN = {
+    "0 0.0": "sin tan tanh expm1 log1p sinh asin atan asinh atanh erf",
+    "0 1.0": "exp cos cosh erfc",
+    "1 0.0": "log acos acosh",
+    "1 False": "isnan isinf",
+    "1 True": "isfinite",
+    "1.5 1.0": "floor",
+    "1.5 2.0": "ceil",
+    "-1.5 -1.0": "trunc",
+    "2.5 3.0": "round",
+    "2.5 2.0": "roundeven",
+    "3 8.0": "exp2",
+    "8 3.0": "log2",
+    "100 2.0": "log10",
+    "4 0.5": "rsqrt",
+    "27 3.0": "cbrt",
+    "-2 2.0": "abs",
+    "2 -2.0": "neg",
+}
+"""An operand and what comes of it, by functions: the examples of their docstrings."""
+
+
 def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
     def precise(a: MathOperand, fastmath: bool = False) -> Any:
         return elementwise(name, a)
@@ -71,6 +93,8 @@ def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Cal
     fn = precise if fast is None else either
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = f"{doc}\n\n{_OPERAND} {_ALWAYS_PRECISE if fast is None else _EITHER_WAY}"
+    operand, gives = next(pair.split() for pair, names in _SHOWN.items() if name in names.split())
+    fn.__doc__ += f"\n\n>>> cute.simulate(lambda: print(cute.{name}(cute.Float32({operand}))))[1, 1]()\n{gives}"
     return traced(fn)
 
 
@@ -134,7 +158,11 @@ neg = _unary("neg", "Compute -`a`; of integers too.")
 
 class RoundingMode(StaticEnum):
     """The rounding of one operation on floats: to nearest even, towards zero, up or down (PTX ISA, "Rounding
-    Modifiers")."""
+    Modifiers").
+
+    >>> [member.name for member in cute.RoundingMode]
+    ['NEAREST_EVEN', 'ZERO', 'UP', 'DOWN']
+    """
 
     NEAREST_EVEN = "rn"
     ZERO = "rz"
@@ -162,26 +190,42 @@ def _rounded(name: str, rounding: RoundingMode | None, *operands: Any) -> Any:
 @traced
 def add(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` + `b`; of integers too, which are not rounded. rounding: a RoundingMode, of Float32 and Float64
-    alone; by default to nearest even. Any thread."""
+    alone; by default to nearest even. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.add(cute.Float32(1), cute.Float32(2))))[1, 1]()
+    3.0
+    """
     return _rounded("add", rounding, a, b)
 
 
 @traced
 def sub(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
-    """Compute `a` - `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread."""
+    """Compute `a` - `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.sub(cute.Float32(1), cute.Float32(2))))[1, 1]()
+    -1.0
+    """
     return _rounded("sub", rounding, a, b)
 
 
 @traced
 def mul(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
-    """Compute `a` * `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread."""
+    """Compute `a` * `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.mul(cute.Float32(3), cute.Float32(2))))[1, 1]()
+    6.0
+    """
     return _rounded("mul", rounding, a, b)
 
 
 @traced
 def sqrt(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """Compute the square root of `a`. fastmath, approx: either allows PTX sqrt.approx, of elements of at most 32 bits.
-    rounding: as for `add`; it excludes the approximation. Any thread."""
+    rounding: as for `add`; it excludes the approximation. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.sqrt(cute.Float32(4))))[1, 1]()
+    2.0
+    """
     if rounding is None and _approximate(fastmath or approx, a):
         return _in_float32(_issue(isa.sqrt_approx), a)
     return _rounded("sqrt", rounding, a)
@@ -190,7 +234,11 @@ def sqrt(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding:
 @traced
 def rcp(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """Compute 1 / `a`. fastmath, approx: either allows PTX rcp.approx, of elements of at most 32 bits. rounding: as for
-    `add`; it excludes the approximation. Any thread."""
+    `add`; it excludes the approximation. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.rcp(cute.Float32(4))))[1, 1]()
+    0.25
+    """
     if rounding is None and _approximate(fastmath or approx, a):
         return _in_float32(_issue(isa.rcp_approx), a)
     return _rounded("div", rounding, 1.0, a)
@@ -201,7 +249,11 @@ def div(
     a: MathOperand, b: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None
 ) -> Any:  # fmt: skip
     """Compute `a` / `b`. fastmath, approx: either allows PTX div.full, of elements of at most 32 bits. rounding: as for
-    `add`; it excludes the approximation. Any thread."""
+    `add`; it excludes the approximation. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.div(cute.Float32(3), cute.Float32(2))))[1, 1]()
+    1.5
+    """
     fast = rounding is None and (fastmath or approx)
     if _approximate(fast, a) and _approximate(fast, b):
         return elementwise(isa.div_full, a, b)
@@ -211,13 +263,21 @@ def div(
 @traced
 def absf(a: MathOperand, fastmath: bool = False) -> Any:
     """Compute the magnitude of `a`, which holds floats; integers are an error. fastmath: accepted; it changes nothing.
-    Any thread."""
+    Any thread.
+
+    >>> cute.simulate(lambda: print(cute.absf(cute.Float32(-2))))[1, 1]()
+    2.0
+    """
     return elementwise("abs", _checked(a, True, "absf"))
 
 
 @traced
 def absi(a: MathOperand) -> Any:
-    """Compute the magnitude of `a`, which holds integers; floats are an error. Any thread."""
+    """Compute the magnitude of `a`, which holds integers; floats are an error. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.absi(cute.Int32(-2))))[1, 1]()
+    2
+    """
     return elementwise("abs", _checked(a, False, "absi"))
 
 
@@ -231,7 +291,11 @@ def _checked(a: Any, floats: bool, what: str) -> Any:
 @traced
 def isnormal(a: MathOperand, fastmath: bool = False) -> Any:
     """Return whether `a` is neither zero, subnormal, infinite nor a NaN (Boolean). fastmath: accepted; it changes
-    nothing. Any thread."""
+    nothing. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.isnormal(cute.Float32(1))))[1, 1]()
+    True
+    """
     dtype = a.dtype if isinstance(a, TensorSSA) else seam.current().type_of(a)
     least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0  # type: ignore[no-untyped-call]
     big = elementwise(">=", elementwise("abs", a), least if dtype.is_float else 1)
@@ -240,7 +304,11 @@ def isnormal(a: MathOperand, fastmath: bool = False) -> Any:
 
 @traced
 def ipowi(base: MathOperand, exponent: int) -> Any:
-    """Raise `base`, an integer, to `exponent`, a static integer of at least 0. Any thread."""
+    """Raise `base`, an integer, to `exponent`, a static integer of at least 0. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.ipowi(cute.Int32(2), 5)))[1, 1]()
+    32
+    """
     if type(exponent) is not int or exponent < 0:
         raise CuteError(f"ipowi: exponent {exponent!r} must be a static integer of at least 0{how_static(exponent)}")
     return _whole_power(_checked(base, False, "ipowi"), exponent, 1)
@@ -249,7 +317,11 @@ def ipowi(base: MathOperand, exponent: int) -> Any:
 @traced
 def fpowi(base: MathOperand, exponent: int, fastmath: bool = False) -> Any:
     """Raise `base`, a float, to `exponent`, a static integer, by multiplications. fastmath: accepted; it changes
-    nothing. Any thread."""
+    nothing. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.fpowi(cute.Float32(2), 5)))[1, 1]()
+    32.0
+    """
     if type(exponent) is not int:
         raise CuteError(f"fpowi: exponent {exponent!r} must be a static integer{how_static(exponent)}")
     power = _whole_power(_checked(base, True, "fpowi"), builtins.abs(exponent), 1.0)
@@ -266,14 +338,22 @@ def _whole_power(base: Any, n: int, one: Any) -> Any:
 
 @traced
 def sincos(a: MathOperand, fastmath: bool = False) -> tuple[Any, Any]:
-    """Compute (sin(`a`), cos(`a`)), `a` in radians. fastmath: as for `sin`. Any thread."""
+    """Compute (sin(`a`), cos(`a`)), `a` in radians. fastmath: as for `sin`. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.sincos(cute.Float32(0))))[1, 1]()
+    (Float32(0.0), Float32(1.0))
+    """
     return sin(a, fastmath), cos(a, fastmath)
 
 
 @traced
 def pow(a: MathOperand, b: MathOperand, fastmath: bool = False) -> Any:
     """Compute `a` ** `b`. fastmath: allow 2 ** (b * log2(a)) by PTX ex2.approx and lg2.approx, for positive `a` of at
-    most 32 bits. Any thread."""
+    most 32 bits. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.pow(cute.Float32(2), cute.Float32(3))))[1, 1]()
+    8.0
+    """
     if _approximate(fastmath, a):
         return _in_float32(lambda x: _issue(isa.ex2_approx)(elementwise("mul", _issue(isa.lg2_approx)(x), b)), a)
     return elementwise("pow", a, b)
@@ -281,27 +361,43 @@ def pow(a: MathOperand, b: MathOperand, fastmath: bool = False) -> Any:
 
 @traced
 def atan2(y: MathOperand, x: MathOperand) -> Any:
-    """Compute the angle of the point (`x`, `y`) in radians, from -pi to pi. Any thread."""
+    """Compute the angle of the point (`x`, `y`) in radians, from -pi to pi. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.atan2(cute.Float32(0), cute.Float32(1))))[1, 1]()
+    0.0
+    """
     return elementwise("atan2", y, x)
 
 
 @traced
 def fma(a: MathOperand, b: MathOperand, c: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` * `b` + `c`, rounded once (16-bit floats: in Float32, then to 16 bits). rounding: as for `add`. Any
-    thread."""
+    thread.
+
+    >>> cute.simulate(lambda: print(cute.fma(cute.Float32(3), cute.Float32(2), cute.Float32(1))))[1, 1]()
+    7.0
+    """
     return _rounded("fma", rounding, a, b, c)
 
 
 @traced
 def copysign(magnitude: MathOperand, sign: MathOperand) -> Any:
-    """Return `magnitude` the sign of `sign`. Any thread."""
+    """Return `magnitude` the sign of `sign`. Any thread.
+
+    >>> cute.simulate(lambda: print(cute.copysign(cute.Float32(2), cute.Float32(-1))))[1, 1]()
+    -2.0
+    """
     return elementwise("copysign", magnitude, sign)
 
 
 @traced
 def rem(a: MathOperand, b: MathOperand) -> Any:
     """Compute the remainder of `a` / `b` rounded towards zero: it has the sign of `a`, as of C's fmod (`%` has that of
-    `b`). Any thread."""
+    `b`). Any thread.
+
+    >>> cute.simulate(lambda: print(cute.rem(cute.Float32(-7), cute.Float32(3))))[1, 1]()
+    -1.0
+    """
     return elementwise("rem", a, b)
 
 
@@ -325,18 +421,32 @@ def _either(name: str, a: Any, b: Any, propagate_nan: bool) -> Any:
 @traced
 def max(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the greater of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
-    Any thread; of numbers on the host too."""
+    Any thread; of numbers on the host too.
+
+    >>> cute.simulate(lambda: print(cute.max(cute.Float32(2), cute.Float32(3))))[1, 1]()
+    3.0
+    """
     return _either("max", a, b, propagate_nan)
 
 
 @traced
 def min(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the lesser of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
-    Any thread; of numbers on the host too."""
+    Any thread; of numbers on the host too.
+
+    >>> cute.simulate(lambda: print(cute.min(cute.Float32(2), cute.Float32(3))))[1, 1]()
+    2.0
+    """
     return _either("min", a, b, propagate_nan)
 
 
 @traced
 def clamp(a: MathOperand, lo: MathOperand, hi: MathOperand) -> Any:
-    """Limit `a` to the range from `lo` to `hi`; of integers too. Any thread."""
+    """Limit `a` to the range from `lo` to `hi`; of integers too. Any thread.
+
+    >>> def kernel():
+    ...     print(cute.clamp(cute.Float32(5), cute.Float32(0), cute.Float32(1)))
+    >>> cute.simulate(kernel)[1, 1]()
+    1.0
+    """
     return elementwise("min", elementwise("max", a, lo), hi)

@@ -34,6 +34,9 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     so do its parts and pointers; a launch does not. An array that is not writeable gives a tensor that may only be
     read. CuteError: an array without a dimension, and one that is not what lies in its memory (a mask, torch's negative
     or conjugate bit, bytes in another order, a fake or meta tensor).
+
+    >>> cute.runtime.from_dlpack(np.zeros((4, 8), np.float32), assumed_align=4)
+    Tensor(ptr<Float32, gmem, align 4>, (4,8):(8,1))
     """
     if RUNNING.backends:
         raise CuteError(
@@ -82,6 +85,10 @@ def remembered(function: Callable[..., Any]) -> Any:
     tuple, nested or not, of its arrays, tensors, atoms, pointers, layouts, numbers and kernels; what gives anything
     else, as a list, runs each time. Nothing is learnt of a call with the same array twice. It keeps no array.
     CuteError: it is no function.
+
+    >>> as_tensor = cute.runtime.remembered(lambda x: cute.runtime.from_dlpack(x))
+    >>> as_tensor(np.zeros((2, 3), np.float32)).layout
+    (2,3):(3,1)
     """
     if not callable(function):
         raise CuteError(f"remembered: {function!r} is no function")
@@ -111,6 +118,9 @@ def make_fake_tensor(
     dtype: its element type. shape, stride: ints are static; a `cute.SymInt`, or a number like `Int32(1024)`, stands for
     a value known only at run time, with the divisibility that it states. memspace: an AddressSpace, by default global
     memory. assumed_align: bytes that the address will be a multiple of (default: one element's).
+
+    >>> cute.runtime.make_fake_tensor(cute.Float16, (cute.sym_int(), 64), stride=(64, 1))
+    Tensor(ptr<Float16, gmem, align 2>, (?,64):(64,1))
     """
     if not isinstance(dtype, DType):
         raise CuteError(f"make_fake_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
@@ -129,6 +139,9 @@ def make_fake_compact_tensor(
 
     dtype, shape, memspace, assumed_align: as there. stride_order: for each mode its place from the innermost (0)
     outwards; by default the first mode is innermost.
+
+    >>> cute.runtime.make_fake_compact_tensor(cute.Float16, (64, 8))
+    Tensor(ptr<Float16, gmem, align 2>, (64,8):(1,64))
     """
     shape = shape if isinstance(shape, tuple) else (shape,)
     if not isinstance(stride_order, (tuple, list, type(None))):
@@ -150,6 +163,10 @@ def pack(array: Any) -> Any:
 
     array: of ml_dtypes' int4, uint4, float4_e2m1fn, float6_e2m3fn or float6_e3m2fn, which have a byte for each element;
     the last axis must make whole bytes. `recast_tensor(from_dlpack(pack(x)), cute.Float4E2M1FN)` is the tensor.
+
+    >>> x = np.arange(8).reshape(2, 4).astype(cute.Float4E2M1FN.numpy)
+    >>> cute.runtime.pack(x).shape
+    (2, 2)
     """
     try:
         a = np.asarray(array)
@@ -164,7 +181,12 @@ def pack(array: Any) -> Any:
 
 def unpack(packed: Any, dtype: DType) -> Any:
     """Undo `pack`: give the elements of `packed`, a uint8 array, as an array of the NumPy type of `dtype`, a byte for
-    each. The last axis must make whole elements."""
+    each. The last axis must make whole elements.
+
+    >>> x = np.arange(8).reshape(2, 4).astype(cute.Float4E2M1FN.numpy)
+    >>> (cute.runtime.unpack(cute.runtime.pack(x), cute.Float4E2M1FN) == x).all()
+    np.True_
+    """
     if not isinstance(packed, np.ndarray) or packed.dtype != np.uint8:
         raise CuteError(f"unpack: packed {packed!r:.80} is no array of uint8")
     raw, width = packed, _narrow(dtype.numpy, "unpack").width

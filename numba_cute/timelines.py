@@ -224,6 +224,12 @@ def timeline(launch: Callable[..., Any], *args: Any, events: int = 1024, blocks:
         t.svg("run.svg")
 
     CuteError: no function; a number that is not positive; a prepared launch.
+
+    >>> def kernel():
+    ...     cute.range_push("work")
+    ...     cute.range_pop()
+    >>> cute.timeline(cute.simulate(kernel)[1, 32]).ranges[0].name
+    'work'
     """
     if not callable(launch):
         raise CuteError(f"timeline: launch {launch!r} is nothing to call; give kernel[grid, block] and its arguments")

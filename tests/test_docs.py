@@ -11,7 +11,7 @@ import pytest
 import numba_cute
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md"),
+PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md"),
                 *(ROOT / ".github").rglob("*.md")})  # fmt: skip
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -42,10 +42,11 @@ def test_links_of_a_page_resolve(page):
     assert not bad
 
 
-def test_the_index_leads_to_every_page_of_the_documentation():
-    index = ROOT / "docs" / "index.md"
-    linked = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
-    assert {*(ROOT / "docs").glob("*.md")} - linked == {index}
+@pytest.mark.parametrize("folder", sorted({p.parent for p in (ROOT / "docs").rglob("*.md")}), ids=relative)
+def test_the_index_leads_to_every_page_of_the_documentation(folder):
+    index = folder / "index.md"
+    linked = {(folder / link.partition("#")[0]).resolve() for link in links(index)}
+    assert {*folder.glob("*.md")} - linked == {index}
 
 
 GLOSSARY = ROOT / "docs" / "glossary.md"

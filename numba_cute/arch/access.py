@@ -98,6 +98,10 @@ def load(
     "evict_normal", "evict_first", "evict_last", "evict_no_allocate" or "evict_unchanged". level_prefetch_size:
     "size_64b", "size_128b" or "size_256b". ss: of a pointer to shared memory "cta", or "cluster" where it is a peer's
     address (sm_90). PTX ld, sm_70; cache hints, of global memory alone, sm_80.
+
+    >>> x = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32))
+    >>> cute.simulate(lambda x: print(arch.load(x.iterator + 2, cute.Float32)))[1, 1](x)
+    2.0
     """
     space, width = space_of(ptr, ss, "load"), _element(dtype, count, "load")
     _choice(cop, ("ca", "cg", "cs", "lu", "cv"), "cop", "load")
@@ -123,6 +127,11 @@ def store(
     ptr: a Pointer to global or shared memory, aligned to all that is stored. sem: None, "relaxed" or "release". cop:
     "wb", "cg", "cs" or "wt". scope, level1_eviction_priority, ss: as for `load`. PTX st, sm_70; cache hints, of global
     memory alone, sm_80.
+
+    >>> seen = np.zeros(2, np.int32)
+    >>> cute.simulate(lambda x: arch.store(x.iterator + 1, cute.Int32(7)))[1, 1](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([0, 7], dtype=int32)
     """
     space = space_of(ptr, ss, "store")
     check_writable(ptr, "store")

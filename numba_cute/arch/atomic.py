@@ -71,6 +71,13 @@ def atomic_add(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None
     ptr: a Pointer to global or shared memory, to Int32, Uint32, Int64, Uint64, Float32 (in global memory subnormal
     numbers count as zero), Float64, Float16 or BFloat16 (sm_90). sem: "relaxed" (the default), "acquire", "release" or
     "acq_rel". scope: "gpu" (the default), "cta", "cluster" (sm_90) or "sys". PTX atom.add, sm_70.
+
+    >>> seen = np.zeros(1, np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_add(x.iterator, 1)
+    >>> cute.simulate(kernel)[2, 32](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([64], dtype=int32)
     """
     return _updated(ptr, val, "add", sem, scope, (*_INTEGERS, *_FLOATS))
 
@@ -78,42 +85,90 @@ def atomic_add(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None
 @traced
 def atomic_min(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the smaller of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
-    sem, scope: as for `atomic_add`. Any thread. PTX atom.min, sm_70."""
+    sem, scope: as for `atomic_add`. Any thread. PTX atom.min, sm_70.
+
+    >>> seen = np.array([9], np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_min(x.iterator, arch.lane_idx())
+    >>> cute.simulate(kernel)[1, 4](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([0], dtype=int32)
+    """
     return _updated(ptr, val, "min", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_max(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the greater of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
-    sem, scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70."""
+    sem, scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70.
+
+    >>> seen = np.zeros(1, np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_max(x.iterator, arch.lane_idx())
+    >>> cute.simulate(kernel)[2, 32](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([31], dtype=int32)
+    """
     return _updated(ptr, val, "max", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_and(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Clear the bits that `val` lacks in what `ptr` points to, an integer of 32 or 64 bits; return what was there
-    before. sem, scope: as for `atomic_add`. Any thread. PTX atom.and, sm_70."""
+    before. sem, scope: as for `atomic_add`. Any thread. PTX atom.and, sm_70.
+
+    >>> seen = np.array([15], np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_and(x.iterator, ~(1 << arch.lane_idx()))
+    >>> cute.simulate(kernel)[1, 2](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([12], dtype=int32)
+    """
     return _updated(ptr, val, "and", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_or(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Set the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
-    scope: as for `atomic_add`. Any thread. PTX atom.or, sm_70."""
+    scope: as for `atomic_add`. Any thread. PTX atom.or, sm_70.
+
+    >>> seen = np.zeros(1, np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_or(x.iterator, 1 << arch.lane_idx())
+    >>> cute.simulate(kernel)[1, 4](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([15], dtype=int32)
+    """
     return _updated(ptr, val, "or", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_xor(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Flip the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
-    scope: as for `atomic_add`. Any thread. PTX atom.xor, sm_70."""
+    scope: as for `atomic_add`. Any thread. PTX atom.xor, sm_70.
+
+    >>> seen = np.array([0], np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_xor(x.iterator, 1)
+    >>> cute.simulate(kernel)[1, 3](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([1], dtype=int32)
+    """
     return _updated(ptr, val, "xor", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_exch(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Put `val` where `ptr` points to, a number of 32 or 64 bits; return what was there before. sem, scope: as for
-    `atomic_add`. Any thread. PTX atom.exch, sm_70."""
+    `atomic_add`. Any thread. PTX atom.exch, sm_70.
+
+    >>> seen = np.array([0], np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_exch(x.iterator, 5)
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([5], dtype=int32)
+    """
     types = (*_INTEGERS, dtypes.Float32, dtypes.Float64)
     p, order = _checked(ptr, types, "atomic_exch"), _order(sem, scope, "atomic_exch", _ALL)
     how = {"space": space_of(p, None, "atomic_exch"), "op": "exch", "type": f"b{p.dtype.width}", **order}
@@ -123,7 +178,15 @@ def atomic_exch(ptr: Pointer, val: Any, sem: str | None = None, scope: str | Non
 @traced
 def atomic_cas(ptr: Pointer, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Put `val` where `ptr` points to if the bits of `cmp` are there; return what was there before. ptr: to a number of
-    16, 32 or 64 bits. sem, scope: as for `atomic_add`. Any thread. PTX atom.cas, sm_70."""
+    16, 32 or 64 bits. sem, scope: as for `atomic_add`. Any thread. PTX atom.cas, sm_70.
+
+    >>> seen = np.array([0], np.int32)
+    >>> def kernel(x):
+    ...     arch.atomic_cas(x.iterator, 0, 5)
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([5], dtype=int32)
+    """
     types = (*_INTEGERS, dtypes.Int16, dtypes.Uint16, *_FLOATS)
     p, order = _checked(ptr, types, "atomic_cas"), _order(sem, scope, "atomic_cas", _ALL)
     how = {"space": space_of(p, None, "atomic_cas"), "width": p.dtype.width, **order}
@@ -167,6 +230,13 @@ def atomic_fmax(
     A NaN whose sign bit is clear counts as more than all numbers; others are not allowed. sign_bit: the sign bit of
     `val` if it is known (True: set), which saves a branch. sem, scope: as for `atomic_add`. Any thread. PTX
     atom.max.s32, atom.min.u32, sm_70.
+
+    >>> seen = np.array([1.5], np.float32)
+    >>> def kernel(x):
+    ...     arch.atomic_fmax(x.iterator, cute.Float32(2))
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([2.], dtype=float32)
     """
     return _float_extreme(ptr, val, "max", sign_bit, sem, scope)
 
@@ -176,7 +246,15 @@ def atomic_fmin(
     ptr: Pointer, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
     """Keep the smaller of `val` and the Float32 that `ptr` points to; return what was there before. sign_bit, and NaNs:
-    as for `atomic_fmax`. sem, scope: as for `atomic_add`. Any thread. PTX atom.min.s32, atom.max.u32, sm_70."""
+    as for `atomic_fmax`. sem, scope: as for `atomic_add`. Any thread. PTX atom.min.s32, atom.max.u32, sm_70.
+
+    >>> seen = np.array([1.5], np.float32)
+    >>> def kernel(x):
+    ...     arch.atomic_fmin(x.iterator, cute.Float32(2))
+    >>> cute.simulate(kernel)[1, 1](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([1.5], dtype=float32)
+    """
     return _float_extreme(ptr, val, "min", sign_bit, sem, scope)
 
 
@@ -218,6 +296,13 @@ def red(ptr: Pointer, val: Any, op: str, dtype: Any, sem: str | None = None, sco
     "umin", "umax", "and", "or", "xor", and of "u32" "inc", "dec"; "min" and "max" of 16-bit floats only in tuples. val:
     a number, or a tuple or vector of 2 or 4 (8 of "f16", "bf16") in global memory, combined element by element (sm_90).
     sem: "relaxed" (the default) or "release". scope: as for `atomic_add`. PTX red, sm_70; bf16 sm_90.
+
+    >>> seen = np.array([0], np.int32)
+    >>> def kernel(x):
+    ...     arch.red(x.iterator, 1, "add", cute.Int32)
+    >>> cute.simulate(kernel)[1, 32](cute.runtime.from_dlpack(seen))
+    >>> seen
+    array([32], dtype=int32)
     """
     red_in(None, ptr, val, op, dtype, sem, scope)
 

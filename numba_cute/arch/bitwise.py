@@ -26,6 +26,9 @@ def prmt(src: Int, src_reg_shifted: Any, prmt_indices: Int) -> Any:
 
     src: the word of bytes 0 to 3; src_reg_shifted: that of bytes 4 to 7. prmt_indices: its hexadecimal digit i names
     the byte that becomes byte i; with 8 added to the digit, that byte's sign bit fills it.
+
+    >>> cute.simulate(lambda: print(hex(arch.prmt(0x33221100, 0x77665544, 0x0123))))[1, 1]()
+    0x112233
     """
     return isa.prmt(Uint32(src), Uint32(src_reg_shifted), Uint32(prmt_indices))
 
@@ -33,7 +36,11 @@ def prmt(src: Int, src_reg_shifted: Any, prmt_indices: Int) -> Any:
 @traced
 def lop3(a: Int, b: Int, c: Int, lut: int) -> Any:
     """Apply any logical function of three bits to each bit of the words `a`, `b` and `c` (Uint32). lut: the function's
-    value for 0xF0, 0xCC and 0xAA, static, 0 to 255. PTX lop3, sm_70."""
+    value for 0xF0, 0xCC and 0xAA, static, 0 to 255. PTX lop3, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.lop3(12, 10, 0, 0xC0)))[1, 1]()
+    8
+    """
     if type(lut) is not int or not 0 <= lut <= 255:
         raise CuteError(f"lop3: lut {lut!r} must be a static number in [0, 255]{how_static(lut)}")
     return isa.lop3(Uint32(a), Uint32(b), Uint32(c), lut=lut)
@@ -48,6 +55,9 @@ def shf(a: Int, b: Int, shift: Int, kind: str = "l") -> Any:
 
     shift: how far, taken modulo 32, or at most 32 where `kind` says "clamp". kind: "l" or "clamp_left" (left, the high
     word), "r" or "clamp_right" (right, the low word).
+
+    >>> cute.simulate(lambda: print(hex(arch.shf(0x80000000, 1, 1))))[1, 1]()
+    0x0
     """
     if kind not in _SHIFTS:
         raise CuteError(f"shf: kind {kind!r} is none of {', '.join(map(repr, _SHIFTS))}")
@@ -70,7 +80,11 @@ def _signed(*operands: Any) -> bool:
 @traced
 def bfe(value: Int, start: Int, length: Int, signed: bool = False, width: int = 32) -> Any:
     """Extract the `length` bits of `value` from bit `start` on (Uint32), or with `signed` sign-extended (Int32). width:
-    32 or 64. PTX bfe, sm_70."""
+    32 or 64. PTX bfe, sm_70.
+
+    >>> cute.simulate(lambda: print(hex(arch.bfe(0xABCD, 4, 8))))[1, 1]()
+    0xbc
+    """
     word, number = _types("bfe", width)
     got = isa.bfe(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
@@ -79,7 +93,11 @@ def bfe(value: Int, start: Int, length: Int, signed: bool = False, width: int = 
 @traced
 def bfi(replacement: Any, value: Int, start: Int, length: Int, width: int = 32) -> Any:
     """Insert the low `length` bits of `replacement` into `value` from bit `start` on (Uint32). width: 32 or 64. PTX
-    bfi, sm_70."""
+    bfi, sm_70.
+
+    >>> cute.simulate(lambda: print(hex(arch.bfi(0xF, 0xABCD, 4, 4))))[1, 1]()
+    0xabfd
+    """
     word, _ = _types("bfi", width)
     return isa.bfi(word(replacement), word(value), Uint32(start), Uint32(length), width=width)
 
@@ -87,14 +105,22 @@ def bfi(replacement: Any, value: Int, start: Int, length: Int, width: int = 32) 
 @traced
 def bfind(value: Int, signed: bool = False, width: int = 32) -> Int32:
     """Find the highest bit set in `value`, or with `signed` the highest that differs from its sign: a bit number
-    (Int32), -1 if there is none. width: 32 or 64. PTX bfind, sm_70."""
+    (Int32), -1 if there is none. width: 32 or 64. PTX bfind, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.bfind(8)))[1, 1]()
+    3
+    """
     word, _ = _types("bfind", width)
     return Int32(isa.bfind(word(value), sign="s" if signed else "u", width=width))
 
 
 @traced
 def brev(value: Int, width: int = 32) -> Any:
-    """Reverse the order of the bits of `value` (Uint32). width: 32 or 64. PTX brev, sm_70."""
+    """Reverse the order of the bits of `value` (Uint32). width: 32 or 64. PTX brev, sm_70.
+
+    >>> cute.simulate(lambda: print(hex(arch.brev(1))))[1, 1]()
+    0x80000000
+    """
     word, _ = _types("brev", width)
     return isa.brev(word(value), width=width)
 
@@ -102,14 +128,22 @@ def brev(value: Int, width: int = 32) -> Any:
 @traced
 def clz(value: Int, width: int = 32) -> Int32:
     """Count the zero bits above the highest one set in `value` (Int32); of 0 there are `width`, which is 32 or 64. PTX
-    clz, sm_70."""
+    clz, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.clz(1)))[1, 1]()
+    31
+    """
     word, _ = _types("clz", width)
     return Int32(isa.clz(word(value), width=width))
 
 
 @traced
 def popc(value: Int, width: int = 32) -> Int32:
-    """Count the bits set in `value` (Int32). width: 32 or 64. PTX popc, sm_70."""
+    """Count the bits set in `value` (Int32). width: 32 or 64. PTX popc, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.popc(7)))[1, 1]()
+    3
+    """
     word, _ = _types("popc", width)
     return Int32(isa.popc(word(value), width=width))
 
@@ -117,7 +151,11 @@ def popc(value: Int, width: int = 32) -> Int32:
 @traced
 def mul_hi(a: Int, b: Int, signed: bool | None = None, width: int = 32) -> Any:
     """Multiply `a` and `b` and keep the high half of the product: Int32 if `signed`, else Uint32; by default it is if
-    neither is of an unsigned type. width: 32 or 64. PTX mul.hi, sm_70."""
+    neither is of an unsigned type. width: 32 or 64. PTX mul.hi, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.mul_hi(1 << 20, 1 << 20)))[1, 1]()
+    256
+    """
     word, number = _types("mul_hi", width)
     signed = _signed(a, b) if signed is None else signed
     got = isa.mul_hi(word(a), word(b), sign="s" if signed else "u", width=width)
@@ -127,20 +165,32 @@ def mul_hi(a: Int, b: Int, signed: bool | None = None, width: int = 32) -> Any:
 @traced
 def mul_wide(a: Int, b: Int, signed: bool | None = None) -> Any:
     """Multiply `a` and `b`, 32 bits each, and keep all 64 bits of the product (as Uint64). signed: whether they are
-    Int32, as by default if neither is of an unsigned type, or Uint32. PTX mul.wide, sm_70."""
+    Int32, as by default if neither is of an unsigned type, or Uint32. PTX mul.wide, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.mul_wide(1 << 20, 1 << 20)))[1, 1]()
+    1099511627776
+    """
     signed = _signed(a, b) if signed is None else signed
     return isa.mul_wide(Uint32(a), Uint32(b), sign="s" if signed else "u")
 
 
 @traced
 def add_sat_int(a: Int, b: Int) -> Int32:
-    """Add the Int32 `a` and `b`, clamping the sum where it would wrap. PTX add.sat.s32, sm_70."""
+    """Add the Int32 `a` and `b`, clamping the sum where it would wrap. PTX add.sat.s32, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.add_sat_int(2**31 - 1, 1)))[1, 1]()
+    2147483647
+    """
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="add"))
 
 
 @traced
 def sub_sat_int(a: Int, b: Int) -> Int32:
-    """Subtract the Int32 `b` from `a`, clamping the difference where it would wrap. PTX sub.sat.s32, sm_70."""
+    """Subtract the Int32 `b` from `a`, clamping the difference where it would wrap. PTX sub.sat.s32, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.sub_sat_int(-(2**31), 1)))[1, 1]()
+    -2147483648
+    """
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="sub"))
 
 
@@ -151,13 +201,21 @@ def _signed24(got: Any, signed: Any) -> Any:
 @traced
 def mul24(a: Int, b: Int, hi: bool = False, signed: bool = True) -> Any:
     """Multiply the low 24 bits of `a` and `b`. hi: keep bits 16 to 47 of the 48-bit product instead of its low word.
-    signed: whether the factors are signed (Int32, the default) or not (Uint32). PTX mul24, sm_70."""
+    signed: whether the factors are signed (Int32, the default) or not (Uint32). PTX mul24, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.mul24(3, 5)))[1, 1]()
+    15
+    """
     got = isa.mul24(Uint32(a), Uint32(b), part="hi" if hi else "lo", sign="s" if signed else "u")
     return _signed24(got, signed)
 
 
 @traced
 def mad24(a: Int, b: Int, c: Int, hi: bool = False, signed: bool = True) -> Any:
-    """Multiply as `mul24(a, b, hi, signed)` does, and add `c`. PTX mad24, sm_70."""
+    """Multiply as `mul24(a, b, hi, signed)` does, and add `c`. PTX mad24, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.mad24(3, 5, 1)))[1, 1]()
+    16
+    """
     part, sign = "hi" if hi else "lo", "s" if signed else "u"
     return _signed24(isa.mad24(Uint32(a), Uint32(b), Uint32(c), part=part, sign=sign), signed)

@@ -30,26 +30,42 @@ def _step(row: Instr, what: str, width: Any, words: tuple[Any, ...], takes: bool
 
 @traced
 def add_cc(a: Int, b: Int, width: int = 32) -> Any:
-    """Compute `a` + `b` and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX add.cc, sm_70."""
+    """Compute `a` + `b` and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX add.cc, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.add_cc(2**32 - 1, 1), arch.addc(0, 0)))[1, 1]()
+    0 1
+    """
     return _step(isa.add_carry, "add_cc", width, (a, b), False)
 
 
 @traced
 def addc(a: Int, b: Int, width: int = 32) -> Any:
-    """Compute `a` + `b` + the carry and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX addc.cc, sm_70."""
+    """Compute `a` + `b` + the carry and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX addc.cc, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.add_cc(2**32 - 1, 1), arch.addc(0, 0)))[1, 1]()
+    0 1
+    """
     return _step(isa.add_carry, "addc", width, (a, b), True)
 
 
 @traced
 def sub_cc(a: Int, b: Int, width: int = 32) -> Any:
-    """Compute `a` - `b` and set the carry to the borrow. width: 32 (Uint32) or 64 (Uint64). PTX sub.cc, sm_70."""
+    """Compute `a` - `b` and set the carry to the borrow. width: 32 (Uint32) or 64 (Uint64). PTX sub.cc, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.sub_cc(0, 1), arch.subc(0, 0)))[1, 1]()
+    4294967295 4294967295
+    """
     return _step(isa.sub_borrow, "sub_cc", width, (a, b), False)
 
 
 @traced
 def subc(a: Int, b: Int, width: int = 32) -> Any:
     """Compute `a` - `b` - the borrow and set the carry to the borrow. width: 32 (Uint32) or 64 (Uint64). PTX subc.cc,
-    sm_70."""
+    sm_70.
+
+    >>> cute.simulate(lambda: print(arch.sub_cc(0, 1), arch.subc(0, 0)))[1, 1]()
+    4294967295 4294967295
+    """
     return _step(isa.sub_borrow, "subc", width, (a, b), True)
 
 

@@ -170,7 +170,11 @@ def cvt_f32x2_bf16x2(src_vec2: Any) -> Any:
 @traced
 def cvt_f32_tf32(src_f32: Any) -> Any:
     """Round the Float32 `src_f32` to the 10 digits of tf32, to nearest, ties away from zero: what a register of a tf32
-    matrix operand holds (as Float32). Any thread. PTX cvt.rna.tf32.f32, sm_80."""
+    matrix operand holds (as Float32). Any thread. PTX cvt.rna.tf32.f32, sm_80.
+
+    >>> cute.simulate(lambda: print(arch.cvt_f32_tf32(cute.Float32(1))))[1, 1]()
+    1.0
+    """
     return bitcast(isa.cvt_rna_tf32_f32(Float32(src_f32)), Uint32, Float32)
 
 

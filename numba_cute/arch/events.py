@@ -39,7 +39,13 @@ def range_pop() -> None:
 @traced
 def mark(name: str, payload: Int | None = None) -> None:
     """Tell a timeline that this warp has come to what `name`, a static text, says. payload: an integer to show with it.
-    Any thread, as `range_push`. Raises CuteError for a name that is no text. PTX as there."""
+    Any thread, as `range_push`. Raises CuteError for a name that is no text. PTX as there.
+
+    >>> def kernel():
+    ...     cute.mark("seen")
+    >>> cute.timeline(cute.simulate(kernel)[1, 32]).events[0].name
+    'seen'
+    """
     _tell(MARK, name, payload, "mark")
 
 

@@ -34,74 +34,136 @@ def _xyz(register: str) -> tuple[Int32, Int32, Int32]:
 
 @traced
 def thread_idx() -> tuple[Int32, Int32, Int32]:
-    """Return the thread's (x, y, z) in its block. PTX %tid."""
+    """Return the thread's (x, y, z) in its block. PTX %tid.
+
+    >>> cute.simulate(lambda: print(arch.thread_idx()))[1, 1]()
+    (Int32(0), Int32(0), Int32(0))
+    """
     return _xyz("tid")
 
 
 @traced
 def block_dim() -> tuple[Int32, Int32, Int32]:
-    """Return the threads of a block in (x, y, z). PTX %ntid."""
+    """Return the threads of a block in (x, y, z). PTX %ntid.
+
+    >>> cute.simulate(lambda: print(arch.block_dim()))[2, 1]()
+    (Int32(1), Int32(1), Int32(1))
+    (Int32(1), Int32(1), Int32(1))
+    """
     return _xyz("ntid")
 
 
 @traced
 def block_idx() -> tuple[Int32, Int32, Int32]:
-    """Return the block's (x, y, z) in the grid. PTX %ctaid."""
+    """Return the block's (x, y, z) in the grid. PTX %ctaid.
+
+    >>> cute.simulate(lambda: print(arch.block_idx()))[2, 1]()
+    (Int32(0), Int32(0), Int32(0))
+    (Int32(1), Int32(0), Int32(0))
+    """
     return _xyz("ctaid")
 
 
 @traced
 def grid_dim() -> tuple[Int32, Int32, Int32]:
-    """Return the blocks of the grid in (x, y, z). PTX %nctaid."""
+    """Return the blocks of the grid in (x, y, z). PTX %nctaid.
+
+    >>> cute.simulate(lambda: print(arch.grid_dim()))[1, 1]()
+    (Int32(1), Int32(1), Int32(1))
+    """
     return _xyz("nctaid")
 
 
 @traced
 def cluster_idx() -> tuple[Int32, Int32, Int32]:
-    """Return the cluster's (x, y, z) in the grid. PTX %clusterid, sm_90."""
+    """Return the cluster's (x, y, z) in the grid. PTX %clusterid, sm_90.
+
+    >>> cute.simulate(lambda: print(arch.cluster_idx()), cluster=2)[4, 1]()
+    (Int32(0), Int32(0), Int32(0))
+    (Int32(0), Int32(0), Int32(0))
+    (Int32(1), Int32(0), Int32(0))
+    (Int32(1), Int32(0), Int32(0))
+    """
     return _xyz("clusterid")
 
 
 @traced
 def cluster_dim() -> tuple[Int32, Int32, Int32]:
-    """Return the clusters of the grid in (x, y, z). PTX %nclusterid, sm_90."""
+    """Return the clusters of the grid in (x, y, z). PTX %nclusterid, sm_90.
+
+    >>> cute.simulate(lambda: print(arch.cluster_dim()), cluster=2)[4, 1]()
+    (Int32(2), Int32(1), Int32(1))
+    (Int32(2), Int32(1), Int32(1))
+    (Int32(2), Int32(1), Int32(1))
+    (Int32(2), Int32(1), Int32(1))
+    """
     return _xyz("nclusterid")
 
 
 @traced
 def block_in_cluster_idx() -> tuple[Int32, Int32, Int32]:
-    """Return the block's (x, y, z) in its cluster. PTX %cluster_ctaid, sm_90."""
+    """Return the block's (x, y, z) in its cluster. PTX %cluster_ctaid, sm_90.
+
+    >>> cute.simulate(lambda: print(arch.block_in_cluster_idx()), cluster=2)[2, 1]()
+    (Int32(0), Int32(0), Int32(0))
+    (Int32(1), Int32(0), Int32(0))
+    """
     return _xyz("cluster_ctaid")
 
 
 @traced
 def block_in_cluster_dim() -> tuple[Int32, Int32, Int32]:
-    """Return the blocks of a cluster in (x, y, z). PTX %cluster_nctaid, sm_90."""
+    """Return the blocks of a cluster in (x, y, z). PTX %cluster_nctaid, sm_90.
+
+    >>> cute.simulate(lambda: print(arch.block_in_cluster_dim()), cluster=2)[2, 1]()
+    (Int32(2), Int32(1), Int32(1))
+    (Int32(2), Int32(1), Int32(1))
+    """
     return _xyz("cluster_nctaid")
 
 
 @traced
 def block_idx_in_cluster() -> Int32:
-    """Return the block's rank in its cluster, x fastest. PTX %cluster_ctarank, sm_90."""
+    """Return the block's rank in its cluster, x fastest. PTX %cluster_ctarank, sm_90.
+
+    >>> cute.simulate(lambda: print(arch.block_idx_in_cluster()), cluster=2)[2, 1]()
+    0
+    1
+    """
     return Int32(isa.sreg_cluster(register="cluster_ctarank"))
 
 
 @traced
 def cluster_size() -> Int32:
-    """Return the number of blocks in a cluster. PTX %cluster_nctarank, sm_90."""
+    """Return the number of blocks in a cluster. PTX %cluster_nctarank, sm_90.
+
+    >>> cute.simulate(lambda: print(arch.cluster_size()), cluster=2)[2, 1]()
+    2
+    2
+    """
     return Int32(isa.sreg_cluster(register="cluster_nctarank"))
 
 
 @traced
 def lane_idx() -> Int32:
-    """Return the thread's lane in its warp, 0 to 31. PTX %laneid."""
+    """Return the thread's lane in its warp, 0 to 31. PTX %laneid.
+
+    >>> cute.simulate(lambda: cute.printf("{}", arch.lane_idx()))[1, 3]()
+    0
+    1
+    2
+    """
     return Int32(isa.sreg(register="laneid"))
 
 
 @traced
 def warp_idx() -> Int32:
     """Return the warp's index in its block: the thread's linear index // 32. It is the same in all lanes, but the
-    compiler knows that only after `make_warp_uniform`."""
+    compiler knows that only after `make_warp_uniform`.
+
+    >>> cute.simulate(lambda: print(arch.warp_idx()))[1, 1]()
+    0
+    """
     x, y, z = thread_idx()
     nx, ny, _ = block_dim()
     warp: Int32 = quotient(x + nx * (y + ny * z), WARP_SIZE)
@@ -110,13 +172,21 @@ def warp_idx() -> Int32:
 
 @traced
 def dynamic_smem_size() -> Int32:
-    """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size."""
+    """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size.
+
+    >>> cute.simulate(lambda: print(arch.dynamic_smem_size()))[1, 1, 0, 1024]()
+    1024
+    """
     return Int32(isa.sreg(register="dynamic_smem_size"))
 
 
 @traced
 def total_smem_size() -> Int32:
-    """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size."""
+    """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size.
+
+    >>> cute.simulate(lambda: print(arch.total_smem_size()))[1, 1, 0, 1024]()
+    1024
+    """
     return Int32(isa.sreg(register="total_smem_size"))
 
 
@@ -158,37 +228,67 @@ def globaltimer() -> Any:
 
 @traced
 def lanemask_eq() -> Uint32:
-    """Return the bit of this lane alone (Uint32). PTX %lanemask_eq."""
+    """Return the bit of this lane alone (Uint32). PTX %lanemask_eq.
+
+    >>> cute.simulate(lambda: cute.printf("{}", arch.lanemask_eq()))[1, 3]()
+    1
+    2
+    4
+    """
     return Uint32(isa.lanemask(lanes="eq"))
 
 
 @traced
 def lanemask_le() -> Uint32:
-    """Return the bits of this lane and of those below (Uint32). PTX %lanemask_le."""
+    """Return the bits of this lane and of those below (Uint32). PTX %lanemask_le.
+
+    >>> cute.simulate(lambda: cute.printf("{}", arch.lanemask_le()))[1, 3]()
+    1
+    3
+    7
+    """
     return Uint32(isa.lanemask(lanes="le"))
 
 
 @traced
 def lanemask_lt() -> Uint32:
-    """Return the bits of the lanes below this one (Uint32). PTX %lanemask_lt."""
+    """Return the bits of the lanes below this one (Uint32). PTX %lanemask_lt.
+
+    >>> cute.simulate(lambda: cute.printf("{}", arch.lanemask_lt()))[1, 3]()
+    0
+    1
+    3
+    """
     return Uint32(isa.lanemask(lanes="lt"))
 
 
 @traced
 def lanemask_ge() -> Uint32:
-    """Return the bits of this lane and of those above (Uint32). PTX %lanemask_ge."""
+    """Return the bits of this lane and of those above (Uint32). PTX %lanemask_ge.
+
+    >>> cute.simulate(lambda: print(hex(arch.lanemask_ge())))[1, 1]()
+    0xffffffff
+    """
     return Uint32(isa.lanemask(lanes="ge"))
 
 
 @traced
 def lanemask_gt() -> Uint32:
-    """Return the bits of the lanes above this one (Uint32). PTX %lanemask_gt."""
+    """Return the bits of the lanes above this one (Uint32). PTX %lanemask_gt.
+
+    >>> cute.simulate(lambda: print(hex(arch.lanemask_gt())))[1, 1]()
+    0xfffffffe
+    """
     return Uint32(isa.lanemask(lanes="gt"))
 
 
 @traced
 def warpsize() -> Int32:
-    """Read the lanes of a warp, 32, at run time; `WARP_SIZE` is static. PTX WARP_SZ."""
+    """Read the lanes of a warp, 32, at run time; `WARP_SIZE` is static. PTX WARP_SZ.
+
+    >>> cute.simulate(lambda: print(arch.warpsize()))[1, 1]()
+    32
+    """
     return Int32(isa.warp_size())
 
 

@@ -126,7 +126,17 @@ def mbarrier_wait(mbar_ptr: Pointer | Int, phase: Int, scope: str = "cta") -> No
 @traced
 def mbarrier_try_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
     """Wait for a bounded time until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, and
-    tell whether it has. Any thread. PTX mbarrier.try_wait, sm_90."""
+    tell whether it has. Any thread. PTX mbarrier.try_wait, sm_90.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive(bar)
+    ...     print(arch.mbarrier_try_wait(bar, 0))
+    >>> cute.simulate(kernel)[1, 1]()
+    True
+    """
     return as_bool(isa.mbarrier_try_wait_parity(_address(mbar_ptr, "mbarrier_try_wait"), Uint32(phase)))
 
 
@@ -148,5 +158,15 @@ def mbarrier_conditional_try_wait(cond: Int, mbar_ptr: Pointer | Int, phase: Int
 @traced
 def mbarrier_test_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
     """Return whether the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, without waiting. Any
-    thread. PTX mbarrier.test_wait, sm_80."""
+    thread. PTX mbarrier.test_wait, sm_80.
+
+    >>> def kernel():
+    ...     bar = arch.alloc_smem(cute.Int64, 1)
+    ...     arch.mbarrier_init(bar, 1)
+    ...     arch.mbarrier_init_fence()
+    ...     arch.mbarrier_arrive(bar)
+    ...     print(arch.mbarrier_test_wait(bar, 0), arch.mbarrier_test_wait(bar, 1))
+    >>> cute.simulate(kernel)[1, 1]()
+    True False
+    """
     return as_bool(isa.mbarrier_test_wait_parity(_address(mbar_ptr, "mbarrier_test_wait"), Uint32(phase)))

@@ -43,21 +43,36 @@ def _arith(op: str, a: Any, b: Any, rnd: Any, ftz: Any) -> Any:
 @traced
 def add_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Add the pairs `src_a` and `src_b` of Float32, each a tuple (low, high). rnd: "rn" (to nearest even, the default),
-    "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX add.f32x2, sm_100."""
+    "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX add.f32x2, sm_100.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.add_packed_f32x2(a, b)), arch="sm_100a")[1, 1]()
+    (Float32(4.0), Float32(6.0))
+    """
     return _arith("add", src_a, src_b, rnd, ftz)
 
 
 @traced
 def sub_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Subtract the pair `src_b` from `src_a` of Float32, each a tuple (low, high). rnd: "rn" (to nearest even, the
-    default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX sub.f32x2, sm_100."""
+    default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX sub.f32x2, sm_100.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.sub_packed_f32x2(a, b)), arch="sm_100a")[1, 1]()
+    (Float32(-2.0), Float32(-2.0))
+    """
     return _arith("sub", src_a, src_b, rnd, ftz)
 
 
 @traced
 def mul_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Multiply the pairs `src_a` and `src_b` of Float32, each a tuple (low, high). rnd: "rn" (to nearest even, the
-    default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX mul.f32x2, sm_100."""
+    default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX mul.f32x2, sm_100.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.mul_packed_f32x2(a, b)), arch="sm_100a")[1, 1]()
+    (Float32(3.0), Float32(8.0))
+    """
     return _arith("mul", src_a, src_b, rnd, ftz)
 
 
@@ -65,7 +80,12 @@ def mul_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False)
 def fma_packed_f32x2(src_a: Any, src_b: Any, src_c: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Compute `src_a` * `src_b` + `src_c` of pairs of Float32, each a tuple (low, high), rounded once. rnd: "rn" (to
     nearest even, the default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX fma.f32x2,
-    sm_100."""
+    sm_100.
+
+    >>> a, b = (cute.Float32(1), cute.Float32(2)), (cute.Float32(3), cute.Float32(4))
+    >>> cute.simulate(lambda: print(arch.fma_packed_f32x2(a, b, b)), arch="sm_100a")[1, 1]()
+    (Float32(6.0), Float32(12.0))
+    """
     what = "fma_packed_f32x2"
     return isa.fma_f32x2(
         _pair(src_a, what, "src_a"), _pair(src_b, what, "src_b"), _pair(src_c, what, "src_c"),

@@ -23,6 +23,9 @@ def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = 
     Each line of a kernel that calls this makes one allocation (of a traced function, each call of it). element_type: an
     element type. size_in_elems: a static number, at least 1. alignment: bytes, a power of two up to 1024; the element's
     size by default.
+
+    >>> cute.simulate(lambda: print(arch.alloc_smem(cute.Float32, 4)))[1, 1]()
+    ptr<Float32, smem, align 4>
     """
     if not isinstance(element_type, DType):
         raise CuteError(f"alloc_smem: element_type {element_type!r} is not an element type; use one like cute.Float32")
@@ -46,6 +49,9 @@ def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
     element_type: the type to point to. alignment: what the Pointer is to promise, in bytes: a power of two up to 1024,
     the default. The launch must provide as much as the kernel uses (its `smem` argument), and nothing else may allocate
     from it.
+
+    >>> cute.simulate(lambda: print(arch.get_dyn_smem(cute.Float32)))[1, 1, 0, 1024]()
+    ptr<Float32, smem, align 1024>
     """
     if not isinstance(element_type, DType):
         raise CuteError(f"get_dyn_smem: element_type {element_type!r} is not an element type")
@@ -56,7 +62,11 @@ def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
 
 @traced
 def get_dyn_smem_size() -> Int32:
-    """Return the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70."""
+    """Return the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.get_dyn_smem_size()))[1, 1, 0, 1024]()
+    1024
+    """
     return Int32(dynamic_smem_size())
 
 

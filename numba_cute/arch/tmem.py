@@ -32,13 +32,21 @@ def _capacity(compute_capability: str, what: str) -> int:
 @traced
 def get_max_tmem_alloc_cols(compute_capability: str) -> int:
     """Return the columns of tensor memory of a target, 512. compute_capability: a target with tensor memory, such as
-    "sm_100"; others are errors."""
+    "sm_100"; others are errors.
+
+    >>> arch.get_max_tmem_alloc_cols("sm_100")
+    512
+    """
     return _capacity(compute_capability, "get_max_tmem_alloc_cols")
 
 
 @traced
 def get_min_tmem_alloc_cols(compute_capability: str) -> int:
-    """Return the fewest columns that one allocation takes, 32. compute_capability: as for `get_max_tmem_alloc_cols`."""
+    """Return the fewest columns that one allocation takes, 32. compute_capability: as for `get_max_tmem_alloc_cols`.
+
+    >>> arch.get_min_tmem_alloc_cols("sm_100")
+    32
+    """
     _capacity(compute_capability, "get_min_tmem_alloc_cols")
     return _LEAST
 

@@ -60,7 +60,11 @@ def elect_one() -> Any:
 @traced
 def make_warp_uniform(value: Number) -> Int32:
     """Broadcast `value` (an integer of 32 bits) from lane 0, so that the compiler knows it to be the same in the whole
-    warp. All 32 lanes. PTX shfl.sync.idx, sm_70."""
+    warp. All 32 lanes. PTX shfl.sync.idx, sm_70.
+
+    >>> cute.simulate(lambda: print(arch.make_warp_uniform(arch.warp_idx())))[1, 1]()
+    0
+    """
     return Int32(isa.shfl_sync(Uint32(value), Uint32(0), Uint32(31), mode="idx"))
 
 
@@ -86,6 +90,13 @@ def shuffle_sync(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_cla
     undefined if `mask` lacks it. mask: a bit for each lane that takes part. mask_and_clamp: PTX's operand c, which
     splits the warp into segments: the segment mask in bits 8 to 12, the last lane in bits 0 to 4. PTX shfl.sync.idx,
     sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.shuffle_sync(arch.lane_idx(), 5)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([5, 5, 5, 5], dtype=int32)
     """
     return _shuffle(value, offset, mask, mask_and_clamp, "idx")
 
@@ -93,21 +104,45 @@ def shuffle_sync(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_cla
 @traced
 def shuffle_sync_up(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 0) -> Any:
     """Read `value` of the lane that stands `offset` before this one; its own where there is none. mask and
-    mask_and_clamp: as for `shuffle_sync`; the clamp is here the first lane. PTX shfl.sync.up, sm_70."""
+    mask_and_clamp: as for `shuffle_sync`; the clamp is here the first lane. PTX shfl.sync.up, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.shuffle_sync_up(arch.lane_idx(), 1)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([0, 0, 1, 2], dtype=int32)
+    """
     return _shuffle(value, offset, mask, mask_and_clamp, "up")
 
 
 @traced
 def shuffle_sync_down(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
     """Read `value` of the lane that stands `offset` after this one; its own where there is none. mask and
-    mask_and_clamp: as for `shuffle_sync`. PTX shfl.sync.down, sm_70."""
+    mask_and_clamp: as for `shuffle_sync`. PTX shfl.sync.down, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.shuffle_sync_down(arch.lane_idx(), 1)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([1, 2, 3, 4], dtype=int32)
+    """
     return _shuffle(value, offset, mask, mask_and_clamp, "down")
 
 
 @traced
 def shuffle_sync_bfly(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
     """Read `value` of lane `lane ^ offset`. mask and mask_and_clamp: as for `shuffle_sync`. PTX shfl.sync.bfly,
-    sm_70."""
+    sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.shuffle_sync_bfly(arch.lane_idx(), 1)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([1, 0, 3, 2], dtype=int32)
+    """
     return _shuffle(value, offset, mask, mask_and_clamp, "bfly")
 
 
@@ -125,19 +160,43 @@ def shuffle_sync_op(
 @traced
 def vote_ballot_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
     """Collect a predicate of the lanes of `mask` in a word (Uint32): bit i is lane i's `pred`, a bool. PTX
-    vote.sync.ballot, sm_70."""
+    vote.sync.ballot, sm_70.
+
+    >>> seen = np.zeros(32, np.uint32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.vote_ballot_sync(arch.lane_idx() < 3)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([7, 7, 7, 7], dtype=uint32)
+    """
     return isa.vote_ballot(pred, _members(mask, "vote_ballot_sync"))
 
 
 @traced
 def vote_all_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
-    """Return whether `pred`, a bool, holds in every lane of `mask`. PTX vote.sync.all, sm_70."""
+    """Return whether `pred`, a bool, holds in every lane of `mask`. PTX vote.sync.all, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.vote_all_sync(arch.lane_idx() < 3)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([0, 0, 0, 0], dtype=int32)
+    """
     return as_bool(isa.vote_all(pred, _members(mask, "vote_all_sync")))
 
 
 @traced
 def vote_any_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
-    """Return whether `pred`, a bool, holds in any lane of `mask`. PTX vote.sync.any, sm_70."""
+    """Return whether `pred`, a bool, holds in any lane of `mask`. PTX vote.sync.any, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.vote_any_sync(arch.lane_idx() < 3)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([1, 1, 1, 1], dtype=int32)
+    """
     return as_bool(isa.vote_any(pred, _members(mask, "vote_any_sync")))
 
 
@@ -151,6 +210,13 @@ def warp_redux_sync(
     "and", "or", "xor"; of floats "fmin" (or "min"), "fmax" (or "max"). mask_and_clamp: the mask of the lanes that take
     part. abs: compare magnitudes; nan: give NaN if any value is one; both of floats alone. PTX redux.sync, sm_80; of
     floats sm_100f.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.warp_redux_sync(arch.lane_idx(), "add")
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([496, 496, 496, 496], dtype=int32)
     """
     what = "warp_redux_sync"
     if seam.current().type_of(value).is_float or kind in ("fmin", "fmax"):
@@ -195,6 +261,13 @@ def warp_reduction(val: Number, op: Any, threads_in_group: int = 32) -> Any:
 
     val: 32 bits. op: a cute.traced function or operator of two numbers, `op(a, b)`. threads_in_group: lanes of a group,
     a static power of two up to 32. PTX shfl.sync.bfly, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.warp_reduction(arch.lane_idx(), lambda a, b: a + b, 4)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([6, 6, 6, 6], dtype=int32)
     """
     return _reduced(val, op, threads_in_group, "warp_reduction")
 
@@ -209,20 +282,44 @@ def _greater(a: Any, b: Any) -> Any:
 @traced
 def warp_reduction_max(val: Number, threads_in_group: int = 32) -> Any:
     """Find the greatest `val`, an integer of 32 bits or a Float32, of each group of `threads_in_group` neighbouring
-    lanes (a static power of two up to 32); every lane gets it. All 32 lanes. PTX shfl.sync.bfly, sm_70."""
+    lanes (a static power of two up to 32); every lane gets it. All 32 lanes. PTX shfl.sync.bfly, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.warp_reduction_max(arch.lane_idx())
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([31, 31, 31, 31], dtype=int32)
+    """
     return _reduced(val, _greater, threads_in_group, "warp_reduction_max")
 
 
 @traced
 def warp_reduction_sum(val: Number, threads_in_group: int = 32) -> Any:
     """Add `val`, an integer of 32 bits or a Float32, over each group of `threads_in_group` neighbouring lanes (a static
-    power of two up to 32); every lane gets the sum. All 32 lanes. PTX shfl.sync.bfly, sm_70."""
+    power of two up to 32); every lane gets the sum. All 32 lanes. PTX shfl.sync.bfly, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.warp_reduction_sum(arch.lane_idx())
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([496, 496, 496, 496], dtype=int32)
+    """
     return _reduced(val, lambda a, b: a + b, threads_in_group, "warp_reduction_sum")
 
 
 @traced
 def vote_uni_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
-    """Return whether `pred`, a bool, is the same in every lane of `mask`. PTX vote.sync.uni, sm_70."""
+    """Return whether `pred`, a bool, is the same in every lane of `mask`. PTX vote.sync.uni, sm_70.
+
+    >>> seen = np.zeros(32, np.int32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.vote_uni_sync(arch.lane_idx() < 32)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([1, 1, 1, 1], dtype=int32)
+    """
     return as_bool(isa.vote_uni(pred, _members(mask, "vote_uni_sync")))
 
 
@@ -232,6 +329,13 @@ def match_sync(mask: Int, value: Number, kind: str = "any", width: int = 32) -> 
 
     value: an integer of `width` bits, 32 or 64. kind: "any"; or "all", which gives 0 unless all lanes agree. PTX
     match.sync, sm_70.
+
+    >>> seen = np.zeros(32, np.uint32)
+    >>> def kernel(x):
+    ...     x[arch.lane_idx()] = arch.match_sync(0xFFFFFFFF, arch.lane_idx() // 16)
+    >>> cute.simulate(kernel)[1, 32](seen)
+    >>> seen[:4]
+    array([65535, 65535, 65535, 65535], dtype=uint32)
     """
     if kind not in ("any", "all"):
         raise CuteError(f'match_sync: kind {kind!r} must be "any" or "all"')
@@ -246,5 +350,11 @@ def match_sync(mask: Int, value: Number, kind: str = "any", width: int = 32) -> 
 @traced
 def activemask() -> Any:
     """Return the lanes that execute this together, one bit each (Uint32); in the simulator the lane's own bit alone.
-    Any thread. PTX activemask, sm_70."""
+    Any thread. PTX activemask, sm_70.
+
+    >>> cute.simulate(lambda: cute.printf("{}", arch.activemask()))[1, 3]()
+    1
+    2
+    4
+    """
     return isa.activemask()

@@ -129,7 +129,14 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
     """Copy all elements of `src` to `dst` by this thread, in accesses as wide as layouts and alignment prove (16 bytes
     at most). l1c_evict_priority: a `nvgpu.CacheEvictionPriority`: how L1 keeps what is in global memory (sm_80).
     Raises CuteError unless both lie in memory or registers, and for a priority where neither, or both, lie in global
-    memory, or that moves less than a byte. PTX ld, st and mov, any target."""
+    memory, or that moves less than a byte. PTX ld, st and mov, any target.
+
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b)]
+    >>> cute.simulate(lambda a, b: cute.autovec_copy(a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 1., 2., 3.], dtype=float32)
+    """
     a, b = _memory(src, "autovec_copy", "src"), _memory(dst, "autovec_copy", "dst")
     evict = l1c_evict_priority.value if isinstance(l1c_evict_priority, StaticEnum) else None
     if l1c_evict_priority is not None and not isinstance(evict, str):
@@ -140,7 +147,14 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
 @traced
 def basic_copy(src: Tensor, dst: Tensor) -> None:
     """Copy all elements of `src` to `dst` by this thread, one at a time. Raises CuteError unless both lie in memory or
-    registers. PTX ld, st and mov, any target."""
+    registers. PTX ld, st and mov, any target.
+
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x) for x in (a, b)]
+    >>> cute.simulate(lambda a, b: cute.basic_copy(a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 1., 2., 3.], dtype=float32)
+    """
     a, b = _memory(src, "basic_copy", "src"), _memory(dst, "basic_copy", "dst")
     move(a, src.layout, b, dst.layout, limit=1)
     seam.loses(lambda: _could_be_wider(a, src.layout, b, dst.layout))
@@ -156,7 +170,14 @@ def _could_be_wider(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any) -> s
 @traced
 def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor) -> None:
     """Copy the elements of `src` to `dst` where `pred`, a tensor of the same size, is true; by this thread, one at a
-    time. Raises CuteError for a `pred` of another size. PTX ld, st and mov, any target."""
+    time. Raises CuteError for a `pred` of another size. PTX ld, st and mov, any target.
+
+    >>> a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(x) for x in (np.array([1, 0, 1, 0], bool), a, b)]
+    >>> cute.simulate(lambda p, a, b: cute.basic_copy_if(p, a, b))[1, 1](*tensors)
+    >>> b
+    array([0., 0., 2., 0.], dtype=float32)
+    """
     a, b = _memory(src, "basic_copy_if", "src"), _memory(dst, "basic_copy_if", "dst")
     if not alike(layout.size(pred.shape), layout.size(src.shape)):
         raise CuteError(f"basic_copy_if: pred has shape {pred.shape}, but src has {src.shape}")

@@ -39,6 +39,10 @@ class CopyAtom(InIR):
     num_bits: of one copy (0: the operation decides). tensor_map: a TMA operation's map, else None; in a kernel its
     address. tma_modes: which (flattened) mode, or modes, of its tensor each of the map's dimensions is. form: of the
     tiles that a TMA atom was made for. source: on the host what the map describes, kept alive by the atom.
+
+    >>> atom = cute.make_copy_atom(nvgpu.warp.LdMatrix8x8x16bOp(False, 4), cute.Float16)
+    >>> atom.layout_src_tv, atom.layout_dst_tv
+    ((32,8):(8,1), (32,(2,4)):(2,(1,64)))
     """
 
     op: CopyOp
@@ -113,6 +117,10 @@ class TiledCopy(InIR):
 
     layout_tv_tiled: from (thread, value) to the tile's elements, counted column-major. tiler_mn: the tile, a number or
     layout for each mode.
+
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)
+    >>> cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(2)).size
+    32
     """
 
     atom: CopyAtom
@@ -202,7 +210,13 @@ def _by_threads(tv: Layout, sizes: tuple[int, ...], extents: tuple[int, ...]) ->
 @with_properties_of(TiledCopy, "tiled_copy")
 @static
 class ThrCopy(InIR):
-    """One thread's part of a tiled copy. tiled_copy: that copy; thr_idx: the thread, counted from 0."""
+    """One thread's part of a tiled copy. tiled_copy: that copy; thr_idx: the thread, counted from 0.
+
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(2))
+    >>> tiled.get_slice(3).partition_S(cute.make_identity_tensor(64))[0]
+    6
+    """
 
     tiled_copy: TiledCopy
     thr_idx: Coordinate
@@ -318,7 +332,11 @@ def make_copy_atom(
     l1c_evict_priority: when L1 gives it up. load_cache_mode, store_cache_mode: which caches it uses. shared_space:
     whose shared memory. invariant: nothing writes there while the kernel runs. cache_policy: an L2 policy word.
 
-    Raises CuteError if the operation has no such field, or does not copy such elements or so many bits."""
+    Raises CuteError if the operation has no such field, or does not copy such elements or so many bits.
+
+    >>> cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
     given = {
         "memory_order": memory_order, "memory_scope": memory_scope, "l2_prefetch_size": l2_prefetch_size,
         "l1c_evict_priority": l1c_evict_priority, "load_cache_mode": load_cache_mode,
@@ -343,7 +361,12 @@ def make_copy_atom(
 def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | tuple[int | Layout, ...]) -> TiledCopy:
     """Tile `atom` as `layout_tv` says: from (thread, value) to elements of the tile `tiler_mn`, a number or layout for
     each mode. A tile that is not made of whole atoms is refused by `copy`. Raises CuteError for what is no CopyAtom,
-    and for a `layout_tv` that has not two modes."""
+    and for a `layout_tv` that has not two modes.
+
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)
+    >>> cute.make_tiled_copy(atom, cute.make_layout((32, 2)), (64,)).size
+    32
+    """
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"make_tiled_copy: atom {atom!r} is not a CopyAtom: make one with make_copy_atom")
     if not isinstance(layout_tv, Layout) or layout.rank(layout_tv) != 2:
@@ -384,7 +407,13 @@ def _covers(tv: Layout, elements: int) -> bool:
 @traced
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
     """Tile `atom` over threads laid out by `thr_layout`, each with the block of values `val_layout`: both layouts from
-    the tile's coordinates, the threads' and the values' numbers."""
+    the tile's coordinates, the threads' and the values' numbers.
+
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(4))
+    >>> tiled.get_slice(1).partition_S(cute.make_identity_tensor(256))
+    Tensor(4, ((4,1),2):((1,0),128))
+    """
     tiler, tv = layout.make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, tv, tiler)
 
@@ -395,14 +424,26 @@ def _by_mma(atom: CopyAtom, mma: TiledMma, tv: Layout, x: int, y: int) -> TiledC
 
 @traced
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa: N802 - CuTe's name
-    """Tile `atom` so that each thread copies what `tiled_mma` takes for A."""
+    """Tile `atom` so that each thread copies what `tiled_mma` takes for A.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> atom = cute.make_copy_atom(nvgpu.warp.LdMatrix8x8x16bOp(False, 4), cute.Float16)
+    >>> cute.make_tiled_copy_A(atom, mma).tiler_mn
+    (16:1, 16:1)
+    """
     stored = tiled_mma.get_tile_size(2) // tiled_mma.atom.traits.sparsity
     return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, (tiled_mma.get_tile_size(0), stored))
 
 
 @traced
 def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa: N802
-    """Tile `atom` so that each thread copies what `tiled_mma` takes for B."""
+    """Tile `atom` so that each thread copies what `tiled_mma` takes for B.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> atom = cute.make_copy_atom(nvgpu.warp.LdMatrix8x8x16bOp(False, 2), cute.Float16)
+    >>> cute.make_tiled_copy_B(atom, mma).tiler_mn
+    (8:1, 16:1)
+    """
     return _by_mma(atom, tiled_mma, tiled_mma.tv_layout_B_tiled, 1, 2)
 
 
@@ -414,20 +455,40 @@ def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa
 
 @traced
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:  # noqa: N802
-    """Tile `atom` as the source side of `tiled_copy` is tiled."""
+    """Tile `atom` as the source side of `tiled_copy` is tiled.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)
+    >>> tiled = cute.make_tiled_copy_C(atom, mma)
+    >>> cute.make_tiled_copy_S(atom, tiled).tiler_mn
+    (16:1, 8:1)
+    """
     return make_tiled_copy(atom, tiled_copy.layout_src_tv_tiled, tiled_copy.tiler_mn)
 
 
 @traced
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:  # noqa: N802
-    """Tile `atom` as the destination side of `tiled_copy` is tiled."""
+    """Tile `atom` as the destination side of `tiled_copy` is tiled.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)
+    >>> tiled = cute.make_tiled_copy_C(atom, mma)
+    >>> cute.make_tiled_copy_D(atom, tiled).tiler_mn
+    (16:1, 8:1)
+    """
     return make_tiled_copy(atom, tiled_copy.layout_dst_tv_tiled, tiled_copy.tiler_mn)
 
 
 @traced
 def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:  # noqa: N802
     """Tile `atom` so that each thread copies the values of one atom of what `mma` leaves in C: the smallest such copy,
-    for epilogues that store tile by tile. Raises CuteError if a thread of `mma` holds fewer values."""
+    for epilogues that store tile by tile. Raises CuteError if a thread of `mma` holds fewer values.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)
+    >>> cute.make_tiled_copy_C_atom(atom, mma).tiler_mn
+    (8:1, (4,2):(2,1))
+    """
     tv = mma.tv_layout_C_tiled
     values = layout.size(atom.layout_src_tv, (1,))
     if values > layout.size(tv, (1,)):
@@ -452,7 +513,12 @@ def restrict(shape: Any, tv: Layout) -> tuple[Any, Layout]:
 @traced
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layout) -> TiledCopy:
     """Tile `atom` by `atom_layout_tv`, from (thread, value) to offsets of `data_layout`, a static layout. Raises
-    CuteError if that reaches offsets which `data_layout` does not have."""
+    CuteError if that reaches offsets which `data_layout` does not have.
+
+    >>> atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=32)
+    >>> cute.make_cotiled_copy(atom, cute.make_layout((32, 2), stride=(2, 1)), cute.make_layout(64)).size
+    32
+    """
     check_not_empty("make_cotiled_copy", "atom_layout_tv", atom_layout_tv)
     check_not_empty("make_cotiled_copy", "data_layout", data_layout)
     one = layout.make_layout(1, stride=0)

@@ -48,7 +48,11 @@ class MmaAtom(InIR):
     sfb (1, MMA_N, MMA_K). Of tcgen05.mma sfa, sfb and metadata are pointers to tensor memory; collector: a
     tcgen05.CollectorOp, the use of A's buffer; disabled_lanes: a tuple of 4 words, of a pair 8, with a bit for each
     lane that keeps what it holds; scale_d: n of 0 to 15, to multiply what is added to by 2 ** -n first (f16, bf16 and
-    tf32)."""
+    tf32).
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))).tv_layout_C
+    ((4,8),(2,2)):((32,1),(16,8))
+    """
 
     op: MmaOp
     accumulate: Any
@@ -179,6 +183,10 @@ class TiledMma(InIR):
 
     atom_layout_mnk: how many of its thread groups lie along M, N, K. permutation_mnk: for each of M, N, K the tile
     (a number, a layout, or None for atom times threads) that is dealt out at once.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> mma.size, mma.shape_mnk
+    (32, (16, 8, 16))
     """
 
     atom: MmaAtom
@@ -368,7 +376,12 @@ def extents_of_last(tensor: Tensor, tiler: tuple[Any, ...]) -> tuple[int, ...] |
 @with_properties_of(TiledMma, "tiled_mma")
 @static
 class ThrMma(InIR):
-    """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
+    """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0.
+
+    >>> mma = cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    >>> mma.get_slice(5).partition_C(cute.make_identity_tensor((16, 8)))[0]
+    (1, 2)
+    """
 
     tiled_mma: TiledMma
     thr_idx: Int
@@ -459,7 +472,11 @@ class ThrMma(InIR):
 @traced
 def make_mma_atom(op: MmaOp) -> MmaAtom:
     """Make the atom of a matrix operation `op` such as `warpgroup.MmaF16BF16Op`. Until Field.ACCUMULATE is set, one of
-    wgmma or tcgen05.mma overwrites the accumulator, any other adds to it. Raises CuteError for anything else."""
+    wgmma or tcgen05.mma overwrites the accumulator, any other adds to it. Raises CuteError for anything else.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16))).shape_mnk
+    (16, 8, 16)
+    """
     if not isinstance(op, MmaOp):
         raise CuteError(f"make_mma_atom: op {op!r} is not a matrix operation such as warpgroup.MmaF16BF16Op(…)")
     return MmaAtom(op, accumulate=not op.asynchronous)
@@ -474,7 +491,11 @@ def make_tiled_mma(
     """Tile a matrix operation or its atom, `op_or_atom`, over groups of its threads.
 
     atom_layout_mnk: how many groups lie along M, N, K: a shape or a static layout. permutation_mnk: None, or for each
-    of M, N, K the tile that is dealt out at once: a number, a layout, or None. Raises CuteError for other forms."""
+    of M, N, K the tile that is dealt out at once: a number, a layout, or None. Raises CuteError for other forms.
+
+    >>> cute.make_tiled_mma(nvgpu.warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16)), (2, 2, 1)).size
+    128
+    """
     atom = op_or_atom if isinstance(op_or_atom, MmaAtom) else make_mma_atom(op_or_atom)
     groups = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else layout.make_layout(atom_layout_mnk)
     if layout.rank(groups) != 3 or not is_static((groups.shape, groups.stride)):

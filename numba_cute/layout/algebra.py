@@ -45,6 +45,9 @@ def composition(lhs: Domain, rhs: Domain) -> Any:
     lhs: a layout. rhs: a layout; or a tiler, applied mode by mode: a tuple of tilers, an integer n for n:1, None for
     the mode as it is. An error where a mode of `rhs` crosses modes of `lhs` in steps that do not divide, or that are
     known only at run time.
+
+    >>> cute.composition(cute.make_layout((4, 8), stride=(8, 1)), cute.make_layout((2, 4)))
+    (2,(2,2)):(8,(16,1))
     """
     if isinstance(rhs, ComposedLayout):
         return _compose_with_composed(lhs, rhs)
@@ -270,6 +273,9 @@ def complement(input: Domain, cotarget: Any = None) -> Layout:
 
     input: a layout of static strides, or of one mode. cotarget: how far to reach: a size, a shape or a layout; by
     default cosize(input). Rounds up where it is not a multiple.
+
+    >>> cute.complement(cute.make_layout(4, stride=2), 16)
+    (2,2):(1,8)
     """
     layout = outer_of(input)
     if isinstance(input, ComposedLayout) and not keeps_clear(input):
@@ -354,6 +360,9 @@ def ceil_div(input: IntTuple, tiler: Tiler) -> IntTuple:
     `tiler`.
 
     input: a shape or a layout. tiler: an integer, a layout, or a tuple of tilers for the first modes.
+
+    >>> cute.ceil_div((100, 64), (32, 32))
+    (4, 2)
     """
     if isinstance(tiler, tuple):
         input = wrap(input)

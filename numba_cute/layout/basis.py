@@ -18,7 +18,11 @@ __all__ = ["E", "ScaledBasis", "basis_get", "basis_value"]
 @dataclass(frozen=True)
 class ScaledBasis:
     """The stride `value` along mode `mode` (a path from the outermost mode) of a coordinate, written 4@0 or, innermost
-    mode first, 1@0@1 for mode (1,0)."""
+    mode first, 1@0@1 for mode (1,0).
+
+    >>> 2 * cute.E(1)
+    2@1
+    """
 
     value: Any
     mode: tuple[int, ...]
@@ -57,20 +61,32 @@ class ScaledBasis:
 @traced
 def E(mode: int | Sequence[int]) -> Any:  # noqa: N802 - CuTe's name
     """Make the unit stride along `mode`, an index or a path of them: E(0) is 1@0, E((1, 0)) is 1@0@1, and E(()) is
-    1."""
+    1.
+
+    >>> cute.make_layout((4, 8), stride=(cute.E(0), cute.E(1)))((2, 5))
+    (2, 5)
+    """
     return 1 if isinstance(mode, (tuple, list)) and not mode else ScaledBasis(1, mode)  # type: ignore[arg-type]
 
 
 @traced
 def basis_value(e: Any) -> Any:
-    """Return the value of the basis stride `e`; any other leaf as it is."""
+    """Return the value of the basis stride `e`; any other leaf as it is.
+
+    >>> cute.basis_value(3 * cute.E(1))
+    3
+    """
     return e.value if isinstance(e, ScaledBasis) else e
 
 
 @traced
 def basis_get(e: Any, t: Any) -> Any:
     """Return the mode of `t` (a tuple or a layout) that the basis stride `e` steps along; `t` itself for a plain
-    leaf."""
+    leaf.
+
+    >>> cute.basis_get(cute.E(1), (4, 8))
+    8
+    """
     if isinstance(e, ScaledBasis):
         for m in e.mode:
             if isinstance(t, tuple) and m >= len(t):

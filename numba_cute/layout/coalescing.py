@@ -23,6 +23,9 @@ def coalesce(input: Domain, *, target_profile: IntTuple = None) -> Any:
 
     Modes whose extent or stride is known only at run time are merged where they provably continue each other.
     target_profile: a tuple, to coalesce mode by mode under it, so that the result keeps that many modes.
+
+    >>> cute.coalesce(cute.make_layout((2, (4, 8))))
+    64:1
     """
     if isinstance(input, ComposedLayout):
         return on_outer(input, coalesce(input.outer, target_profile=target_profile))
@@ -84,7 +87,11 @@ def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
 @pure
 def filter_zeros(input: Domain, *, target_profile: IntTuple = None) -> Any:
     """Set the extent to 1 wherever a stride of the layout `input` is 0. target_profile: a tuple, to do so mode by mode
-    under it."""
+    under it.
+
+    >>> cute.filter_zeros(cute.make_layout((4, 8), stride=(1, 0)))
+    (4,1):(1,0)
+    """
     if isinstance(input, ComposedLayout):
         return on_outer(input, filter_zeros(input.outer, target_profile=target_profile))
     layout = outer_of(input)
@@ -109,7 +116,11 @@ def _ones_like(shape: IntTuple) -> IntTuple:
 @pure
 def filter(input: Domain, *, target_profile: IntTuple = None) -> Any:
     """Remove the modes of stride 0 and of extent 1 from the layout `input`, and coalesce it. target_profile: a tuple,
-    to do so mode by mode under it."""
+    to do so mode by mode under it.
+
+    >>> cute.filter(cute.make_layout((4, 1, 8), stride=(1, 5, 0)))
+    4:1
+    """
     if isinstance(input, ComposedLayout):
         return on_outer(input, filter(input.outer, target_profile=target_profile))
     if isinstance(target_profile, tuple):

@@ -25,6 +25,9 @@ def logical_divide(target: Domain, tiler: Tiler) -> Any:
     tiler: a layout for the whole; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is. A
     tile that does not divide rounds up: the last one reaches beyond the layout. An error where tile and rest are no
     layout, or leave elements out.
+
+    >>> cute.logical_divide(cute.make_layout(24), 4)
+    (4,6):(1,4)
     """
     if isinstance(target, ComposedLayout):
         return on_outer(target, logical_divide(target.outer, tiler))
@@ -98,7 +101,11 @@ def zipped(layout: Layout, guide: Any) -> Layout:
 @pure
 def zipped_divide(target: Domain, tiler: Tiler) -> Any:
     """Divide the layout `target` by `tiler` as `logical_divide` does, into ((tiles), (rests)): the tile of every mode
-    gathered in mode 0, what repeats it in mode 1."""
+    gathered in mode 0, what repeats it in mode 1.
+
+    >>> cute.zipped_divide(cute.make_layout((4, 8), stride=(8, 1)), (2, 4))
+    ((2,4),(2,2)):((8,1),(16,4))
+    """
     if isinstance(target, ComposedLayout):
         return on_outer(target, zipped_divide(target.outer, tiler))
     return zipped(logical_divide(target, tiler), tiler)
@@ -106,13 +113,21 @@ def zipped_divide(target: Domain, tiler: Tiler) -> Any:
 
 @pure
 def tiled_divide(target: Domain, tiler: Tiler) -> Any:
-    """Divide `target` by `tiler` into ((tiles), rest, rest, ...): as `zipped_divide`, its mode 1 unpacked."""
+    """Divide `target` by `tiler` into ((tiles), rest, rest, ...): as `zipped_divide`, its mode 1 unpacked.
+
+    >>> cute.tiled_divide(cute.make_layout((8, 8)), (4, 2))
+    ((4,2),2,4):((1,8),4,16)
+    """
     return unpacked(zipped_divide(target, tiler), False)
 
 
 @pure
 def flat_divide(target: Domain, tiler: Tiler) -> Any:
-    """Divide `target` by `tiler` into (tile, tile, ..., rest, rest, ...): as `zipped_divide`, both modes unpacked."""
+    """Divide `target` by `tiler` into (tile, tile, ..., rest, rest, ...): as `zipped_divide`, both modes unpacked.
+
+    >>> cute.flat_divide(cute.make_layout((8, 8)), (4, 2))
+    (4,2,2,4):(1,8,4,16)
+    """
     return unpacked(zipped_divide(target, tiler), True)
 
 
@@ -151,14 +166,22 @@ def projected(coord: IntTuple, proj: IntTuple) -> IntTuple:
 
 @traced
 def inner_partition(layout: Domain, tiler: Tiler, coord: IntTuple) -> tuple[Any, Any]:
-    """Take the tile at `coord` of the rests of `zipped_divide(layout, tiler)`, and its offset."""
+    """Take the tile at `coord` of the rests of `zipped_divide(layout, tiler)`, and its offset.
+
+    >>> cute.inner_partition(cute.make_layout((8, 8)), (4, 4), (1, 0))
+    ((4,4):(1,8), 4)
+    """
     tiles = _open_tiles(layout, tiler)
     return slice_and_offset(((None,) * rank(tiles, 0), _padded(coord, rank(tiles, 1))), tiles)
 
 
 @traced
 def outer_partition(layout: Domain, tiler: Tiler, coord: IntTuple) -> tuple[Any, Any]:
-    """Take the element at `coord` of each tile of `zipped_divide(layout, tiler)`, and its offset."""
+    """Take the element at `coord` of each tile of `zipped_divide(layout, tiler)`, and its offset.
+
+    >>> cute.outer_partition(cute.make_layout((8, 8)), (4, 4), (1, 0))
+    ((2,2):(4,32), 1)
+    """
     tiles = _open_tiles(layout, tiler)
     return slice_and_offset((_padded(coord, rank(tiles, 0)), (None,) * rank(tiles, 1)), tiles)
 

@@ -18,7 +18,11 @@ __all__ = ["make_layout_image_mask"]
 def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:
     """Make the 16-bit mask of the offsets that the layout `lay` reaches from `coord` along mode `mode`: of a multicast,
     the CTAs that lie along that mode of a cluster. The offsets must be below 16; `coord` may be known only at run
-    time."""
+    time.
+
+    >>> bin(cute.make_layout_image_mask(cute.make_layout((2, 4)), (1, 0), 1))
+    '0b10101010'
+    """
     n = rank(lay)
     mode = static_int(mode, "mode")
     if not 0 <= mode < n or not isinstance(coord, tuple) or len(coord) != n:

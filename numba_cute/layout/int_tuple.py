@@ -203,7 +203,11 @@ def is_zero(x: Any) -> bool:
 @traced
 def get_divisibility(x: Any) -> int:
     """Return a number that is known to divide `x`, a leaf: a static integer itself; of what is known only at run time,
-    what `assume` or `mark_compact_shape_dynamic(divisibility=)` promised, or what follows from it."""
+    what `assume` or `mark_compact_shape_dynamic(divisibility=)` promised, or what follows from it.
+
+    >>> cute.get_divisibility(cute.assume(cute.Int32(32), 8)), cute.get_divisibility(12)
+    (8, 12)
+    """
     return divisor(x)
 
 
@@ -212,7 +216,11 @@ def get_divisibility(x: Any) -> int:
 
 @traced
 def flatten_to_tuple(a: IntTuple) -> tuple[Any, ...]:
-    """Return the leaves of `a` in order, as a flat tuple even where `a` is one leaf."""
+    """Return the leaves of `a` in order, as a flat tuple even where `a` is one leaf.
+
+    >>> cute.flatten_to_tuple((4, (2, (3,))))
+    (4, 2, 3)
+    """
     if not isinstance(a, tuple):
         return (a,)
     out: list[Any] = []
@@ -226,7 +234,11 @@ def flatten_to_tuple(a: IntTuple) -> tuple[Any, ...]:
 
 @traced
 def product(a: IntTuple) -> Any:
-    """Multiply all leaves of `a`; 1 for the empty tuple."""
+    """Multiply all leaves of `a`; 1 for the empty tuple.
+
+    >>> cute.product((4, (2, 3)))
+    24
+    """
     if type(a) is int:
         return a
     if not isinstance(a, (tuple, list)):
@@ -239,13 +251,21 @@ def product(a: IntTuple) -> Any:
 
 @traced
 def product_each(a: IntTuple) -> IntTuple:
-    """Multiply the leaves of each mode of `a`: ((2,3),4) -> (6,4)."""
+    """Multiply the leaves of each mode of `a`: ((2,3),4) -> (6,4).
+
+    >>> cute.product_each((4, (2, 3)))
+    (4, 6)
+    """
     return tuple(product(x) for x in a) if isinstance(a, (tuple, list)) else product(a)
 
 
 @traced
 def product_like(a: IntTuple, target_profile: IntTuple) -> IntTuple:
-    """Multiply the leaves of `a` down to `target_profile`, to which `a` must be weakly congruent from below."""
+    """Multiply the leaves of `a` down to `target_profile`, to which `a` must be weakly congruent from below.
+
+    >>> cute.product_like((4, (2, 3)), (1, 1))
+    (4, 6)
+    """
     if not isinstance(target_profile, tuple):
         refuse_layout(target_profile, "target_profile")
         return product(a)
@@ -276,7 +296,11 @@ def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
 
 @traced
 def has_underscore(a: IntTuple) -> bool:
-    """Return whether some leaf of `a` is None."""
+    """Return whether some leaf of `a` is None.
+
+    >>> cute.has_underscore((None, 2))
+    True
+    """
     return any(map(has_underscore, a)) if isinstance(a, tuple) else a is None
 
 
@@ -285,13 +309,21 @@ def has_underscore(a: IntTuple) -> bool:
 
 @traced
 def wrap(x: Any) -> tuple[Any, ...]:
-    """Return `x` as a tuple: (x,) unless it is one."""
+    """Return `x` as a tuple: (x,) unless it is one.
+
+    >>> cute.wrap(4)
+    (4,)
+    """
     return x if isinstance(x, tuple) else (x,)
 
 
 @traced
 def unwrap(x: Any) -> Any:
-    """Take the tuples of one off `x`, to any depth; anything else stays as it is."""
+    """Take the tuples of one off `x`, to any depth; anything else stays as it is.
+
+    >>> cute.unwrap((4,))
+    4
+    """
     while isinstance(x, tuple) and len(x) == 1:
         x = x[0]
     return x
@@ -299,7 +331,11 @@ def unwrap(x: Any) -> Any:
 
 @traced
 def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
-    """Arrange the leaves of `sequence` as in `profile`, which must have as many."""
+    """Arrange the leaves of `sequence` as in `profile`, which must have as many.
+
+    >>> cute.unflatten((1, 2, 3), (0, (0, 0)))
+    (1, (2, 3))
+    """
     refuse_layout(profile, "profile")
     want, have = len(flatten_to_tuple(profile)), len(wrap(sequence))
     if want != have:
@@ -310,7 +346,11 @@ def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
 
 @traced
 def transform_leaf(f: Callable[..., Any], *terms: IntTuple) -> IntTuple:
-    """Apply `f` to each leaf of a tuple, or to the leaves of several congruent tuples (`terms`) together."""
+    """Apply `f` to each leaf of a tuple, or to the leaves of several congruent tuples (`terms`) together.
+
+    >>> cute.transform_leaf(lambda x: x + 1, (4, (2, 3)))
+    (5, (3, 4))
+    """
     if not terms:
         raise CuteError("transform_leaf: give one tuple or more beside the function")
     first, *others = terms
@@ -323,7 +363,11 @@ def transform_leaf(f: Callable[..., Any], *terms: IntTuple) -> IntTuple:
 
 @traced
 def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Join the tuples that `f` gives for each mode of `terms` together."""
+    """Join the tuples that `f` gives for each mode of `terms` together.
+
+    >>> cute.filter_tuple(lambda x: (x,) if x > 2 else (), (1, 3, 5))
+    (3, 5)
+    """
     out: tuple[Any, ...] = ()
     for modes in zip(*terms):
         made = f(*modes)
@@ -335,7 +379,11 @@ def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, .
 
 @traced
 def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
-    """Join all `tuples` into one; a leaf counts as a tuple of one."""
+    """Join all `tuples` into one; a leaf counts as a tuple of one.
+
+    >>> cute.tuple_cat((1, 2), (3,))
+    (1, 2, 3)
+    """
     out: tuple[Any, ...] = ()
     for t in tuples:
         out += wrap(t)
@@ -344,7 +392,11 @@ def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
 
 @traced
 def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
-    """Make (x, x, ...) of `n` elements `x`, n >= 0."""
+    """Make (x, x, ...) of `n` elements `x`, n >= 0.
+
+    >>> cute.repeat_as_tuple(1, 1)
+    (1,)
+    """
     n = static_int(n, "n")
     if n < 0:
         raise CuteError(f"repeat_as_tuple: n={n}: a tuple has 0 or more elements")
@@ -355,13 +407,21 @@ def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
 
 @traced
 def repeat(x: Any, n: int) -> Any:
-    """Return `x` if `n` is 1, else (x, x, ...) of `n` elements."""
+    """Return `x` if `n` is 1, else (x, x, ...) of `n` elements.
+
+    >>> cute.repeat(1, 3)
+    (1, 1, 1)
+    """
     return x if n == 1 else repeat_as_tuple(x, n)
 
 
 @traced
 def repeat_like(x: Any, target: IntTuple) -> IntTuple:
-    """Replace every leaf of `target` by `x`."""
+    """Replace every leaf of `target` by `x`.
+
+    >>> cute.repeat_like(0, (4, (2, 3)))
+    (0, (0, 0))
+    """
     if isinstance(target, tuple):
         return tuple(repeat_like(x, t) for t in target)
     refuse_layout(target, "target")
@@ -376,6 +436,9 @@ def shape_div(lhs: IntTuple, rhs: IntTuple) -> IntTuple:
     """Divide the shape `lhs` by the extent `rhs`, mode after mode from the left: shape_div((4,6), 8) is (1,3).
 
     Between two static extents one must divide the other. A tuple `rhs` divides mode by mode.
+
+    >>> cute.shape_div((8, 4), (2, 4))
+    (4, 1)
     """
     if isinstance(lhs, tuple):
         if isinstance(rhs, tuple):
@@ -398,7 +461,11 @@ def shape_div(lhs: IntTuple, rhs: IntTuple) -> IntTuple:
 
 @traced
 def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Round each leaf of `a` up to a multiple of the corresponding mode of `b`; missing modes of `b` count as 1."""
+    """Round each leaf of `a` up to a multiple of the corresponding mode of `b`; missing modes of `b` count as 1.
+
+    >>> cute.round_up((100, 64), (32, 32))
+    (128, 64)
+    """
     if isinstance(a, tuple):
         b = wrap(b)
         if len(b) > len(a):

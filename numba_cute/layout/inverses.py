@@ -29,6 +29,9 @@ def right_inverse(input: Domain) -> Any:
 
     With basis strides, a mode for each mode of the coordinate. A negative stride is followed by its magnitude, and
     gives a negative one; strides of the other sign end what is followed.
+
+    >>> cute.right_inverse(cute.make_layout((4, 8), stride=(8, 1)))
+    (8,4):(4,1)
     """
     if input is None or isinstance(input, Swizzle):
         return input
@@ -81,7 +84,11 @@ def _basis_right_inverse(layout: Layout) -> Layout:
 
 @pure
 def left_inverse(input: Domain) -> Any:
-    """Find the layout L with L(input(i)) == i, for a layout `input` that reaches no offset twice."""
+    """Find the layout L with L(input(i)) == i, for a layout `input` that reaches no offset twice.
+
+    >>> cute.left_inverse(cute.make_layout((4, 8), stride=(8, 1)))
+    (8,4):(4,1)
+    """
     if input is None or isinstance(input, Swizzle):
         return input
     if isinstance(input, ComposedLayout):
@@ -165,6 +172,9 @@ def max_common_layout(a: Domain, b: Domain) -> Layout:
 
     A swizzle keeps together what lies within its lowest bits, wherever these are aligned; there the two are equal but
     for where they start.
+
+    >>> cute.max_common_layout(cute.make_layout((4, 8)), cute.make_layout((4, 8), stride=(1, 16)))
+    4:1
     """
     together = 0
     for x in (a, b):
@@ -235,13 +245,21 @@ _MOST_PROMISED = 128
 @pure
 def max_common_vector(a: Domain, b: Domain) -> int:
     """Count the elements that lie together, and alike, in the layouts `a` and `b`: the size of `max_common_layout(a,
-    b)`."""
+    b)`.
+
+    >>> cute.max_common_vector(cute.make_layout((4, 8)), cute.make_layout((4, 8), stride=(1, 16)))
+    4
+    """
     return size(max_common_layout(a, b))  # type: ignore[no-any-return]
 
 
 @pure
 def nullspace(layout: Domain) -> Layout:
-    """Return the layout of the coordinates of `layout` that map to where 0 does because their stride is 0."""
+    """Return the layout of the coordinates of `layout` that map to where 0 does because their stride is 0.
+
+    >>> cute.nullspace(cute.make_layout((4, 8), stride=(1, 0)))
+    8:4
+    """
     layout = outer_of(layout)
     shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
     zero = [m for m, d in zip(column_major(shape, 1), stride) if is_zero(d)]

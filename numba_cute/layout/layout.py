@@ -56,6 +56,10 @@ class Layout(InIR):
 
     shape, stride: integers or nested tuples of them, static or known at run time; strides may be negative, 0, or basis
     strides (`E`). A coordinate may be given at any depth: an integer counts with the first mode fastest.
+
+    >>> a = cute.make_layout((4, (2, 3)), stride=(6, (3, 1)))
+    >>> a, a((3, (1, 2))), a(23)
+    ((4,(2,3)):(6,(3,1)), 23, 23)
     """
 
     shape: IntTuple
@@ -147,7 +151,11 @@ class Layout(InIR):
 @dataclass(frozen=True)
 class ComposedLayout(InIR):
     """The function c -> inner(offset + outer(c)). inner: a Swizzle, a Layout, or another such function, on the host one
-    of Python's too; offset: an index or coordinate; outer: the Layout whose shape and coordinates it has."""
+    of Python's too; offset: an index or coordinate; outer: the Layout whose shape and coordinates it has.
+
+    >>> cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((8, 64), stride=(64, 1)))((1, 0))
+    72
+    """
 
     inner: Any
     offset: Any
@@ -233,7 +241,11 @@ def compact(shape: IntTuple, start: Any = 1) -> IntTuple:
 @pure
 def make_layout(shape: Any, *, stride: IntTuple = None) -> Layout:
     """Make the layout shape:stride. shape: extents; or a tuple of layouts, which become the modes. stride: strides
-    congruent to it; without them it is column-major and compact."""
+    congruent to it; without them it is column-major and compact.
+
+    >>> cute.make_layout((4, 8)), cute.make_layout((4, 8), stride=(8, 1))
+    ((4,8):(1,4), (4,8):(8,1))
+    """
     if isinstance(shape, (tuple, list)) and shape and all(isinstance(x, LAYOUTS) for x in shape):
         return concat(tuple(shape))
     if isinstance(shape, LAYOUTS):
@@ -252,7 +264,11 @@ def concat(layouts: Sequence[Any]) -> Layout:
 
 @pure
 def make_identity_layout(shape: IntTuple) -> Layout:
-    """Make the layout that maps each coordinate of `shape` to itself: (4,(2,3)):(1@0,(1@0@1,1@1@1))."""
+    """Make the layout that maps each coordinate of `shape` to itself: (4,(2,3)):(1@0,(1@0@1,1@1@1)).
+
+    >>> cute.make_identity_layout((4, 8))((2, 5))
+    (2, 5)
+    """
     shape = checked(shape, "shape")
     return Layout(shape, _bases(shape, ()))
 
@@ -266,13 +282,21 @@ def _bases(shape: IntTuple, path: tuple[int, ...]) -> IntTuple:
 @traced
 def make_composed_layout(inner: Any, offset: Any, outer: Layout) -> ComposedLayout:
     """Compose the function c -> inner(offset + outer(c)). inner: a Swizzle or a layout, on the host a function of
-    Python's too, of an index or coordinate; offset: an index or a coordinate of `inner`; outer: a layout."""
+    Python's too, of an index or coordinate; offset: an index or a coordinate of `inner`; outer: a layout.
+
+    >>> cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((8, 64), stride=(64, 1)))
+    S<3,3,3> o 0 o (8,64):(64,1)
+    """
     return ComposedLayout(inner, offset, outer)
 
 
 @traced
 def get_swizzle_portion(layout: Domain) -> Swizzle:
-    """Return the swizzle of `layout`; the identity S<0,4,3> for a plain one."""
+    """Return the swizzle of `layout`; the identity S<0,4,3> for a plain one.
+
+    >>> cute.get_swizzle_portion(cute.layout_from_str("S<3,3,3> o 0 o (8,64):(64,1)"))
+    S<3,3,3>
+    """
     inner = layout.inner if isinstance(layout, ComposedLayout) else IDENTITY
     if not isinstance(inner, Swizzle):
         raise CuteError(f"{layout} is not a swizzled layout: its inner function is {inner}")
@@ -281,7 +305,11 @@ def get_swizzle_portion(layout: Domain) -> Swizzle:
 
 @traced
 def get_nonswizzle_portion(layout: Domain) -> Layout:
-    """Return `layout` without its swizzle; a plain layout as it is."""
+    """Return `layout` without its swizzle; a plain layout as it is.
+
+    >>> cute.get_nonswizzle_portion(cute.layout_from_str("S<3,3,3> o 0 o (8,64):(64,1)"))
+    (8,64):(64,1)
+    """
     return outer_of(layout)
 
 
@@ -305,7 +333,11 @@ def path_of(mode: IntTuple) -> tuple[int, ...]:
 
 @traced
 def get(input: Domain, mode: IntTuple) -> Any:
-    """Return mode `mode` (an index or a path of indices) of the tuple or layout `input`."""
+    """Return mode `mode` (an index or a path of indices) of the tuple or layout `input`.
+
+    >>> cute.get(cute.make_layout((4, 8)), 1)
+    8:4
+    """
     if type(mode) is tuple and len(mode) == 1 and type(input) is Layout and type(mode[0]) is int:
         m, s = mode[0], input.shape
         if type(s) is tuple and 0 <= m < len(s):  # what nearly every call asks for
@@ -332,7 +364,11 @@ def get(input: Domain, mode: IntTuple) -> Any:
 
 @traced
 def front(input: Domain) -> Any:
-    """Return the first leaf of the tuple `input`, or the first mode's first leaf of a layout, to any depth."""
+    """Return the first leaf of the tuple `input`, or the first mode's first leaf of a layout, to any depth.
+
+    >>> cute.front((4, (2, 3)))
+    4
+    """
     while rank(input) and isinstance(domain(input), tuple):
         input = get(input, (0,))
     return input
@@ -345,7 +381,11 @@ def domain(a: Domain) -> IntTuple:
 
 @traced
 def shape(input: Domain, *, mode: IntTuple = ()) -> IntTuple:
-    """Return the shape of `input`, a layout or a tiler of integers and layouts; of its mode `mode` if given."""
+    """Return the shape of `input`, a layout or a tiler of integers and layouts; of its mode `mode` if given.
+
+    >>> cute.get_shape(cute.make_layout((4, (2, 3))), mode=[1])
+    (2, 3)
+    """
     return _shapes(get(input, mode))
 
 
@@ -355,7 +395,11 @@ def _shapes(a: Any) -> IntTuple:
 
 @traced
 def stride(input: Domain, *, mode: IntTuple = ()) -> IntTuple:
-    """Return the strides of the layout `input`, or of its mode `mode`."""
+    """Return the strides of the layout `input`, or of its mode `mode`.
+
+    >>> cute.get_stride(cute.make_layout((4, 8)), mode=[1])
+    4
+    """
     if not isinstance(input, LAYOUTS):
         raise CuteError(f"stride: {input!r} is not a layout")
     return get(input, mode).stride
@@ -363,26 +407,42 @@ def stride(input: Domain, *, mode: IntTuple = ()) -> IntTuple:
 
 @traced
 def shape_at(input: Domain, mode: IntTuple) -> IntTuple:
-    """Return the shape of mode `mode` (an index or a path) of the layout `input`."""
+    """Return the shape of mode `mode` (an index or a path) of the layout `input`.
+
+    >>> cute.shape_at(cute.make_layout((4, (2, 3))), 1)
+    (2, 3)
+    """
     return shape(input, mode=mode)
 
 
 @traced
 def stride_at(input: Domain, mode: IntTuple) -> IntTuple:
-    """Return the strides of mode `mode` (an index or a path) of the layout `input`."""
+    """Return the strides of mode `mode` (an index or a path) of the layout `input`.
+
+    >>> cute.stride_at(cute.make_layout((4, 8), stride=(8, 1)), 0)
+    8
+    """
     return stride(input, mode=mode)
 
 
 @traced
 def rank(a: Domain, mode: IntTuple = ()) -> int:
-    """Count the modes of a tuple or layout `a`, or of its mode `mode`; 1 for an integer."""
+    """Count the modes of a tuple or layout `a`, or of its mode `mode`; 1 for an integer.
+
+    >>> cute.rank(cute.make_layout((4, (2, 3)))), cute.rank(cute.make_layout((4, (2, 3))), mode=[1])
+    (2, 2)
+    """
     d = domain(get(a, mode))
     return len(d) if isinstance(d, tuple) else 1
 
 
 @traced
 def depth(a: Domain) -> int:
-    """Count how deep the tuple `a`, or the shape of a layout, is nested: 0 for an integer."""
+    """Count how deep the tuple `a`, or the shape of a layout, is nested: 0 for an integer.
+
+    >>> cute.depth((4, (2, 3)))
+    2
+    """
     d = domain(a)
     return 1 + max(map(depth, d), default=0) if isinstance(d, tuple) else 0
 
@@ -397,7 +457,11 @@ def size(a: Domain, mode: IntTuple = ()) -> Any:
 @pure
 def cosize(a: Domain, mode: IntTuple = ()) -> Any:
     """Return the size of the codomain of the layout `a`, or of its mode `mode`: 1 + the largest offset, negative
-    strides counted by their magnitude. With basis strides it is the product over the modes of the coordinates."""
+    strides counted by their magnitude. With basis strides it is the product over the modes of the coordinates.
+
+    >>> cute.cosize(cute.make_layout((4, 8), stride=(16, 1)))
+    56
+    """
     layout = outer_of(get(a, mode))
     if layout.maps_to_coordinates:
         top = index(_last(layout.shape), layout.shape, layout.stride)
@@ -418,20 +482,32 @@ def _magnitudes(stride: IntTuple) -> IntTuple:
 
 @traced
 def is_congruent(a: Domain, b: Domain) -> bool:
-    """Return whether the tuples `a` and `b` (or the shapes of layouts) are nested alike."""
+    """Return whether the tuples `a` and `b` (or the shapes of layouts) are nested alike.
+
+    >>> cute.is_congruent((4, (2, 3)), (1, (5, 5))), cute.is_congruent((4, 8), (4, (2, 4)))
+    (True, False)
+    """
     return congruent(domain(a), domain(b))
 
 
 @traced
 def is_weakly_congruent(a: Domain, b: Domain) -> bool:
-    """Return whether `b` is nested like `a` or deeper."""
+    """Return whether `b` is nested like `a` or deeper.
+
+    >>> cute.is_weakly_congruent((4, 8), (4, (2, 4)))
+    True
+    """
     return weakly_congruent(domain(a), domain(b))
 
 
 @pure
 def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
     """Find the mode of stride 1 in `shape` and `stride` (a path where nested, None if none); extents of 1 are passed
-    over."""
+    over.
+
+    >>> cute.leading_dim((4, 8), (8, 1))
+    1
+    """
     if not congruent(shape, stride):
         raise CuteError(f"leading_dim: stride={text(stride)} does not match shape={text(shape)}")
     if not isinstance(shape, tuple):
@@ -448,7 +524,11 @@ def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
 
 @traced
 def is_major(mode: IntTuple, stride: IntTuple) -> bool:
-    """Return whether the first stride of mode `mode` of `stride` is the static 1."""
+    """Return whether the first stride of mode `mode` of `stride` is the static 1.
+
+    >>> cute.is_major(1, (8, 1))
+    True
+    """
     return is_one(front(get(stride, mode)))
 
 
@@ -460,7 +540,11 @@ def get_hier_coord(layout: Layout, idx: Int) -> IntTuple:
 
 @traced
 def crd2idx(coord: IntTuple, layout: Domain) -> Any:
-    """Compute the offset of `coord` in `layout`; a plain shape counts as its column-major layout."""
+    """Compute the offset of `coord` in `layout`; a plain shape counts as its column-major layout.
+
+    >>> cute.crd2idx((2, 3), cute.make_layout((4, 8), stride=(8, 1)))
+    19
+    """
     if isinstance(layout, LAYOUTS):
         return layout(coord)
     shape = checked(layout, "layout")

@@ -24,7 +24,11 @@ __all__ = [
 
 @traced
 def is_integer(a: Any) -> bool:
-    """Return whether `a` is one integer, static or known only at run time (not a bool or a float)."""
+    """Return whether `a` is one integer, static or known only at run time (not a bool or a float).
+
+    >>> cute.is_integer(4), cute.is_integer((4,))
+    (True, False)
+    """
     if isinstance(a, bool):
         return False
     if isinstance(a, Leaf):
@@ -39,25 +43,41 @@ def is_integer(a: Any) -> bool:
 
 @traced
 def is_valid_leaf(a: Any) -> bool:
-    """Return whether `a` may be a leaf of a shape, stride, coordinate or tiler: an integer, a basis stride, or None."""
+    """Return whether `a` may be a leaf of a shape, stride, coordinate or tiler: an integer, a basis stride, or None.
+
+    >>> cute.is_valid_leaf(4), cute.is_valid_leaf("4")
+    (True, False)
+    """
     return a is None or isinstance(a, ScaledBasis) or is_integer(a)
 
 
 @traced
 def is_int_tuple(a: Any) -> bool:
-    """Return whether `a` is an integer, or a tuple of such to any depth."""
+    """Return whether `a` is an integer, or a tuple of such to any depth.
+
+    >>> cute.is_int_tuple((4, (2, 3))), cute.is_int_tuple("4")
+    (True, False)
+    """
     return all(map(is_int_tuple, a)) if isinstance(a, tuple) else is_integer(a)
 
 
 @traced
 def has_scaled_basis(a: Any) -> bool:
-    """Return whether some leaf of `a` is a basis stride."""
+    """Return whether some leaf of `a` is a basis stride.
+
+    >>> cute.has_scaled_basis((cute.E(0), 1)), cute.has_scaled_basis((4, 1))
+    (True, False)
+    """
     return any(map(has_scaled_basis, a)) if isinstance(a, tuple) else isinstance(a, ScaledBasis)
 
 
 @traced
 def get_leaves(value: Any) -> tuple[Any, ...]:
-    """Return the leaves of `value` in order: of a tuple, or of a layout's shape and then its strides."""
+    """Return the leaves of `value` in order: of a tuple, or of a layout's shape and then its strides.
+
+    >>> cute.get_leaves((4, (2, 3)))
+    (4, 2, 3)
+    """
     if isinstance(value, ComposedLayout):
         return get_leaves(value.outer)
     if isinstance(value, Layout):
@@ -98,7 +118,11 @@ def _values(x: Any) -> Any:
 def find_if(t: IntTuple, pred_fn: UserFunction, *, hierarchical: bool = True) -> Any:
     """Find the first leaf of `t` for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an
     index, a path of indices where it is nested, None where there is none. hierarchical: look into nested tuples too;
-    False: at the modes of `t` alone."""
+    False: at the modes of `t` alone.
+
+    >>> cute.find_if((4, 2, 8), lambda x, i: x < 4)
+    1
+    """
     for i, x in enumerate(t if isinstance(t, tuple) else (t,)):
         if isinstance(x, tuple):
             inner = find_if(x, pred_fn) if hierarchical else None
@@ -112,7 +136,11 @@ def find_if(t: IntTuple, pred_fn: UserFunction, *, hierarchical: bool = True) ->
 @traced
 def find(t: IntTuple, x: int, *, hierarchical: bool = True) -> Any:
     """Find where the static integer `x` stands first in `t`, as `find_if` gives it. What is known only at run time is
-    never found. hierarchical: as for `find_if`."""
+    never found. hierarchical: as for `find_if`.
+
+    >>> cute.find((4, (8, 2)), 8)
+    (1, 0)
+    """
     if not is_integer(x) or isinstance(x, Leaf):
         raise CuteError(f"find: x={x!r} must be a static integer{how_static(x)}")
 
@@ -125,7 +153,11 @@ def find(t: IntTuple, x: int, *, hierarchical: bool = True) -> Any:
 @traced
 def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
     """Combine by `g` the results of `f` for the modes of the tuples `args` together: g(f(a0, b0), f(a1, b1), ...); for
-    leaves in place of tuples, g(f(a, b))."""
+    leaves in place of tuples, g(f(a, b)).
+
+    >>> cute.transform_apply((1, 2), (3, 4), f=lambda a, b: a * b, g=lambda *x: sum(x))
+    11
+    """
     if not args:
         raise CuteError("transform_apply: give one tuple at least")
     if not isinstance(args[0], tuple):

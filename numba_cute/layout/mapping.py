@@ -86,6 +86,9 @@ def idx2crd(idx: IntTuple, shape: IntTuple) -> IntTuple:
     bounded.
 
     A tuple `idx` is taken mode by mode: idx2crd((3, 5), (4, (2, 4))) is (3, (1, 2)).
+
+    >>> cute.idx2crd(14, (4, 8))
+    (2, 3)
     """
     return _split(checked(idx, "idx"), checked(shape, "shape"))
 
@@ -112,6 +115,9 @@ def increment_coord(coord: IntTuple, shape: IntTuple, mode: IntTuple = None) -> 
     """Return the coordinate after `coord` in `shape`, the first mode fastest; the last mode is not bounded.
 
     mode: count along this mode (an index or a path) only; its last mode is not bounded.
+
+    >>> cute.increment_coord((3, 0), (4, 8))
+    (0, 1)
     """
     path = () if mode is None else tuple(mode) if isinstance(mode, (tuple, list)) else (mode,)
     return _increment(checked(coord, "coord"), checked(shape, "shape"), path)
@@ -152,6 +158,9 @@ def elem_less(lhs: IntTuple, rhs: IntTuple) -> Any:
     shape.
 
     A leaf of `lhs` against a mode of `rhs` must be of the same depth. With run-time leaves it is a run-time bool.
+
+    >>> cute.elem_less((3, 7), (4, 8)), cute.elem_less((3, 8), (4, 8))
+    (True, False)
     """
     return _less(checked(lhs, "lhs"), checked(rhs, "rhs"))
 

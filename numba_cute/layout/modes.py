@@ -26,13 +26,21 @@ def modewise(f: Callable[[Any], Any], a: Domain) -> Any:
 
 @pure
 def flatten(a: Domain) -> Any:
-    """Remove the nesting of `a`: to a flat tuple, or a layout of flat shape; one leaf stays as it is."""
+    """Remove the nesting of `a`: to a flat tuple, or a layout of flat shape; one leaf stays as it is.
+
+    >>> cute.flatten(cute.make_layout((4, (2, 3)), stride=(6, (3, 1))))
+    (4,2,3):(6,3,1)
+    """
     return modewise(lambda t: flatten_to_tuple(t) if isinstance(t, tuple) else t, a)
 
 
 @pure
 def select(input: Domain, mode: IntTuple) -> Any:
-    """Keep the modes of `input` that `mode` lists, in that order."""
+    """Keep the modes of `input` that `mode` lists, in that order.
+
+    >>> cute.select(cute.make_layout((4, 8), stride=(8, 1)), mode=[1, 0])
+    (8,4):(1,8)
+    """
     n, path = rank(input), path_of(mode)
     if not all(0 <= static_int(m, "mode") < n for m in path):
         raise CuteError(f"select: mode={list(path)}: the modes of {text(input)} are 0 to {n - 1}")
@@ -41,7 +49,11 @@ def select(input: Domain, mode: IntTuple) -> Any:
 
 @pure
 def group_modes(input: Domain, begin: int, end: int = -1) -> Any:
-    """Group the modes [begin, end) of `input` into one; end = -1 stands for all that follow."""
+    """Group the modes [begin, end) of `input` into one; end = -1 stands for all that follow.
+
+    >>> cute.group_modes(cute.make_layout((4, 8, 2)), 0, 2)
+    ((4,8),2):((1,4),32)
+    """
     n = rank(input)
     begin, end = static_int(begin, "begin"), static_int(end, "end")
     stop = n if end == -1 else end
@@ -52,13 +64,21 @@ def group_modes(input: Domain, begin: int, end: int = -1) -> Any:
 
 @pure
 def append(input: Domain, elem: Any, up_to_rank: int | None = None) -> Any:
-    """Append `elem` to `input` as a new last mode, or as many times as give it rank `up_to_rank`."""
+    """Append `elem` to `input` as a new last mode, or as many times as give it rank `up_to_rank`.
+
+    >>> cute.append(cute.make_layout(4), cute.make_layout(2, stride=4))
+    (4,2):(1,4)
+    """
     return _extend(input, elem, up_to_rank, "append", lambda t, more: wrap(t) + more)
 
 
 @pure
 def prepend(input: Domain, elem: Any, up_to_rank: int | None = None) -> Any:
-    """Prepend `elem` to `input` as a new first mode, or as many times as give it rank `up_to_rank`."""
+    """Prepend `elem` to `input` as a new first mode, or as many times as give it rank `up_to_rank`.
+
+    >>> cute.prepend(cute.make_layout(4), cute.make_layout(2, stride=4))
+    (2,4):(4,1)
+    """
     return _extend(input, elem, up_to_rank, "prepend", lambda t, more: more + wrap(t))
 
 
@@ -89,11 +109,19 @@ ONE = Layout(1, 0)
 
 @pure
 def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
-    """Append a mode of extent 1 (stride 0) to `t`, or as many as give it rank `up_to_rank`."""
+    """Append a mode of extent 1 (stride 0) to `t`, or as many as give it rank `up_to_rank`.
+
+    >>> cute.append_ones(cute.make_layout(4), up_to_rank=3)
+    (4,1,1):(1,0,0)
+    """
     return append(t, ONE if isinstance(t, LAYOUTS) else 1, up_to_rank)
 
 
 @pure
 def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
-    """Prepend a mode of extent 1 (stride 0) to `t`, or as many as give it rank `up_to_rank`."""
+    """Prepend a mode of extent 1 (stride 0) to `t`, or as many as give it rank `up_to_rank`.
+
+    >>> cute.prepend_ones(cute.make_layout(4), up_to_rank=2)
+    (1,4):(0,1)
+    """
     return prepend(t, ONE if isinstance(t, LAYOUTS) else 1, up_to_rank)

@@ -21,6 +21,9 @@ def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
     """Make the compact layout of `shape` in which the mode with the least `order` is contiguous, the next follows, ...
 
     order: static integers, weakly congruent to `shape`; a mode of several extents is column-major in itself.
+
+    >>> cute.make_ordered_layout((4, 8, 2), (2, 1, 0))
+    (4,8,2):(16,2,1)
     """
     shape, order = checked(shape, "shape"), checked(order, "order")
     flat = list(_leaves_with_order(shape, order, shape, order))
@@ -49,6 +52,9 @@ def make_layout_like(input: Domain) -> Layout:
     stays 0.
 
     Strides known only at run time count as larger than the static ones.
+
+    >>> cute.make_layout_like(cute.make_layout((4, 8), stride=(16, 2)))
+    (4,8):(8,1)
     """
     layout = outer_of(input)
     strides, shapes = flatten_to_tuple(layout.stride), flatten_to_tuple(layout.shape)

@@ -30,6 +30,9 @@ def logical_product(block: Domain, tiler: Tiler) -> Any:
     `block` leaves free.
 
     tiler: a layout; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is.
+
+    >>> cute.logical_product(cute.make_layout(4), cute.make_layout(3))
+    (4,3):(1,4)
     """
     if isinstance(block, ComposedLayout):
         return on_outer(block, logical_product(block.outer, tiler))
@@ -53,7 +56,11 @@ def logical_product(block: Domain, tiler: Tiler) -> Any:
 @pure
 def zipped_product(block: Domain, tiler: Tiler) -> Any:
     """Repeat `block` over `tiler` as `logical_product` does, into ((blocks), (repetitions)): those of every mode
-    gathered."""
+    gathered.
+
+    >>> cute.zipped_product(cute.make_layout((2, 2)), cute.make_layout(3))
+    ((2,2),3):((1,2),4)
+    """
     if isinstance(block, ComposedLayout):
         return on_outer(block, zipped_product(block.outer, tiler))
     return zipped(logical_product(block, tiler), tiler)
@@ -62,14 +69,22 @@ def zipped_product(block: Domain, tiler: Tiler) -> Any:
 @pure
 def tiled_product(block: Domain, tiler: Tiler) -> Any:
     """Repeat `block` over `tiler` into ((blocks), repetition, repetition, ...): as `zipped_product`, its mode 1
-    unpacked."""
+    unpacked.
+
+    >>> cute.tiled_product(cute.make_layout((2, 2)), cute.make_layout(3))
+    ((2,2),3):((1,2),4)
+    """
     return unpacked(zipped_product(block, tiler), False)
 
 
 @pure
 def flat_product(block: Domain, tiler: Tiler) -> Any:
     """Repeat `block` over `tiler` into (block, block, ..., repetition, ...): as `zipped_product`, both modes
-    unpacked."""
+    unpacked.
+
+    >>> cute.flat_product(cute.make_layout((2, 2)), cute.make_layout(3))
+    (2,2,3):(1,2,4)
+    """
     return unpacked(zipped_product(block, tiler), True)
 
 
@@ -91,7 +106,11 @@ def _padded(layout: Layout, n: int) -> Layout:
 
 @pure
 def blocked_product(block: Domain, tiler: Layout) -> Any:
-    """Repeat `block` over `tiler`, mode by mode: mode i is (block_i, tiler_i), whole blocks side by side."""
+    """Repeat `block` over `tiler`, mode by mode: mode i is (block_i, tiler_i), whole blocks side by side.
+
+    >>> cute.blocked_product(cute.make_layout((2, 2)), cute.make_layout((2, 3)))
+    ((2,2),(2,3)):((1,4),(2,8))
+    """
     if isinstance(block, ComposedLayout):
         return on_outer(block, blocked_product(block.outer, tiler))
     return _paired(outer_of(block), outer_of(tiler), True)
@@ -99,7 +118,11 @@ def blocked_product(block: Domain, tiler: Layout) -> Any:
 
 @pure
 def raked_product(block: Domain, tiler: Layout) -> Any:
-    """Spread `block` over `tiler`, mode by mode: mode i is (tiler_i, block_i), the blocks interleaved."""
+    """Spread `block` over `tiler`, mode by mode: mode i is (tiler_i, block_i), the blocks interleaved.
+
+    >>> cute.raked_product(cute.make_layout((2, 2)), cute.make_layout((2, 3)))
+    ((2,2),(3,2)):((4,1),(8,2))
+    """
     if isinstance(block, ComposedLayout):
         return on_outer(block, raked_product(block.outer, tiler))
     result = _paired(outer_of(block), outer_of(tiler), False)
@@ -112,6 +135,9 @@ def tile_to_shape(atom: Any, trg_shape: IntTuple, order: IntTuple) -> Any:
 
     order: as in `make_ordered_layout`: the mode with the least is repeated first. Raises CuteError for a swizzled atom,
     of which a static tile of shared memory is made, where whole ones do not make `trg_shape`.
+
+    >>> cute.tile_to_shape(cute.make_layout((4, 2)), (8, 8), (0, 1))
+    ((4,2),(2,4)):((1,8),(4,16))
     """
     if isinstance(atom, ComposedLayout):
         made = tile_to_shape(atom.outer, trg_shape, order)
@@ -136,6 +162,9 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[IntTuple, La
     with the values of `val_layout`, cover, and the layout from (thread, value) to the tile's coordinates.
 
     Both must be compact: n threads are 0 to n - 1.
+
+    >>> cute.make_layout_tv(cute.make_layout((4, 2)), cute.make_layout((2, 2)))
+    ((8, 4), ((4,2),(2,2)):((2,16),(1,8)))
     """
     check_not_empty("make_layout_tv", "thr_layout", thr_layout)
     check_not_empty("make_layout_tv", "val_layout", val_layout)

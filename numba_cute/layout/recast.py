@@ -26,6 +26,9 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> An
     An error where wider elements would not be made of whole runs of narrower ones. As in CuTe, a layout without a
     stride of 1 becomes the first narrower element of each wider one. What is known only at run time is taken to be a
     multiple, as of the rows of a matrix.
+
+    >>> cute.recast_layout(32, 16, cute.make_layout((8, 4)))
+    (4,4):(1,4)
     """
     wider, narrower = _scale(new_type_bits, old_type_bits)
     layout = src_layout if narrower == 1 else _down(src_layout, narrower)

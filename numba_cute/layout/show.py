@@ -22,7 +22,11 @@ _LEAF = re.compile(r"_|-?\d+(?:@\d+)*")
 @traced
 def layout_from_str(notation: str) -> Any:
     """Read `notation`, the inverse of `repr` for everything static: a layout "(4,8):(1,4)", "S<3,4,3> o 0 o
-    (8,64):(64,1)", a swizzle, or an int tuple."""
+    (8,64):(64,1)", a swizzle, or an int tuple.
+
+    >>> cute.layout_from_str("(4,(2,3)):(6,(3,1))")((3, (1, 2)))
+    23
+    """
     if not isinstance(notation, str):
         raise CuteError(f"layout_from_str: notation {described(notation)}: give a text")
     _limit(notation)

@@ -36,7 +36,11 @@ def slice_(src: Domain, coord: IntTuple) -> Any:
 
 @traced
 def dice(src: Domain, dicer: IntTuple) -> Any:
-    """Keep the modes of `src`, a tuple or layout, where `dicer` is not None: what `slice_` leaves out."""
+    """Keep the modes of `src`, a tuple or layout, where `dicer` is not None: what `slice_` leaves out.
+
+    >>> cute.dice(cute.make_layout((4, 8)), (1, None))
+    (4):(1)
+    """
     return modewise(lambda t: dice_modes(dicer, t), src)
 
 
@@ -47,6 +51,9 @@ def slice_and_offset(coord: IntTuple, src: Domain) -> tuple[Any, Any]:
     Of a swizzled layout they are a plain layout, of run-time strides if the coordinate is known only at run time, where
     no two bits that the swizzle joins are left to them; elsewhere the part of the offset that meets the swizzle stays
     in the layout. A coordinate that is known only at run time must lie within the shape.
+
+    >>> cute.slice_and_offset((2, None), cute.make_layout((4, 8), stride=(8, 1)))
+    ((8):(1), 16)
     """
     if not isinstance(src, ComposedLayout):
         return modewise(lambda t: slice_modes(coord, t), src), outer_of(src)(coord)

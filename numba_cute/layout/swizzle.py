@@ -22,6 +22,9 @@ class Swizzle(InIR):
 
         0bxxxxYYYxxxZZZxx -> 0bxxxxYYYxxxAAAxx with AAA = ZZZ ^ YYY
                       ^^ base   ^^^^^^ shift
+
+    >>> cute.Swizzle(3, 4, 3)(128)
+    144
     """
 
     bits: int
@@ -110,7 +113,11 @@ IDENTITY = Swizzle(0, 4, 3)
 @traced
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
     """Make S<b,m,s>: `b` bits, from bit `m` on, xored with those `s` bits above (below if `s` is negative). No bits, or
-    fields that would overlap (|s| < b), give the identity S<0,4,3>, as in the CuTe DSL."""
+    fields that would overlap (|s| < b), give the identity S<0,4,3>, as in the CuTe DSL.
+
+    >>> cute.make_swizzle(3, 4, 3)
+    S<3,4,3>
+    """
     b, m, s = static_int(b, "b"), static_int(m, "m"), static_int(s, "s")
     return IDENTITY if b == 0 or abs(s) < b else Swizzle(b, m, s)
 

@@ -14,23 +14,39 @@ __all__ = ["make_coord", "make_shape", "make_stride", "make_tile"]
 
 @traced
 def make_shape(*modes: IntTuple) -> IntTuple:
-    """Make a shape of `modes`: the tuple of them, checked."""
+    """Make a shape of `modes`: the tuple of them, checked.
+
+    >>> cute.make_shape(4, (2, 3))
+    (4, (2, 3))
+    """
     return checked(modes, "shape")
 
 
 @traced
 def make_stride(*modes: IntTuple) -> IntTuple:
-    """Make strides of `modes`: the tuple of them, checked."""
+    """Make strides of `modes`: the tuple of them, checked.
+
+    >>> cute.make_stride(8, 1)
+    (8, 1)
+    """
     return checked(modes, "stride")
 
 
 @traced
 def make_coord(*modes: IntTuple) -> IntTuple:
-    """Make a coordinate of `modes`: integers, nested tuples of them, and None where a slice keeps a mode."""
+    """Make a coordinate of `modes`: integers, nested tuples of them, and None where a slice keeps a mode.
+
+    >>> cute.make_coord(1, None)
+    (1, None)
+    """
     return modes
 
 
 @traced
 def make_tile(*modes: Any) -> tuple[Any, ...]:
-    """Make a tiler of `modes`: an integer, a layout, None or another tiler for each."""
+    """Make a tiler of `modes`: an integer, a layout, None or another tiler for each.
+
+    >>> cute.make_tile(4, None)
+    (4, None)
+    """
     return modes

@@ -37,6 +37,9 @@ class PipelineOp(StaticEnum):
     clusterlaunchcontrol.try_cancel, in each CTA of the cluster. TCGen05Mma: the matrix unit, when the multiplies of the
     issuing thread are complete (tcgen05.commit). TmaStore: a thread's bulk groups; there is no barrier. Composite:
     several of these; `MbarrierArray.recast_to_new_op_type` makes a view for each. The values are the CuTe DSL's.
+
+    >>> [member.name for member in pipeline.PipelineOp]
+    ['AsyncThread', 'TCGen05Mma', 'TmaLoad', 'ClcLoad', 'TmaStore', 'Composite', 'AsyncLoad']
     """
 
     AsyncThread = 1
@@ -50,7 +53,11 @@ class PipelineOp(StaticEnum):
 
 class PipelineUserType(StaticEnum):
     """The two sides of a pipeline. A producer finds all stages empty at first, and a consumer finds none full. A thread
-    that is on both sides (ProducerConsumer) keeps a state for each. The values are the CuTe DSL's."""
+    that is on both sides (ProducerConsumer) keeps a state for each. The values are the CuTe DSL's.
+
+    >>> [member.name for member in pipeline.PipelineUserType]
+    ['Producer', 'Consumer', 'ProducerConsumer']
+    """
 
     Producer = 1
     Consumer = 2
@@ -74,6 +81,9 @@ class CooperativeGroup:
 
     agent: the unit of `size`, an Agent. `size` warps are `32 * size` arrivals, and so many CTAs or clusters as many as
     they have threads. alignment: `size` must be a multiple of it, where it is given.
+
+    >>> pipeline.CooperativeGroup(pipeline.Agent.Warp, 2)
+    CooperativeGroup(agent=<Agent.Warp: 4>, size=2, alignment=None)
     """
 
     agent: Agent

@@ -16,7 +16,11 @@ def compute_k_tile(k: Int, tile_k: Int, *, splits: Int = 1, split: Int = 0) -> t
     """Compute which tiles of K a mainloop runs over: (the first, how many), each `tile_k` elements of `k`, the last
     perhaps in part. splits: the number of mainloops that share K; split: which of them, from 0 on: each has as many
     tiles as the others, but for the last ones, which may have fewer or none. Any thread; on the host too. Raises
-    CuteError for a static number that is not positive, or a static `split` out of range. PTX: none, any target."""
+    CuteError for a static number that is not positive, or a static `split` out of range. PTX: none, any target.
+
+    >>> pipeline.compute_k_tile(1000, 64, splits=2, split=1)
+    (8, 8)
+    """
     for name, value in (("tile_k", tile_k), ("splits", splits)):
         if isinstance(value, int) and value < 1:
             raise CuteError(f"compute_k_tile: {name}={value} must be positive")

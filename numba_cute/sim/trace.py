@@ -58,7 +58,13 @@ class Span(NamedTuple):
 
 
 class Trace(Picture):
-    """Counters and spans of the launches that it was given to."""
+    """Counters and spans of the launches that it was given to.
+
+    >>> trace = cute.sim.Trace()
+    >>> cute.simulate(lambda x: x.__setitem__(cuda.threadIdx.x, 1), trace=trace)[1, 32](np.zeros(32, np.int32))
+    >>> trace.bank_conflicts
+    {}
+    """
 
     def __init__(self) -> None:
         self.now = 0

@@ -98,7 +98,11 @@ flat_divide = _transform(layout.flat_divide)
 @traced
 def size(a: Domain, mode: IntTuple = ()) -> Any:
     """Count the elements of `a`, a shape, layout or tensor, or of its mode `mode` (a path); of a tiled copy or MMA the
-    threads."""
+    threads.
+
+    >>> cute.size(cute.make_layout((4, 8))), cute.size((4, 8), mode=[1])
+    (32, 8)
+    """
     threads = None if isinstance(a, _PLAIN) else getattr(a, "thread_count", None)
     if threads is not None:
         return threads
@@ -108,13 +112,21 @@ def size(a: Domain, mode: IntTuple = ()) -> Any:
 @traced
 def size_in_bytes(dtype: Any, layout: Domain) -> Any:
     """Count the bytes that `layout`, a layout or tensor, spans with `dtype` elements, up to its last one; 0 for
-    None."""
+    None.
+
+    >>> cute.size_in_bytes(cute.Float16, cute.make_layout((64, 8)))
+    1024
+    """
     return bytes_of(dtype, _unwrap(layout))
 
 
 @traced
 def slice_(src: Domain, coord: IntTuple) -> Any:
-    """Keep the modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
+    """Keep the modes of `src` (a layout, tensor or tuple) that `coord` marks None.
+
+    >>> cute.slice_(cute.make_layout((4, 8), stride=(8, 1)), (None, 3))
+    (4):(8)
+    """
     if isinstance(src, Tensor):
         return slice_tensor(src, check_coord(coord, src.layout))
     return layout.slice_(src, coord)
@@ -128,6 +140,9 @@ def local_tile(input: Domain, tiler: Tiler, coord: IntTuple, proj: Any = None) -
     tiler: a tile for each mode. coord: which tile, mode by mode; None keeps the mode of tiles. proj: marks with 1 the
     modes of tiler and coord that apply to `input` and drops those marked None: (1, None, 1) takes A's (M, K) of MNK;
     what coord has beyond it, as of batches, stays.
+
+    >>> cute.local_tile(cute.make_layout((8, 8)), (4, 2), (1, None))
+    (4,2,4):(1,8,16)
     """
     if proj is not None:
         tiler, coord = layout.dice(tiler, proj), projected(coord, proj)
@@ -144,7 +159,11 @@ def local_tile(input: Domain, tiler: Tiler, coord: IntTuple, proj: Any = None) -
 @traced
 def local_partition(target: Domain, tiler: Tiler, index: Int, proj: Any = None) -> Any:
     """Take the elements of `target` (a tensor or layout) that belong to thread `index` of the threads laid out by
-    `tiler`: one element of each tile of the shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
+    `tiler`: one element of each tile of the shape of `tiler`. proj: as for `local_tile`, applied to `tiler`.
+
+    >>> cute.local_partition(cute.make_identity_tensor((8, 4)), cute.make_layout((4, 2)), 5)
+    Tensor((1, 1), (2,2):(4@0,2@1))
+    """
     threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)
     numbers_threads(threads)
     if proj is not None:

@@ -23,7 +23,14 @@ def _check(what: str, **tensors: Any) -> None:
 @traced
 def axpby(alpha: Number, x: Tensor, beta: Number, y: Tensor) -> None:
     """Compute y = alpha * x + beta * y, element by element, in the type in which x and y meet. alpha, beta: scalars. x,
-    y: tensors of static shape with as many elements. Any thread."""
+    y: tensors of static shape with as many elements. Any thread.
+
+    >>> x, y = np.ones(4, np.float32), np.ones(4, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(a) for a in (x, y)]
+    >>> cute.simulate(lambda x, y: cute.axpby(2.0, x, 3.0, y))[1, 1](*tensors)
+    >>> y
+    array([5., 5., 5., 5.], dtype=float32)
+    """
     _check("axpby", x=x, y=y)
     if layout.size(x.shape) != layout.size(y.shape):
         raise CuteError(f"axpby: x has shape {x.shape} and y {y.shape}; they must have as many elements")
@@ -34,7 +41,14 @@ def axpby(alpha: Number, x: Tensor, beta: Number, y: Tensor) -> None:
 @traced
 def gemv(alpha: Number, a: Tensor, x: Tensor, beta: Number, y: Tensor) -> None:
     """Compute y = alpha * (a @ x) + beta * y in the type in which they meet. alpha, beta: scalars. a: a tensor (M, K);
-    x: (K); y: (M); all static. Any thread."""
+    x: (K); y: (M); all static. Any thread.
+
+    >>> a, x, y = np.ones((2, 3), np.float32), np.ones(3, np.float32), np.zeros(2, np.float32)
+    >>> tensors = [cute.runtime.from_dlpack(t) for t in (a, x, y)]
+    >>> cute.simulate(lambda a, x, y: cute.gemv(2.0, a, x, 0.0, y))[1, 1](*tensors)
+    >>> y
+    array([6., 6.], dtype=float32)
+    """
     _check("gemv", a=a, x=x, y=y)
     if layout.rank(a.layout) != 2:
         raise CuteError(f"gemv: a has shape {a.shape}; it must be (M, K)")

@@ -22,6 +22,10 @@ class FastDivmodDivisor:
     the multiplier is less than 1 too large by parts of 2**shift, which moves the quotient by less than 1 / divisor.
 
     divisor: as of `fast_divmod_create_divisor`; 0 too, by which nothing may be divided. multiplier, shift: computed.
+
+    >>> d = cute.FastDivmodDivisor(cute.Int32(7))
+    >>> cute.simulate(lambda: print(100 // d, 100 % d))[1, 1]()
+    14 2
     """
 
     divisor: Int
@@ -61,6 +65,10 @@ def fast_divmod_create_divisor(divisor: Int) -> FastDivmodDivisor:
 
     divisor: an int (static), or on the host Int32(n) (known at run time, so that the kernel need not be compiled
     again), or a kernel's number.
+
+    >>> d = cute.fast_divmod_create_divisor(cute.Int32(7))
+    >>> cute.simulate(lambda: print(100 // d, 100 % d))[1, 1]()
+    14 2
     """
     return FastDivmodDivisor(*_prepared("fast_divmod_create_divisor", divisor, 1))
 

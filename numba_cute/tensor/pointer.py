@@ -21,7 +21,11 @@ __all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
 
 
 class AddressSpace(seam.StaticEnum):
-    """The memory that a pointer points to. The values are those of LLVM's NVPTX address spaces, registers aside."""
+    """The memory that a pointer points to. The values are those of LLVM's NVPTX address spaces, registers aside.
+
+    >>> [member.name for member in cute.AddressSpace]
+    ['generic', 'gmem', 'smem', 'rmem', 'tmem']
+    """
 
     generic = 0
     gmem = 1
@@ -50,6 +54,9 @@ class Pointer(InIR):
     alignment: bytes, a power of two that divides the address. swizzle: applied to the byte address when the pointer is
     followed, never to `address`; S<0,4,3> where it is said that bytes are meant as they lie. readonly: nothing may be
     written there, as to an array that is not writeable.
+
+    >>> cute.make_ptr(cute.Float16, 4096, cute.AddressSpace.smem, assumed_align=16) + 8
+    ptr<Float16, smem, align 16>
     """
 
     dtype: DType
@@ -393,7 +400,11 @@ def recast_ptr(
     """Return the address of `ptr` with element type `dtype` (default: its own) and the swizzle `swizzle_` (None:
     without one). reinterpret: the bytes are meant as they lie, by whatever swizzle they were written, so that the
     simulator does not report that; without `swizzle_`. An error where the pointer may point inside of a byte (in tensor
-    memory: a word) and the widths differ."""
+    memory: a word) and the widths differ.
+
+    >>> cute.recast_ptr(cute.make_ptr(cute.Float16, 4096, cute.AddressSpace.gmem, 16), dtype=cute.Float32)
+    ptr<Float32, gmem, align 16>
+    """
     if reinterpret:
         if swizzle_ is not None and swizzle_ != IDENTITY:
             raise CuteError(f"recast_ptr: reinterpret means bytes as they lie: leave out swizzle_, {swizzle_!r}")
@@ -437,6 +448,9 @@ def make_ptr(
     dtype: the elements. value: the address: an int, a run-time integer, or that of a Pointer. mem_space: an
     AddressSpace other than rmem. assumed_align: bytes that the address is a multiple of, itself one of the element's
     size, the default.
+
+    >>> cute.make_ptr(cute.Float16, 4096, cute.AddressSpace.gmem, assumed_align=16)
+    ptr<Float16, gmem, align 16>
     """
     if mem_space is AddressSpace.rmem:
         raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")

@@ -261,6 +261,10 @@ def printf(*args: Any, end: str | None = None) -> None:
     and hh cut it. Without a format each value is printed. A newline is added unless it ends with one. A line of more
     than 32 values is printed in several pieces, between which other threads may print. end: static text to print after
     it in place of that newline, "" for nothing.
+
+    >>> cute.simulate(lambda: cute.printf("lane {}", cute.arch.lane_idx()))[1, 2]()
+    lane 0
+    lane 1
     """
     if not args or not isinstance(args[0], str):
         args = (" ".join(["{}"] * len(args)), *args)
@@ -274,7 +278,11 @@ def printf(*args: Any, end: str | None = None) -> None:
 
 @traced
 def pretty_str(arg: Any) -> str:
-    """Write `arg` (a layout, tensor, atom, tuple, ...) in CuTe's notation."""
+    """Write `arg` (a layout, tensor, atom, tuple, ...) in CuTe's notation.
+
+    >>> cute.pretty_str(cute.make_layout((4, 8)))
+    '(4,8):(1,4)'
+    """
     return text(arg) if isinstance(arg, tuple) else str(arg)
 
 
@@ -286,6 +294,11 @@ def print_tensor(tensor: Tensor | TensorSSA, *, verbose: bool = False) -> None:
     tensor: in a kernel, any, or a register vector; each thread that calls this prints. On the host, one made by
     `from_dlpack`, which is copied from the GPU if it is there; in a function of `cute.jit` any that a kernel prints.
     verbose: print the coordinate of each element too.
+
+    >>> cute.print_tensor(cute.runtime.from_dlpack(np.arange(6, dtype=np.int32).reshape(2, 3)))
+    Tensor(ptr<Int32, gmem, align 4>, (2,3):(3,1))
+    0 1 2
+    3 4 5
     """
     if isinstance(tensor, TensorSSA):
         held = make_rmem_tensor(tensor.shape, tensor.dtype)

@@ -34,7 +34,11 @@ def gives_tensors(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class ReductionOp(StaticEnum):
-    """The operation by which a reduction combines two values."""
+    """The operation by which a reduction combines two values.
+
+    >>> [member.name for member in cute.ReductionKind]
+    ['ADD', 'MUL', 'MIN', 'MAX', 'INC', 'DEC', 'AND', 'OR', 'XOR']
+    """
 
     ADD = "add"
     MUL = "mul"
@@ -392,7 +396,11 @@ def _power(x: TensorSSA, n: int) -> TensorSSA:
 
 @traced
 def where(cond: Any, x: Any, y: Any) -> Any:
-    """Select `x` where `cond` is true and `y` elsewhere, element by element; each may be a vector or a scalar."""
+    """Select `x` where `cond` is true and `y` elsewhere, element by element; each may be a vector or a scalar.
+
+    >>> cute.simulate(lambda: print(cute.where(cute.arch.lane_idx() > 0, 1, 2)))[1, 1]()
+    2
+    """
     if any(isinstance(v, Followed) for v in (cond, x, y)):
         return followed("where", (cond, x, y))
     if not isinstance(cond, TensorSSA):
@@ -419,7 +427,13 @@ def where(cond: Any, x: Any, y: Any) -> Any:
 
 @traced
 def full(shape: IntTuple, fill_value: Number, dtype: DType) -> TensorSSA:
-    """Make a vector of `shape`, which is static, with every element `fill_value`, converted to `dtype`."""
+    """Make a vector of `shape`, which is static, with every element `fill_value`, converted to `dtype`.
+
+    >>> def kernel():
+    ...     print(cute.full((2, 2), 1.5, cute.Float32).reduce(cute.ReductionOp.ADD, 0.0))
+    >>> cute.simulate(kernel)[1, 1]()
+    6.0
+    """
     if not isinstance(dtype, DType):
         raise CuteError(f"full: dtype {dtype!r} is not an element type; use one like cute.Float32")
     if not seam.is_static(shape):
@@ -438,27 +452,51 @@ def _like(a: Any, dtype: DType | None) -> tuple[Any, DType]:
 @traced
 def full_like(a: Any, fill_value: Number, dtype: DType | None = None) -> TensorSSA:
     """Make a vector of the shape of `a` (a vector or tensor) with every element `fill_value`. dtype: by default that of
-    `a`."""
+    `a`.
+
+    >>> def kernel():
+    ...     print(cute.full_like(cute.full(4, 2.0, cute.Float32), 5.0)[0])
+    >>> cute.simulate(kernel)[1, 1]()
+    5.0
+    """
     shape, of = _like(a, dtype)
     return full(shape, fill_value, of)
 
 
 @traced
 def zeros_like(a: Any, dtype: DType | None = None) -> TensorSSA:
-    """Make a vector of zeros of the shape of `a`. dtype: by default that of `a`."""
+    """Make a vector of zeros of the shape of `a`. dtype: by default that of `a`.
+
+    >>> def kernel():
+    ...     print(cute.zeros_like(cute.full(4, 2.0, cute.Float32))[0])
+    >>> cute.simulate(kernel)[1, 1]()
+    0.0
+    """
     return full_like(a, 0, dtype)
 
 
 @traced
 def ones_like(a: Any, dtype: DType | None = None) -> TensorSSA:
-    """Make a vector of ones of the shape of `a`. dtype: by default that of `a`."""
+    """Make a vector of ones of the shape of `a`. dtype: by default that of `a`.
+
+    >>> def kernel():
+    ...     print(cute.ones_like(cute.full(4, 2.0, cute.Float32))[0])
+    >>> cute.simulate(kernel)[1, 1]()
+    1.0
+    """
     return full_like(a, 1, dtype)
 
 
 @traced
 def empty_like(a: Any, dtype: DType | None = None) -> TensorSSA:
     """Make a vector of the shape of `a` to be overwritten: zeros, which cost nothing if nobody reads them. dtype: by
-    default that of `a`."""
+    default that of `a`.
+
+    >>> def kernel():
+    ...     print(cute.empty_like(cute.full(4, 2.0, cute.Float32)).shape)
+    >>> cute.simulate(kernel)[1, 1]()
+    4
+    """
     return full_like(a, 0, dtype)
 
 
@@ -470,11 +508,23 @@ def _truths(x: Any, what: str) -> TensorSSA:
 
 @traced
 def any_(x: TensorSSA) -> Any:
-    """Return whether at least one element of `x`, a TensorSSA, is true (not zero)."""
+    """Return whether at least one element of `x`, a TensorSSA, is true (not zero).
+
+    >>> def kernel():
+    ...     print(cute.any_(cute.full(4, 2.0, cute.Float32) > 3.0))
+    >>> cute.simulate(kernel)[1, 1]()
+    False
+    """
     return _truths(x, "any_").reduce(ReductionOp.OR, False)
 
 
 @traced
 def all_(x: TensorSSA) -> Any:
-    """Return whether all elements of `x`, a TensorSSA, are true (not zero)."""
+    """Return whether all elements of `x`, a TensorSSA, are true (not zero).
+
+    >>> def kernel():
+    ...     print(cute.all_(cute.full(4, 2.0, cute.Float32) > 1.0))
+    >>> cute.simulate(kernel)[1, 1]()
+    True
+    """
     return _truths(x, "all_").reduce(ReductionOp.AND, True)

@@ -28,6 +28,9 @@ def assume(src: Any, divby: int = 1) -> Any:
 
     Copies then prove wider accesses, and layouts divide where they otherwise could not. Where the number is known (on
     the host, in the simulator, a static int) a broken promise is an error; a GPU does not look, and computes wrongly.
+
+    >>> cute.assume(cute.Int32(32), divby=8)
+    Int32(32)
     """
     if type(divby) is not int or divby < 1:
         raise CuteError(f"assume: divby {shown(divby)} must be a static integer of at least 1{how_static(divby)}")
@@ -93,15 +96,27 @@ class SymInt(Scalar):
 
 
 def sym_int(width: int = 32, *, divisibility: int = 1, symbol: str | None = None) -> SymInt:
-    """Make a `SymInt` of `width` bits (32 or 64), a multiple of `divisibility`, called `symbol`."""
+    """Make a `SymInt` of `width` bits (32 or 64), a multiple of `divisibility`, called `symbol`.
+
+    >>> cute.sym_int(divisibility=8)
+    ?{div=8}
+    """
     return SymInt(width, divisibility=divisibility, symbol=symbol)
 
 
 def sym_int32(divisibility: int = 1, *, symbol: str | None = None) -> SymInt:
-    """Make a `SymInt` of 32 bits, a multiple of `divisibility`, called `symbol`."""
+    """Make a `SymInt` of 32 bits, a multiple of `divisibility`, called `symbol`.
+
+    >>> cute.sym_int32(4)
+    ?{div=4}
+    """
     return SymInt(32, divisibility=divisibility, symbol=symbol)
 
 
 def sym_int64(divisibility: int = 1, *, symbol: str | None = None) -> SymInt:
-    """Make a `SymInt` of 64 bits, a multiple of `divisibility`, called `symbol`."""
+    """Make a `SymInt` of 64 bits, a multiple of `divisibility`, called `symbol`.
+
+    >>> cute.sym_int64(4)
+    ?{div=4}
+    """
     return SymInt(64, divisibility=divisibility, symbol=symbol)

@@ -395,7 +395,11 @@ def _slice(t: Tensor, lay: Any, coord: Any, given: Any) -> Tensor:
 def make_tensor(iterator: Any, layout: Any = None) -> Tensor:
     """Make a tensor. iterator: a Pointer, a coordinate tuple, a descriptor, or in a kernel an array: the tensor is in
     shared memory if `cuda.shared.array` gave it, whose `alignment` it has. layout: a Layout, or a shape, then compact
-    and column-major; of an array it may be left out: its own shape and strides."""
+    and column-major; of an array it may be left out: its own shape and strides.
+
+    >>> cute.make_tensor(cute.make_ptr(cute.Float16, 4096, cute.AddressSpace.gmem), cute.make_layout((4, 8)))
+    Tensor(ptr<Float16, gmem, align 2>, (4,8):(1,4))
+    """
     view = array_view(iterator)
     if layout is None:
         if view is None:
@@ -414,7 +418,13 @@ def _layout(x: Any) -> Any:
 
 @traced
 def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
-    """Make a tensor of `dtype` elements in this thread's registers, its contents undefined. layout_or_shape: static."""
+    """Make a tensor of `dtype` elements in this thread's registers, its contents undefined. layout_or_shape: static.
+
+    >>> def kernel():
+    ...     print(cute.make_rmem_tensor((2, 4), cute.Float32).layout)
+    >>> cute.simulate(kernel)[1, 1]()
+    (2,4):(1,2)
+    """
     lay = _layout(layout_or_shape)
     if not layout.is_static(lay):
         raise CuteError(
@@ -436,7 +446,13 @@ def _in_registers(x: TensorSSA) -> Tensor:
 
 @traced
 def make_fragment(layout_or_shape: Any, dtype: DType) -> Tensor:
-    """Call `make_rmem_tensor(layout_or_shape, dtype)`: its older name."""
+    """Call `make_rmem_tensor(layout_or_shape, dtype)`: its older name.
+
+    >>> def kernel():
+    ...     print(cute.make_fragment((2, 4), cute.Float32).layout)
+    >>> cute.simulate(kernel)[1, 1]()
+    (2,4):(1,2)
+    """
     return make_rmem_tensor(layout_or_shape, dtype)
 
 
@@ -455,7 +471,14 @@ def like_layout(src: Any) -> Layout:
 @traced
 def make_rmem_tensor_like(src: Any, dtype: DType | None = None) -> Tensor:
     """Make a tensor in registers of the shape (and order) of `src`, a tensor or a layout; `dtype` defaults to the
-    tensor's."""
+    tensor's.
+
+    >>> x = cute.make_identity_tensor((2, 4))
+    >>> def kernel():
+    ...     print(cute.make_rmem_tensor_like(x, cute.Float32).layout)
+    >>> cute.simulate(kernel)[1, 1]()
+    (2,4):(1,2)
+    """
     if dtype is None and not isinstance(src, Tensor):
         raise CuteError("make_rmem_tensor_like: src is a layout, so dtype must be given")
     return make_rmem_tensor(like_layout(src), dtype or src.element_type)
@@ -463,14 +486,25 @@ def make_rmem_tensor_like(src: Any, dtype: DType | None = None) -> Tensor:
 
 @traced
 def make_fragment_like(src: Any, dtype: DType | None = None) -> Tensor:
-    """Call `make_rmem_tensor_like(src, dtype)`: its older name."""
+    """Call `make_rmem_tensor_like(src, dtype)`: its older name.
+
+    >>> x = cute.make_identity_tensor((2, 4))
+    >>> def kernel():
+    ...     print(cute.make_fragment_like(x, cute.Float32).layout)
+    >>> cute.simulate(kernel)[1, 1]()
+    (2,4):(1,2)
+    """
     return make_rmem_tensor_like(src, dtype)
 
 
 @traced
 def make_identity_tensor(shape: IntTuple) -> Tensor:
     """Make the tensor of `shape` whose element at each coordinate is that coordinate: an integer where the shape is
-    one."""
+    one.
+
+    >>> cute.make_identity_tensor((4, 8))[2, 5]
+    (2, 5)
+    """
     lay = layout.make_identity_layout(shape)
     return Tensor(layout.repeat_like(0, lay.shape), lay)
 
@@ -478,7 +512,12 @@ def make_identity_tensor(shape: IntTuple) -> Tensor:
 @traced
 def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     """View the memory of `src` as elements of `dtype`, all of it: the contiguous mode, of static stride 1, grows or
-    shrinks, and where elements become wider it and the other strides must divide. swizzle_: default, its own."""
+    shrinks, and where elements become wider it and the other strides must divide. swizzle_: default, its own.
+
+    >>> t = cute.make_tensor(cute.make_ptr(cute.Float16, 4096, assumed_align=16), cute.make_layout((8, 4)))
+    >>> cute.recast_tensor(t, cute.Float32).layout
+    (4,4):(1,4)
+    """
     if not isinstance(src, Tensor) or not isinstance(src.iterator, Pointer):
         raise CuteError(f"recast_tensor: {src!r} is not a tensor in memory")
     dtype = element_type_of(dtype, "recast_tensor")
@@ -489,7 +528,11 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
 
 @traced
 def domain_offset(coord: IntTuple, tensor: Any) -> Any:
-    """Move the origin of `tensor` to its coordinate `coord`; of a layout, return (layout, offset)."""
+    """Move the origin of `tensor` to its coordinate `coord`; of a layout, return (layout, offset).
+
+    >>> cute.domain_offset((2, 1), cute.make_identity_tensor((4, 8)))[0, 0]
+    (2, 1)
+    """
     if not isinstance(tensor, Tensor):
         return layout.domain_offset(coord, tensor)
     if isinstance(tensor.layout, ComposedLayout):

@@ -25,7 +25,12 @@ def _tensor(t: Any, what: str) -> Tensor:
 @traced
 def load(tensor: Tensor) -> TensorSSA:
     """Load all elements of `tensor`, whose shape is static, as one immutable vector in registers: `tensor.load()`. Any
-    thread. Raises CuteError for anything else. PTX ld and mov, any target."""
+    thread. Raises CuteError for anything else. PTX ld and mov, any target.
+
+    >>> t = cute.runtime.from_dlpack(np.arange(4, dtype=np.float32))
+    >>> cute.simulate(lambda t: print(cute.load(t).reduce(cute.ReductionOp.ADD, 0.0)))[1, 1](t)
+    6.0
+    """
     return _tensor(tensor, "load").load()
 
 
@@ -41,12 +46,24 @@ def store(value: TensorSSA, tensor: Tensor) -> None:
 @traced
 def fill(tensor: Tensor, value: Number) -> None:
     """Set every element of `tensor`, whose shape is static, to `value`: `tensor.fill(value)`. Any thread. Raises
-    CuteError for anything else. PTX st and mov, any target."""
+    CuteError for anything else. PTX st and mov, any target.
+
+    >>> x = np.zeros(4, np.float32)
+    >>> cute.simulate(lambda t: cute.fill(t, 2))[1, 1](cute.runtime.from_dlpack(x))
+    >>> x
+    array([2., 2., 2., 2.], dtype=float32)
+    """
     _tensor(tensor, "fill").fill(value)
 
 
 @traced
 def clear(tensor: Tensor) -> None:
     """Set every element of `tensor`, whose shape is static, to zero. Any thread. Raises CuteError for anything else.
-    PTX st and mov, any target."""
+    PTX st and mov, any target.
+
+    >>> x = np.ones(4, np.float32)
+    >>> cute.simulate(lambda t: cute.clear(t))[1, 1](cute.runtime.from_dlpack(x))
+    >>> x
+    array([0., 0., 0., 0.], dtype=float32)
+    """
     _tensor(tensor, "clear").fill(0)

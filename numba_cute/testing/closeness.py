@@ -25,6 +25,9 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     """Return an array of any library, on the host or a GPU, as one of NumPy's (ml_dtypes' types where NumPy has none).
 
     array: NumPy's, torch's, CuPy's, Numba's or JAX's, a number, or lists of such. CuteError: none of these.
+
+    >>> cute.testing.to_numpy([1, 2])
+    array([1, 2])
     """
     if isinstance(array, np.ndarray):
         return array
@@ -86,6 +89,9 @@ def allowed_error(
     sums of 8-bit floats. operands: the type that two factors of each summand were rounded to, beside what `want` was
     computed from; None if they were not. magnitude: sums of the summands' absolute values, an array like `want`; by
     default sqrt(terms) times the root of the mean square of `want`, as of summands of random sign.
+
+    >>> cute.testing.allowed_error(np.array([1.0]), cute.Float16) < 0.001
+    array([ True])
     """
     want = _float64("want", want)
     if isinstance(terms, bool) or not isinstance(terms, int) or terms < 1:
@@ -128,6 +134,9 @@ def assert_allclose(
     AssertionError: shapes that differ, or elements that do: how many, the first, the worst, and where they lie.
 
         cute.testing.assert_allclose(c, a.double() @ b.double().T, terms=k)
+
+    >>> cute.testing.assert_allclose(np.float32(1), 1.0, dtype=cute.Float32)
+    0.0
     """
     g, w = to_numpy(got), to_numpy(want)
     kind = g.dtype if dtype is None else dtype

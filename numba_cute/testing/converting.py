@@ -92,6 +92,9 @@ def assert_(cond: Any, msg: str = "") -> None:
     before is judged at once: AssertionError, or CuteError while a kernel is compiled.
 
     cond: the condition, a number or a comparison. msg: what is said. Any thread. PTX trap, sm_70.
+
+    >>> cute.simulate(lambda: print(cute.testing.assert_(1 < 2, "never")))[1, 1]()
+    None
     """
     if isinstance(cond, (bool, int)) or current_or(None) is None:
         if getattr(cond, "shape", ()) != ():

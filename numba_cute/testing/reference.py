@@ -16,7 +16,11 @@ _TIMES_L2 = 3
 
 
 class JitArguments:
-    """The arguments of a call that is timed. args, kwargs: those arguments."""
+    """The arguments of a call that is timed. args, kwargs: those arguments.
+
+    >>> cute.testing.JitArguments(1, 2).args
+    (1, 2)
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args, self.kwargs = args, kwargs

@@ -34,6 +34,10 @@ class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     """The tiles of a problem and their order, for a grid of one cluster for each piece of work.
 
     problem_shape_ntile_mnl, cluster_shape_mnk, swizzle_size, raster_along_m: as for `PersistentTileSchedulerParams`.
+
+    >>> params = utils.ClcDynamicPersistentTileSchedulerParams((4, 2, 1), (1, 1, 1))
+    >>> utils.ClcDynamicPersistentTileScheduler.get_grid_shape(params)
+    (4, 2, 1)
     """
 
     def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[int, int, int]:

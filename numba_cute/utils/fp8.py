@@ -20,7 +20,11 @@ _TORCH = {"Float8E4M3FN": "float8_e4m3fn", "Float8E5M2": "float8_e5m2"}
 
 @traced
 def is_fp8_dtype(dtype: Any) -> bool:
-    """Return whether `dtype` is Float8E4M3FN or Float8E5M2."""
+    """Return whether `dtype` is Float8E4M3FN or Float8E5M2.
+
+    >>> utils.is_fp8_dtype(cute.Float8E4M3FN)
+    True
+    """
     return isinstance(dtype, DType) and dtype in (Float8E4M3FN, Float8E5M2)
 
 
@@ -33,6 +37,10 @@ def create_cute_tensor_for_fp8(
     storage_tensor: an array of NumPy or torch: of bytes (uint8, int8) if dtype is an 8-bit float, else of dtype.
     leading_dim: the contiguous dimension. source_f32_tensor: an array of floats of the same shape and library, first
     converted (to nearest even) into the storage.
+
+    >>> codes = np.zeros((2, 8), np.uint8)
+    >>> utils.create_cute_tensor_for_fp8(codes, cute.Float8E4M3FN, 1, np.ones((2, 8), np.float32)).element_type
+    Float8E4M3FN
     """
     if not isinstance(dtype, DType):
         raise CuteError(f"create_cute_tensor_for_fp8: dtype {dtype!r} is not an element type")
@@ -71,7 +79,11 @@ def _fill(storage: Any, dtype: DType, source: Any) -> None:
 @traced
 def get_divisibility(contiguous_dim_size: int, upper_bound: int = 128) -> int:
     """Return the largest power of two, at most `upper_bound` (one itself), that divides a dimension of
-    `contiguous_dim_size` elements."""
+    `contiguous_dim_size` elements.
+
+    >>> utils.get_divisibility(96, 128)
+    32
+    """
     size, bound = contiguous_dim_size, upper_bound
     if type(size) is not int or size < 1:
         raise CuteError(f"get_divisibility: contiguous_dim_size {size!r} must be a positive int")

@@ -134,6 +134,9 @@ def total_clusters(
     """Count the clusters of all groups, on the host: mode L of a grouped schedule's PersistentTileSchedulerParams.
 
     problem_sizes_mnkl: the sizes (M, N, K, L) of each group. cluster_tile_shape_mnk: a cluster's tile.
+
+    >>> utils.total_clusters([(256, 256, 64, 1), (128, 128, 64, 1)], (128, 128, 64))
+    5
     """
     tile_m, tile_n, _ = cluster_tile_shape_mnk
     return sum(-(-int(m) // tile_m) * -(-int(n) // tile_n) for m, n, *_ in problem_sizes_mnkl)

@@ -13,7 +13,11 @@ __all__ = ["LayoutEnum"]
 
 
 class LayoutEnum(StaticEnum):
-    """The order of a matrix: row major (its second mode is contiguous) or column major (its first one is)."""
+    """The order of a matrix: row major (its second mode is contiguous) or column major (its first one is).
+
+    >>> utils.LayoutEnum.ROW_MAJOR.is_k_major_a()
+    True
+    """
 
     ROW_MAJOR = "row_major"
     COL_MAJOR = "col_major"

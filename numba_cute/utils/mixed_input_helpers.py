@@ -53,7 +53,11 @@ _THREADS = 128
 
 
 class TransformMode(StaticEnum):
-    """The work on A: its elements are converted (ConvertOnly), or converted and scaled (ConvertScale)."""
+    """The work on A: its elements are converted (ConvertOnly), or converted and scaled (ConvertScale).
+
+    >>> [member.name for member in utils.TransformMode]
+    ['ConvertOnly', 'ConvertScale']
+    """
 
     ConvertOnly = 1
     ConvertScale = 2
@@ -67,7 +71,12 @@ def _need(ok: bool, what: str, message: str) -> None:
 @traced
 def get_transform_a_source(a_major_mode: OperandMajorMode) -> OperandSource:
     """Choose where the multiplies read the transformed A: in tensor memory if it is K-major, the only order that they
-    read there, else in shared memory. a_major_mode: a member of OperandMajorMode; Raises CuteError for others."""
+    read there, else in shared memory. a_major_mode: a member of OperandMajorMode; Raises CuteError for others.
+
+    >>> K = nvgpu.OperandMajorMode.K
+    >>> utils.get_transform_a_source(K)
+    <OperandSource.TMEM: 'tmem'>
+    """
     _need(
         isinstance(a_major_mode, OperandMajorMode), "get_transform_a_source", f"a_major_mode {a_major_mode!r} is none"
     )
@@ -78,7 +87,11 @@ def get_transform_a_source(a_major_mode: OperandMajorMode) -> OperandSource:
 def get_tma_atom_kind(mcast: bool, use_2cta_instrs: bool, is_b: bool) -> Any:
     """Choose the TMA load of an operand. mcast: whether blocks share it. use_2cta_instrs, is_b: B of a pair completes
     its bytes on the first block's barrier; A, which threads of each block transform, on the block's own. PTX
-    cp.async.bulk.tensor, sm_90 (sm_100f of a pair)."""
+    cp.async.bulk.tensor, sm_90 (sm_100f of a pair).
+
+    >>> type(utils.get_tma_atom_kind(True, False, False)).__name__
+    'CopyBulkTensorTileG2SMulticastOp'
+    """
     group = CtaGroup.TWO if use_2cta_instrs and is_b else CtaGroup.ONE
     op = cpasync.CopyBulkTensorTileG2SMulticastOp if mcast else cpasync.CopyBulkTensorTileG2SOp
     return op(cta_group=group)
@@ -112,7 +125,12 @@ def get_gmem_layout_scale(
     (granularity K, scales along K), L), with stride 0 within a granule.
 
     scale_shape_mkl: the shape (M, K, L) of A. scale_granularity_m, scale_granularity_k: elements that share a scale.
-    scale_major_mode: the contiguous mode, MN or K. Raises CuteError for granularities below 1."""
+    scale_major_mode: the contiguous mode, MN or K. Raises CuteError for granularities below 1.
+
+    >>> M = nvgpu.OperandMajorMode.MN
+    >>> utils.get_gmem_layout_scale((256, 4096, 1), 1, 128, M)
+    ((1,256),(128,32),1):((0,1),(0,256),8192)
+    """
     what = "get_gmem_layout_scale"
     ok = type(scale_granularity_m) is int and type(scale_granularity_k) is int
     ok = ok and scale_granularity_m > 0 and scale_granularity_k > 0
@@ -387,7 +405,11 @@ def is_valid_scale_granularity(
 ) -> bool:
     """Tell whether A can be scaled so: not at all (both 0), or with a scale for each row (scale_granularity_m 1) and
     `scale_granularity_k` elements along K, a multiple of the tile's (`mma_tiler_k`) that divides `k`. a_dtype: the
-    elements of A."""
+    elements of A.
+
+    >>> utils.is_valid_scale_granularity(1, 128, cute.Int8, 4096, 128)
+    True
+    """
     if (scale_granularity_m, scale_granularity_k) == (0, 0):
         return True
     ok = scale_granularity_m == 1 and scale_granularity_k > 0 and a_dtype.width <= 8

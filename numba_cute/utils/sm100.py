@@ -88,6 +88,10 @@ def get_smem_layout_atom_ab(
     major_mode: the contiguous mode. element_type: the elements; of 32 bits and MN-major take the swizzle in atoms of 32
     bytes. smem_shape_mn_k: the tile in shared memory, (M or N, K). Raises CuteError where rows are not of whole 16
     bytes.
+
+    >>> K = nvgpu.OperandMajorMode.K
+    >>> utils.get_smem_layout_atom_ab(K, cute.Float16, (128, 64))
+    <SmemLayoutAtomKind.K_SW128: ('k', 1024, S<3,4,3>)>
     """
     what = "get_smem_layout_atom_ab"
     _is(what, "major_mode", major_mode, OperandMajorMode)
@@ -113,6 +117,9 @@ def get_smem_layout_atom_epi(
 
     layout_d: the order of D, a LayoutEnum; ROW_MAJOR is N-major. element_type: the elements. epi_tile: (M, N), numbers
     or layouts. Raises CuteError where rows are not of whole 16 bytes.
+
+    >>> utils.get_smem_layout_atom_epi(utils.LayoutEnum.ROW_MAJOR, cute.Float16, (128, 32))
+    <SmemLayoutAtomKind.K_SW64: ('k', 512, S<2,4,3>)>
     """
     what = "get_smem_layout_atom_epi"
     _is(what, "layout_d", layout_d, LayoutEnum)
@@ -132,6 +139,10 @@ def make_smem_layout(
 
     leading_mode: the contiguous mode, a member of OperandMajorMode. smem_tile_shape: (M or N, K). element_type: the
     elements. num_stages: a static count. Raises CuteError where rows are not of whole 16 bytes.
+
+    >>> K = nvgpu.OperandMajorMode.K
+    >>> utils.make_smem_layout(K, (128, 64), cute.Float16, 2)
+    S<3,4,3> o 0 o ((8,16),(64,1),(1,2)):((64,512),(1,0),(0,8192))
     """
     kind = get_smem_layout_atom_ab(leading_mode, element_type, smem_tile_shape)
     _need(type(num_stages) is int and num_stages > 0, "make_smem_layout",
@@ -186,6 +197,11 @@ def make_smem_layout_a(
     a_dtype: the elements. num_stages: a static count. is_k_major: taken in place of the operation's major mode, where
     given. Allocate it with `layout.outer` and `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for a tile
     that it does not divide.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> utils.sm100.make_smem_layout_a(mma, (128, 64, 64), cute.Float16, 2)
+    S<3,4,3> o 0 o ((128,16),1,4,2):((64,1),0,16,8192)
     """
     return _operand("make_smem_layout_a", "A", tiled_mma, mma_tiler_mnk, a_dtype, num_stages, is_k_major)
 
@@ -197,7 +213,13 @@ def make_smem_layout_b(
 ) -> ComposedLayout:  # fmt: skip
     """Make the shared memory layout of a CTA's part of B, ((N, K), rest N, rest K, stages), in the widest swizzle that
     divides it. tiled_mma, mma_tiler_mnk, b_dtype, num_stages, is_k_major: as for `make_smem_layout_a`, but M is of any
-    value."""
+    value.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> utils.sm100.make_smem_layout_b(mma, (128, 64, 64), cute.Float16, 2)
+    S<3,4,3> o 0 o ((64,16),1,4,2):((64,1),0,16,4096)
+    """
     return _operand("make_smem_layout_b", "B", tiled_mma, mma_tiler_mnk, b_dtype, num_stages, is_k_major)
 
 
@@ -249,6 +271,9 @@ def compute_epilogue_tile_shape(
     128 lanes, half of the columns in 64 of them. layout_d, elem_ty_d: the order and type of D; layout_c, elem_ty_c: of
     a source that is loaded, None without one. Raises CuteError for a tile of other than 64 or 128 rows, or of too few
     columns.
+
+    >>> utils.compute_epilogue_tile_shape((128, 128, 64), False, utils.LayoutEnum.ROW_MAJOR, cute.Float16)
+    (128:1, 32:1)
     """
     what = "compute_epilogue_tile_shape"
     _is(what, "layout_d", layout_d, LayoutEnum)
@@ -378,6 +403,9 @@ def cluster_shape_to_tma_atom_A(cluster_shape_mnk: Any, atom_thr_id: Any) -> Any
 
     cluster_shape_mnk: (M, N) or (M, N, K). atom_thr_id: `tiled_mma.thr_id`; of a pair, the bytes complete on its first
     block's barrier. Raises CuteError for other shapes. PTX cp.async.bulk.tensor, sm_90 (sm_100f of a pair).
+
+    >>> type(utils.cluster_shape_to_tma_atom_A((1, 2, 1), cute.make_layout(1))).__name__
+    'CopyBulkTensorTileG2SMulticastOp'
     """
     _, n, blocks = _blocks("cluster_shape_to_tma_atom_A", cluster_shape_mnk, atom_thr_id)
     return _load(n > 1, blocks)
@@ -386,7 +414,11 @@ def cluster_shape_to_tma_atom_A(cluster_shape_mnk: Any, atom_thr_id: Any) -> Any
 @traced
 def cluster_shape_to_tma_atom_B(cluster_shape_mnk: Any, atom_thr_id: Any) -> Any:  # noqa: N802
     """Choose the TMA load of B: multicast if the cluster has several blocks, or pairs, along M. cluster_shape_mnk,
-    atom_thr_id: as for `cluster_shape_to_tma_atom_A`."""
+    atom_thr_id: as for `cluster_shape_to_tma_atom_A`.
+
+    >>> type(utils.cluster_shape_to_tma_atom_B((2, 1, 1), cute.make_layout(1))).__name__
+    'CopyBulkTensorTileG2SMulticastOp'
+    """
     m, _, blocks = _blocks("cluster_shape_to_tma_atom_B", cluster_shape_mnk, atom_thr_id)
     return _load(m > blocks, blocks)
 
@@ -417,6 +449,11 @@ def make_trivial_tiled_mma(
     OperandMajorMode. cta_group: a member of CtaGroup. mma_tiler_mn: (M, N) of one multiply, of all its CTAs. a_source:
     SMEM or TMEM. Without b_dtype (the others move up by one) both operands are of a_dtype. Raises CuteError for what
     the operation has not. PTX tcgen05.mma, sm_100f.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> mma.shape_mnk
+    (128, 64, 16)
     """
     what = "make_trivial_tiled_mma"
     if isinstance(b_dtype, OperandMajorMode):

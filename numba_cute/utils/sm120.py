@@ -32,7 +32,11 @@ def get_permutation_mnk(tile_shape_mnk: Any, sf_vec_size: int, use_mxf8f6f4: boo
     tile_shape_mnk: the tile, of which M counts up to 128; along N the columns of two neighbouring warps' instructions
     alternate where it has 32 or more. sf_vec_size: elements that share a scale factor, 16 or 32. use_mxf8f6f4: whether
     K of an instruction is 32, as with elements of a byte each, or 64. Raises CuteError for others, and for an N below
-    8."""
+    8.
+
+    >>> utils.get_permutation_mnk((128, 128, 128), 32, True)
+    (128, (8,2,2):(1,16,8), 32)
+    """
     what = "get_permutation_mnk"
     if not isinstance(tile_shape_mnk, tuple) or len(tile_shape_mnk) != 3:
         raise CuteError(f"{what}: tile_shape_mnk {tile_shape_mnk!r} must be (M, N, K)")

@@ -42,6 +42,9 @@ def get_smem_load_op(layout: LayoutEnum, element_type: DType) -> CopyAtom:
     operand is MN-major and its elements have 16 bits; one element at a time for other MN-major operands.
 
     layout: the operand's order, a LayoutEnum; ROW_MAJOR is K-major. element_type: its elements. PTX ldmatrix, sm_75.
+
+    >>> utils.sm80.get_smem_load_op(utils.LayoutEnum.ROW_MAJOR, cute.Float16).layout_dst_tv
+    (32,(2,4)):(2,(1,64))
     """
     _order("get_smem_load_op", layout, element_type)
     k_major = layout is LayoutEnum.ROW_MAJOR
@@ -72,6 +75,9 @@ def make_trivial_tiled_mma(
     BFloat16); TFloat32 into Float32; Float64; or Int8 and Uint8 into Int32. permutation_mnk: as for `make_tiled_mma`;
     by default 16 rows of A and 16 of B for each warp, as an ldmatrix of 4 matrices loads. PTX mma.sync, sm_80; sm_89
     for fp8.
+
+    >>> utils.sm80.make_trivial_tiled_mma(cute.Float16, cute.Float16, cute.Float32, (2, 2, 1)).size
+    128
     """
     op = _op(a_dtype, b_dtype, acc_dtype)
     if permutation_mnk is None and isinstance(atom_layout_mnk, tuple) and len(atom_layout_mnk) == 3:

@@ -52,6 +52,9 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: DType, major_mode_siz
 
     layout: ROW_MAJOR for a K-major tile, COL_MAJOR for an MN-major one. element_type: the elements. major_mode_size:
     elements of the tile along its contiguous mode, a multiple of 8.
+
+    >>> utils.sm90.get_smem_layout_atom(utils.LayoutEnum.ROW_MAJOR, cute.Float16, 64)
+    <SmemLayoutAtomKind.K_SW128: ('k', 3)>
     """
     _checked("get_smem_layout_atom", layout, element_type, "layout")
     size = major_mode_size
@@ -92,6 +95,9 @@ def make_smem_layout_a(
     a_layout: the order of A in global memory, a LayoutEnum; ROW_MAJOR is K-major. mma_tiler_mnk: the CTA's tile (M, N,
     K). a_dtype: the elements. num_stages: a static count. Allocate it with `layout.outer` and `swizzle=layout.inner`,
     128-byte aligned.
+
+    >>> utils.sm90.make_smem_layout_a(utils.LayoutEnum.ROW_MAJOR, (64, 64, 64), cute.BFloat16, 2)
+    S<3,4,3> o 0 o ((8,8),(64,1),(1,2)):((64,512),(1,0),(0,4096))
     """
     return _operand("make_smem_layout_a", a_layout, 0, mma_tiler_mnk, a_dtype, num_stages)
 
@@ -104,6 +110,9 @@ def make_smem_layout_b(
 
     b_layout: the order of B, an (N, K) matrix, in global memory; ROW_MAJOR is K-major. mma_tiler_mnk, b_dtype,
     num_stages: as for `make_smem_layout_a`.
+
+    >>> utils.sm90.make_smem_layout_b(utils.LayoutEnum.ROW_MAJOR, (64, 32, 64), cute.BFloat16, 2)
+    S<3,4,3> o 0 o ((8,4),(64,1),(1,2)):((64,512),(1,0),(0,2048))
     """
     return _operand("make_smem_layout_b", b_layout, 1, mma_tiler_mnk, b_dtype, num_stages)
 
@@ -124,6 +133,9 @@ def make_smem_layout_epi(
     numbers or layouts. epi_stage: a static count of stages. smem_trg_shape: the shape to cover, by default (*epi_tile,
     epi_stage). smem_order: the order in which the atom is repeated along it, by default the contiguous mode last of the
     two.
+
+    >>> utils.sm90.make_smem_layout_epi(cute.BFloat16, utils.LayoutEnum.ROW_MAJOR, (64, 32), 2)
+    S<2,4,3> o 0 o ((8,8),(32,1),(1,2)):((32,256),(1,0),(0,2048))
     """
     what = "make_smem_layout_epi"
     _checked(what, epi_layout, epi_dtype, "epi_layout")
@@ -164,6 +176,9 @@ def compute_tile_shape_or_override(
     tile_shape_mnk: the CTA's tile. element_type: the elements of D. is_cooperative: warpgroups share one tile: 128 rows
     and 32 columns; otherwise each takes 64 rows and 32 columns, 64 of 8-bit elements where N divides by 64. Never more
     than the tile has. epi_tile_override: taken instead, where given.
+
+    >>> utils.sm90.compute_tile_shape_or_override((128, 256, 64), cute.BFloat16)
+    (64, 32)
     """
     if epi_tile_override is not None:
         return epi_tile_override
@@ -190,6 +205,11 @@ def make_trivial_tiled_mma(
     wgmma has it. a_leading_mode, b_leading_mode: the contiguous modes of A and B. Only 16-bit operands have the choice:
     those of tf32 and of 8 bits are read K-major, and making a fragment of memory that is not so is refused. tiler_mn:
     (64, N). a_source: the memory of A, an OperandSource. PTX wgmma.mma_async, sm_90a.
+
+    >>> K = nvgpu.OperandMajorMode.K
+    >>> mma = utils.sm90.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, (2, 1, 1), (64, 128))
+    >>> mma.size
+    256
     """
     what = "make_trivial_tiled_mma"
     for name, value, kind in (("a_dtype", a_dtype, DType), ("b_dtype", b_dtype, DType), ("acc_dtype", acc_dtype, DType),

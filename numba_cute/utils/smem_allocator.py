@@ -42,6 +42,11 @@ class SmemAllocator:
     Every thread makes its own and asks for the same allocations in the same order, so that all agree on the addresses.
     offset: the bytes given out. Of all methods, byte_alignment: a static power of two, at most 1024; name: for the
     simulator's reports. Sizes are static; the launch is given the total.
+
+    >>> def kernel():
+    ...     print(utils.SmemAllocator().allocate_tensor(cute.Float16, cute.make_layout((8, 64)), 128))
+    >>> cute.simulate(kernel)[1, 1]()
+    Tensor(ptr<Float16, smem, align 128>, (8,64):(1,8))
     """
 
     offset: dtypes.Int32 = 0  # type: ignore[assignment]

@@ -17,6 +17,9 @@ def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
 
     compute_capability: "90", "sm_90" or "sm_90a"; None: the target that is compiled for or simulated, else the current
     GPU. A kernel's own need is in `cute.compile(…).resources`. Raises CuteError for a name that is no target.
+
+    >>> utils.get_smem_capacity_in_bytes("sm_90")
+    232448
     """
     arch = compute_capability or getattr(current_or(None), "arch", None)
     if arch is not None:

@@ -21,7 +21,11 @@ __all__ = ["TensorMapManager", "TensorMapUpdateMode"]
 
 class TensorMapUpdateMode(StaticEnum):
     """The memory in which tensor maps are changed: global memory (GMEM), or shared memory, from where they are then
-    copied (SMEM)."""
+    copied (SMEM).
+
+    >>> [member.name for member in utils.TensorMapUpdateMode]
+    ['GMEM', 'SMEM']
+    """
 
     GMEM = 1
     SMEM = 2

@@ -40,6 +40,10 @@ class PersistentTileSchedulerParams:
     that the kernel need not be compiled again). cluster_shape_mnk: CTAs of a cluster, K being 1. swizzle_size: how many
     clusters along N (along M if `raster_along_m` is False) are done side by side before the order goes on along the
     other mode; groups that share operands in L2. The last group may be narrower.
+
+    >>> params = utils.PersistentTileSchedulerParams((4, 2, 1), (1, 1, 1))
+    >>> utils.StaticPersistentTileScheduler.get_grid_shape(params, 3)
+    (1, 1, 3)
     """
 
     problem_shape_ntile_mnl: tuple[Int, Int, Int]

@@ -37,7 +37,13 @@ def compute_tmem_cols_from_layout(layout: Layout, element_type: DType) -> int:
     """Return how many 32-bit columns of tensor memory a tensor reaches.
 
     layout: a static layout of tensor memory, whose lanes are 65536 columns apart. element_type: its elements. Raises
-    CuteError for another layout."""
+    CuteError for another layout.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> utils.compute_tmem_cols_from_layout(mma.make_fragment_C(mma.partition_shape_C((128, 64))).layout, cute.Float32)
+    64
+    """
     what = "compute_tmem_cols_from_layout"
     if not isinstance(layout, Layout) or not seam.is_static((layout.shape, layout.stride)) or is_basis(layout.stride):
         raise CuteError(f"{what}: layout {shown(layout)} must be a static layout of offsets{how_static(layout)}")
@@ -54,7 +60,13 @@ def get_num_tmem_alloc_cols(
 
     tmem_tensors: one or several in tensor memory, such as fragments of accumulators. rounding: give the next number
     that can be allocated, a power of two of at least 32; else the columns themselves. arch: the target whose capacity
-    is checked. Raises CuteError if they do not fit."""
+    is checked. Raises CuteError if they do not fit.
+
+    >>> K, ONE = nvgpu.OperandMajorMode.K, nvgpu.CtaGroup.ONE
+    >>> mma = utils.sm100.make_trivial_tiled_mma(cute.Float16, cute.Float16, K, K, cute.Float32, ONE, (128, 64))
+    >>> utils.get_num_tmem_alloc_cols(mma.make_fragment_C(mma.partition_shape_C((128, 64))))
+    64
+    """
     what, total = "get_num_tmem_alloc_cols", 0
     for t in tmem_tensors if isinstance(tmem_tensors, (tuple, list)) else (tmem_tensors,):
         if not isinstance(t, Tensor) or t.memspace is not AddressSpace.tmem:

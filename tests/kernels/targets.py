@@ -3,8 +3,8 @@
 
     python -m tests.kernels.targets [--jobs N] [NAME…]     needs torch, and no GPU
 
-Writes benchmarks/results/targets.json, and the table of docs/kernels.md that is made of it: of each call and target the
-kernel with most registers. Names of calls: those of first_calls.py; others keep what is recorded.
+Writes benchmarks/results/targets.json, and the table of docs/kernels_made.md that is made of it: of each call and
+target the kernel with most registers. Names of calls: those of first_calls.py; others keep what is recorded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "targets.json"
-PAGE = ROOT / "docs" / "kernels.md"
+PAGE = ROOT / "docs" / "kernels_made.md"
 BEGIN, END = "<!-- targets -->\n", "<!-- end of targets -->\n"
 TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 AT_ODDS = {"blockscaled_gemm": ("sm_100a", "sm_103a")}
@@ -61,7 +61,7 @@ def cell(found: list[dict[str, Any]] | str) -> str:
 
 
 def table(record: dict[str, dict[str, Any]]) -> str:
-    """The table as docs/kernels.md has it."""
+    """The table as docs/kernels_made.md has it."""
     lines = ["| call | " + " | ".join(TARGETS) + " |", "| --- |" + " --- |" * len(TARGETS)]
     lines += [f"| {name} | " + " | ".join(cell(of[t]) for t in TARGETS) + " |" for name, of in record.items()]
     return "\n".join(lines) + "\n"

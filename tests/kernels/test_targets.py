@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of entries by targets in docs/kernels.md is the one that was recorded."""
+"""The table of entries by targets in docs/kernels_made.md is the one that was recorded."""
 
 import json
 

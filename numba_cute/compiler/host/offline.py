@@ -55,6 +55,11 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a", notes: str =
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
     lost speed. MistakeWarning: a note of a likely mistake.
+
+    >>> def kernel(x):
+    ...     x[0] = 1
+    >>> cute.compile(cuda.jit(kernel), (np.zeros(1),), arch="sm_90a").resources.local
+    0
     """
     if notes not in ("keep", "error"):
         raise CuteError(f'notes={notes!r}: "keep" or "error"')

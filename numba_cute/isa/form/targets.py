@@ -66,6 +66,9 @@ class Target:
     there are none; above 8 a kernel is not portable. tmem_columns: columns of tensor memory, 0 where there is none.
     family: the first target whose "f" code it runs; its own name where there is no such. products: known GPUs, the one
     that stands for the target first. renamed: what newer toolkits call it.
+
+    >>> cute.target("sm_90a").cluster_size, cute.target("sm_100a").tmem_columns
+    (16, 512)
     """
 
     name: str
@@ -202,6 +205,9 @@ def target(name: str | None = None) -> Target:
 
     name: as `arch=` takes it, like "sm_90a"; None: the target that a kernel or host function is compiled for or
     simulated now. Raises CuteError for a name that is none, and for None where nothing is compiled or simulated.
+
+    >>> cute.target("sm_90a").smem_per_sm
+    233472
     """
     if name is not None:
         return named(name)

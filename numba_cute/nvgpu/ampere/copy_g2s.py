@@ -44,7 +44,11 @@ class CopyG2SOp(ByRow, CopyOp):
     cache_mode: LoadCacheMode.ALWAYS, or GLOBAL (L2 alone; 16 bytes). prefetch: bytes fetched into L2 beside it. zfill:
     where a copy's predicate is false, write zeros (the default: tiles that overhang a matrix are multiplied whole);
     otherwise it is left out, and shared memory keeps what it holds. policy: an L2 policy word, as
-    `cute.copy(…, cache_policy=word)` gives it. Raises CuteError for others."""
+    `cute.copy(…, cache_policy=word)` gives it. Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     prefetch: L2PrefetchSize = L2PrefetchSize.NONE

@@ -86,7 +86,11 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
     """Load 8 by 8 matrices of 16-bit elements to registers. A whole converged warp. PTX ldmatrix, sm_75.
 
     transpose: load each matrix transposed; if not, a matrix may also be 8 rows of 16 bytes of 4-, 8- or 32-bit
-    elements. num_matrices: 1, 2 or 4. Raises CuteError for others."""
+    elements. num_matrices: 1, 2 or 4. Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.LdMatrix8x8x16bOp(False, 4), cute.Float16).layout_dst_tv
+    (32,(2,4)):(2,(1,64))
+    """
 
     transpose: bool = False
     num_matrices: int = 1
@@ -109,7 +113,11 @@ class StMatrix8x8x16bOp(_MatrixCopy):
     warp. A TMA store that reads them needs `arch.fence_proxy` in each lane first. PTX stmatrix, sm_90.
 
     transpose: store each matrix transposed; if not, a matrix may also be 8 rows of 16 bytes of 8- or 32-bit elements.
-    num_matrices: 1, 2 or 4. Raises CuteError for others."""
+    num_matrices: 1, 2 or 4. Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.StMatrix8x8x16bOp(False, 4), cute.Float16).layout_src_tv
+    (32,(2,4)):(2,(1,64))
+    """
 
     transpose: bool = False
     num_matrices: int = 1
@@ -132,7 +140,11 @@ class LdMatrix8x16x8bOp(_MatrixCopy):
 
     transpose: False, the only form there is. num_matrices: 1, 2 or 4. unpack_bits: None, or 4 or 6: shared memory has
     rows of 16 elements of that many bits, packed, then padding up to 16 bytes; each comes in the low bits of a byte (an
-    e2m1 of MmaMXF8F6F4Op lies 2 bits higher). Raises CuteError for others."""
+    e2m1 of MmaMXF8F6F4Op lies 2 bits higher). Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.LdMatrix8x16x8bOp(), cute.Int8).layout_dst_tv
+    (32,4):(4,1)
+    """
 
     transpose: bool = False
     num_matrices: int = 1
@@ -163,7 +175,11 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
     PTX ldmatrix.m16n16, sm_100f or sm_120f.
 
     transpose: True, the only form there is. num_matrices: 1 or 2. unpack_bits: as of `LdMatrix8x16x8bOp`. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.LdMatrix16x16x8bOp(), cute.Int8).layout_dst_tv
+    ((4,8),(1,4,2)):((64,1),(1,16,8))
+    """
 
     transpose: bool = True
     num_matrices: int = 1
@@ -198,7 +214,11 @@ class LdMatrix16x8x8bOp(_MatrixCopy):
     PTX ldmatrix.m16n16 and prmt, sm_100f or sm_120f.
 
     transpose: True, the only form there is. num_matrices: 2 or 4. unpack_bits: as of `LdMatrix8x16x8bOp`. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.LdMatrix16x8x8bOp(), cute.Int8).layout_dst_tv
+    ((4,8),(1,2,2,2)):((32,1),(1,16,8,128))
+    """
 
     transpose: bool = True
     num_matrices: int = 2
@@ -233,7 +253,11 @@ class StMatrix16x8x8bOp(_MatrixCopy):
     """Store 16 by 8 matrices of bytes from registers, transposed. A whole converged warp. A TMA store that reads them
     needs `arch.fence_proxy` in each lane first. PTX stmatrix.m16n8.b8, sm_100f or sm_120f.
 
-    transpose: True, the only form there is. num_matrices: 1, 2 or 4. Raises CuteError for others."""
+    transpose: True, the only form there is. num_matrices: 1, 2 or 4. Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.warp.StMatrix16x8x8bOp(), cute.Int8).layout_src_tv
+    ((4,8),(1,2,2)):((32,1),(1,16,8))
+    """
 
     transpose: bool = True
     num_matrices: int = 1

@@ -93,7 +93,11 @@ class MmaF16BF16Op(WarpMma):
     """Multiply f16 or bf16 matrices by a whole converged warp. PTX mma.sync, sm_80.
 
     ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. shape_mnk: (16, 8, 8) or
-    (16, 8, 16). Raises CuteError for others."""
+    (16, 8, 16). Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16))).shape_mnk
+    (16, 8, 16)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -108,7 +112,11 @@ class MmaTF32Op(WarpMma):
     """Multiply tf32 matrices (floats, whose 13 low bits are ignored), accumulated in Float32, by a whole converged
     warp. PTX mma.sync, sm_80.
 
-    shape_mnk: (16, 8, 4) or (16, 8, 8). Raises CuteError for others."""
+    shape_mnk: (16, 8, 4) or (16, 8, 8). Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaTF32Op((16, 8, 8))).shape_mnk
+    (16, 8, 8)
+    """
 
     shape_mnk: tuple[int, int, int]
 
@@ -120,7 +128,11 @@ class MmaTF32Op(WarpMma):
 class MmaF64Op(WarpMma):
     """Multiply f64 matrices by a whole converged warp. PTX mma.sync, sm_80; sm_90 with m 16.
 
-    shape_mnk: (8, 8, 4), (16, 8, 4), (16, 8, 8) or (16, 8, 16). Raises CuteError for others."""
+    shape_mnk: (8, 8, 4), (16, 8, 4), (16, 8, 8) or (16, 8, 16). Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF64Op((8, 8, 4))).shape_mnk
+    (8, 8, 4)
+    """
 
     shape_mnk: tuple[int, int, int] = (8, 8, 4)
 
@@ -132,7 +144,11 @@ class MmaFP8Op(WarpMma):
     """Multiply fp8 matrices of one type by a whole converged warp. PTX mma.sync, sm_89.
 
     ab_dtype: Float8E4M3FN or Float8E5M2. acc_dtype: Float32 or Float16. shape_mnk: (16, 8, 16) or (16, 8, 32). Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaFP8Op(cute.Float8E4M3FN, cute.Float32, (16, 8, 32))).shape_mnk
+    (16, 8, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -148,7 +164,11 @@ class MmaF8F6F4Op(WarpMma):
 
     a_dtype, b_dtype: Float8E4M3FN, Float8E5M2, Float6E2M3FN, Float6E3M2FN or Float4E2M1FN, each its own. acc_dtype:
     Float32 or Float16. Each element takes a byte (Uint8 fragments, but Float8 ones are themselves): a 6-bit one its
-    bits 0 to 5, an e2m1 its bits 2 to 5. Raises CuteError for other types."""
+    bits 0 to 5, an e2m1 its bits 2 to 5. Raises CuteError for other types.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF8F6F4Op(cute.Float8E4M3FN, cute.Float4E2M1FN, cute.Float32)).shape_mnk
+    (16, 8, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -163,7 +183,11 @@ class MmaI8Op(WarpMma):
     """Multiply matrices of 8-bit integers, accumulated in Int32, by a whole converged warp. PTX mma.sync, sm_80.
 
     a_dtype, b_dtype: Int8 or Uint8, each its own. shape_mnk: (16, 8, 32), (16, 8, 16) or (8, 8, 16). saturate: clamp
-    where the sum would wrap. Raises CuteError for others."""
+    where the sum would wrap. Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaI8Op(cute.Int8, cute.Int8, (16, 8, 32))).shape_mnk
+    (16, 8, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -180,7 +204,11 @@ class MmaI4Op(WarpMma):
 
     a_dtype, b_dtype: Int4 or Uint4, each its own. shape_mnk: (16, 8, 64), (16, 8, 32) or (8, 8, 32). saturate: clamp
     where the sum would wrap. Fragments of A and B are Uint32 words of 8 elements along K, the first in the low bits.
-    Raises CuteError for others."""
+    Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaI4Op(cute.Int4, cute.Int4, (16, 8, 64))).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -197,7 +225,11 @@ class MmaB1Op(WarpMma):
     row n of B. PTX mma.sync, sm_80.
 
     shape_mnk: (16, 8, 256), (16, 8, 128) or (8, 8, 128). bit_op: "xor" or "and". Fragments of A and B are Uint32 words
-    of 32 bits along K, the first lowest. Raises CuteError for others."""
+    of 32 bits along K, the first lowest. Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaB1Op()).shape_mnk
+    (16, 8, 256)
+    """
 
     shape_mnk: tuple[int, int, int] = (16, 8, 256)
     bit_op: str = "xor"
@@ -241,7 +273,12 @@ class MmaMXF4Op(BlockScaled):
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type; each lane has a word of them,
     `atom.set(Field.SFA, word)` and SFB: of A's row r lane 4 * (r % 8) + r // 8, of B's row n lane 4 * n, the first
-    along K in the low byte. Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    along K in the low byte. Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -256,7 +293,12 @@ class MmaMXF4NVF4Op(BlockScaled):
     PTX mma.sync.kind::mxf4nvf4.block_scale, sm_120f.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E4M3FN, the factors' type, where `MmaMXF4Op` has them.
-    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4NVF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E4M3FN)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -272,7 +314,12 @@ class MmaMXF8Op(BlockScaled):
     PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120f.
 
     ab_dtype: Float8E4M3FN or Float8E5M2. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where
-    `MmaMXF4Op` has them. Raises CuteError for other types."""
+    `MmaMXF4Op` has them. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF8Op(cute.Float8E4M3FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -289,7 +336,12 @@ class MmaMXF8F6F4Op(BlockScaled):
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, not both of 8 bits (`MmaMXF8Op`) nor both e2m1 (`MmaMXF4Op`).
     acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Each element takes a byte
-    (Uint8 fragments): a 6-bit one its bits 0 to 5, an e2m1 its bits 2 to 5. Raises CuteError for other types."""
+    (Uint8 fragments): a 6-bit one its bits 0 to 5, an e2m1 its bits 2 to 5. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF8F6F4Op(cute.Float8E4M3FN, cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType

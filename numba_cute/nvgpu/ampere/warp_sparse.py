@@ -50,7 +50,11 @@ class MmaF16BF16SparseOp(SparseWarpMma):
 
     ab_dtype, acc_dtype: as of `MmaF16BF16Op`. shape_mnk: (16, 8, 32) or (16, 8, 16). selector: which of each four lanes
     give the metadata: 0 or 1 the first or the second two (K 32), 0 to 3 that one (K 16). Raises CuteError for
-    others."""
+    others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaF16BF16SparseOp(cute.Float16, cute.Float32)).shape_mnk
+    (16, 8, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -67,7 +71,11 @@ class MmaTF32SparseOp(SparseWarpMma):
     PTX mma.sp, sm_80.
 
     shape_mnk: (16, 8, 16) or (16, 8, 8). selector: which of each four lanes give the metadata: 0 or 1 the first or the
-    second two (K 16), 0 to 3 that one (K 8). Raises CuteError for others."""
+    second two (K 16), 0 to 3 that one (K 8). Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaTF32SparseOp()).shape_mnk
+    (16, 8, 16)
+    """
 
     shape_mnk: tuple[int, int, int] = (16, 8, 16)
     selector: int = 0
@@ -82,7 +90,11 @@ class MmaFP8SparseOp(SparseWarpMma):
     PTX mma.sp, sm_89.
 
     a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. shape_mnk: (16, 8, 64). selector: 0, all lanes give the
-    metadata. Raises CuteError for others."""
+    metadata. Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaFP8SparseOp(cute.Float8E4M3FN, cute.Float8E5M2)).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -99,7 +111,11 @@ class MmaI8SparseOp(SparseWarpMma):
 
     a_dtype, b_dtype: Int8 or Uint8, each its own. shape_mnk: (16, 8, 64) or (16, 8, 32). saturate: clamp where the sum
     would wrap. selector: which of each four lanes give the metadata: 0 all (K 64); 0 or 1 the first or the second two
-    (K 32). Raises CuteError for others."""
+    (K 32). Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaI8SparseOp(cute.Int8, cute.Int8)).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -118,7 +134,11 @@ class MmaI4SparseOp(SparseWarpMma):
 
     a_dtype, b_dtype: Int4 or Uint4, each its own. shape_mnk: (16, 8, 128) or (16, 8, 64). saturate: clamp where the sum
     would wrap. selector: which of each four lanes give the metadata: 0 all (K 128); 0 or 1 the first or the second two
-    (K 64). Fragments of A and B are Uint32 words of 8 elements along K. Raises CuteError for others."""
+    (K 64). Fragments of A and B are Uint32 words of 8 elements along K. Raises CuteError for others.
+
+    >>> cute.make_mma_atom(nvgpu.warp.MmaI4SparseOp(cute.Int4, cute.Int4)).shape_mnk
+    (16, 8, 128)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -136,7 +156,12 @@ class MmaF8F6F4SparseOp(SparseWarpMma):
     PTX mma.sp.kind::f8f6f4, sm_120f.
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32 or Float16. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> op = nvgpu.warp.MmaF8F6F4SparseOp(cute.Float8E4M3FN, cute.Float8E4M3FN, cute.Float32)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -159,7 +184,12 @@ class MmaMXF4SparseOp(SparseBlockScaled):
     64 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4.block_scale, sm_120a.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them.
-    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4SparseOp(cute.Float4E2M1FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 128)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -174,7 +204,12 @@ class MmaMXF4NVF4SparseOp(SparseBlockScaled):
     32 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4nvf4.block_scale, sm_120a.
 
     ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E4M3FN, the factors' type, where `MmaMXF4Op` has them.
-    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF4NVF4SparseOp(cute.Float4E2M1FN, cute.Float32, cute.Float8E4M3FN)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 128)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -190,7 +225,12 @@ class MmaMXF8F6F4SparseOp(SparseBlockScaled):
     (16, 8, 64), by a whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120f.
 
     a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32. sf_type:
-    Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Raises CuteError for other types."""
+    Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Raises CuteError for other types.
+
+    >>> op = nvgpu.warp.MmaMXF8F6F4SparseOp(cute.Float8E4M3FN, cute.Float8E4M3FN, cute.Float32, cute.Float8E8M0FNU)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (16, 8, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType

@@ -45,14 +45,22 @@ class Repetition(StaticEnum):
 
 
 class Pack(StaticEnum):
-    """The way in which a load fills registers: one column each (NONE), or with the lower 16 bits of two."""
+    """The way in which a load fills registers: one column each (NONE), or with the lower 16 bits of two.
+
+    >>> [member.name for member in nvgpu.tcgen05.Pack]
+    ['NONE', 'PACK_16b_IN_32b']
+    """
 
     NONE = 1
     PACK_16b_IN_32b = 2
 
 
 class Unpack(StaticEnum):
-    """The way in which a store takes registers: for one column each (NONE), or with 16 bits for each of two."""
+    """The way in which a store takes registers: for one column each (NONE), or with 16 bits for each of two.
+
+    >>> [member.name for member in nvgpu.tcgen05.Unpack]
+    ['NONE', 'UNPACK_32b_IN_16b']
+    """
 
     NONE = 1
     UNPACK_32b_IN_16b = 2
@@ -187,7 +195,12 @@ class Ld16x64bOp(_Load):
     PTX tcgen05.ld, sm_100f.
 
     repeat: a member of Repetition: how often along the columns. pack: of 16-bit elements in a column each, two in a
-    register (Pack.PACK_16b_IN_32b). Raises CuteError for others."""
+    register (Pack.PACK_16b_IN_32b). Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld16x64bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    ((2,2,8),(1,4)):((64,1,8),(1,2))
+    """
 
     repeat: Repetition = Repetition.x1
     pack: Pack = Pack.NONE
@@ -201,7 +214,12 @@ class Ld16x128bOp(_Load):
     """Load 16 lanes of 128 bits from tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_load`.
     PTX tcgen05.ld, sm_100f.
 
-    repeat: up to x64, pack: as of Ld16x64bOp. Raises CuteError for others."""
+    repeat: up to x64, pack: as of Ld16x64bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld16x128bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    ((4,8),(1,2,4)):((1,16),(1,128,4))
+    """
 
     repeat: Repetition = Repetition.x1
     pack: Pack = Pack.NONE
@@ -215,7 +233,12 @@ class Ld16x256bOp(_Load):
     """Load 16 lanes of 256 bits from tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_load`.
     PTX tcgen05.ld, sm_100f.
 
-    repeat: up to x32, pack: as of Ld16x64bOp. Raises CuteError for others."""
+    repeat: up to x32, pack: as of Ld16x64bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld16x256bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    ((4,8),(2,2,4)):((2,32),(1,256,8))
+    """
 
     repeat: Repetition = Repetition.x1
     pack: Pack = Pack.NONE
@@ -230,7 +253,12 @@ class Ld16x32bx2Op(_Load):
     warp; then `arch.fence_view_async_tmem_load`. PTX tcgen05.ld, sm_100f.
 
     repeat, pack: as of Ld16x64bOp; the repetitions of the first half come before those of the second. Raises CuteError
-    for others."""
+    for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld16x32bx2Op(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    ((16,2),4):((8,4),1)
+    """
 
     repeat: Repetition = Repetition.x1
     pack: Pack = Pack.NONE
@@ -244,7 +272,12 @@ class Ld32x32bOp(_Load):
     """Load 32 lanes of 32 bits from tensor memory, each to a thread. A whole converged warp; then
     `arch.fence_view_async_tmem_load`. PTX tcgen05.ld, sm_100f.
 
-    repeat, pack: as of Ld16x64bOp. Raises CuteError for others."""
+    repeat, pack: as of Ld16x64bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Ld32x32bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    (32,4):(4,1)
+    """
 
     repeat: Repetition = Repetition.x1
     pack: Pack = Pack.NONE
@@ -259,7 +292,12 @@ class St16x64bOp(_Store):
     PTX tcgen05.st, sm_100f.
 
     repeat: a member of Repetition: how often along the columns. unpack: the 16-bit elements of a register to a column
-    each (Unpack.UNPACK_32b_IN_16b). Raises CuteError for others."""
+    each (Unpack.UNPACK_32b_IN_16b). Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.St16x64bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_src_tv
+    ((2,2,8),(1,4)):((64,1,8),(1,2))
+    """
 
     repeat: Repetition = Repetition.x1
     unpack: Unpack = Unpack.NONE
@@ -273,7 +311,12 @@ class St16x128bOp(_Store):
     """Store 16 lanes of 128 bits to tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_store`.
     PTX tcgen05.st, sm_100f.
 
-    repeat: up to x64, unpack: as of St16x64bOp. Raises CuteError for others."""
+    repeat: up to x64, unpack: as of St16x64bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.St16x128bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_src_tv
+    ((4,8),(1,2,4)):((1,16),(1,128,4))
+    """
 
     repeat: Repetition = Repetition.x1
     unpack: Unpack = Unpack.NONE
@@ -287,7 +330,12 @@ class St16x256bOp(_Store):
     """Store 16 lanes of 256 bits to tensor memory. A whole converged warp; then `arch.fence_view_async_tmem_store`.
     PTX tcgen05.st, sm_100f.
 
-    repeat: up to x32, unpack: as of St16x64bOp. Raises CuteError for others."""
+    repeat: up to x32, unpack: as of St16x64bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.St16x256bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_src_tv
+    ((4,8),(2,2,4)):((2,32),(1,256,8))
+    """
 
     repeat: Repetition = Repetition.x1
     unpack: Unpack = Unpack.NONE
@@ -302,7 +350,12 @@ class St16x32bx2Op(_Store):
     warp; then `arch.fence_view_async_tmem_store`. PTX tcgen05.st, sm_100f.
 
     repeat, unpack: as of St16x64bOp; the repetitions of the first half come before those of the second. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.St16x32bx2Op(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_src_tv
+    ((16,2),4):((8,4),1)
+    """
 
     repeat: Repetition = Repetition.x1
     unpack: Unpack = Unpack.NONE
@@ -316,7 +369,12 @@ class St32x32bOp(_Store):
     """Store 32 lanes of 32 bits to tensor memory, each from a thread. A whole converged warp; then
     `arch.fence_view_async_tmem_store`. PTX tcgen05.st, sm_100f.
 
-    repeat, unpack: as of St16x64bOp. Raises CuteError for others."""
+    repeat, unpack: as of St16x64bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.St32x32bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_src_tv
+    (32,4):(4,1)
+    """
 
     repeat: Repetition = Repetition.x1
     unpack: Unpack = Unpack.NONE
@@ -341,7 +399,11 @@ def _moving(atom: Any, what: str) -> TmemCopy:
 @traced
 @known_as("cute_nvgpu.tcgen05")
 def is_tmem_load(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
-    """Return whether the operation of `atom`, of a copy or a part of one, loads from tensor memory to registers."""
+    """Return whether the operation of `atom`, of a copy or a part of one, loads from tensor memory to registers.
+
+    >>> nvgpu.tcgen05.is_tmem_load(cute.make_copy_atom(nvgpu.tcgen05.Ld32x32bOp(), cute.Float32))
+    True
+    """
     op = _operation(atom, "is_tmem_load")
     return isinstance(op, TmemCopy) and op.loads
 
@@ -349,7 +411,11 @@ def is_tmem_load(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
 @traced
 @known_as("cute_nvgpu.tcgen05")
 def is_tmem_store(atom: CopyAtom | TiledCopy | ThrCopy) -> bool:
-    """Return whether the operation of `atom`, of a copy or a part of one, stores registers to tensor memory."""
+    """Return whether the operation of `atom`, of a copy or a part of one, stores registers to tensor memory.
+
+    >>> nvgpu.tcgen05.is_tmem_store(cute.make_copy_atom(nvgpu.tcgen05.Ld32x32bOp(), cute.Float32))
+    False
+    """
     op = _operation(atom, "is_tmem_store")
     return isinstance(op, TmemCopy) and not op.loads
 

@@ -23,7 +23,11 @@ __all__ = ["LdRed16x32bx2Op", "LdRed32x32bOp", "TmemLoadRedOp"]
 
 
 class TmemLoadRedOp(StaticEnum):
-    """The element that a load with reduction also gives: the least (MIN) or greatest (MAX)."""
+    """The element that a load with reduction also gives: the least (MIN) or greatest (MAX).
+
+    >>> [member.name for member in nvgpu.tcgen05.TmemLoadRedOp]
+    ['MIN', 'MAX']
+    """
 
     MIN = "min"
     MAX = "max"
@@ -94,7 +98,12 @@ class LdRed32x32bOp(_LoadRed):
 
     repeat: a member of Repetition from x2 on. pack: Pack.NONE. redOp: a member of TmemLoadRedOp. abs: of Float32, of
     the magnitudes. nan: of Float32, NaN if any element is. Elements are Float32, Int32 or Uint32. Raises CuteError for
-    others."""
+    others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.LdRed32x32bOp(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    (32,4):(4,1)
+    """
 
     repeat: Repetition = Repetition.x2
     pack: Pack = Pack.NONE
@@ -113,7 +122,12 @@ class LdRed16x32bx2Op(_LoadRed):
     sm_103f.
 
     repeat, pack, redOp, abs, nan: as of LdRed32x32bOp; the repetitions of the first half come before those of the
-    second. Raises CuteError for others."""
+    second. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.LdRed16x32bx2Op(nvgpu.tcgen05.Repetition.x4), cute.Float32)
+    >>> atom.layout_dst_tv
+    ((16,2),4):((8,4),1)
+    """
 
     repeat: Repetition = Repetition.x2
     pack: Pack = Pack.NONE

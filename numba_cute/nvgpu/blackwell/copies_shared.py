@@ -134,7 +134,12 @@ class Cp128x256bOp(SharedToTensor):
     lane issues. PTX tcgen05.cp, sm_100f.
 
     cta_group: CtaGroup.ONE, or TWO: the same in both CTAs of the pair, each from its own shared memory. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Cp128x256bOp(nvgpu.tcgen05.CtaGroup.ONE), cute.Float32)
+    >>> atom.layout_src_tv
+    (1,1024):(0,1)
+    """
 
     cta_group: CtaGroup
 
@@ -146,7 +151,12 @@ class Cp128x128bOp(SharedToTensor):
     """Copy 128 rows of 16 bytes from shared memory to 128 lanes of tensor memory. A whole converged warp, of which one
     lane issues. PTX tcgen05.cp, sm_100f.
 
-    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+    cta_group: as of Cp128x256bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Cp128x128bOp(nvgpu.tcgen05.CtaGroup.ONE), cute.Float32)
+    >>> atom.layout_src_tv
+    (1,512):(0,1)
+    """
 
     cta_group: CtaGroup
 
@@ -158,7 +168,12 @@ class Cp4x32x128bOp(SharedToTensor):
     """Copy 32 rows of 16 bytes from shared memory to each 32 of 128 lanes of tensor memory, as scale factors lie. A
     whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
 
-    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+    cta_group: as of Cp128x256bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Cp4x32x128bOp(nvgpu.tcgen05.CtaGroup.ONE), cute.Float32)
+    >>> atom.layout_src_tv
+    (1,(1,128,4)):(0,(1,1,0))
+    """
 
     cta_group: CtaGroup
 
@@ -170,7 +185,12 @@ class Cp2x64x128b0213Op(SharedToTensor):
     """Copy 64 rows of 16 bytes from shared memory to lanes 0 to 63 and 64 to 127 of tensor memory (warps 0 and 2, 1 and
     3 get the same). A whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
 
-    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+    cta_group: as of Cp128x256bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Cp2x64x128b0213Op(nvgpu.tcgen05.CtaGroup.ONE), cute.Float32)
+    >>> atom.layout_src_tv
+    (1,(2,128,2)):(0,(1,2,0))
+    """
 
     cta_group: CtaGroup
 
@@ -183,7 +203,12 @@ class Cp2x64x128b0123Op(SharedToTensor):
     others to lanes 64 to 95 and 96 to 127 (warps 0 and 1, 2 and 3 get the same). A whole converged warp, of which one
     lane issues. PTX tcgen05.cp, sm_100f.
 
-    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+    cta_group: as of Cp128x256bOp. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Cp2x64x128b0123Op(nvgpu.tcgen05.CtaGroup.ONE), cute.Float32)
+    >>> atom.layout_src_tv
+    (1,(1,128,2,2)):(0,(1,1,128,0))
+    """
 
     cta_group: CtaGroup
 
@@ -207,7 +232,12 @@ class Cp4x256bOp(_FourRows):
     left. A whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
 
     cta_group: as of Cp128x256bOp. The atom's layouts number the values in units of a tile of 128 rows, as the CuTe DSL
-    does; `make_s2t_copy` tiles (4 lanes, 32 apart) by their rows. Raises CuteError for others."""
+    does; `make_s2t_copy` tiles (4 lanes, 32 apart) by their rows. Raises CuteError for others.
+
+    >>> atom = cute.make_copy_atom(nvgpu.tcgen05.Cp4x256bOp(nvgpu.tcgen05.CtaGroup.ONE), cute.Float32)
+    >>> atom.layout_src_tv
+    (1,(4,256)):(0,(1,4))
+    """
 
     cta_group: CtaGroup
 

@@ -199,7 +199,13 @@ class MmaF16BF16Op(UnitMma):
     ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. instruction_shape: (m, n, 16) or
     (m, n), m of all CTAs: 64 or 128 (n a multiple of 8 up to 256, with A in tensor memory of 16 for m 128), of a pair
     128 or 256 (of 16). cta_group: CtaGroup.ONE or TWO. a_src: SMEM or TMEM. a_major_mode, b_major_mode: K or MN; A in
-    tensor memory is K. Raises CuteError for others."""
+    tensor memory is K. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaF16BF16Op(cute.BFloat16, cute.Float32, (128, 128, 16), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 16)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -229,7 +235,13 @@ class MmaTF32Op(UnitMma):
     lane of a warp issues it. PTX tcgen05.mma, sm_100f.
 
     instruction_shape: (m, n, 8) or (m, n), and cta_group, a_src, a_major_mode, b_major_mode: as for MmaF16BF16Op.
-    Raises CuteError for others."""
+    Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaTF32Op((128, 128, 8), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 8)
+    """
 
     instruction_shape: tuple[int, ...]
     cta_group: CtaGroup
@@ -248,7 +260,13 @@ class MmaI8Op(UnitMma):
 
     ab_dtype: Int8 or Uint8. instruction_shape: (m, n, 32) or (m, n), n above 32 a multiple of 16; and cta_group, a_src,
     a_major_mode, b_major_mode: as for MmaF16BF16Op; each CTA's part of an MN-major B has a multiple of 16 of n. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaI8Op(cute.Int8, (128, 128, 32), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 32)
+    """
 
     ab_dtype: DType
     instruction_shape: tuple[int, ...]
@@ -268,7 +286,13 @@ class MmaFP8Op(UnitMma):
 
     ab_dtype: Float8E4M3FN or Float8E5M2. acc_dtype: Float32 or Float16. instruction_shape: (m, n, 32) or (m, n), and
     cta_group, a_src, a_major_mode, b_major_mode: as for MmaF16BF16Op; each CTA's part of an MN-major B has a multiple
-    of 16 of n. Raises CuteError for others."""
+    of 16 of n. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaFP8Op(cute.Float8E4M3FN, cute.Float32, (128, 128, 32), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -290,7 +314,13 @@ class MmaF8F6F4Op(UnitMma):
     a_dtype, b_dtype: Float8E4M3FN, Float8E5M2, Float6E2M3FN, Float6E3M2FN or Float4E2M1FN. acc_dtype: Float32 or
     Float16. instruction_shape, cta_group, a_src, a_major_mode, b_major_mode: as for MmaFP8Op. Elements narrower
     than a byte lie in shared memory as Uint8 tensors, 16 of them packed into the first bytes of each 16. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaF8F6F4Op(cute.Float8E4M3FN, cute.Float8E5M2, cute.Float32, (128, 64, 32), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType

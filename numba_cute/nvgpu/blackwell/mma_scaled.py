@@ -89,7 +89,13 @@ class MmaMXF8Op(ScaledMma):
     ab_dtype: Float8E4M3FN or Float8E5M2. instruction_shape: (m, n, 32) or (m, n), m of all CTAs: 128 (n a multiple
     of 8 up to 256), of a pair 128 or 256 (of 16). cta_group: CtaGroup.ONE or TWO. a_src: SMEM or TMEM.
     a_major_mode, b_major_mode: K or MN; A in tensor memory is K, and each CTA's part of an MN-major B has a
-    multiple of 16 of n. Raises CuteError for others."""
+    multiple of 16 of n. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF8Op(cute.Float8E4M3FN, (128, 128, 32), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 32)
+    """
 
     ab_dtype: DType
     instruction_shape: tuple[int, ...]
@@ -110,7 +116,13 @@ class MmaMXF8F6F4Op(ScaledMma):
 
     a_dtype, b_dtype: Float8E4M3FN, Float8E5M2, Float6E2M3FN, Float6E3M2FN or Float4E2M1FN. instruction_shape,
     cta_group, a_src, a_major_mode, b_major_mode: as for MmaMXF8Op. Elements narrower than a byte lie in shared
-    memory as Uint8 tensors, 16 of them packed into the first bytes of each 16. Raises CuteError for others."""
+    memory as Uint8 tensors, 16 of them packed into the first bytes of each 16. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF8F6F4Op(cute.Float8E4M3FN, cute.Float4E2M1FN, (128, 128, 32), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -130,7 +142,13 @@ class MmaMXF4Op(PackedMma):
     PTX tcgen05.mma.block_scale, sm_100f.
 
     instruction_shape: (m, n, 64) or (m, n), and cta_group, a_src: as for MmaMXF8Op. Operands in shared memory are
-    Float4E2M1FN tensors, two elements to a byte. Raises CuteError for others."""
+    Float4E2M1FN tensors, two elements to a byte. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF4Op((128, 128, 64), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 64)
+    """
 
     instruction_shape: tuple[int, ...]
     cta_group: CtaGroup
@@ -146,7 +164,13 @@ class MmaMXF4NVF4Op(PackedMma):
     PTX tcgen05.mma.block_scale, sm_100f.
 
     sf_dtype: the factors' type, Float8E4M3FN (whose sign is not used) or Float8E8M0FNU. instruction_shape,
-    cta_group, a_src: as for MmaMXF4Op. Raises CuteError for others."""
+    cta_group, a_src: as for MmaMXF4Op. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF4NVF4Op(cute.Float8E4M3FN, (128, 128, 64), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 64)
+    """
 
     sf_dtype: DType
     instruction_shape: tuple[int, ...]
@@ -161,7 +185,13 @@ class SM103MmaMXF4Op(PackedMma):
     """Multiply as MmaMXF4Op, 96 elements along K at once. One lane of a warp issues it.
     PTX tcgen05.mma.block_scale, sm_103a.
 
-    instruction_shape: (m, n, 96) or (m, n), and cta_group, a_src: as for MmaMXF4Op. Raises CuteError for others."""
+    instruction_shape: (m, n, 96) or (m, n), and cta_group, a_src: as for MmaMXF4Op. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.SM103MmaMXF4Op((128, 64, 96), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 96)
+    """
 
     instruction_shape: tuple[int, ...]
     cta_group: CtaGroup
@@ -176,7 +206,13 @@ class SM103MmaMXF4NVF4Op(PackedMma):
     PTX tcgen05.mma.block_scale, sm_103a.
 
     sf_dtype: as for MmaMXF4NVF4Op. instruction_shape: (m, n, 96) or (m, n), and cta_group, a_src: as for MmaMXF4Op.
-    Raises CuteError for others."""
+    Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.SM103MmaMXF4NVF4Op(cute.Float8E4M3FN, (128, 64, 96), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 96)
+    """
 
     sf_dtype: DType
     instruction_shape: tuple[int, ...]

@@ -87,7 +87,13 @@ class MmaF16BF16SparseOp(SparseUnit):
     PTX tcgen05.mma.sp, sm_100f.
 
     instruction_shape: (m, n, 32) or (m, n). The others: as for MmaF16BF16Op. Raises CuteError for others. ab_dtype,
-    acc_dtype, cta_group, a_src, a_major_mode, b_major_mode."""
+    acc_dtype, cta_group, a_src, a_major_mode, b_major_mode.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaF16BF16SparseOp(cute.BFloat16, cute.Float32, (128, 128, 32), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 128, 32)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -107,7 +113,13 @@ class MmaTF32SparseOp(SparseUnit):
     issues it. PTX tcgen05.mma.sp, sm_100f.
 
     instruction_shape: (m, n, 16) or (m, n). cta_group, a_src, a_major_mode, b_major_mode: as for MmaTF32Op. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaTF32SparseOp((128, 64, 16), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 16)
+    """
 
     instruction_shape: tuple[int, ...]
     cta_group: CtaGroup
@@ -125,7 +137,13 @@ class MmaI8SparseOp(SparseUnit):
     lane of a warp issues it. PTX tcgen05.mma.sp, sm_100a.
 
     instruction_shape: (m, n, 64) or (m, n). ab_dtype, cta_group, a_src, a_major_mode, b_major_mode: as for MmaI8Op.
-    Raises CuteError for others."""
+    Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaI8SparseOp(cute.Int8, (128, 64, 64), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 64)
+    """
 
     ab_dtype: DType
     instruction_shape: tuple[int, ...]
@@ -147,7 +165,13 @@ class MmaFP8SparseOp(SparseUnit):
     it. PTX tcgen05.mma.sp, sm_100f.
 
     instruction_shape: (m, n, 64) or (m, n). ab_dtype, acc_dtype, cta_group, a_src, a_major_mode, b_major_mode: as for
-    MmaFP8Op. Raises CuteError for others."""
+    MmaFP8Op. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaFP8SparseOp(cute.Float8E4M3FN, cute.Float32, (128, 64, 64), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 64)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -168,7 +192,14 @@ class MmaF8F6F4SparseOp(SparseUnit):
 
     instruction_shape: (m, n, 64) or (m, n). a_dtype, b_dtype, acc_dtype, cta_group, a_src, a_major_mode,
     b_major_mode: as
-    for MmaF8F6F4Op. Raises CuteError for others."""
+    for MmaF8F6F4Op. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> types = cute.Float8E4M3FN, cute.Float8E5M2, cute.Float32
+    >>> op = nvgpu.tcgen05.MmaF8F6F4SparseOp(*types, (128, 64, 64), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -188,7 +219,13 @@ class MmaMXF8SparseOp(SparseScaled):
     Float32, by the matrix unit. One lane of a warp issues it. PTX tcgen05.mma.sp.block_scale, sm_100f.
 
     instruction_shape: (m, n, 64) or (m, n), m 128, of a pair 256. ab_dtype, cta_group, a_src, a_major_mode,
-    b_major_mode: as for MmaMXF8Op. Raises CuteError for others."""
+    b_major_mode: as for MmaMXF8Op. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF8SparseOp(cute.Float8E4M3FN, (128, 64, 64), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 64)
+    """
 
     ab_dtype: DType
     instruction_shape: tuple[int, ...]
@@ -208,7 +245,13 @@ class MmaMXF8F6F4SparseOp(SparseScaled):
     PTX tcgen05.mma.sp.block_scale, sm_100f.
 
     instruction_shape: (m, n, 64) or (m, n), m 128, of a pair 256. a_dtype, b_dtype, cta_group, a_src, a_major_mode,
-    b_major_mode: as for MmaMXF8F6F4Op. Raises CuteError for others."""
+    b_major_mode: as for MmaMXF8F6F4Op. Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF8F6F4SparseOp(cute.Float8E4M3FN, cute.Float8E5M2, (128, 64, 64), ONE, SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -229,7 +272,13 @@ class MmaMXF4SparseOp(SparseScaled, PackedMma):
     PTX tcgen05.mma.sp.block_scale, sm_100a.
 
     instruction_shape: (m, n, 128) or (m, n), m 128, of a pair 256. cta_group, a_src: as for MmaMXF4Op. Raises CuteError
-    for others."""
+    for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF4SparseOp((128, 64, 128), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 128)
+    """
 
     instruction_shape: tuple[int, ...]
     cta_group: CtaGroup
@@ -245,7 +294,13 @@ class MmaMXF4NVF4SparseOp(SparseScaled, PackedMma):
     PTX tcgen05.mma.sp.block_scale, sm_100a.
 
     instruction_shape: (m, n, 128) or (m, n), m 128, of a pair 256. sf_dtype, cta_group, a_src: as for MmaMXF4NVF4Op.
-    Raises CuteError for others."""
+    Raises CuteError for others.
+
+    >>> K, SMEM, ONE = nvgpu.OperandMajorMode.K, nvgpu.OperandSource.SMEM, nvgpu.CtaGroup.ONE
+    >>> op = nvgpu.tcgen05.MmaMXF4NVF4SparseOp(cute.Float8E4M3FN, (128, 64, 128), ONE, SMEM)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (128, 64, 128)
+    """
 
     sf_dtype: DType
     instruction_shape: tuple[int, ...]

@@ -20,6 +20,9 @@ class SmemLayoutAtomKind(StaticEnum):
     MN or K: the contiguous dimension. INTER, SW32, SW64, SW128: the bytes of a swizzled row (INTER: 16, not
     swizzled), permuted in chunks of 16 bytes; SW128_32B: rows of 128 bytes in chunks of 32, for MN-major operands of
     32-bit elements.
+
+    >>> [member.name for member in nvgpu.tcgen05.SmemLayoutAtomKind]
+    ['MN_INTER', 'MN_SW32', 'MN_SW64', 'MN_SW128', 'MN_SW128_32B', 'K_INTER', 'K_SW32', 'K_SW64', 'K_SW128']
     """
 
     MN_INTER = ("mn", 128, Swizzle(0, 4, 3))
@@ -40,6 +43,9 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
 
     kind: which. element_type: the operand's. The swizzle counts bytes: allocate with `layout.outer` and
     `swizzle=layout.inner`, 128-byte aligned. Raises CuteError for another `kind`.
+
+    >>> nvgpu.tcgen05.make_smem_layout_atom(nvgpu.tcgen05.SmemLayoutAtomKind.K_SW128, cute.BFloat16)
+    S<3,4,3> o 0 o (8,64):(64,1)
     """
     if not isinstance(kind, SmemLayoutAtomKind):
         raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of tcgen05.SmemLayoutAtomKind")

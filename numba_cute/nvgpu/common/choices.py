@@ -16,7 +16,11 @@ __all__ = [
 
 
 class OperandSource(StaticEnum):
-    """The place of an operand: registers (RMEM), shared memory (SMEM) or tensor memory (TMEM)."""
+    """The place of an operand: registers (RMEM), shared memory (SMEM) or tensor memory (TMEM).
+
+    >>> [member.name for member in nvgpu.OperandSource]
+    ['RMEM', 'SMEM', 'TMEM']
+    """
 
     RMEM = "rmem"
     SMEM = "smem"
@@ -33,7 +37,11 @@ class OperandMajorMode(StaticEnum):
 class CollectorOp(StaticEnum):
     """The use of a buffer of the matrix unit, in which an operand stays that several multiplies have: FILL it, USE
     what it holds, that for the last time (LASTUSE), or give it up (DISCARD, the default). The operand may be read
-    again all the same: it must not change before the products are complete."""
+    again all the same: it must not change before the products are complete.
+
+    >>> [member.name for member in nvgpu.CollectorOp]
+    ['FILL', 'USE', 'LASTUSE', 'DISCARD']
+    """
 
     FILL = "fill"
     USE = "use"
@@ -42,7 +50,11 @@ class CollectorOp(StaticEnum):
 
 
 class CollectorBBuffer(StaticEnum):
-    """The buffer of B that a weight-stationary multiply uses, of four."""
+    """The buffer of B that a weight-stationary multiply uses, of four.
+
+    >>> [member.name for member in nvgpu.CollectorBBuffer]
+    ['B0', 'B1', 'B2', 'B3']
+    """
 
     B0 = "b0"
     B1 = "b1"
@@ -59,7 +71,11 @@ class CtaGroup(StaticEnum):
 
 class LoadCacheMode(StaticEnum):
     """The caches that a load uses: all levels, L2 alone (GLOBAL), all but to be evicted first (STREAMING), no more
-    after this (LAST_USE), none (NONE: fetch again)."""
+    after this (LAST_USE), none (NONE: fetch again).
+
+    >>> [member.name for member in nvgpu.LoadCacheMode]
+    ['ALWAYS', 'GLOBAL', 'STREAMING', 'LAST_USE', 'NONE']
+    """
 
     ALWAYS = "ca"
     GLOBAL = "cg"
@@ -69,7 +85,11 @@ class LoadCacheMode(StaticEnum):
 
 
 class L2PrefetchSize(StaticEnum):
-    """The bytes around an access that are fetched into L2."""
+    """The bytes around an access that are fetched into L2.
+
+    >>> [member.name for member in nvgpu.L2PrefetchSize]
+    ['NONE', 'SIZE_64B', 'SIZE_128B', 'SIZE_256B']
+    """
 
     NONE = 0
     SIZE_64B = 64
@@ -79,7 +99,11 @@ class L2PrefetchSize(StaticEnum):
 
 class StoreCacheMode(StaticEnum):
     """The caches that a store uses: all levels (WRITE_BACK), L2 alone (GLOBAL), all, to be evicted first (STREAMING),
-    through L2 to system memory (WRITE_THROUGH)."""
+    through L2 to system memory (WRITE_THROUGH).
+
+    >>> [member.name for member in nvgpu.StoreCacheMode]
+    ['WRITE_BACK', 'GLOBAL', 'STREAMING', 'WRITE_THROUGH', 'NONE']
+    """
 
     WRITE_BACK = "wb"
     GLOBAL = "cg"
@@ -90,7 +114,11 @@ class StoreCacheMode(StaticEnum):
 
 class CacheEvictionPriority(StaticEnum):
     """The time when L1 gives up a line that is accessed: NO_ALLOCATE does not keep it at all, EVICT_UNCHANGED leaves
-    its priority."""
+    its priority.
+
+    >>> [member.name for member in cute.CacheEvictionPriority]
+    ['EVICT_NORMAL', 'EVICT_FIRST', 'EVICT_LAST', 'EVICT_UNCHANGED', 'NO_ALLOCATE']
+    """
 
     EVICT_NORMAL = ""
     EVICT_FIRST = "evict_first"
@@ -100,7 +128,11 @@ class CacheEvictionPriority(StaticEnum):
 
 
 class MemoryOrder(StaticEnum):
-    """The order of an access among others, as PTX orders loads and stores (section "Memory Consistency Model")."""
+    """The order of an access among others, as PTX orders loads and stores (section "Memory Consistency Model").
+
+    >>> [member.name for member in nvgpu.MemoryOrder]
+    ['WEAK', 'RELAXED', 'ACQUIRE', 'RELEASE', 'ACQ_REL', 'SC', 'MMIO', 'CONSTANT', 'VOLATILE']
+    """
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -114,7 +146,11 @@ class MemoryOrder(StaticEnum):
 
 
 class MemoryScope(StaticEnum):
-    """The threads that an access is ordered for."""
+    """The threads that an access is ordered for.
+
+    >>> [member.name for member in nvgpu.MemoryScope]
+    ['CTA', 'CLUSTER', 'GPU', 'SYS']
+    """
 
     CTA = "cta"
     CLUSTER = "cluster"
@@ -123,14 +159,22 @@ class MemoryScope(StaticEnum):
 
 
 class SharedSpace(StaticEnum):
-    """The shared memory that a pointer names: the block's own, or that of any block of the cluster."""
+    """The shared memory that a pointer names: the block's own, or that of any block of the cluster.
+
+    >>> [member.name for member in nvgpu.SharedSpace]
+    ['CTA', 'CLUSTER']
+    """
 
     CTA = "shared"
     CLUSTER = "dsmem"
 
 
 class OutputMajorMode(StaticEnum):
-    """The dimension along which a result D (M, N) is contiguous: M (column-major) or N (row-major)."""
+    """The dimension along which a result D (M, N) is contiguous: M (column-major) or N (row-major).
+
+    >>> [member.name for member in nvgpu.OutputMajorMode]
+    ['M', 'N']
+    """
 
     M = "m"
     N = "n"

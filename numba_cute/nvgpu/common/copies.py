@@ -65,7 +65,11 @@ def bytes_at_once(atom: CopyAtom) -> int:
 class CopyUniversalOp(WidthCopy):
     """Copy by loads and stores of `num_bits_per_copy` bits (8 to 256; more than 16 bytes in several), between any
     memories and registers; without that number, as wide as layouts and alignment prove. Any thread. What says more to
-    the memory are CopyG2ROp, CopyR2GOp, CopyS2ROp and CopyR2SOp. PTX ld, st and mov, any target."""
+    the memory are CopyG2ROp, CopyR2GOp, CopyS2ROp and CopyR2SOp. PTX ld, st and mov, any target.
+
+    >>> cute.make_copy_atom(nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
 
     def copy(
         self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None, bar: Any, mask: Any, policy: Any
@@ -190,7 +194,11 @@ class CopyG2ROp(_Global):
     l2_prefetch_size, l1c_evict_priority, load_cache_mode: hints; a cache mode excludes all else. shared_space: not
     used. invariant: nothing writes there while the kernel runs (PTX ld.global.nc). cache_policy: a word for L2, of
     `arch.createpolicy_fractional` or `_range`; or give it to `cute.copy`. Raises CuteError for what excludes each
-    other."""
+    other.
+
+    >>> cute.make_copy_atom(nvgpu.CopyG2ROp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
 
     memory_order: MemoryOrder = MemoryOrder.WEAK
     memory_scope: MemoryScope = MemoryScope.CTA
@@ -219,7 +227,11 @@ class CopyR2GOp(_Global):
 
     memory_order: WEAK, RELAXED, RELEASE or VOLATILE. memory_scope: for whom it is ordered. l1c_evict_priority,
     store_cache_mode: hints; a cache mode excludes all else. shared_space: not used. cache_policy: as of CopyG2ROp.
-    Raises CuteError for what excludes each other."""
+    Raises CuteError for what excludes each other.
+
+    >>> cute.make_copy_atom(nvgpu.CopyR2GOp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
 
     memory_order: MemoryOrder = MemoryOrder.WEAK
     memory_scope: MemoryScope = MemoryScope.CTA
@@ -248,7 +260,11 @@ class CopyS2ROp(_Shared):
     """Load from shared memory to registers. Any thread. PTX ld.shared, any target; of a cluster sm_90.
 
     memory_order: WEAK, RELAXED, ACQUIRE or VOLATILE. memory_scope: for whom it is ordered. shared_space: CTA, or
-    CLUSTER: the pointer may be one of a peer's (`arch.map_dsmem_ptr`). Raises CuteError for others."""
+    CLUSTER: the pointer may be one of a peer's (`arch.map_dsmem_ptr`). Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.CopyS2ROp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
 
     memory_order: MemoryOrder = MemoryOrder.WEAK
     memory_scope: MemoryScope = MemoryScope.CTA
@@ -262,7 +278,11 @@ class CopyR2SOp(_Shared):
     """Store registers to shared memory. Any thread. PTX st.shared, any target; of a cluster sm_90.
 
     memory_order: WEAK, RELAXED, RELEASE or VOLATILE. memory_scope: for whom it is ordered. shared_space: CTA, or
-    CLUSTER: the pointer may be one of a peer's (`arch.map_dsmem_ptr`). Raises CuteError for others."""
+    CLUSTER: the pointer may be one of a peer's (`arch.map_dsmem_ptr`). Raises CuteError for others.
+
+    >>> cute.make_copy_atom(nvgpu.CopyR2SOp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
 
     memory_order: MemoryOrder = MemoryOrder.WEAK
     memory_scope: MemoryScope = MemoryScope.CTA

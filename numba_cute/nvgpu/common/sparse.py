@@ -43,7 +43,13 @@ def compress(op: SparseOp, a: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint3
     / 2), and words (M / m, K / k, threads): thread t of the instruction at (i, j) takes words[i, j, t], see
     `thr_mma.partition_E`; of tcgen05.mma (M / m, K / k, CTAs, 128, columns), as they lie in tensor memory. Raises
     CuteError for an operation that is not sparse, another shape, and more elements than can be stored. PTX ISA,
-    "Sparse matrix storage"."""
+    "Sparse matrix storage".
+
+    >>> op = nvgpu.warp.MmaF16BF16SparseOp(cute.Float16, cute.Float32)
+    >>> kept, metadata = nvgpu.compress(op, np.tile([1, 0, 2, 0], (16, 8)).astype(np.float16))
+    >>> kept.shape, kept[0, :4]
+    ((16, 16), array([1., 2., 1., 2.], dtype=float16))
+    """
     if not isinstance(op, SparseOp):
         raise CuteError(f"compress: op {op!r} is not a sparse operation such as warp.MmaF16BF16SparseOp")
     rows, k = op.stored_rows, op.shape_mnk[2]

@@ -23,7 +23,11 @@ class MmaUniversalOp(MmaOp):
     PTX fma, mul and add, any target.
 
     abacc_dtype: an integer or float type, in which it is computed; operands of others are converted to it. Floats use
-    fma. Raises CuteError for Boolean."""
+    fma. Raises CuteError for Boolean.
+
+    >>> cute.make_mma_atom(nvgpu.MmaUniversalOp(cute.Float32)).shape_mnk
+    (1, 1, 1)
+    """
 
     abacc_dtype: DType
     whole = True

@@ -121,7 +121,11 @@ def _out(s: Tensor, d: Tensor) -> tuple[Any, Any]:
 @static
 class CopyBulkG2SOp(BulkCopy):
     """Copy consecutive bytes from global to shared memory, completed on an mbarrier. One thread.
-    PTX cp.async.bulk, sm_90."""
+    PTX cp.async.bulk, sm_90.
+
+    >>> cute.make_copy_atom(nvgpu.cpasync.CopyBulkG2SOp(), cute.Float32, num_bits_per_copy=4096).layout_src_tv
+    (1,128):(0,1)
+    """
 
     rows = (isa.cp_async_bulk_g2s,)
 
@@ -157,7 +161,11 @@ class CopyBulkG2SMulticastOp(BulkCopy):
 @static
 class CopyBulkS2GOp(BulkCopy):
     """Copy consecutive bytes from shared to global memory, completed by a bulk group. One thread, after the writers'
-    proxy fences and a barrier. PTX cp.async.bulk, sm_90."""
+    proxy fences and a barrier. PTX cp.async.bulk, sm_90.
+
+    >>> cute.make_copy_atom(nvgpu.cpasync.CopyBulkS2GOp(), cute.Float32, num_bits_per_copy=4096).layout_src_tv
+    (1,128):(0,1)
+    """
 
     rows = (isa.cp_async_bulk_s2g,)
 

@@ -13,7 +13,11 @@ __all__ = ["SmemLayoutAtomKind", "make_smem_layout_atom"]
 
 
 class SmemLayoutAtomKind(StaticEnum):
-    """A shared memory layout that wgmma reads: the contiguous dimension (MN or K), and the bytes of a swizzled row."""
+    """A shared memory layout that wgmma reads: the contiguous dimension (MN or K), and the bytes of a swizzled row.
+
+    >>> [member.name for member in nvgpu.warpgroup.SmemLayoutAtomKind]
+    ['MN_INTER', 'MN_SW32', 'MN_SW64', 'MN_SW128', 'K_INTER', 'K_SW32', 'K_SW64', 'K_SW128']
+    """
 
     MN_INTER = ("mn", 0)
     MN_SW32 = ("mn", 1)
@@ -32,7 +36,11 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
 
     kind: the contiguous dimension and the bytes of a row, a member of SmemLayoutAtomKind; CuteError for others.
     element_type: the elements' type. The swizzle counts bytes: allocate with `layout.outer` and `swizzle=layout.inner`,
-    128-byte aligned. On the host or in a kernel; it issues nothing."""
+    128-byte aligned. On the host or in a kernel; it issues nothing.
+
+    >>> nvgpu.warpgroup.make_smem_layout_atom(nvgpu.warpgroup.SmemLayoutAtomKind.K_SW128, cute.BFloat16)
+    S<3,4,3> o 0 o (8,64):(64,1)
+    """
     if not isinstance(kind, SmemLayoutAtomKind):
         raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of SmemLayoutAtomKind")
     major, bits = kind.value

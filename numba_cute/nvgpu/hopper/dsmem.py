@@ -30,7 +30,11 @@ class CopyDsmemStoreOp(CopyOp):
     of the cluster, some time later; the bytes complete on `tma_bar_ptr` there. Any thread. PTX st.async, sm_90.
 
     peer: a rank in the cluster, to which destination and barrier, this block's addresses, are mapped; None: they are
-    the peer's already (`arch.mapa`)."""
+    the peer's already (`arch.mapa`).
+
+    >>> cute.make_copy_atom(nvgpu.cpasync.CopyDsmemStoreOp(), cute.Float32, num_bits_per_copy=128).layout_src_tv
+    (1,4):(0,1)
+    """
 
     peer: Any = None
 

@@ -78,7 +78,11 @@ def create_tma_multicast_mask(cta_layout_vmnk: Layout, cta_coord_vmnk: Any, mcas
     """Make the mask of the blocks that share this block's part of a multicast tile: a Uint16, one bit for each rank.
 
     cta_layout_vmnk: the ranks of the cluster's blocks. cta_coord_vmnk: this block. mcast_mode: the mode (0 to 3) along
-    which the blocks lie that share the tile. Raises CuteError for more than the 16 blocks that a cluster may have."""
+    which the blocks lie that share the tile. Raises CuteError for more than the 16 blocks that a cluster may have.
+
+    >>> bin(nvgpu.cpasync.create_tma_multicast_mask(cute.make_layout((1, 2, 2, 1)), (0, 1, 0, 0), 2))
+    '0b1010'
+    """
     if layout.size(cta_layout_vmnk) > 16:
         raise CuteError(f"create_tma_multicast_mask: {cta_layout_vmnk} has more blocks than the 16 of a cluster")
     return Uint16(layout.make_layout_image_mask(cta_layout_vmnk, cta_coord_vmnk, mcast_mode))

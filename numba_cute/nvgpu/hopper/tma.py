@@ -101,7 +101,14 @@ def make_tiled_tma_atom(
     tensor may have run-time address, extents and strides, and the atom has no map yet: `copy_tensormap` writes one
     (without l2_promotion), which copies take by tma_desc_ptr. Raises CuteError for what TMA cannot copy: unaligned
     arrays, a swizzle or a run of elements that it does not have, more than five dimensions. PTX
-    cp.async.bulk.tensor, sm_90."""
+    cp.async.bulk.tensor, sm_90.
+
+    >>> x, op = cute.runtime.from_dlpack(np.zeros((128, 64), np.float32)), nvgpu.cpasync.CopyBulkTensorTileG2SOp()
+    >>> tile = cute.make_layout((32, 32), stride=(32, 1))
+    >>> atom, coordinates = nvgpu.cpasync.make_tiled_tma_atom(op, x, tile, (32, 32))
+    >>> coordinates[5, 7]
+    (7, 5)
+    """
     options = (oob_fill, l2_promotion, interleave)
     cast = run if RUNNING.backends else CASTING.derived  # as `derived` does, which costs a call more
     return cast(  # type: ignore[no-any-return]

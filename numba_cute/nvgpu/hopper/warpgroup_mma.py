@@ -111,7 +111,13 @@ class MmaF16BF16Op(WarpgroupMma):
 
     ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. instruction_shape: (64, n, 16) or
     (64, n), n a multiple of 8 up to 256. a_src: where A lies. a_major_mode, b_major_mode: K or MN; A from registers
-    has none. Raises CuteError for others."""
+    has none. Raises CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaF16BF16Op(cute.BFloat16, cute.Float32, (64, 128, 16), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 16)
+    """
 
     ab_dtype: DType
     acc_dtype: DType
@@ -129,7 +135,13 @@ class MmaTF32Op(WarpgroupMma):
     PTX wgmma.mma_async, sm_90a.
 
     instruction_shape: (64, n, 8) or (64, n), n a multiple of 8 up to 256. a_src: where A lies. a_major_mode,
-    b_major_mode: K. Raises CuteError for others."""
+    b_major_mode: K. Raises CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaTF32Op((64, 128, 8), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 8)
+    """
 
     instruction_shape: tuple[int, ...]
     a_src: OperandSource
@@ -147,7 +159,13 @@ class MmaF8Op(WarpgroupMma):
 
     a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. acc_dtype: Float32 or Float16. instruction_shape:
     (64, n, 32) or (64, n), n a multiple of 8 up to 256. a_src: where A lies. a_major_mode, b_major_mode: K. Raises
-    CuteError for others."""
+    CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaF8Op(cute.Float8E4M3FN, cute.Float8E5M2, cute.Float32, (64, 128, 32), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -167,7 +185,13 @@ class MmaI8Op(WarpgroupMma):
 
     a_dtype, b_dtype: Int8 or Uint8, each its own. acc_dtype: Int32. instruction_shape: (64, n, 32) or (64, n), n 8, 16,
     24 or a multiple of 16 up to 256. a_src: where A lies. a_major_mode, b_major_mode: K. saturate: clamp (as the CuTe
-    DSL does) or wrap. Raises CuteError for others."""
+    DSL does) or wrap. Raises CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaI8Op(cute.Int8, cute.Int8, cute.Int32, (64, 128, 32), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 32)
+    """
 
     a_dtype: DType
     b_dtype: DType

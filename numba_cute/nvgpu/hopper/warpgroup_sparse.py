@@ -48,6 +48,11 @@ class MmaF16BF16SparseOp(SparseWarpgroupMma):
 
     ab_dtype, acc_dtype, a_src, a_major_mode, b_major_mode: as of `MmaF16BF16Op`. instruction_shape: (64, n, 32) or
     (64, n). selector: 0 or 1, the pair of threads, of each four, that gives the metadata. Raises CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaF16BF16SparseOp(cute.BFloat16, cute.Float32, (64, 128, 32), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 32)
     """
 
     ab_dtype: DType
@@ -67,7 +72,13 @@ class MmaTF32SparseOp(SparseWarpgroupMma):
     PTX wgmma.mma_async.sp, sm_90a.
 
     instruction_shape: (64, n, 16) or (64, n). a_src, a_major_mode, b_major_mode: as of `MmaTF32Op`. selector: 0 or 1,
-    the pair of threads, of each four, that gives the metadata. Raises CuteError for others."""
+    the pair of threads, of each four, that gives the metadata. Raises CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaTF32SparseOp((64, 128, 16), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 16)
+    """
 
     instruction_shape: tuple[int, ...]
     a_src: OperandSource
@@ -84,7 +95,13 @@ class MmaF8SparseOp(SparseWarpgroupMma):
     """Multiply a 2:4-sparse fp8 matrix A by a dense B, by a warpgroup. PTX wgmma.mma_async.sp, sm_90a.
 
     a_dtype, b_dtype, acc_dtype, a_src, a_major_mode, b_major_mode: as of `MmaF8Op`. instruction_shape: (64, n, 64) or
-    (64, n). selector: 0, all threads give the metadata. Raises CuteError for others."""
+    (64, n). selector: 0, all threads give the metadata. Raises CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaF8SparseOp(cute.Float8E4M3FN, cute.Float8E5M2, cute.Float32, (64, 128, 64), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType
@@ -104,7 +121,13 @@ class MmaI8SparseOp(SparseWarpgroupMma):
     """Multiply a 2:4-sparse matrix A of 8-bit integers by a dense B, by a warpgroup. PTX wgmma.mma_async.sp, sm_90a.
 
     a_dtype, b_dtype, acc_dtype, a_src, a_major_mode, b_major_mode, saturate: as of `MmaI8Op`. instruction_shape:
-    (64, n, 64) or (64, n). selector: 0, all threads give the metadata. Raises CuteError for others."""
+    (64, n, 64) or (64, n). selector: 0, all threads give the metadata. Raises CuteError for others.
+
+    >>> K, SMEM = nvgpu.warpgroup.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
+    >>> op = nvgpu.warpgroup.MmaI8SparseOp(cute.Int8, cute.Int8, cute.Int32, (64, 128, 64), SMEM, K, K)
+    >>> cute.make_mma_atom(op).shape_mnk
+    (64, 128, 64)
+    """
 
     a_dtype: DType
     b_dtype: DType

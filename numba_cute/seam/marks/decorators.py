@@ -203,7 +203,11 @@ _VERDICT = "_cute_all_static"
 
 @traced
 def is_static(x: Any) -> bool:
-    """Return whether nothing in `x` (a number, a tuple, a layout, any immutable object) is known only at run time."""
+    """Return whether nothing in `x` (a number, a tuple, a layout, any immutable object) is known only at run time.
+
+    >>> cute.is_static(4), cute.is_static(cute.Int32(4))
+    (True, False)
+    """
     if type(x) is int:
         return True
     if isinstance(x, Leaf):
@@ -283,6 +287,9 @@ def const_expr(value: T) -> T:
     alone.
 
     Of a tuple, a layout or any other object, all that it holds must be known.
+
+    >>> cute.const_expr(4 > 3)
+    True
     """
     if not is_static(value):
         raise CuteError(f"const_expr({value!r}): the value is known only at run time: {HOW_STATIC}")
@@ -293,7 +300,11 @@ def const_expr(value: T) -> T:
 def range_constexpr(*args: int, unroll: Any = None, unroll_full: Any = None) -> range:
     """Unroll `range(*args)` while the kernel is compiled: each copy of the body sees its index as a literal, so that it
     can index registers and tuples. args: ints known in the source: literals, globals, closure variables, and arithmetic
-    on them. unroll, unroll_full: taken, and change nothing: all rounds are unrolled."""
+    on them. unroll, unroll_full: taken, and change nothing: all rounds are unrolled.
+
+    >>> list(cute.range_constexpr(3))
+    [0, 1, 2]
+    """
     try:
         return range(*args)
     except ValueError:

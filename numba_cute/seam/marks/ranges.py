@@ -37,6 +37,11 @@ def range(
     static, lets a round stand once in the code; without it the compiler makes copies of a body as it likes, unless that
     waits at an mbarrier. Other numbers, prefetch_stages and vectorize are hints, which are taken and left to it.
     CuteError: another keyword.
+
+    >>> def kernel():
+    ...     print(sum(i for i in cute.range(4)))
+    >>> cute.simulate(kernel)[1, 1]()
+    6
     """
     try:
         return builtins.range(*args)

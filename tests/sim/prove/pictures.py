@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw what the docs show: `python -m tests.sim.prove.pictures [FOLDER]` writes the pictures of a proof of
-examples/blackwell_attention.py on small tiles, and of a deadlock of tests/bugs, to docs/pictures."""
+examples/blackwell_attention.py on small tiles, of the README's kernel, and of a deadlock of tests/bugs, to
+docs/pictures."""
 
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,19 @@ def proof_of(name):
     return proofs[0]
 
 
+def proof_of_the_readme(folder):
+    """The proof of the README's kernel, which is written to a file, so that errors and pictures have its lines."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    file, scope, proofs = folder / "readme.py", {"__name__": "readme"}, []
+    file.write_text(code)
+    token = PROOFS.set(proofs)
+    try:
+        exec(compile(code, str(file), "exec"), scope)
+    finally:
+        PROOFS.reset(token)
+    return proofs[0]
+
+
 def graph_of(name):
     """The wait-for graph of a bug of tests/bugs that hangs."""
     from ...bugs import barriers, pipelines, zoo
@@ -42,6 +58,8 @@ def main():
     proof = proof_of("Blackwell attention")
     proof.memory.svg(folder / "memory.svg")
     proof_of("PipelineTmaAsync").roles.svg(folder / "roles.svg")
+    with tempfile.TemporaryDirectory() as place:
+        proof_of_the_readme(Path(place)).roles.svg(folder / "total.svg")
     graph_of("consumer group that counts the producers warp").svg(folder / "deadlock.svg")
 
 

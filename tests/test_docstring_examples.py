@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of docstrings give what they show; as many public names have one as were recorded, or more."""
+
+import doctest
+import importlib
+import inspect
+import re
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch, nvgpu, pipeline, utils
+from tests import api
+
+NAMES = {"cute": cute, "arch": arch, "nvgpu": nvgpu, "pipeline": pipeline, "utils": utils, "np": np, "cuda": cuda}
+FEWEST = 487  # public functions, classes and element types with an example: raise it
+
+
+def examined():
+    """(name, docstring) of each public function and class once, by the module that it is made in."""
+    found, seen = {}, set()
+    for module, name, value in api.names():
+        if id(value) not in seen and callable(value) and hasattr(value, "__name__"):
+            seen.add(id(value))
+            doc = inspect.getdoc(value) or ""
+            found.setdefault(getattr(value, "__module__", module), []).append((f"{module}.{name}", doc))
+    return found
+
+
+FOUND = examined()
+WITH = {m: [(n, d) for n, d in docs if ">>>" in d] for m, docs in FOUND.items()}
+WITH = {m: docs for m, docs in WITH.items() if docs}
+
+
+@pytest.mark.parametrize("module", sorted(WITH))
+def test_examples_give_what_they_show(module):
+    importlib.import_module(module)
+    said = []
+    for name, doc in WITH[module]:
+        test = doctest.DocTestParser().get_doctest(doc, dict(NAMES), name, None, None)
+        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    assert not said, "".join(said)
+
+
+def test_as_many_names_have_an_example_as_before():
+    assert sum(map(len, WITH.values())) >= FEWEST
+
+
+def test_an_example_stands_at_the_end():
+    """Behind an empty line, since the reference and people look for it there."""
+    bad = [name for docs in WITH.values() for name, doc in docs if not re.search(r"\n\n>>> (?!.*\n\n)", doc, re.DOTALL)]
+    assert not bad
+
+
+def counts():
+    """How many names have an example of their own, how many of the others a tutorial's script uses, and all."""
+    from website import reference
+
+    own = [n for docs in WITH.values() for n, _ in docs]
+    names = [n for docs in FOUND.values() for n, _ in docs]
+    used = [n for n in names if n not in own and reference.lessons(n.rpartition(".")[2])]
+    return len(own), len(used), len(names)
+
+
+if __name__ == "__main__":
+    for module, docs in FOUND.items():
+        print(f"{len(WITH.get(module, []))} of {len(docs)} {module}")
+    print("{} have an example, {} more are used by a tutorial, of {}".format(*counts()))
