@@ -143,7 +143,9 @@ def ours(a):
 
 @since_311
 @pytest.mark.parametrize(
-    "launch", [lambda k: k[1, 32], lambda k: k.forall(3), lambda k: cute.launch(k, grid=1, block=32)], ids=str
+    "launch",
+    [lambda k: k[1, 32], lambda k: k.forall(3), lambda k: cute.launch(k, grid=1, block=32)],
+    ids=["kernel[…]", "forall", "cute.launch"],
 )
 def test_without_a_gpu_a_launch_says_how_to_go_on(launch, monkeypatch):
     def no_driver(*_, **__):
