@@ -175,17 +175,36 @@ def _walk(node: ast.AST, file: File, package: tuple[str, ...], inside: bool, typ
         if isinstance(node.value, str):
             file.strings.append((node.value, node.lineno))
         return
-    below = list(ast.iter_child_nodes(node))
+    below = children(node)
     if isinstance(node, ast.FunctionDef):
         file.functions.append((node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1))
         inside = True
     elif isinstance(node, ast.If):
-        typing = typing or ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING"
+        typing = typing or names_type_checking(node.test)
     if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body:
         if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
             below.remove(node.body[0])  # its docstring
     for part in below:
         _walk(part, file, package, inside, typing)
+
+
+BARREN = (ast.Name, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below one, but for those that hold none; ast.iter_child_nodes takes twice as long."""
+    below: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            below += [v for v in value if isinstance(v, ast.AST) and not isinstance(v, BARREN)]
+        elif isinstance(value, ast.AST) and not isinstance(value, BARREN):
+            below.append(value)
+    return below
+
+
+def names_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def imported(node: ast.Import | ast.ImportFrom, package: tuple[str, ...]) -> list[str]:

@@ -34,8 +34,11 @@ def show(x: Any, element_type: Any = None) -> Any:
     of `.html` have a slider: over threads, offsets, tiles, or time. Raises CuteError for what has no picture, or no one
     (a layout that is known only at run time), or too many cells.
 
-        print(cute.show(cute.make_layout((4, 8), stride=(8, 1))))
-        cute.show(tiled_copy).html("copy.html")
+    >>> print(cute.show(cute.make_layout((2, 4), stride=(4, 1))))
+    (2,4):(4,1)
+       0 1 2 3
+    0  0 1 2 3
+    1  4 5 6 7
     """
     if isinstance(x, Picture):
         return x

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -152,6 +153,13 @@ def test_what_ends_a_cell_is_at_most_ten_lines():
 
 def test_what_is_cut_is_counted():
     assert brief("a\nb", 2) == "a\nb" and brief("a\nb\nc", 2) == "a\n… 2 more lines: print(…) shows all"
+
+
+def test_the_pages_pictures_are_what_is_drawn():
+    folder = Path(__file__).parents[2] / "docs" / "pictures"
+    matrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 1), cute.Float16)
+    for name, x in (("swizzle", cute.make_swizzle(3, 4, 3)), ("ldmatrix", matrix)):
+        assert (folder / f"{name}.svg").read_text() == cute.show(x).svg()
 
 
 def test_a_deadlock_shows_who_waits():

@@ -80,7 +80,7 @@ def test_reports_of_lanes_that_ran_together_are_those_of_lanes_alone(monkeypatch
 
     ways = []
     once = launch.Simulated._once
-    monkeypatch.setattr(launch.Simulated, "_once", lambda self, *a: (ways.append(a[-1]), once(self, *a))[1])
+    monkeypatch.setattr(launch.Simulated, "_once", lambda self, *a, **k: (ways.append(a[-1]), once(self, *a, **k))[1])
     together = said()
     monkeypatch.setattr(launch, "why_alone", lambda *_: "a test")
     assert said() == together

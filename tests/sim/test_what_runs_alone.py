@@ -99,7 +99,7 @@ def test_python_on_plain_numbers_runs_lane_by_lane():
 def test_a_gemm_of_16_bits_runs_together(monkeypatch):
     """Its results leave by stmatrix, of registers that hold two elements each."""
     ways, once = [], Simulated._once
-    monkeypatch.setattr(Simulated, "_once", lambda self, *args: ways.append(args[-1]) or once(self, *args))
+    monkeypatch.setattr(Simulated, "_once", lambda self, *args, **k: ways.append(args[-1]) or once(self, *args, **k))
     a, b, c = (np.ones(shape, cute.BFloat16.numpy) for shape in ((128, 64), (64, 64), (128, 64)))
     launches.simulate(a, b, c, cute.BFloat16, Plan(64, 1, stages=2))
     assert (c == 64).all() and ways == [True]
